@@ -387,5 +387,6 @@ def test_a_fault_of_ours_tells_a_model_nothing(made: Workshop, monkeypatch: pyte
         error = await caller.error("rye_load", **STYLE)
         assert error["code"] == "not-runnable"
         assert "secret" not in json.dumps(error)
+        assert f"rye runs show {caller.opened.session.run}" in error["hint"]
 
     play(made, story)

@@ -1,0 +1,180 @@
+"""The texts that a run offers to its client: prompts, knowledge as resources, and files of skills, as the protocol's values.
+
+Lists are made of what may be read. Every text that is handed out goes through the session: decided and written down first.
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import mcp_types as types
+
+from rye.errors import RyeError
+from rye.items.directive.input_values import from_text
+from rye.items.identity import is_id
+from rye.limits import RUNTIME
+from rye.mcp import skills
+from rye.runtime.calls import CallError, cut, from_rye_error
+from rye.runtime.effects import Ask, UsableItem
+from rye.runtime.opening import Opened
+from rye.workspace.registries.known_proofs import known_proof
+
+_SCHEME = "rye://"
+
+
+def prompt(opened: Opened, name: str, kind: str, item_id: str) -> types.Prompt | None:
+    """The entry of one prompt; None for what may not be used."""
+    try:
+        item = opened.items.read(kind, item_id, runs=False)
+    except RyeError:
+        return None
+    arguments = [
+        types.PromptArgument(
+            name=each.name, description=f"{each.description} ({each.type})".strip(), required=each.required
+        )
+        for each in (item.directive.inputs if item.directive is not None else ())
+    ]
+    return types.Prompt(name=name, description=item.description, arguments=arguments)
+
+
+def prompt_text(
+    opened: Opened,
+    kind: str,
+    item_id: str,
+    arguments: dict[str, str],
+    ask: Ask,
+) -> str:
+    """The text of a prompt. A directive that the run may execute is started: from then on it narrows the run.
+    Raises CallError."""
+    session = opened.session
+    if kind == "skill":
+        return session.load_item(kind, item_id, ask=ask).text
+    own = opened.directive
+    if own is not None and own.id == item_id:
+        return session.own_prompt(own, _values(own, arguments))
+    if not session.may("execute", kind, item_id):
+        item = session.load_item(kind, item_id, ask=ask)
+        return _rendered(opened, item, arguments)
+    try:
+        values = _values(opened.items.read(kind, item_id, runs=True), arguments)
+    except RyeError:
+        values = dict(arguments)  # the call says what is wrong
+    call = {"item_type": kind, "item_id": item_id, "parameters": values}
+    return str(session.act("rye_execute", call, ask=ask)["prompt"])
+
+
+def _rendered(opened: Opened, item: UsableItem, arguments: dict[str, str]) -> str:
+    if item.directive is None:
+        raise CallError("not-runnable", f"{item.label} cannot be read as a directive.", "Run `rye validate`.")
+    try:
+        return opened.items.render(item, _values(item, arguments))
+    except RyeError as error:
+        raise from_rye_error(error, item.label) from error
+
+
+def _values(item: UsableItem, arguments: dict[str, str]) -> dict[str, object]:
+    """Prompt arguments are texts; a directive's inputs have types."""
+    types_ = {each.name: each.type for each in item.directive.inputs} if item.directive is not None else {}
+    found: dict[str, object] = {}
+    for name, text in arguments.items():
+        try:
+            found[name] = from_text(types_[name], text) if name in types_ else text
+        except ValueError:
+            found[name] = text  # rendering says what was expected
+    return found
+
+
+def resource(opened: Opened, item_id: str) -> types.Resource | None:
+    """The entry of one piece of knowledge; None for what may not be used."""
+    try:
+        item = opened.items.read("knowledge", item_id, runs=False)
+    except RyeError:
+        return None
+    meta = {"signer": item.signer, "sha256": item.sha256}
+    return types.Resource(
+        uri=_uri(item),
+        name=item.id,
+        description=item.description,
+        mime_type="text/markdown",
+        size=len(item.text.encode()),
+        _meta=meta,
+    )
+
+
+def _uri(item: UsableItem) -> str:
+    return f"{_SCHEME}{item.id}@{item.version}" if item.version else f"{_SCHEME}{item.id}"
+
+
+def read(opened: Opened, uri: str, ask: Ask) -> types.TextResourceContents | types.BlobResourceContents:
+    """A piece of knowledge, or a file of a skill. Raises CallError."""
+    if uri.startswith(skills.SCHEME):
+        return _read_skill_file(opened, uri, ask)
+    item_id, at, version = uri.removeprefix(_SCHEME).partition("@")
+    if not uri.startswith(_SCHEME) or not is_id(item_id) or (at and not version):
+        message = f"{cut(uri, 200)!r} is no resource of this server."
+        raise CallError("invalid-parameters", message, "Resources are rye://NAMESPACE/CATEGORY/NAME@VERSION.")
+    item = opened.session.load_item("knowledge", item_id, version or None, ask=ask)
+    meta = {"signer": item.signer, "sha256": item.sha256}
+    return types.TextResourceContents(uri=uri, mime_type="text/markdown", text=item.text, _meta=meta)
+
+
+def skill_ids(opened: Opened) -> list[str]:
+    """The skills that may be loaded."""
+    ids = [each.id for each in opened.items.listed("skill") if opened.session.may("load", "skill", each.id)]
+    return ids[: RUNTIME.listed]
+
+
+def _skill_files(opened: Opened, item: UsableItem) -> skills.SkillFiles:
+    attached = opened.items.attached("skill", item.id)
+    return skills.SkillFiles(item, {skills.MAIN: item.text.encode(), **attached})
+
+
+def listed_skill(opened: Opened, item_id: str) -> dict[str, Any] | None:
+    """The entry; None for a skill that may not be used, or that not every host takes."""
+    try:
+        found = _skill_files(opened, opened.items.read("skill", item_id, runs=False))
+        if not skills.fits(found):
+            return None
+        proof = known_proof(opened.items.context, opened.project, "skill", found.item.id, found.item.version)
+        return skills.entry(found, proof)
+    except RyeError:
+        return None
+
+
+def skill_place(opened: Opened, uri: str) -> tuple[str, str] | None:
+    """The skill that an address lies in, and the path in it; None for an address of no skill that may be loaded."""
+    rest = uri.removeprefix(skills.SCHEME)
+    if rest == uri:
+        return None
+    for item_id in skill_ids(opened):
+        if rest == item_id or rest.startswith(f"{item_id}/"):
+            return item_id, rest.removeprefix(item_id).removeprefix("/")
+    return None
+
+
+def directory(opened: Opened, item_id: str, folder: str) -> list[dict[str, str]] | None:
+    """What lies in a folder of a skill; None where there is no such folder or skill."""
+    try:
+        return skills.children(_skill_files(opened, opened.items.read("skill", item_id, runs=False)), folder)
+    except RyeError:
+        return None
+
+
+def _read_skill_file(opened: Opened, uri: str, ask: Ask) -> types.TextResourceContents | types.BlobResourceContents:
+    place = skill_place(opened, uri)
+    if place is None:
+        raise CallError("denied", f"{cut(uri, 200)!r} is in no skill that this run may load.")
+    item_id, path = place
+    try:
+        found = _skill_files(opened, opened.session.load_item("skill", item_id, ask=ask))
+    except RyeError as error:
+        raise from_rye_error(error, f"skill:{item_id}") from error
+    data = found.files.get(path)
+    if data is None:
+        raise CallError("unknown-item", f"skill:{item_id} has no file {cut(path, 200)!r}.")
+    kind = skills.media_type(path)
+    try:
+        return types.TextResourceContents(uri=uri, mime_type=kind, text=data.decode("utf-8"))
+    except UnicodeDecodeError:
+        return types.BlobResourceContents(uri=uri, mime_type=kind, blob=base64.b64encode(data).decode())
