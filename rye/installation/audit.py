@@ -75,7 +75,7 @@ from rye.resolution.problem import Exclusion
 from rye.signing.keys import PublicKey
 
 if TYPE_CHECKING:
-    from rye.installation.resolving import Environment
+    from rye.installation.environment import Environment
     from rye.installation.sources import Sources
 
 RULES: Mapping[str, str] = {

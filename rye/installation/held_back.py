@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
-from rye.installation.resolving import Chosen, Environment
+from rye.installation.environment import Environment
+from rye.installation.resolving import Chosen
 from rye.installation.sources import History
 from rye.installation.updates import latest_version
 from rye.items.identity import Identity

@@ -15,13 +15,14 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rye.installation.environment import Environment
 from rye.installation.fact_rules import by_other_rules
 from rye.installation.graph import reached
 from rye.installation.mentions import item_file_name, mentions
 from rye.installation.on_disk import INSTALLED, written_text
 from rye.installation.overruled import overruled
 from rye.installation.plan import Consent, Plan, approved_items, make_plan
-from rye.installation.resolving import Chosen, Environment, locked_records
+from rye.installation.resolving import Chosen, locked_records
 from rye.installation.signed_release import Mention
 from rye.installation.signer_history import signer_history
 from rye.installation.source_rows import source_item, with_signers

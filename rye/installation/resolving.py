@@ -9,20 +9,17 @@ provides, or else an item.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
 
 from msgspec import Struct
 
 from rye.errors import RyeError, UsageError
+from rye.installation.environment import Environment
 from rye.installation.origin_check import expect_origin
-from rye.installation.signed_release import Mention
 from rye.installation.source_rows import locked_source_record
 from rye.installation.sources import History, Record, Sources
 from rye.installation.unlock import Unlock
 from rye.installation.verified_rows import mismatch
 from rye.items.identity import Identity
-from rye.permissions.policy import Policy, fact_violations, tool_violations, violations
-from rye.permissions.source_scale import source_refusal
 from rye.project.forced_versions import ForcedVersion, forced_range
 from rye.project.freshness import wanted_key
 from rye.project.lock import Lock, LockedItem
@@ -35,8 +32,6 @@ from rye.resolution.problem import Absence, Candidate, Demands, Exclusion, Missi
 from rye.resolution.ranges import Range
 from rye.resolution.solver import Resolution
 from rye.resolution.versions import Version
-from rye.signing.keys import PublicKey
-from rye.sources.record import SourceRecord
 from rye.text.spelling import close_words
 
 _NEWEST = 5
@@ -53,73 +48,6 @@ class Chosen(Struct, frozen=True):
     """The manifest's groups that need it, sorted."""
     forced: str | None = None
     """The range that ``[overrides]`` forced on it."""
-
-
-class Environment(Struct, frozen=True):
-    """What a release is judged by, beside the registry."""
-
-    provides: frozenset[str]
-    policy: Policy
-    now: datetime
-
-    def require(self, items: Iterable[tuple[LockedItem, Iterable[Mention]]]) -> None:
-        """Every item, with what it mentions, must keep to the policy, whatever a person would say. Raises RyeError
-        ``policy-violation``."""
-        found = [
-            (item, violation)
-            for item, mentioned in items
-            for violation in (
-                *violations(self.policy, item.capabilities),
-                *tool_violations(self.policy, item.tools),
-                *fact_violations(self.policy, ((mention.fact, mention.value) for mention in mentioned)),
-            )
-        ]
-        if found:
-            listed = "\n".join(f"  {item.identity}@{item.version}: {v.message}" for item, v in found)
-            raise RyeError(
-                "policy-violation",
-                f"The policy forbids what these items ask for or mention:\n{listed}",
-                "Choose another item or version, or ask whoever maintains the policy to change it.",
-                details={
-                    "violations": [
-                        {
-                            "item": str(item.identity),
-                            "version": item.version,
-                            "rule": v.rule,
-                            "capability": v.capability,
-                        }
-                        for item, v in found
-                    ]
-                },
-            )
-
-    def exclusions(self, record: Record) -> dict[Exclusion, str]:
-        """Why this release may not be chosen."""
-        if isinstance(record, SourceRecord):
-            return self._source_exclusions(record)
-        policy, found = self.policy, {}
-        if record.revoked:
-            found[Exclusion.REVOKED] = "every key that signed it was revoked"
-        elif not policy.accepts_signer(signers := [PublicKey(key).fingerprint for key in record.signers]):
-            found[Exclusion.OTHER_SIGNER] = f"required-signers does not list {' or '.join(signers)}"
-        if record.takedown is not None:
-            found[Exclusion.TAKEN_DOWN] = record.takedown.reason
-        if record.yank is not None:
-            found[Exclusion.YANKED] = record.yank.reason
-        age = self.now - record.release.time
-        if policy.minimum_release_age and age < timedelta(seconds=policy.minimum_release_age):
-            found[Exclusion.TOO_NEW] = f"released {record.release.time:%Y-%m-%d %H:%M} UTC"
-        return found
-
-    def _source_exclusions(self, record: SourceRecord) -> dict[Exclusion, str]:
-        """The same of an item of a source. Its commit's time is whatever its author wrote, so no age follows from it."""
-        why = source_refusal(
-            self.policy.sources, is_git=record.source.git is not None, signed=record.signer is not None
-        )
-        found = {} if why is None else {Exclusion.SOURCE: why}
-        if not self.policy.accepts_signer([record.signer] if record.signer is not None else []):
-            found[Exclusion.OTHER_SIGNER] = f"required-signers does not list {record.signer or record.source.unsigned}"
-        return found
 
 
 class Part(Struct, frozen=True):

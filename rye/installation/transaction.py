@@ -35,6 +35,7 @@ from rye.project.agent_programs import is_deploy_place
 from rye.project.layout import Project
 from rye.project.project_file import read_project_file
 from rye.storage.file_lock import LockTimeout, file_lock
+from rye.storage.removal import remove_tree
 
 _PLACE = r"rye\.(?:lock|toml)|(?:[^/\\\x00.][^/\\\x00]*/)+rye\.toml|\.ai/(?:packages|\.rye)(?:/[^/\\\x00]+)+"
 """What an installation writes; a deploy writes what :func:`rye.project.agent_programs.is_deploy_place` says."""
@@ -225,7 +226,7 @@ class Writer:
     def _stage(self, changes: Sequence[Change], first: int) -> None:
         if first == 0:
             for name in ("stage", "old"):
-                _remove_tree(self._work / name)
+                remove_tree(self._work / name)
                 (self._work / name).mkdir()
         stage = str(self._work / "stage")
         for number, change in enumerate(changes, first):
@@ -279,7 +280,7 @@ class Writer:
 
     def _clean(self) -> None:
         for name in ("stage", "old"):
-            _remove_tree(self._work / name)
+            remove_tree(self._work / name)
 
 
 def recover(project: Project) -> bool:
@@ -306,14 +307,8 @@ def recover(project: Project) -> bool:
         _remove_folders(project.root, row.made)
     (work / "journal").unlink()
     for name in ("stage", "old"):
-        _remove_tree(work / name)
+        remove_tree(work / name)
     return True
-
-
-def _remove_tree(folder: Path) -> None:
-    import shutil  # a run that changes nothing never needs it
-
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 class _Row(Struct, frozen=True):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
-
-from rye.installation.resolving import Environment, resolve
+from rye.installation.environment import Environment
+from rye.installation.newer import Newer
+from rye.installation.resolving import resolve
 from rye.installation.sources import History, Sources
 from rye.installation.unlock import Unlock
 from rye.items.identity import Identity
@@ -14,20 +14,6 @@ from rye.project.manifest import Manifest
 from rye.resolution.outcome import Unsolvable
 from rye.resolution.problem import Exclusion
 from rye.resolution.versions import Version
-
-
-class Newer(Struct, frozen=True):
-    """One item that is not at its newest version, or at one that may not be installed any more. ``wanted`` None: an update would
-    no longer need it, or finds no release that may be."""
-
-    identity: Identity
-    current: str
-    wanted: str | None
-    latest: str | None
-    refused: str | None = None
-    """Why what is locked would not be installed today; a yank is no such reason."""
-    forced: str | None = None
-    """The range that ``[overrides]`` of rye.toml forces on it."""
 
 
 def newer_versions(manifest: Manifest, lock: Lock, sources: Sources, environment: Environment) -> list[Newer]:

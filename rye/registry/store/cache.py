@@ -14,7 +14,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,6 +23,7 @@ from msgspec import Struct
 from rye.registry.protocol.tiles import Tile
 from rye.registry.store.packs import Packs
 from rye.storage.regular_files import read_regular
+from rye.storage.removal import remove_tree
 from rye.text.lazy_pattern import lazy_pattern
 
 _SHA256 = lazy_pattern(r"[0-9a-f]{64}")
@@ -74,7 +74,7 @@ class Cache(Struct, frozen=True):
 
     def drop_tiles(self, origin: str) -> None:
         """Forget all tiles of a registry: they did not verify."""
-        shutil.rmtree(self._tiles(origin), ignore_errors=True)
+        remove_tree(self._tiles(origin))
 
     def info(self) -> CacheInfo:
         """Counts and bytes of everything kept."""
@@ -95,7 +95,7 @@ class Cache(Struct, frozen=True):
         """Delete everything; what there was."""
         found = self.info()
         for kind in ("objects", "packs", "tiles", "temporary"):
-            shutil.rmtree(self.folder / kind, ignore_errors=True)
+            remove_tree(self.folder / kind)
         return found
 
     def prune(self, older_than_seconds: float) -> CacheInfo:

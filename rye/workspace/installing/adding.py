@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rye.errors import RyeError, UsageError
-from rye.installation.resolving import Environment, identify, no_such_version
+from rye.installation.environment import Environment
+from rye.installation.resolving import identify, no_such_version
 from rye.installation.sources import Sources
 from rye.installation.unlock import Unlock
 from rye.installation.updates import latest_version

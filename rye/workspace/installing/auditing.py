@@ -26,8 +26,8 @@ from rye.installation.audit import (
     mention_path,
 )
 from rye.installation.audit_choice import SetAside, check_rules, set_aside
+from rye.installation.environment import Environment
 from rye.installation.on_disk import scan
-from rye.installation.resolving import Environment
 from rye.installation.sarif import Mentioned, sarif
 from rye.installation.shadows import project_shadows
 from rye.installation.signed_release import SignedRelease

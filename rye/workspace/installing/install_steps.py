@@ -8,11 +8,12 @@ from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.installation.completeness import does_not_fit, problems
+from rye.installation.environment import Environment
 from rye.installation.held_back import held_back
 from rye.installation.install import Prepared, changes, check_rows, choose_locked, new_lock, prepare, verify_chosen
 from rye.installation.on_disk import read_written, scan
 from rye.installation.override_check import override_findings
-from rye.installation.resolving import Chosen, Environment, resolve
+from rye.installation.resolving import Chosen, resolve
 from rye.installation.rollback import keep_previous
 from rye.installation.sources import Sources
 from rye.installation.transaction import Round, exclusive

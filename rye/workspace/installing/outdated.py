@@ -7,16 +7,19 @@ nothing else is read. A policy with a minimum age looks at the clock as well; un
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterable
 
 import msgspec
 from msgspec import Struct
 
+from rye.installation.environment import Environment
 from rye.installation.graph import reached
-from rye.installation.resolving import Environment
+from rye.installation.newer import Newer
 from rye.installation.sources import Sources
-from rye.installation.updates import Newer, newer_versions
 from rye.project.layout import Project
+from rye.project.lock import Lock
+from rye.project.manifest import Manifest
 from rye.project.members import selected
 from rye.registry.store.state import encode
 from rye.workspace.context import Context
@@ -49,12 +52,21 @@ def outdated(context: Context, project: Project, member: str | None = None) -> l
         timeless = not environment.policy.minimum_release_age and not manifest.sources
         rows = _remembered(sources, _key(state, environment, sources, namespaces)) if timeless else None
         if rows is None:
-            rows = newer_versions(manifest, state.lock, sources, environment)
+            rows = _found(manifest, state.lock, sources, environment)
             if timeless:  # under what is trusted now
                 sources.verdicts.put({_key(state, environment, sources, namespaces): msgspec.json.encode(rows)})
     direct = {line.id for line in asking.dependencies}
     needed = reached(state.lock, asking) if member is not None else {row.identity for row in rows}
     return [OutdatedItem(row, row.identity.id in direct) for row in rows if row.identity in needed]
+
+
+_UPDATES = "rye.installation.updates"
+"""Imported by name, where there is no remembered answer: the solver costs the others nothing."""
+
+
+def _found(manifest: Manifest, lock: Lock, sources: Sources, environment: Environment) -> list[Newer]:
+    rows: list[Newer] = importlib.import_module(_UPDATES).newer_versions(manifest, lock, sources, environment)
+    return rows
 
 
 def _remembered(sources: Sources, key: bytes) -> list[Newer] | None:

@@ -20,8 +20,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.errors import RyeError
+from rye.installation.environment import Environment
 from rye.installation.install import verify_chosen
-from rye.installation.resolving import Chosen, Environment
+from rye.installation.resolving import Chosen
 from rye.installation.signed_release import SignedRelease, identities_of
 from rye.installation.source_rows import differs, source_refused
 from rye.installation.unlock import Unlock

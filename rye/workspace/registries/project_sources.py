@@ -8,9 +8,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from rye.installation.environment import Environment
 from rye.installation.policy_files import OtherPolicies, read_other_policies
 from rye.installation.policy_in_force import policy_in_force
-from rye.installation.resolving import Environment
 from rye.installation.sources import Sources
 from rye.project.manifest import Manifest
 from rye.registry.client import RegistryClient
@@ -18,7 +18,6 @@ from rye.registry.store.write_behind import WriteBehindCache
 from rye.registry.transport.seam import NoAnswer
 from rye.storage.folders import cache_dir
 from rye.workspace.context import Context
-from rye.workspace.registries.airgap_access import airgap_opener
 from rye.workspace.registries.pin_question import pin_question, require_contact
 from rye.workspace.registries.project_registries import project_registries, user_verdicts
 from rye.workspace.registries.registry_access import reading_token
@@ -54,7 +53,7 @@ def project_sources(
     """
     cache, verdicts = WriteBehindCache.at(cache_dir() / "registry"), user_verdicts()
     if airgap is not None:
-        open_one = airgap_opener(context, airgap)
+        open_one = importlib.import_module(_AIRGAP).airgap_opener(context, airgap)
     else:
         pins = given_pins(context)
 
@@ -99,6 +98,8 @@ def folders_hold(context: Context, manifest: Manifest, root: Path, rows: Sequenc
     return held
 
 
+_AIRGAP = "rye.workspace.registries.airgap_access"
+"""Imported by name, where a bundle is given: the others pay nothing for reading archives."""
 _BOOK = "rye.workspace.registries.source_book"
 """Imported by name, where a project has sources: git's machinery costs the others nothing."""
 
