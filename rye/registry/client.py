@@ -231,7 +231,10 @@ class RegistryClient:
         else:
             data = self._newest_head(state)
         state = self._follow_roots(state, state.root_hint(data))
-        opened = state.open_head(data, self._now(), self._limits)
+        signed = self._judgements.is_signed(data, state)
+        opened = state.open_head(data, self._now(), self._limits, signed_before=signed)
+        if not signed:
+            self._judgements.remember_signed(data, state)
         size, root_hash = opened.checkpoint.size, opened.checkpoint.root_hash
         fetched = self._waves.tiles(state.origin, opened.tiles_needed(), size, root_hash)
         self._state, self._head = state.accept_head(opened, fetched)

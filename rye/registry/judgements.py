@@ -58,6 +58,21 @@ class Judgements:
         since = max((link.keyset.recovery for link in chain.links if link.keyset.recovery is not None), default=_ALWAYS)
         self._verdicts.put({key: encode_judged(Judged(history, last, since))})
 
+    def is_signed(self, head: bytes, state: TrustedState) -> bool:
+        """Whether the signatures of these bytes of a head were good before under the state's last root, byte for byte."""
+        if not self._verdicts.remembers:
+            return False
+        key = self._head_key(head, state)
+        return key in self._verdicts.get([key])
+
+    def remember_signed(self, head: bytes, state: TrustedState) -> None:
+        """Remember that they are. How old the head is, and whether it only grows, is judged each time."""
+        if self._verdicts.remembers:
+            self._verdicts.put({self._head_key(head, state): b""})
+
+    def _head_key(self, head: bytes, state: TrustedState) -> bytes:
+        return self._verdicts.key("head signatures", state.origin, head, *state.roots)
+
     def _key(self, identity: Identity, state: TrustedState, entry: Entry) -> bytes | None:
         """Everything that :func:`rye.registry.trust.records.judge` reads, by hash."""
         item, namespace = entry(str(identity)), entry(wire.namespace_name(identity.namespace))

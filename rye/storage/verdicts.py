@@ -8,8 +8,8 @@ Rules:
 * Verdicts lie beside the trusted state, in the user's own data folder, and never in the cache: a cache may be shared, or
   restored from somewhere by a build server. Whoever can write verdicts can as well replace the keys that are trusted; a file
   that somebody else owns or may write, or a link, is not read but replaced.
-* What must hold today (head, freshness, inclusion in the log, hashes of the bytes, keysets and recoveries, policy) is no
-  verdict; it is checked each time.
+* What must hold today (the head's age and growth, inclusion in the log, hashes of the bytes, keysets and recoveries, policy) is
+  no verdict; it is checked each time. That a head's signatures are good under a root is one.
 * Nothing here is needed. A damaged row is a miss, a damaged or foreign file is replaced, one that grew too large starts over,
   and one that cannot be used (held by another program, on a full or read-only disk) is left alone for the rest of the run.
 """
