@@ -55,7 +55,7 @@ def check_issuer(issuer: str) -> str:
     if bad or " " in issuer or not (parts.scheme == "https" or plain):
         raise RyeError(
             "bad-issuer",
-            f"{issuer[:200]!r} is no issuer's address.",
+            f"{issuer[:200]!r} is not an issuer's address.",
             "Give https://…; http:// is for this machine only.",
         )
     return issuer
@@ -212,7 +212,7 @@ def _moment(claims: Claims, name: str) -> float | None:
     if found is None:
         return None
     if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found < 1e11:
-        raise refused(f"its {name} is no time")
+        raise refused(f"its {name} is not a time")
     return float(found)
 
 

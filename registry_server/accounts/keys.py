@@ -53,7 +53,7 @@ class PrivateKey:
             material = b""
         if match is None or len(material) != 33 or material[:1] != ED25519:
             raise RyeError(
-                "bad-key", "This is no private key of a registry.", "It is one line: PRIVATE+KEY+name+id+key."
+                "bad-key", "This is not a private key of a registry.", "It is one line: PRIVATE+KEY+name+id+key."
             )
         key = cls(match[1], material[1:])
         if key.verifier.key_id.hex() != match[2]:

@@ -66,7 +66,10 @@ def connect(address: str, port: int, host: str) -> socket.socket:
     plain = socket.create_connection((address, port), _SECONDS)
     try:
         return trusted_authorities().wrap_socket(plain, server_hostname=host)
-    except (OSError, ValueError):  # what TLS raises: SSLError is an OSError; ValueError is for a host that is no name
+    except (
+        OSError,
+        ValueError,
+    ):  # what TLS raises: SSLError is an OSError; ValueError is for a host that is not a name
         plain.close()
         raise
 

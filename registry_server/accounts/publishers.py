@@ -80,12 +80,12 @@ def add(
 ) -> Publisher:
     """Trust a workflow. Raises RyeError for what cannot be one, and ``publisher-exists``."""
     if not is_segment(namespace):
-        raise RyeError("bad-namespace", f"{namespace[:80]!r} is no namespace.", "Use a-z, 0-9, - and _, at most 64.")
+        raise RyeError("bad-namespace", f"{namespace[:80]!r} is not a namespace.", "Use a-z, 0-9, - and _, at most 64.")
     check_issuer(issuer)
     if _REPOSITORY.fullmatch(repository) is None:
-        raise RyeError("bad-repository", f"{repository[:200]!r} is no repository.", "Give OWNER/NAME.")
+        raise RyeError("bad-repository", f"{repository[:200]!r} is not a repository.", "Give OWNER/NAME.")
     if _WORKFLOW.fullmatch(workflow) is None or ".." in workflow:
-        raise RyeError("bad-workflow", f"{workflow[:200]!r} is no workflow file.", "Give e.g. release.yml.")
+        raise RyeError("bad-workflow", f"{workflow[:200]!r} is not a workflow file.", "Give e.g. release.yml.")
     if len(environment) > 255 or not environment.isprintable():
         raise RyeError("bad-environment", "An environment's name is at most 255 printable characters.", None)
     if not scopes or not set(scopes) <= set(ALLOWED_SCOPES):

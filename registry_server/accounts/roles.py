@@ -68,9 +68,9 @@ def give(
 ) -> None:
     """Give a role to an account (by its ID) or a team; the one that it had in the namespace goes. Raises RyeError."""
     if not is_segment(namespace):
-        raise RyeError("bad-namespace", f"{namespace[:80]!r} is no namespace.", "Use a-z, 0-9, - and _, at most 64.")
+        raise RyeError("bad-namespace", f"{namespace[:80]!r} is not a namespace.", "Use a-z, 0-9, - and _, at most 64.")
     if role not in ROLES:
-        raise RyeError("bad-role", f"{role[:80]!r} is no role.", f"Roles: {', '.join(ROLES)}.")
+        raise RyeError("bad-role", f"{role[:80]!r} is not a role.", f"Roles: {', '.join(ROLES)}.")
     take(connection, namespace, account=account, team=team)
     connection.execute(namespace_roles.insert().values(namespace=namespace, role=role, account=account, team=team))
 
@@ -100,7 +100,7 @@ def listing(connection: sa.Connection, namespace: str | None = None) -> list[Giv
 def create_team(connection: sa.Connection, name: str, now: str) -> None:
     """Raises RyeError ``bad-team``, ``team-exists``."""
     if not is_segment(name):
-        raise RyeError("bad-team", f"{name[:80]!r} is no name for a team.", "Use a-z, 0-9, - and _, at most 64.")
+        raise RyeError("bad-team", f"{name[:80]!r} is not a name for a team.", "Use a-z, 0-9, - and _, at most 64.")
     if connection.scalar(sa.select(teams.c.name).where(teams.c.name == name)) is not None:
         raise RyeError("team-exists", f"There is a team {name} already.", "rye-registry team list shows them.")
     connection.execute(teams.insert().values(name=name, created=now))

@@ -122,7 +122,7 @@ def create(
         raise RyeError("bad-token-name", "A token's name is 1 to 100 printable characters.", None)
     for namespace in namespaces:
         if not is_segment(namespace):
-            raise RyeError("bad-namespace", f"{namespace!r} is no namespace.", "Use a-z, 0-9, - and _, at most 64.")
+            raise RyeError("bad-namespace", f"{namespace!r} is not a namespace.", "Use a-z, 0-9, - and _, at most 64.")
     if not scopes:
         raise RyeError("bad-scope", "A token without a scope could do nothing.", "Name one: --scope read")
     identifier = secrets.token_hex(8)

@@ -95,13 +95,13 @@ def add(connection: sa.Connection, url: str, namespace: str, events: Sequence[st
         port = 0
     bad = parts.username or parts.fragment or not parts.hostname or port == 0 or len(url) > 2000
     if parts.scheme != "https" or bad or not url.isascii() or not url.isprintable() or " " in url:
-        raise RyeError("bad-webhook", f"{url[:200]!r} is no address for a webhook.", "Give https://host/path.")
+        raise RyeError("bad-webhook", f"{url[:200]!r} is not an address for a webhook.", "Give https://host/path.")
     refuse_address(str(parts.hostname))
     if namespace and not is_segment(namespace):
-        raise RyeError("bad-namespace", f"{namespace[:80]!r} is no namespace.", "Use a-z, 0-9, - and _, at most 64.")
+        raise RyeError("bad-namespace", f"{namespace[:80]!r} is not a namespace.", "Use a-z, 0-9, - and _, at most 64.")
     unknown = [event for event in events if event not in EVENTS]
     if unknown:
-        raise RyeError("bad-webhook", f"{unknown[0][:80]!r} is no event.", f"Events: {', '.join(EVENTS)}.")
+        raise RyeError("bad-webhook", f"{unknown[0][:80]!r} is not an event.", f"Events: {', '.join(EVENTS)}.")
     if connection.scalar(sa.select(sa.func.count()).select_from(webhooks)) == 0:
         _move(connection, _log_size(connection))  # nobody is told of what was logged before
     found = Webhook(secrets.token_hex(8), url, namespace, tuple(events), secrets.token_urlsafe(32), now)

@@ -294,7 +294,7 @@ async def _search(request: Request[Any, Any, State]) -> Response[bytes]:
     if kind is not None and kind not in KINDS:
         raise RyeError("bad-request", f"{kind[:80]!r} is not a kind of item.", f"Kinds: {KINDS.names()}.")
     if namespace is not None and not is_segment(namespace):
-        raise RyeError("bad-request", f"{namespace[:80]!r} is no namespace.", None)
+        raise RyeError("bad-request", f"{namespace[:80]!r} is not a namespace.", None)
     limit = number_of(request, "limit", 20, 1, limits.search_results)
     offset = number_of(request, "offset", 0, 0, wire.SEARCH_TOTAL)
     found = await asyncio.wrap_future(

@@ -90,7 +90,7 @@ def _missing(request: _Request) -> RyeError:
 
 
 def _position(request: _Request, text: str) -> int:
-    """One spelling for each position: any other is no page. Raises RyeError ``not-found``."""
+    """One spelling for each position: any other is not a page. Raises RyeError ``not-found``."""
     at = log.read_position(text)
     if at is None:
         raise _missing(request)

@@ -193,7 +193,7 @@ def _object(text: str) -> str:
 
 def _number(text: str) -> int:
     if _NUMBER.fullmatch(text) is None:
-        raise GitRefusal(f"protocol error: {text[:40]!r} is no number")
+        raise GitRefusal(f"protocol error: {text[:40]!r} is not a number")
     return int(text)
 
 

@@ -38,7 +38,7 @@ def _below_like(element: Below, compiler: Any, **options: Any) -> str:
 
 
 def below(prefix: str) -> dict[str, object]:
-    """The values for a prefix, whose last character is no letter of names."""
+    """The values for a prefix, whose last character is not a letter of names."""
     return {"low": prefix, "high": f"{prefix[:-1]}{chr(ord(prefix[-1]) + 1)}", "pattern": f"{like(prefix)}%"}
 
 

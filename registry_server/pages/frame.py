@@ -56,7 +56,7 @@ Headers = tuple[tuple[str, str], ...]
 
 
 class Document(Struct, frozen=True):
-    """What is no page and has one form: a feed, a file for programs."""
+    """What is not a page and has one form: a feed, a file for programs."""
 
     body: bytes
     media_type: str

@@ -62,7 +62,7 @@ def parted(text: str, most: int) -> Markup:
 
 _JOINTS = re.compile(r"(?<=[/._:])(?=[^/._:\s])")
 _PIECES = 12
-"""More would be no id, and only make the page larger."""
+"""More would not be an id, and only make the page larger."""
 
 
 def plain(text: str, most: int) -> str:

@@ -75,7 +75,7 @@ def _new(name: str, version: str, leaf: bytes) -> NewRelease:
     kind, _, identifier = name.partition(":")
     statement = statements.parse(notes.parse(leaf).text)
     if not isinstance(statement, Release):
-        raise RyeError("database-damaged", f"The entry of {name} {version} is no release.", "rye-registry verify")
+        raise RyeError("database-damaged", f"The entry of {name} {version} is not a release.", "rye-registry verify")
     path = item_path(Identity(kind, identifier), version)
     return NewRelease(kind, identifier, version, statement.description, statement.time, path)
 

@@ -87,7 +87,7 @@ class Content(Struct, frozen=True):
     size: int
     lines: int
     text: str | None
-    """As much as the page shows at most; null: it is no text, or not there."""
+    """As much as the page shows at most; null: it is not text, or not there."""
     is_cut: bool
     is_markdown: bool
     hidden: int
@@ -113,7 +113,7 @@ class RelationRow(Struct, frozen=True):
     reference: str
     range: str
     page: str | None
-    """Null: it is no item of this registry, but a feature of the environment."""
+    """Null: it is not an item of this registry, but a feature of the environment."""
 
 
 class DependentRow(Struct, frozen=True):

@@ -290,7 +290,8 @@ def _command(file: str, keys: Iterable[str]) -> str:
 
 
 def _pasted(proof: str, keys: Iterable[str]) -> str | None:
-    """A command for a shell, the proof with it. The delimiter is no line of a proof, and quoted it keeps every line as it is."""
+    """A command for a shell, the proof with it. The delimiter is not a line of a proof, and quoted it keeps every line
+    as it is."""
     if len(proof) > RECORDS.pasted_characters:
         return None
     return f"{_command('-', keys)} <<'{_END}'\n{proof}{_END}\n"

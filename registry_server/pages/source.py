@@ -31,7 +31,7 @@ class SourceView(Struct, frozen=True):
     sha256: str
     executable: bool
     text: str | None
-    """Null: it is no UTF-8, too large, or gone."""
+    """Null: it is not UTF-8, too large, or gone."""
     why: str | None
     """Why there is no text."""
     hidden: int
@@ -92,4 +92,4 @@ def _text(data: bytes | None) -> tuple[str | None, str | None]:
     try:
         return data.decode("utf-8"), None
     except UnicodeDecodeError:
-        return None, "It is no UTF-8 text."
+        return None, "It is not UTF-8 text."

@@ -121,7 +121,7 @@ def unsealed_keys(folder: Path, passphrase: str) -> list[tuple[str, PrivateKey]]
 
 def _check_target(target: Path) -> None:
     if target.exists() and not target.is_dir():
-        raise RyeError("not-a-backup", f"{target} is no folder.", "Choose a new folder.")
+        raise RyeError("not-a-backup", f"{target} is not a folder.", "Choose a new folder.")
     if target.is_dir() and any(target.iterdir()) and not (target / "backup.json").exists():
         names = {path.name for path in target.iterdir()}
         if not names <= {

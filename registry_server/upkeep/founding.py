@@ -56,7 +56,7 @@ def found(
     except RyeError as error:
         raise RyeError(
             "bad-origin",
-            f"{origin!r} is no origin.",
+            f"{origin!r} is not an origin.",
             "It names the registry for ever: lower case, like a host name, e.g. registry.example.org",
         ) from error
     if data.exists() and (not data.is_dir() or any(data.iterdir())):

@@ -207,9 +207,9 @@ def read_manifest(folder: Path) -> dict[str, object]:
     try:
         found = json.loads((folder / "backup.json").read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise RyeError("not-a-backup", f"{folder} is no backup: {error}", "Choose a new folder.") from error
+        raise RyeError("not-a-backup", f"{folder} is not a backup: {error}", "Choose a new folder.") from error
     if not isinstance(found, dict) or found.get("format") != BACKUP_FORMAT:
-        raise RyeError("not-a-backup", f"{folder} is no backup that this version reads.", "Choose a new folder.")
+        raise RyeError("not-a-backup", f"{folder} is not a backup that this version reads.", "Choose a new folder.")
     return found
 
 

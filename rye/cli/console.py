@@ -66,7 +66,7 @@ class Console:
             click.echo(self._shown(text), nl=newline, color=self._color_out or None)
 
     def document(self, value: object) -> None:
-        """The one JSON document. What could steer a terminal, or is no character, is escaped as JSON escapes it."""
+        """The one JSON document. What could steer a terminal, or is not a character, is escaped as JSON escapes it."""
         import json
 
         text = json.dumps(value, indent=2, ensure_ascii=False)
@@ -87,7 +87,7 @@ class Console:
         return f"{self._mark_out}{style}\0{text}{self._mark_out}\0" if self._color_out else text
 
     def _shown(self, text: str) -> str:
-        """Text as stdout gets it: escaped on a terminal, and with the colours that :meth:`style` asked for. What is no text at
+        """Text as stdout gets it: escaped on a terminal, and with the colours that :meth:`style` asked for. What is not text at
         all, e.g. part of a file's name, is escaped everywhere."""
         if self._mark_out not in text:
             return printable(text) if self._terminal_out or not _is_text(text) else text

@@ -76,7 +76,7 @@ def role_directives(files: Iterable[RoleDirectiveFile], roles: Iterable[str]) ->
         if file.role in known:
             continue
         if not is_segment(file.role):
-            bad.append(f"{file.path}: {visible(file.role)!r} is no role's name")
+            bad.append(f"{file.path}: {visible(file.role)!r} is not a role's name")
             continue
         near = get_close_matches(file.role, known, 1, 0.5)
         meant = f"; did you mean {near[0]}?" if near else ""

@@ -26,7 +26,7 @@ class Selector(NamedTuple):
 
 
 class HeadingPathError(ValueError):
-    """The text is no heading path; the message says why."""
+    """The text is not a heading path; the message says why."""
 
 
 def parse_heading_path(text: str) -> tuple[Selector, ...]:
@@ -43,7 +43,7 @@ def parse_heading_path(text: str) -> tuple[Selector, ...]:
         heading = heading_of(part) if part.startswith("#") else None
         if heading is None:
             raise HeadingPathError(
-                f"{part!r} is no heading selector: write one to six hashes, a space and the heading's text"
+                f"{part!r} is not a heading selector: write one to six hashes, a space and the heading's text"
             )
         if not heading[1]:
             raise HeadingPathError(f"{part!r} has no heading text")

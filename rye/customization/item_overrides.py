@@ -43,7 +43,7 @@ class NamedFor(Struct, frozen=True):
 
 
 def named_for(folder: Folder, path: Path) -> NamedFor | None:
-    """Read a file's name; None where it can be no item's."""
+    """Read a file's name; None where it cannot be an item's."""
     stem = path.relative_to(folder.path).as_posix()[: -len(SUFFIX)]
     identifier, dot, kind = stem.rpartition(".")
     if dot and kind in KINDS.overridable() and is_id(identifier):

@@ -71,7 +71,7 @@ def malformed_overlay(shown: str, diagnostics: tuple[Diagnostic, ...]) -> RyeErr
 
 
 def in_force(places: Places, formula: str) -> InForce:
-    """Look a formula's overlay up. Raises UsageError for what is no item name, RyeError for a file that cannot be read."""
+    """Look a formula's overlay up. Raises UsageError for what is not an item name, RyeError for a file that cannot be read."""
     check_name(formula, "formula")
     files: list[OverlayFile] = []
     for folder in places.overlays:

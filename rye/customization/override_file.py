@@ -91,7 +91,7 @@ class OverrideReading(Struct, frozen=True):
 
 
 def opener_operation(line: str) -> str | None:
-    """The operation that an opener line names (maybe an unknown or empty one); None: the line is no opener."""
+    """The operation that an opener line names (maybe an unknown or empty one); None: the line is not an opener."""
     if not line.startswith(_OPENER):
         return None
     rest = line.rstrip(" \t")[len(_OPENER) :]
@@ -269,7 +269,7 @@ class _Reader:
         good = operation in OPERATIONS
         if not good:
             hint = _did_you_mean(operation, OPERATIONS) or f"Operations: {', '.join(OPERATIONS)}."
-            self._error("unknown-operation", f"{visible(operation)!r} is no operation.", opener, hint)
+            self._error("unknown-operation", f"{visible(operation)!r} is not an operation.", opener, hint)
         fields: dict[str, tuple[str, int]] = {}
         index = opener + 1
         broken = not good
@@ -341,7 +341,7 @@ class _Reader:
         key, raw = match[1], (match[2] or "").strip(" \t")
         if key not in METADATA_KEYS:
             hint = _did_you_mean(key, METADATA_KEYS) or f"Keys: {', '.join(METADATA_KEYS)}."
-            self._error("bad-metadata", f"{visible(key)!r} is no metadata key.", index, hint)
+            self._error("bad-metadata", f"{visible(key)!r} is not a metadata key.", index, hint)
             return False
         if key in fields:
             self._error("bad-metadata", f"{key!r} is there twice.", index)
@@ -389,7 +389,7 @@ class _Reader:
             path = parse_heading_path(value)
         except HeadingPathError as error:
             hint = "Write it as in '## Section' or '# Chapter > ## Section'."
-            self._error("bad-target", f"The target is no heading path: {error}.", index, hint)
+            self._error("bad-target", f"The target is not a heading path: {error}.", index, hint)
             return None
         return Directive(operation, opener + 1, reason, value, path, content=tuple(lines), content_line=first)
 
@@ -398,7 +398,7 @@ class _Reader:
     ) -> Directive | None:
         if not _KEY.fullmatch(key):
             hint = "Keys are letters, digits, '-' and '_'."
-            self._error("bad-key", f"{visible(key)!r} is no frontmatter key.", index, hint)
+            self._error("bad-key", f"{visible(key)!r} is not a frontmatter key.", index, hint)
             return None
         if operation == "frontmatter-set" and not content:
             self._error("empty-value", "frontmatter-set needs a value.", opener, "Write the YAML value as its content.")

@@ -68,7 +68,7 @@ def section_of(base: str, target: str) -> list[str]:
         path = parse_heading_path(target)
     except HeadingPathError as error:
         hint = "Write it as in '## Section' or '# Chapter > ## Section'."
-        raise UsageError("bad-target", f"{target!r} is no heading path: {error}.", hint) from None
+        raise UsageError("bad-target", f"{target!r} is not a heading path: {error}.", hint) from None
     lines, _ = split_lines(read_form(base)[0])
     found = sections(lines, frontmatter_end(lines) or 0)
     if found.too_deep is not None:

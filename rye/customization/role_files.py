@@ -11,7 +11,7 @@ from rye.text.hidden_text import hidden_text
 def directives_of(places: Places, role: str) -> RoleDirectives:
     """What the role is told, with every place that was looked at.
 
-    Raises UsageError for what is no item name, RyeError for a file that cannot be read.
+    Raises UsageError for what is not an item name, RyeError for a file that cannot be read.
     """
     check_name(role, "role")
     files: list[RoleDirectiveFile] = []
@@ -30,7 +30,7 @@ def directives_of(places: Places, role: str) -> RoleDirectives:
 
 
 def all_files(places: Places) -> list[RoleDirectiveFile]:
-    """The files that are there, by level and name, without their text; the name of one may be no item name."""
+    """The files that are there, by level and name, without their text; the name of one might not be an item name."""
     return [
         RoleDirectiveFile(path.name.removesuffix(DIRECTIVE_SUFFIX), folder.level, folder.shown(path))
         for folder in places.role_directives

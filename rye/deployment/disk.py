@@ -1,4 +1,4 @@
-"""What is on disk, for :mod:`rye.deployment.plan`: read without following links, and nothing that is no regular file."""
+"""What is on disk, for :mod:`rye.deployment.plan`: read without following links, and nothing that is not a regular file."""
 
 from __future__ import annotations
 

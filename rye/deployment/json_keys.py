@@ -158,7 +158,7 @@ class _Reader:
         self.last = self.position
 
     def wrong(self) -> NotReadable:
-        return NotReadable(f"line {self.line()} is no JSON")
+        return NotReadable(f"line {self.line()} is not JSON")
 
     def line(self) -> int:
         return self.text.count("\n", 0, self.position) + 1
@@ -187,7 +187,7 @@ def is_empty_object(text: str, key: Sequence[str]) -> bool:
 def put(text: str, key: Sequence[str], value: str) -> tuple[str, tuple[str, ...] | None]:
     """The text with ``value`` (JSON on one line) at ``key``, and the key of the object that was made for it, if any.
 
-    Raises NotReadable, also where something that is no object stands above the key.
+    Raises NotReadable, also where something that is not an object stands above the key.
     """
     document = _Reader(text).document()
     present = _find(document, key)
@@ -202,7 +202,7 @@ def put(text: str, key: Sequence[str], value: str) -> tuple[str, tuple[str, ...]
                 value = f"{{{json.dumps(name)}: {value}}}"
             return _insert(text, above, part, value), made
         if inner.value.members is None:
-            raise NotReadable(f"{'.'.join(key[: number + 1])} is no object")
+            raise NotReadable(f"{'.'.join(key[: number + 1])} is not an object")
         above = inner.value
     return _insert(text, above, key[-1], value), None
 

@@ -98,7 +98,7 @@ def _conflict(ledger: Ledger, one: Wanted, here: OnDisk, *, same: bool) -> Why |
     elif here.kind == "file":
         hint = f"Move it away, or leave {one.item} out with `exclude`."
     else:
-        hint = "It is no regular file: move it away."
+        hint = "It is not a regular file: move it away."
     return "deploy-conflict", message, hint, ()
 
 

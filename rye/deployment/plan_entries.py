@@ -93,7 +93,7 @@ class Entries:
             if here.kind == "outside":
                 raise NotReadable("it leads through a link")
             if here.kind == "other" or len(here.data) > DEPLOY.shared_bytes:
-                raise NotReadable("it is no regular file of a sensible size")
+                raise NotReadable("it is not a regular file of a sensible size")
             shared.text = here.data.decode("utf-8")
             if shared.form == "markdown":
                 self._read_block(shared, in_run)

@@ -195,7 +195,7 @@ class Ledger:
 
 
 def _diff(new: bytes, here: bytes, path: str) -> tuple[str, ...]:
-    """From what Rye would write to what is there; nothing for what is no text."""
+    """From what Rye would write to what is there; nothing for what is not text."""
     try:
         found = unified(new.decode(), here.decode(), f"rye/{path}", path)
     except UnicodeDecodeError:

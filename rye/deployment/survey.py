@@ -312,7 +312,7 @@ def read_state_file(root: Path, scope: Scope) -> Remembered:
             )
             ours.append(replace(row, projects=living) if row.projects else row)
             continue
-        message = f"{row.path} in .ai/deploy.lock is no file that Rye writes for {row.item}; the row is ignored."
+        message = f"{row.path} in .ai/deploy.lock is not a file that Rye writes for {row.item}; the row is ignored."
         outside.append(Refused(row.item, row.target, row.path, "deploy-outside", message))
     made = tuple(path for path in state.made if is_made_place(path))
     return Remembered(data, State(_one_each(root, ours), state.allowed, made), tuple(outside))

@@ -162,7 +162,7 @@ def _locked(value: object) -> Entry:
         path = row.text("anchored_local_path") or row.required("local_path")
         return Entry(LOCK, name, folder_here(path), digests, group, only)
     if row.text("source") not in (None, "git") or row.has("resolved_url"):
-        raise Cannot("it comes from a registry of apm packages, which is no git repository")
+        raise Cannot("it comes from a registry of apm packages, which is not a git repository")
     if row.text("registry_prefix") or row.has("port"):
         raise Cannot("it comes through a proxy, or from an own port")
     if row.flag("is_insecure"):
@@ -212,10 +212,10 @@ def _read_manifest(data: bytes) -> Foreign:
     for key, group in (("dependencies", "main"), ("devDependencies", "dev")):
         found = table.get(key) or {}
         if not isinstance(found, dict):
-            raise bad_file(MANIFEST, f"its {key} is no mapping with apm and mcp")
+            raise bad_file(MANIFEST, f"its {key} is not a mapping with apm and mcp")
         rows = found.get("apm") or []
         if not isinstance(rows, list) or len(rows) > IMPORTS.entries:
-            raise bad_file(MANIFEST, f"its {key}.apm is no list, or a very long one")
+            raise bad_file(MANIFEST, f"its {key}.apm is not a list, or a very long one")
         for row in rows:
             try:
                 entries.append(_declared(row, group))
@@ -241,7 +241,7 @@ def _declared(value: object, group: str) -> Entry:
     if not row.has("git"):
         if row.has("path") and not row.has("id"):
             return Entry(MANIFEST, row.required("path"), folder_here(row.required("path")), group=group, only=only)
-        raise Cannot("it comes from a marketplace or a registry of apm packages, which is no git repository")
+        raise Cannot("it comes from a marketplace or a registry of apm packages, which is not a git repository")
     git = row.required("git")
     if git == "parent":
         raise Cannot("it is a folder of the repository that names it; only a package can say that")
@@ -251,7 +251,7 @@ def _declared(value: object, group: str) -> Entry:
         raise Cannot("it is a single file of a form that Rye has no kind for")
     place = _place(git)
     if not isinstance(place, GitPlace):
-        raise Cannot("its git is no repository")
+        raise Cannot("its git is not a repository")
     ref = git_words.ref(row.text("ref")) or place.ref
     found = GitPlace(place.url, _no_range(ref), folder=folder_in(path) if path else place.folder)
     return Entry(MANIFEST, shown(named), found, group=group, only=only)

@@ -111,7 +111,7 @@ def json_object(file: str, data: bytes) -> dict[str, Any]:
         _refuse_markers(file, data)
         raise bad_file(file, str(error)) from None
     if not isinstance(found, dict):
-        raise bad_file(file, "it is no JSON object")
+        raise bad_file(file, "it is not a JSON object")
     return found
 
 
@@ -126,7 +126,7 @@ def yaml_object(file: str, data: bytes) -> dict[str, Any]:
         _refuse_markers(file, data)
         raise bad_file(file, str(error).rstrip(".")) from None
     if not isinstance(found, dict):
-        raise bad_file(file, "it is no mapping")
+        raise bad_file(file, "it is not a mapping")
     return found
 
 
@@ -145,7 +145,7 @@ class Row:
 
     def __init__(self, value: object, known: Iterable[str]) -> None:
         if not isinstance(value, dict):
-            raise Cannot("it is no mapping")
+            raise Cannot("it is not a mapping")
         self._value: Mapping[str, Any] = value
         names = set(known)
         unknown = sorted(str(key) for key in value if key not in names)
@@ -158,7 +158,7 @@ class Row:
         if value is None:
             return None
         if not isinstance(value, str):
-            self.fail(f"its {key} is no text")
+            self.fail(f"its {key} is not text")
         if len(value) > IMPORTS.text_characters or not value.isprintable():
             self.fail(f"its {key} is too long, or has control characters")
         return value
@@ -174,10 +174,10 @@ class Row:
         if value is None:
             return ()
         if not isinstance(value, list) or len(value) > IMPORTS.entries:
-            self.fail(f"its {key} is no list of texts, or a very long one")
+            self.fail(f"its {key} is not a list of texts, or a very long one")
         for one in value:
             if not isinstance(one, str) or len(one) > IMPORTS.text_characters or not one.isprintable():
-                self.fail(f"its {key} has something that is no plain text")
+                self.fail(f"its {key} has something that is not plain text")
         return tuple(value)
 
     def flag(self, key: str) -> bool:
@@ -189,7 +189,7 @@ class Row:
     def number(self, key: str) -> int | None:
         value = self._value.get(key)
         if value is not None and type(value) is not int:
-            self.fail(f"its {key} is no whole number")
+            self.fail(f"its {key} is not a whole number")
         return value
 
     def has(self, key: str) -> bool:

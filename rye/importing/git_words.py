@@ -29,7 +29,7 @@ def hosted(host: str, path: str) -> str:
     """The address of ``owner/repository`` on a host, over https. Raises Cannot."""
     parts = path.removesuffix(".git").split("/")
     if len(parts) < 2 or not all(map(_NAME.fullmatch, parts)):
-        raise Cannot(f"{shown(path)!r} is no OWNER/REPOSITORY")
+        raise Cannot(f"{shown(path)!r} is not an OWNER/REPOSITORY")
     scheme = "http" if is_loopback(urlsplit(f"//{host}").hostname or "") else "https"
     return address(f"{scheme}://{host}/{'/'.join(parts)}.git")
 
@@ -49,7 +49,7 @@ def commit(word: str | None) -> str | None:
     if word is None or word == "":
         return None
     if not is_commit(word):
-        raise Cannot(f"{shown(word)!r} is no whole commit")
+        raise Cannot(f"{shown(word)!r} is not a whole commit")
     return word
 
 

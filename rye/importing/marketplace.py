@@ -40,12 +40,12 @@ def read_marketplace(data: bytes, file: str = MARKETPLACE) -> Foreign:
     metadata = table.get("metadata")
     root = metadata.get("pluginRoot", "") if isinstance(metadata, dict) else ""
     if not isinstance(root, str):
-        raise bad_file(file, "its pluginRoot is no text")
+        raise bad_file(file, "its pluginRoot is not text")
     entries: list[Entry] = []
     left_out: list[LeftOut] = []
     for plugin in plugins:
         if not isinstance(plugin, dict):
-            raise bad_file(file, "a plugin in it is no object")
+            raise bad_file(file, "a plugin in it is not an object")
         name = shown(plugin.get("name", "?"))
         try:
             entries.append(Entry(file, name, _place(plugin, root), is_plugin=True))
@@ -61,7 +61,7 @@ def _place(plugin: dict[str, Any], root: str) -> Place:
     source = plugin.get("source")
     if isinstance(source, str):
         if len(source) > IMPORTS.text_characters or (not source.startswith("./") and not root):
-            raise Cannot(f"its source {shown(source)!r} is no folder of the project")
+            raise Cannot(f"its source {shown(source)!r} is not a folder of the project")
         inner = folder_in(f"{root.removeprefix('./').rstrip('/')}/{source.removeprefix('./')}".lstrip("/"))
         if not inner:
             raise Cannot("it is the project itself, whose own items need no source")
@@ -77,4 +77,4 @@ def _place(plugin: dict[str, Any], root: str) -> Place:
         url = row.required("url")
         where = git_words.address(url) if "://" in url or "@" in url else git_words.hosted(git_words.GITHUB, url)
         return GitPlace(where, ref, sha, folder_in(row.required("path")))
-    raise Cannot(f"it comes from {shown(sort)!r}, which is no git repository")
+    raise Cannot(f"it comes from {shown(sort)!r}, which is not a git repository")

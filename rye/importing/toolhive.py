@@ -70,7 +70,7 @@ def read_toolhive(data: bytes, file: str = LOCK) -> Foreign:
 def _rows(file: str, table: dict[str, Any], key: str) -> list[tuple[str, Any]]:
     rows = table.get(key) or []
     if not isinstance(rows, list) or len(rows) > IMPORTS.entries:
-        raise bad_file(file, f"its {key} is no list, or a very long one")
+        raise bad_file(file, f"its {key} is not a list, or a very long one")
     return [(shown(row.get("name", "?") if isinstance(row, dict) else "?"), row) for row in rows]
 
 
@@ -79,14 +79,14 @@ def _entry(file: str, value: object) -> Entry:
     name = row.required("name")
     reference = row.text("resolvedReference") or row.required("source")
     if not reference.startswith(_GIT):
-        raise Cannot(f"it comes from {shown(reference)!r}, which is no git repository")
+        raise Cannot(f"it comes from {shown(reference)!r}, which is not a git repository")
     commit = git_words.commit(row.required("digest"))
     place = _place(reference, commit)
     content = row.text("contentDigest")
     digests: tuple[Digest, ...] = ()
     if content is not None:
         if not content.startswith(_SHA256):
-            raise Cannot(f"its contentDigest {shown(content)!r} is no sha256")
+            raise Cannot(f"its contentDigest {shown(content)!r} is not a sha256")
         digests = (Digest("toolhive-files", git_words.hex_digest(content.removeprefix(_SHA256))),)
     notes = []
     if row.has("provenance"):

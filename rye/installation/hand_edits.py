@@ -36,7 +36,7 @@ def cached_bytes(entries: Iterable[Drift]) -> dict[str, bytes]:
 
 
 def edit_diff(project: Project, entry: Drift, signed: bytes | None) -> tuple[str, ...]:
-    """A unified diff from the bytes of rye.lock to the file; nothing where one of them is no text, a link, or not known."""
+    """A unified diff from the bytes of rye.lock to the file; nothing where one of them is not text, a link, or not known."""
     if signed is None and entry.state != "extra":
         return ()
     path = project.root / entry.path

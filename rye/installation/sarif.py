@@ -62,7 +62,7 @@ def _rule(name: str, text: str) -> dict[str, object]:
     severity = RULE_SEVERITIES.get(name, "info")
     level = "note" if severity == "info" else severity
     help_text = (
-        HELP.get(name) or "A fact is no verdict: read the text around it. `rye facts` lists all facts of an item."
+        HELP.get(name) or "A fact is not a verdict: read the text around it. `rye facts` lists all facts of an item."
     )
     return {
         "id": name,

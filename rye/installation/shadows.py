@@ -2,7 +2,7 @@
 
 The project's own items are looked up first, and whoever can commit can add one. An id that rye.lock has means the installed item,
 so an own item with that id is an error wherever an id is looked up, never a quiet replacement. ``-`` and ``_`` are one letter, as
-in look-ups. A short name (``work/top`` for ``acme/work/top``) is no installed item's id: there the own item goes first.
+in look-ups. A short name (``work/top`` for ``acme/work/top``) is not an installed item's id: there the own item goes first.
 """
 
 from __future__ import annotations

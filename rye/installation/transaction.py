@@ -390,7 +390,7 @@ def _remove_folders(root: Path, folders: Sequence[str]) -> None:
 
 
 def _digest(path: str) -> str:
-    """The hash of a file that was moved away; of anything else something that is no hash."""
+    """The hash of a file that was moved away; of anything else something that is not a hash."""
     if os.path.islink(path) or not os.path.isfile(path):
         return "-"
     with open(path, "rb", opener=_open_now) as stream:
@@ -403,7 +403,8 @@ def _open_now(path: str, flags: int) -> int:
 
 
 def _is_something(target: str) -> bool:
-    """Whether something stands there that is no folder: a folder in a file's place is emptied by other changes, or kept whole."""
+    """Whether something stands there that is not a folder: a folder in a file's place is emptied by other changes, or
+    kept whole."""
     return os.path.lexists(target) and (os.path.islink(target) or not os.path.isdir(target))
 
 

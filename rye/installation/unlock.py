@@ -34,7 +34,7 @@ class Unlock(Struct, frozen=True):
 
     @classmethod
     def everything(cls) -> Unlock:
-        """Every item may move; the lock is no preference."""
+        """Every item may move; the lock is not a preference."""
         return cls(all=True)
 
     @property

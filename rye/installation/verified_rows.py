@@ -36,7 +36,7 @@ _WORDS = ("capabilities", "agent_tools", "agent_limits", "runs", "hooks")
 RELEASE_FIELDS = ("size", "suffix", "registry", "keyset", "signer", "attached", *_WORDS)
 """What a row says of a release, next to the fields that name it."""
 _LATER = frozenset(("agent_limits", "runs"))
-"""What older locks do not say. A row without them is no contradiction: it approves nothing of the sort."""
+"""What older locks do not say. A row without them is not a contradiction: it approves nothing of the sort."""
 
 
 def remember_rows(verdicts: Verdicts, rows: Iterable[tuple[LockedItem, SignedRelease]], basis: TrustBasis) -> None:

@@ -68,7 +68,7 @@ def agent_tools(
     commands: Iterable[str] = (),
     patterns: Iterable[str] = (),
 ) -> AgentTools:
-    """The value for lists as a file has them. A list of commands that admits every command is no list."""
+    """The value for lists as a file has them. A list of commands that admits every command is not a list."""
     listed = _sorted(commands)
     return AgentTools(
         None if allowed is None else _sorted(allowed),

@@ -105,7 +105,7 @@ class _Walk:
                     else:
                         self.unsafe(path)
                 elif not entry.is_file(follow_symlinks=False):
-                    self.report("S10", f"{path!r} is no regular file.", _IGNORE_HINT)
+                    self.report("S10", f"{path!r} is not a regular file.", _IGNORE_HINT)
                 elif not is_safe_path(path):
                     self.unsafe(path)
                 elif not self.attach(path):
@@ -121,7 +121,7 @@ class _Walk:
 
     def unsafe(self, path: str) -> None:
         hint = "Use letters, digits, '.', '-' and '_', and short paths; or ignore it."
-        self.report("S11", f"{path!a} is no name that works on every system.", hint)
+        self.report("S11", f"{path!a} is not a name that works on every system.", hint)
 
     def attach(self, path: str) -> bool:
         """Add the file; False when a limit is reached and looking further makes no sense."""
@@ -147,7 +147,7 @@ class _Walk:
         with os.fdopen(descriptor, "rb") as stream:
             status = os.fstat(stream.fileno())
             if not stat.S_ISREG(status.st_mode):
-                raise OSError(0, "it is no regular file any more")
+                raise OSError(0, "it is not a regular file any more")
             digest, size = hashlib.sha256(), 0
             while chunk := stream.read(_CHUNK):
                 size += len(chunk)

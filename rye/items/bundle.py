@@ -148,7 +148,7 @@ def _members(
         member = _member(entry, line)
         if member is None:
             hint = "Write kind:namespace/category/name@X.Y.Z, e.g. tool:acme/file-system/read@1.2.3."
-            message = f"members[{index}] is no reference with a kind and an exact version."
+            message = f"members[{index}] is not a reference with a kind and an exact version."
             found.append(Diagnostic("error", "B03", message, line, hint=hint))
         elif (member.kind, member.id) in seen:
             message = f"members[{index}]: {member.kind}:{member.id} stands there already."

@@ -135,7 +135,7 @@ def _placed(
     severity: Severity = "error" if options.publishing else "warning"
     out: list[Diagnostic] = []
     if not is_segment(name):
-        message = f"name {name!r} is no item name: a-z, 0-9, '-' and '_', at most 64 characters."
+        message = f"name {name!r} is not an item name: a-z, 0-9, '-' and '_', at most 64 characters."
         out.append(Diagnostic(severity, "K04", message, document.line("name")))
     elif source.name is not None and name != source.name:
         message = f"name {name!r} is not the file's name {source.name!r}."

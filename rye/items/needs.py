@@ -145,7 +145,7 @@ def _written_path(text: str) -> str:
         or not text
         or len(text) > 500
     ):
-        raise BadNeeds(f"write {text!r} is no path below the project")
+        raise BadNeeds(f"write {text!r} is not a path below the project")
     for part in parts:
         if part.casefold() in NEVER_WRITTEN:
             raise BadNeeds(f"write {text!r} can never be granted: no tool writes to {part}")
@@ -158,7 +158,7 @@ def place_of(text: str) -> tuple[str, int]:
     """Host and port of ``host:port``, the host in its one spelling. Raises BadNeeds."""
     match = _place_form().fullmatch(text.strip())
     if match is None or not 0 < int(match[3]) < 65536:
-        raise BadNeeds(f'network {text!r} is no host with a port; write "api.example.com:443"')
+        raise BadNeeds(f'network {text!r} is not a host with a port; write "api.example.com:443"')
     host = (match[1] or match[2]).lower().removesuffix(".")
     try:
         return ipaddress.ip_address(host).compressed, int(match[3])
@@ -181,7 +181,7 @@ def _place(text: str) -> str:
 
 def _variable(text: str) -> str:
     if not _name_form().fullmatch(text):
-        raise BadNeeds(f"env {text!r} is no name of a variable")
+        raise BadNeeds(f"env {text!r} is not a name of a variable")
     upper = text.upper()
     if upper in _OURS or upper.startswith(_FAMILIES) or upper.endswith("_PROXY"):
         raise BadNeeds(f"env {text!r} can never be granted: it would change how the sandbox or the interpreter works")

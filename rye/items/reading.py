@@ -152,7 +152,7 @@ class SetRules(Protocol[V_contra]):
     def check_set(
         self, readings: Mapping[str, Reading[V_contra]], options: ReadOptions, /
     ) -> Mapping[str, tuple[Diagnostic, ...]]:
-        """Findings by path. A file without a value is no member of the set."""
+        """Findings by path. A file without a value is not a member of the set."""
         ...
 
 

@@ -110,7 +110,7 @@ def _exactly(stream: IO[bytes], size: int) -> bytes:
 def work() -> None:
     """Answer questions until there are no more."""
     stream, out = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what anything else prints is no answer
+    os.dup2(2, 1)  # what anything else prints is not an answer
     members: Members = {}
     while len(head := stream.read(_LENGTH.size)) == _LENGTH.size:
         path = os.fsdecode(stream.read(*_LENGTH.unpack(head)))

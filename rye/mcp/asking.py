@@ -110,7 +110,7 @@ def _words(question: Question) -> str:
 
 
 def _said(answer: types.ElicitResult) -> bool | None:
-    """Accept is yes unless a field says no; decline is no; to close the question is no answer."""
+    """Accept is yes unless a field says no; decline is no; to close the question is not an answer."""
     if answer.action == "accept":
         return all(value is not False for value in (answer.content or {}).values())
     return False if answer.action == "decline" else None

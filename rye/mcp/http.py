@@ -39,7 +39,7 @@ def parse_address(text: str) -> tuple[str, int]:
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not host or not port.isdigit() or int(port) > 65535:
-        raise UsageError("bad-address", f"{text!r} is no HOST:PORT.", "Write 127.0.0.1:8765.")
+        raise UsageError("bad-address", f"{text!r} is not a HOST:PORT.", "Write 127.0.0.1:8765.")
     return host, int(port)
 
 
@@ -109,7 +109,7 @@ class BearerGate:
         scheme, _, token = given[0].decode("latin-1").partition(" ")
         if len(given) > 1 or scheme.lower() != "bearer":
             raise TokenRefused(
-                "token-refused", "The authorization is no bearer token.", "Send: Authorization: Bearer …"
+                "token-refused", "The authorization is not a bearer token.", "Send: Authorization: Bearer …"
             )
         grant = read_token(self._key, self._project, token.strip(), self._now())
         if self._only is not None and grant.directive != self._only:

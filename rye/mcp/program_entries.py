@@ -43,6 +43,6 @@ def config_entry(program: str) -> ProgramEntry:
         "opencode": ("opencode.json", {"mcp": {NAME: {"type": "local", "command": ["rye", *words], "enabled": True}}}),
     }
     if program not in files:
-        raise UsageError("unknown-program", f"{program!r} is no program.", f"Programs: {', '.join(PROGRAMS)}.")
+        raise UsageError("unknown-program", f"{program!r} is not a program.", f"Programs: {', '.join(PROGRAMS)}.")
     file, value = files[program]
     return ProgramEntry(program, file, "json", json.dumps(value, indent=2) + "\n")

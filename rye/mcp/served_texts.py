@@ -112,7 +112,7 @@ def read(opened: Opened, uri: str, ask: Ask) -> types.TextResourceContents | typ
         return _read_skill_file(opened, uri, ask)
     item_id, at, version = uri.removeprefix(_SCHEME).partition("@")
     if not uri.startswith(_SCHEME) or not is_id(item_id) or (at and not version):
-        message = f"{cut(uri, 200)!r} is no resource of this server."
+        message = f"{cut(uri, 200)!r} is not a resource of this server."
         raise CallError("invalid-parameters", message, "Resources are rye://NAMESPACE/CATEGORY/NAME@VERSION.")
     item = opened.session.load_item("knowledge", item_id, version or None, ask=ask)
     meta = {"signer": item.signer, "sha256": item.sha256}

@@ -63,7 +63,7 @@ def parse_ttl(text: str) -> timedelta:
     seconds = int(found[1]) * _UNITS[found[2]] if found else 0
     if not 0 < seconds <= RUNTIME.token_seconds:
         days = RUNTIME.token_seconds // 86400
-        raise UsageError("bad-ttl", f"{text!r} is no life of a token.", f"Write 30m, 8h or 1d; at most {days}d.")
+        raise UsageError("bad-ttl", f"{text!r} is not a life of a token.", f"Write 30m, 8h or 1d; at most {days}d.")
     return timedelta(seconds=seconds)
 
 

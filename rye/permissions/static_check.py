@@ -106,7 +106,7 @@ def _uncovered(call: Call) -> Diagnostic:
         element = f"<{call.primary}><{call.item_type}>{path}</{call.item_type}></{call.primary}>"
         hint = f"Add the capability {pattern} to <permissions>: {element}"
     else:
-        hint = "The item_id is no id: write segments of a-z, 0-9, - and _ joined by '/'."
+        hint = "The item_id is not an id: write segments of a-z, 0-9, - and _ joined by '/'."
     what = f" {call.item_id!r}" if call.item_id is not None else ""
     message = (
         f"No declared capability covers this rye_{call.primary} of {call.item_type or 'an item'}{what}: {pattern}."

@@ -91,21 +91,21 @@ Source: TypeAlias = GitSource | PathSource
 def git_address(url: str) -> str:
     """The address of a repository as it is fetched. Raises BadSource."""
     if not _ADDRESS.fullmatch(url) or len(url) > SOURCES.url_characters:
-        raise BadSource("it is no plain ASCII address")
+        raise BadSource("it is not a plain ASCII address")
     if url.startswith("-"):
         raise BadSource("it begins with '-'")
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        raise BadSource("it is no address") from None
+        raise BadSource("it is not an address") from None
     host = parts.hostname or ""
     if parts.scheme not in ("https", "ssh", "http"):
         raise BadSource("git repositories are fetched over https:// or ssh:// alone")
     if parts.password is not None or (parts.username is not None and parts.scheme != "ssh"):
         raise BadSource("it has a user or a password in it: leave that to git's credential helper")
     if parts.username is not None and not _USER.fullmatch(parts.username):
-        raise BadSource("its user is no plain name")
+        raise BadSource("its user is not a plain name")
     if not _HOST.fullmatch(host) or port == 0:
         raise BadSource("it names no host")
     if parts.scheme == "http" and not is_loopback(host):
@@ -123,7 +123,7 @@ def git_address(url: str) -> str:
 def git_rev(rev: str) -> str:
     """A tag, branch or commit. Raises BadSource for what git would not take for one name."""
     if not _REV.fullmatch(rev) or len(rev) > SOURCES.rev_characters:
-        raise BadSource("it is no name of a tag or a branch, and no commit")
+        raise BadSource("it is not a name of a tag or a branch, and no commit")
     if ".." in rev or "//" in rev or "/." in rev or rev.endswith(("/", ".", ".lock")) or ".lock/" in rev:
         raise BadSource("git knows no such names")
     return rev
@@ -140,17 +140,17 @@ def inner_path(path: str) -> str:
     if not stripped:
         return ""
     if len(stripped) > SOURCES.path_characters or path.startswith("/"):
-        raise BadSource("it is no relative path")
+        raise BadSource("it is not a relative path")
     for part in stripped.split("/"):
         if not _SEGMENT.fullmatch(part) or part in (".", "..") or part.lower() == ".git" or part.endswith((".", " ")):
-            raise BadSource(f"{part!r} is no folder's name that works on every system")
+            raise BadSource(f"{part!r} is not a folder's name that works on every system")
     return stripped
 
 
 def folder_path(path: str) -> str:
     """A folder on this machine, relative or absolute, with ``/``. Raises BadSource."""
     if not path or len(path) > SOURCES.path_characters or not path.isprintable() or "\\" in path:
-        raise BadSource("it is no folder's path")
+        raise BadSource("it is not a folder's path")
     if path.startswith(("-", "~")):
         raise BadSource("it begins with '-' or '~'")
     stripped = path.rstrip("/")

@@ -1,7 +1,7 @@
 """Finding item files: what a person's path arguments mean, and a project's own items.
 
 A file is itself; a folder is every item below it (and, for kinds with rules across files, a closed set: DECISIONS Agents 11); a
-pattern that is no file is expanded. Folders are walked in sorted order without following symlinks; ``.git``, virtual
+pattern that is not a file is expanded. Folders are walked in sorted order without following symlinks; ``.git``, virtual
 environments, ``node_modules`` and installed packages are left out unless they are named.
 """
 
@@ -76,7 +76,7 @@ def _matching(pattern: str, base: Path) -> Iterator[Found]:
         matches = sorted(islice(root.glob(relative), MAX_FILES + 1))
     except ValueError as error:
         raise UsageError(
-            "bad-pattern", f"{pattern!r} is no pattern: {error}.", "`*` and `**` stand for names."
+            "bad-pattern", f"{pattern!r} is not a pattern: {error}.", "`*` and `**` stand for names."
         ) from None
     if len(matches) > MAX_FILES:
         raise RyeError("too-many-files", f"More than {MAX_FILES} files match {pattern!r}.", "Name a folder.")
@@ -101,7 +101,7 @@ def _matching(pattern: str, base: Path) -> Iterator[Found]:
 def _is_folder(path: Path) -> bool:
     try:
         return path.is_dir()
-    except OSError:  # a symlink loop is no folder
+    except OSError:  # a symlink loop is not a folder
         return False
 
 

@@ -414,12 +414,12 @@ def _of_source(item: LockedItem, source: LockedSource) -> LockedItem:
             git_address(source.git)
             for name in (source.commit or "", source.tree or ""):
                 if not is_commit(name):
-                    raise BadSource(f"{name!r} is no hash of git's")
+                    raise BadSource(f"{name!r} is not a hash of git's")
             git_rev(source.ref or "")
         else:
             folder_path(source.path or "")
         if not inner_path(source.place) or inner_path(source.place) != source.place:
-            raise BadSource(f"{source.place!r} is no file's place")
+            raise BadSource(f"{source.place!r} is not a file's place")
     except BadSource as error:
         raise LockError(f"{item.id}: its source: {error}.") from None
     return replace(item, registry=source.origin, signer=source.origin)
@@ -441,7 +441,7 @@ def _check_item(item: LockedItem) -> None:
     if not kind.nested and item.id.count("/") != 1:
         raise LockError(f"{item.id}: a {item.kind} stands directly below its namespace.")
     if item.suffix not in kind.endings:
-        raise LockError(f"{item.id}: {item.suffix!r} is no suffix of a {item.kind}.")
+        raise LockError(f"{item.id}: {item.suffix!r} is not a suffix of a {item.kind}.")
     hashes = [item.sha256]
     if item.attached or item.runs or item.approved_runs:
         hashes += [entry.sha256 for entry in item.attached]

@@ -1,6 +1,7 @@
 """A rye.lock that git left with conflict markers: what both sides prefer, and what both approve. Pure.
 
-The result is no lock to install from but one to choose versions by: of an item that both sides have, the newer version; approved
+The result is not a lock to install from but one to choose versions by: of an item that both sides have, the newer
+version; approved
 is only what both sides approve. An item that only one side has is approved by neither. It was made for no manifest, so that
 versions are always chosen again.
 """
@@ -36,7 +37,7 @@ def join_sides(text: str) -> ConflictedLock:
         ours, theirs = (parse_lock(side) for side in sides(text))
     except LockError as error:
         raise LockError(
-            f"one side of its conflict is no lock: {error.message.removeprefix('rye.lock: ')}", _TAKE_ONE
+            f"one side of its conflict is not a lock: {error.message.removeprefix('rye.lock: ')}", _TAKE_ONE
         ) from None
     other = theirs.by_identity()
     items = [_joined(item, other[item.identity]) if item.identity in other else _alone(item) for item in ours.items]

@@ -221,7 +221,7 @@ class Manifest(Struct, frozen=True):
     overrides: tuple[ForcedVersion, ...] = ()
     """``[overrides]``, sorted by key."""
     workspace: tuple[str, ...] | None = None
-    """``[workspace] members``: patterns; None: it is no workspace."""
+    """``[workspace] members``: patterns; None: it is not a workspace."""
     members: tuple[MemberName, ...] = ()
     """The members, whose dependencies are among these (:func:`rye.project.members.whole_manifest`); not read from this file."""
 
@@ -412,7 +412,7 @@ class _Reader:
     def _source(self, name: str, row: object, taken: set[str | None]) -> Source:
         where = f"sources.{name}"
         if not is_segment(name) or not isinstance(row, dict):
-            raise self.fail(f"[sources] {name!r} is no name with a table.", _SOURCE_HINT)
+            raise self.fail(f"[sources] {name!r} is not a name with a table.", _SOURCE_HINT)
         if name in taken:
             message = f"[sources] {name!r} is a namespace of a registry, or of this project, already."
             raise self.fail(message, "A source's name is the namespace of its items here: give it another.")
@@ -459,11 +459,11 @@ class _Reader:
         risk = self.table(table, "risk")
         for named in (*risk.values(), *([tier] if tier is not None else [])):
             if named not in TIERS:
-                raise self.fail(f"[policy] {named!r} is no tier (max-tier, risk).", f"Tiers: {', '.join(TIERS)}.")
+                raise self.fail(f"[policy] {named!r} is not a tier (max-tier, risk).", f"Tiers: {', '.join(TIERS)}.")
         age_text = self.text(table, where, "minimum-release-age")
         age = parse_age(age_text) if age_text is not None else None
         if age_text is not None and age is None:
-            raise self.fail(f"[policy] minimum-release-age {age_text!r} is no age.", "Write 36h, 3d or 2w.")
+            raise self.fail(f"[policy] minimum-release-age {age_text!r} is not an age.", "Write 36h, 3d or 2w.")
         return PolicyTable(
             allow=self.texts(table, where, "allow") if "allow" in table else None,
             forbid=self.texts(table, where, "forbid"),
@@ -487,7 +487,7 @@ class _Reader:
             fits = type(value) is int or (money and type(value) is float)
             if not fits or not 0 <= value < _MOST:
                 wanted = "a number of dollars" if money else "a whole number"
-                raise self.fail(f"[policy.limits] {name} = {value!r} is no limit.", f"Write {wanted}, at least 0.")
+                raise self.fail(f"[policy.limits] {name} = {value!r} is not a limit.", f"Write {wanted}, at least 0.")
             found[name] = str(value) if money else int(value)
         return found
 
@@ -496,7 +496,7 @@ class _Reader:
         for pattern, value in table.items():
             if not pattern.startswith("rye.") or len(pattern) > PERMISSIONS.path_characters:
                 hint = 'Write "rye.execute.tool.acme.shell.*" = "ask".'
-                raise self.fail(f"[policy.approval] {pattern[:80]!r} is no pattern of capabilities.", hint)
+                raise self.fail(f"[policy.approval] {pattern[:80]!r} is not a pattern of capabilities.", hint)
             if value not in APPROVALS:
                 hint = f"Write one of {', '.join(APPROVALS)}."
                 raise self.fail(f"[policy.approval] {pattern} = {value!r} means nothing.", hint)
@@ -511,7 +511,7 @@ class _Reader:
             if name not in names:
                 near = close_words(name, names)
                 hint = f"Did you mean {near[0]!r}?" if near else f"Targets: {', '.join(names)}."
-                message = f"{self.source}: [deploy] targets {name!r} is no target."
+                message = f"{self.source}: [deploy] targets {name!r} is not a target."
                 raise UsageError("deploy-unknown-target", message, hint)
         prefix = self.text(table, where, "prefix") or "never"
         if prefix not in PREFIXES:
@@ -535,7 +535,7 @@ class _Reader:
         found = {}
         for key, rows in table.items():
             if not key.startswith(_TOOL) or not is_id(key.removeprefix(_TOOL)) or not isinstance(rows, dict):
-                raise self.fail(f"[sandbox] {key!r} is no tool.", 'Write [sandbox."tool:acme/net/fetch"].')
+                raise self.fail(f"[sandbox] {key!r} is not a tool.", 'Write [sandbox."tool:acme/net/fetch"].')
             try:
                 found[key] = parse_needs(rows)
             except BadNeeds as error:

@@ -27,7 +27,7 @@ class BadPattern(ValueError):
 def check_pattern(pattern: str) -> str:
     """A pattern as it is used. Raises BadPattern."""
     if not pattern or len(pattern) > WORKSPACE.path_characters:
-        raise BadPattern("it is no relative path")
+        raise BadPattern("it is not a relative path")
     parts = pattern.split("/")
     if len(parts) > WORKSPACE.depth:
         raise BadPattern(f"it has more than {WORKSPACE.depth} parts")
@@ -37,7 +37,7 @@ def check_pattern(pattern: str) -> str:
         if "**" in part:
             raise BadPattern("`**` is not known; `*` stands for one folder's name")
         if not is_member_name(part.replace("*", "x").replace("?", "x")):
-            raise BadPattern(f"{part!r} is no folder's name that works on every system")
+            raise BadPattern(f"{part!r} is not a folder's name that works on every system")
     return pattern
 
 

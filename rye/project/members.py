@@ -131,7 +131,7 @@ def find_member(manifest: Manifest, name: str) -> str:
     if not paths:
         raise UsageError(
             "no-such-member",
-            f"There is no member {name!r}: this project is no workspace.",
+            f"There is no member {name!r}: this project is not a workspace.",
             'Its rye.toml has no [workspace] members = ["services/*"].',
         )
     near = close_words(name, [*paths, *(member.name for member in manifest.members if member.name)], 1)

@@ -56,7 +56,7 @@ def _earlier(folder: Path) -> list[str]:
         return []
     except (OSError, ValueError, RecursionError):
         raise RyeError(
-            "not-an-export", f"{str(folder / LIST)!r} is no list of an export's files.", "Give a new folder."
+            "not-an-export", f"{str(folder / LIST)!r} is not a list of an export's files.", "Give a new folder."
         ) from None
 
 

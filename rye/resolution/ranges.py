@@ -301,7 +301,7 @@ def _explain(text: str, start: int, end: int) -> NoReturn:
     """Say what is wrong where no comparator could be read."""
     rest = text[start:end]
     if rest.startswith(("=>", "=<")):
-        _fail(text, start, f"{rest[:2]!r} is no operator", f"Write {rest[1]}=.")
+        _fail(text, start, f"{rest[:2]!r} is not an operator", f"Write {rest[1]}=.")
     if rest.startswith("!"):
         _fail(
             text, start, "there is no 'not equal'", "Leave a version out with two alternatives, e.g. <1.2.3 || >1.2.3."

@@ -240,10 +240,10 @@ def parse_call(name: str, arguments: object) -> Call:
 def _check_item(name: str, call: SearchCall | LoadCall | ExecuteCall | SignCall) -> None:
     kinds = ITEM_TYPES if isinstance(call, ExecuteCall) else tuple(KINDS)
     if call.item_type not in KINDS:
-        message = f"{name}: {cut(call.item_type, 40)!r} is no item type."
+        message = f"{name}: {cut(call.item_type, 40)!r} is not an item type."
         raise CallError("invalid-parameters", message, f"Item types: {', '.join(kinds)}.")
     if not isinstance(call, SearchCall) and not is_id(call.item_id):
-        message = f"{name}: {cut(call.item_id, 80)!r} is no id."
+        message = f"{name}: {cut(call.item_id, 80)!r} is not an id."
         hint = "Ids are segments of a-z, 0-9, - and _ joined by /, such as acme/notes/style, without kind and version."
         raise CallError("invalid-parameters", message, hint)
 

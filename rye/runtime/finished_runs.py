@@ -85,7 +85,7 @@ def run_folder(context: Context, run: str) -> Path:
             raise RyeError("no-such-run", "This project has no runs.", "`rye run` and `rye mcp serve` make them.")
         return folder / newest[0]
     if not is_ulid(run.upper()):
-        raise UsageError("bad-run", f"{run!r} is no run.", "`rye runs list` shows the runs.")
+        raise UsageError("bad-run", f"{run!r} is not a run.", "`rye runs list` shows the runs.")
     found = folder / run.upper()
     if found.is_symlink() or not (found / EVENTS).is_file():
         raise RyeError("no-such-run", f"There is no run {run}.", "`rye runs list` shows the runs.")

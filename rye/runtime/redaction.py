@@ -86,7 +86,7 @@ def _cut(text: str) -> str:
 
 
 def _without_credential(found: re.Match[str]) -> str:
-    """``user:password@`` and ``Bearer …`` keep what is no secret of them."""
+    """``user:password@`` and ``Bearer …`` keep what is not a secret of them."""
     for group in ("scheme", "bearer", "name"):
         if found[group]:
             return f"{found[group]}{REDACTED}{'@' if group == 'scheme' else ''}"

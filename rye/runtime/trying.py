@@ -58,7 +58,7 @@ def try_tool(context: Context, target: str, parameters: Mapping[str, Any], cance
     """
     reference = parse_reference(target)
     if reference.kind != "tool":
-        raise UsageError("not-a-tool", f"{reference} is no tool.", "Write tool:ID.")
+        raise UsageError("not-a-tool", f"{reference} is not a tool.", "Write tool:ID.")
     data = json.dumps(parameters, separators=(",", ":"), allow_nan=False).encode()
     if len(data) > RUNTIME.argument_bytes:
         message = f"The parameters are {len(data)} bytes of JSON; a call has at most {RUNTIME.argument_bytes}."

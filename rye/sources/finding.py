@@ -129,7 +129,7 @@ class _Search:
             plugins = listed["plugins"][: SOURCES.plugins]
             root = str((listed.get("metadata") or {}).get("pluginRoot", ""))
         except (msgspec.MsgspecError, KeyError, TypeError, AttributeError, RecursionError):
-            self.notes.append(f"{MARKETPLACE} is no list of plugins")
+            self.notes.append(f"{MARKETPLACE} is not a list of plugins")
             return
         for plugin in plugins:
             if isinstance(plugin, dict):
@@ -206,7 +206,7 @@ class _Search:
         entry = self.files[place]
         problem = None
         if not is_id(local_id) or not all(map(is_segment, local_id.split("/"))):
-            problem = f"{shown(local_id, 80)!r} is no name that an item can have (a-z, 0-9, '-' and '_')"
+            problem = f"{shown(local_id, 80)!r} is not a name that an item can have (a-z, 0-9, '-' and '_')"
         elif not entry.is_file:
             problem = f"its file is a {entry.what}"
         elif not suffix or suffix not in row.endings:
@@ -230,7 +230,7 @@ class _Search:
             if not entry.is_file:
                 return (), f"{shown(relative, 80)!r} is a {entry.what}"
             if not is_safe_path(relative):
-                return (), f"{shown(relative, 80)!r} is no name that works on every system"
+                return (), f"{shown(relative, 80)!r} is not a name that works on every system"
             key = unicodedata.normalize("NFC", relative).lower()
             above = {key[:cut] for cut, letter in enumerate(key) if letter == "/"}
             if key in folded or above & folded:

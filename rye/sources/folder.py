@@ -87,7 +87,7 @@ def read_files(root: Path, paths: Iterable[str], most_bytes: int) -> dict[str, b
         try:
             with os.fdopen(os.open(root / path, flags), "rb") as stream:
                 if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-                    raise SourceError("source-unreadable", f"{path!r} is no regular file any more.")
+                    raise SourceError("source-unreadable", f"{path!r} is not a regular file any more.")
                 _require_inside(root, path, os.fstat(stream.fileno()))
                 found[path] = stream.read(most_bytes + 1)
         except OSError as error:

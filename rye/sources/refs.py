@@ -70,7 +70,7 @@ def target(source: GitSource, refs: dict[str, str]) -> Target:
         return Target(HEAD, refs[HEAD])
     if rev == HEAD:
         hint = "Leave the rev out: that is the default branch."
-        raise SourceError("no-such-rev", f"{source.url}: {HEAD!r} is no name of a branch or a tag.", hint)
+        raise SourceError("no-such-rev", f"{source.url}: {HEAD!r} is not a name of a branch or a tag.", hint)
     names = [name for name in (rev, _TAGS + rev, _HEADS + rev) if name in refs and name != HEAD]
     if not names:
         raise _missing(source, f"it has no branch and no tag {rev!r}", refs)

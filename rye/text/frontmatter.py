@@ -1,7 +1,7 @@
 """Where YAML frontmatter ends and the body begins (DECISIONS Agents 1 and 12, Overrides 8). Nothing else decides it.
 
 Line 1 is ``---``, possibly with trailing whitespace; the next such line closes the block. Above it only one thing may stand: a
-signature line (DESIGN §4). The later form counts there; another, or a placeholder, is no signature in that place, but the file
+signature line (DESIGN §4). The later form counts there; another, or a placeholder, is not a signature in that place, but the file
 must be readable so that signing it can move the line to where ours stands, as a YAML comment on line 2.
 """
 

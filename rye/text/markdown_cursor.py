@@ -16,7 +16,7 @@ class Cursor:
         self.blank = False
 
     def find(self) -> None:
-        """Set ``next`` to the next character that is no blank, ``indent`` to the columns before it."""
+        """Set ``next`` to the next character that is not a blank, ``indent`` to the columns before it."""
         line, offset = self.line, self.offset
         rest = line[offset:].lstrip(" \t") if offset else line.lstrip(" \t")
         self.next = position = len(line) - len(rest)

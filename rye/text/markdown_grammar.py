@@ -13,7 +13,7 @@ from rye.text.lazy_pattern import lazy_pattern
 
 _STARTS = "#`~*+_=<>0-9-"
 SPECIAL = frozenset("#`~*+_=<>-0123456789")
-"""What a block that is no paragraph can start with; the same as a set of characters in a pattern above."""
+"""What a block that is not a paragraph can start with; the same as a set of characters in a pattern above."""
 BULLETS = frozenset("*+-0123456789")
 """What a list item can start with."""
 

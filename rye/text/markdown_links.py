@@ -1,7 +1,7 @@
 """Links to files in a Markdown text: inline links and images, link definitions, ``href`` and ``src`` of HTML, outside code.
-A footnote (``[^1]: …``) is no link (DECISIONS Skills 4).
+A footnote (``[^1]: …``) is not a link (DECISIONS Skills 4).
 
-A destination is *relative* when it has no scheme, does not start with ``/`` or ``//`` and is no bare ``#anchor``.
+A destination is *relative* when it has no scheme, does not start with ``/`` or ``//`` and is not a bare ``#anchor``.
 """
 
 from __future__ import annotations

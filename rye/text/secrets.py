@@ -151,7 +151,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _holds(pattern: re.Pattern[str], piece: str) -> bool:
-    """Whether a match is there that is no placeholder."""
+    """Whether a match is there that is not a placeholder."""
     for match in pattern.finditer(piece):
         value = match.groupdict().get("value")
         if not (_compiled(_PLACEHOLDER).search(match.group()) if value is None else _is_placeholder(value)):

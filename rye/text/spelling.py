@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 _LONGEST = 40
 _MOST_COMPARED = 200
-"""Letters of a word that are compared; what is longer is no misspelling."""
+"""Letters of a word that are compared; what is longer is not a misspelling."""
 
 
 def near_miss(word: str, known: Iterable[str]) -> str | None:

@@ -6,6 +6,6 @@ import msgspec
 
 
 def quoted(value: str) -> str:
-    """A TOML basic string: JSON's, but that DEL is escaped as well, and what is no character becomes a question mark."""
+    """A TOML basic string: JSON's, but that DEL is escaped as well, and what is not a character becomes a question mark."""
     value = value.encode("utf-8", "replace").decode()
     return msgspec.json.encode(value).decode().replace("\x7f", "\\u007f")

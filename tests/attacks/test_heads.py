@@ -217,7 +217,7 @@ BYTES = (
         limits=IMPATIENT,
     ),
     Attack("an empty head", "mirror", "head-malformed", lambda scene: scene.replace("head", b"")),
-    Attack("a head that is no JSON", "mirror", "head-malformed", lambda scene: scene.replace("head", b"\x80{[")),
+    Attack("a head that is not JSON", "mirror", "head-malformed", lambda scene: scene.replace("head", b"\x80{[")),
     Attack(
         "a head that is nested without end",
         "mirror",
@@ -298,7 +298,7 @@ CHECKPOINTS = (
         ),
     ),
     Attack(
-        "a signature that is no base64",
+        "a signature that is not base64",
         "mirror",
         "note-base64",
         lambda scene: spelled(scene, last_base64(scene), "!" + last_base64(scene)[1:]),

@@ -450,7 +450,7 @@ FILES = (
 
 NOTES = (
     Attack(
-        "a release whose signature is no base64",
+        "a release whose signature is not base64",
         "log key",
         "index-statement",
         index_note(lambda note: note[:-4] + "!!=\n"),

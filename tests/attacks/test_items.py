@@ -354,7 +354,7 @@ CONTENT = (
         published(content=signed_by(NEWEST).replace(b"\n", b"\r\n")),
     ),
     Attack(
-        "an item that is no text",
+        "an item that is not text",
         "namespace key",
         "item-invalid",
         published(content=b"\xff\xfe" + signed_by(NEWEST)),

@@ -272,7 +272,7 @@ LOCKS = (
         command=INSTALL,
     ),
     Attack(
-        "a lock that is no lock",
+        "a lock that is not a lock",
         "project",
         "bad-lock",
         edit_lock(lambda text: text + "\n[evil]\n"),

@@ -190,7 +190,7 @@ class Test_An_unchanged_head:
 def test_a_lock_that_is_ahead_of_the_held_head_says_why(
     registry: RealRegistry, acme: Author, user: Program, tmp_path: Path
 ) -> None:
-    """A colleague updated and pushed; this machine never saw the new release. That is no release that vanished."""
+    """A colleague updated and pushed; this machine never saw the new release. That is not a release that vanished."""
     acme.release("work/base", "1.0.1")
     colleague = registry.user()
     colleague.write("rye.toml", user.path("rye.toml").read_bytes())

@@ -91,10 +91,10 @@ def test_each_code_stands_once() -> None:
 
 
 def faults(row: Code) -> list[str]:
-    found = [] if CODE.fullmatch(row.code) else ["it is no code"]
+    found = [] if CODE.fullmatch(row.code) else ["it is not a code"]
     for text in (row.title, row.text):
         if text != text.strip() or "\n" in text or not text.endswith(".") or not 10 <= len(text) <= 320:
-            found.append(f"{text!r} is no plain sentence")
+            found.append(f"{text!r} is not a plain sentence")
     if ". " in row.title:
         found.append("its title has more than one sentence")
     if not (ROOT / row.page).is_file():

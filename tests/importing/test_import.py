@@ -412,7 +412,7 @@ class TestMarketplacesAndFolders:
         assert sorted(row["id"] for row in found["items"]) == ["skill:claude-skills/web", "skill:skills/pdf"]
         [left] = found["left_out"]
         assert left["what"] == ".claude/agents: agent:reviewer"
-        assert left["reason"].startswith("it is no agent in Rye's own form (whenToUse is missing)")
+        assert left["reason"].startswith("it is not an agent in Rye's own form (whenToUse is missing)")
         to_green(program)
 
     def test_agents_in_rye_s_form_are_taken_from_claude_code_s_folder(self, program: Program, tmp_path: Path) -> None:

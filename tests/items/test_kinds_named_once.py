@@ -33,7 +33,7 @@ ACCOUNTS = (
     "registry_server/storage/schema.py",
 )
 ACCEPTED = {
-    "The role of an account in a namespace is no item.": ACCOUNTS,
+    "The role of an account in a namespace is not an item.": ACCOUNTS,
     "The directive document says what a run does with each kind: tools run, directives start, knowledge is read.": (
         "rye/runtime/*.py",
         "rye/runtime/run/*.py",

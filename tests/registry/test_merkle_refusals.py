@@ -137,7 +137,7 @@ def test_trees_that_need_no_proof_are_still_compared() -> None:
 
 
 def test_a_server_may_not_serve_the_old_tree_as_its_own_proof() -> None:
-    """For an old size that is a power of two the old root is no part of the proof (RFC 9162 §2.1.4.1)."""
+    """For an old size that is a power of two the old root is not part of the proof (RFC 9162 §2.1.4.1)."""
     proof = merkle.consistency_proof(4, 7, read)
     merkle.verify_consistency(4, 7, root(4), root(7), proof)
     with pytest.raises(ProofError) as raised:

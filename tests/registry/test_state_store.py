@@ -179,7 +179,7 @@ def test_a_state_that_others_may_change_is_not_trusted(tmp_path: Path, state: Tr
 
 
 class TestOthersWhoMayWrite:
-    """Trusted state that somebody else can replace is no trust (findings A 13): refused, with the command that ends it."""
+    """Trusted state that somebody else can replace is not trust (findings A 13): refused, with the command that ends it."""
 
     @pytest.fixture
     def kept(self, tmp_path: Path) -> tuple[StateStore, Path]:

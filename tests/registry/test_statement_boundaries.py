@@ -172,9 +172,9 @@ def test_lists_are_sorted_whatever_order_they_come_in() -> None:
 
 
 def test_a_statement_without_a_form_of_its_own_is_neither_written_nor_read() -> None:
-    with pytest.raises(TypeError, match="Statement is no statement of its own"):
+    with pytest.raises(TypeError, match="Statement is not a statement of its own"):
         Statement("registry.example").lines()
-    with pytest.raises(TypeError, match="Statement is no statement of its own"):
+    with pytest.raises(TypeError, match="Statement is not a statement of its own"):
         Statement.read(None)  # type: ignore[arg-type]
 
 

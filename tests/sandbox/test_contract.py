@@ -215,7 +215,7 @@ def test_without_a_working_sandbox_no_tool_runs(monkeypatch: pytest.MonkeyPatch)
 def test_a_sandbox_that_lets_something_through_is_not_used(
     sandbox: Backend, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The probe is no formality: with one wall missing it says which."""
+    """The probe is not a formality: with one wall missing it says which."""
     from rye.runtime.sandbox import seccomp
     from rye.runtime.sandbox.probing import why_not
 

@@ -131,7 +131,7 @@ class TestLines:
         assert contradiction(replace(_release(), capabilities=derived), metadata) is None
 
     def test_one_reference_with_two_ranges_may_stand_for_two_kinds(self) -> None:
-        """The note's lines are sorted by identity before range, the item's by range: their order is no contradiction."""
+        """The note's lines are sorted by identity before range, the item's by range: their order is not a contradiction."""
         metadata = replace(
             METADATA, dependencies=(Dependency("depends_on", "build", "<1"), Dependency("depends_on", "build", ">2"))
         )

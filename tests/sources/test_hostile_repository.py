@@ -227,7 +227,7 @@ def test_a_marketplace_that_is_none_harms_nobody(text: str) -> None:
     files = {"good/SKILL.md": Entry("file"), MARKETPLACE: Entry("file")}
     found = find_items(files, "x", {MARKETPLACE: text.encode()})
     assert [item.local_id for item in found.items] == ["good"]
-    assert found.notes == (f"{MARKETPLACE} is no list of plugins",)
+    assert found.notes == (f"{MARKETPLACE} is not a list of plugins",)
 
 
 def test_a_plugin_that_lies_elsewhere_is_left_out_and_said(

@@ -95,7 +95,7 @@ def test_the_face_is_shown_the_plan_once_and_its_no_changes_nothing(user: Progra
 
     with pytest.raises(RyeError) as raised:
         added(user, "acme/work/shell", agree=decline)
-    assert raised.value.code == "consent-needed"  # nobody can be asked, so this is no refusal of a person's
+    assert raised.value.code == "consent-needed"  # nobody can be asked, so this is not a refusal of a person's
     assert [[change.identity.id for change in proposal.waiting] for proposal in seen] == [["acme/work/shell"]]
     assert not user.path("rye.lock").exists()
 

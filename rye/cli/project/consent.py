@@ -178,7 +178,7 @@ def _run_mark(change: ItemChange, run: Run) -> str:
 
 
 def _show_mentions(console: Console, change: ItemChange) -> None:
-    """Cautions and alarms of what is new here: what a text talks about is no verdict on it."""
+    """Cautions and alarms of what is new here: what a text talks about is not a verdict on it."""
     if change.action == "keep" and not change.new_mentions:
         return
     for mention in change.mentions:

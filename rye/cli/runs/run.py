@@ -51,7 +51,7 @@ def _dollars(given: str | None) -> Decimal | None:
     except InvalidOperation:
         found = Decimal(-1)
     if not found.is_finite() or not 0 <= found <= RUN.dollars:
-        raise UsageError("usage", f"--max-spend {given!r} is no number of dollars.", "Write e.g. --max-spend 0.50.")
+        raise UsageError("usage", f"--max-spend {given!r} is not a number of dollars.", "Write e.g. --max-spend 0.50.")
     return found
 
 

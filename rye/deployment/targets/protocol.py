@@ -181,7 +181,7 @@ def target(name: str) -> Target:
         names = program_names()
         near = close_words(name, names)
         hint = f"Did you mean {near[0]!r}?" if near else f"Targets: {', '.join(names)}."
-        raise UsageError("deploy-unknown-target", f"{name!r} is no target.", hint)
+        raise UsageError("deploy-unknown-target", f"{name!r} is not a target.", hint)
     return cast("Target", import_module(row.module).TARGET)
 
 

@@ -16,7 +16,7 @@ def check_set(
 ) -> dict[str, tuple[Diagnostic, ...]]:
     """Findings by path, paths in order: unknown transition targets, unknown tools, names that stand twice.
 
-    A file that did not parse is no agent, so transitions to it are unknown; its own findings say why.
+    A file that did not parse is not an agent, so transitions to it are unknown; its own findings say why.
     """
     agents = {path: value for path in sorted(readings) if (value := readings[path].value) is not None}
     names = {agent.name for agent in agents.values()}

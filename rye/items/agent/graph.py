@@ -48,7 +48,7 @@ class AgentGraph(Struct, frozen=True):
 
 
 def build(agents: Iterable[Agent], entry: str | None = None) -> AgentGraph:
-    """The graph of a set. An ``entry`` that is no agent of the set is ignored."""
+    """The graph of a set. An ``entry`` that is not an agent of the set is ignored."""
     by_name = {agent.name: agent for agent in agents}
     names = tuple(sorted(by_name))
     edges = tuple(

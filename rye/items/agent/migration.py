@@ -29,7 +29,7 @@ def migrate(text: str) -> str:
         raise RyeError("malformed-yaml", f"Line {error.line}: {error.message}.") from None
     fields = document.value
     if not isinstance(fields, dict):
-        raise RyeError("malformed-agent", "The file is no YAML mapping, so it is no agent.")
+        raise RyeError("malformed-agent", "The file is not a YAML mapping, so it is not an agent.")
     prompt = fields.get(_PROMPT)
     if not isinstance(prompt, str) or not prompt.strip():
         raise RyeError("no-system-prompt", f"The file has no text under {_PROMPT}.", "Is it an agent?")

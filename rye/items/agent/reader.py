@@ -251,7 +251,7 @@ def _tools(data: dict[str, Any], options: ReadOptions, checks: _Checks) -> dict[
 
 
 def _restricted(tools: dict[str, Any] | None) -> AgentTools:
-    """The tools with what restricts them, of lists that may be malformed: what is no text is no tool."""
+    """The tools with what restricts them, of lists that may be malformed: what is not text is not a tool."""
     section = tools or {}
     bash = section.get("bashFilter") or {}
 

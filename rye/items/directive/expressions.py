@@ -14,7 +14,7 @@
 Values are those of JSON. The rules of evaluation:
 
 * A missing name is null. Only ``true`` is true: ``and``, ``or`` and ``not`` take everything else as false.
-* Types are null, boolean, number, string, array and object; ``1 == 1.0``, but ``true`` is no number. Different types are
+* Types are null, boolean, number, string, array and object; ``1 == 1.0``, but ``true`` is not a number. Different types are
   unequal. Only two numbers or two strings have an order; every other ordered comparison is false.
 * Arithmetic takes two numbers, ``+`` also two strings; everything else, a division by zero and a result that is not finite
   give null.

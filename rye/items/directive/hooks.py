@@ -106,7 +106,7 @@ def _execute(hook: Element, execute: Element | None, findings: Findings) -> tupl
         findings.error("D050", message, execute, f"Item types are {', '.join(ITEM_TYPES)}. {shape}")
         return None
     if execute.children or not is_id(item_id):
-        message = f"`<execute>` names {item_id[:80]!r}, which is no id."
+        message = f"`<execute>` names {item_id[:80]!r}, which is not an id."
         findings.error("D050", message, execute, shape)
         return None
     return item_type, item_id

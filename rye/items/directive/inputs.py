@@ -40,7 +40,7 @@ def _input(element: Element, findings: Findings) -> InputDeclaration | None:
         findings.unknown("error", child.tag, child, "input", ())
     name, type_ = given.get("name", ""), given.get("type", "")
     if not is_input_name(name):
-        message = f"{name[:80]!r} is no input name." if name else "The input has no `name`."
+        message = f"{name[:80]!r} is not an input name." if name else "The input has no `name`."
         findings.error("D060", message, element, "Names are letters, digits and `_`, and do not start with a digit.")
         return None
     if type_ not in INPUT_TYPES:
@@ -88,7 +88,7 @@ def _list(element: Element, findings: Findings) -> tuple[Output, ...]:
             )
             continue
         if _KEY.fullmatch(name) is None:
-            message = f"The output's name {name[:80]!r} is no plain word; parents must match it exactly."
+            message = f"The output's name {name[:80]!r} is not a plain word; parents must match it exactly."
             findings.warning("D061", message, child, "Use letters, digits, `_` and `-`.")
         outputs.append((child, Output(name, child.trimmed, _type(child, findings), child.line)))
     return _unique(outputs, findings)

@@ -177,7 +177,7 @@ def _relation(element: Element, findings: Findings) -> Dependency | None:
         return None
     wanted = version.strip() if version is not None else reference.range
     if wanted is not None and not is_range(wanted):
-        message = f"{wanted[:40]!r} is no version range."
+        message = f"{wanted[:40]!r} is not a version range."
         findings.error("D041", message, element, "Write SemVer ranges as `^1.2`, `~1.4`, `>=1, <3` or `1.x || 2.x`.")
         return None
     kind = f"{reference.kind}:" if reference.kind else ""

@@ -51,7 +51,7 @@ def _misplaced(child: Element, findings: Findings) -> None:
         shown = f"`<execute><{child.tag}>{path}</{child.tag}></execute>`"
         findings.error("R06", message, child, f"Say what may be done with it, e.g. {shown}.")
         return
-    message = f"`<{child.tag[:80]}>` is no primary."
+    message = f"`<{child.tag[:80]}>` is not a primary."
     findings.error("R06", message, child, f"Primaries are {', '.join(f'`<{name}>`' for name in PRIMARIES)}.")
 
 
@@ -82,13 +82,13 @@ def _primary(element: Element, findings: Findings) -> list[Permission]:
 
 def _item_type(primary: str, element: Element, findings: Findings) -> Permission | None:
     if element.tag not in ITEM_TYPES:
-        message = f"`<{element.tag[:80]}>` is no item type."
+        message = f"`<{element.tag[:80]}>` is not an item type."
         findings.error("R06", message, element, f"Item types are {', '.join(f'`<{name}>`' for name in ITEM_TYPES)}.")
         return None
     findings.attributes("error", element.tag, element.attributes, element, ())
     path = element.trimmed
     if element.children or not is_path_pattern(path):
-        message = f"{path[:80]!r} is no capability path." if path else f"`<{element.tag}>` holds no capability path."
+        message = f"{path[:80]!r} is not a capability path." if path else f"`<{element.tag}>` holds no capability path."
         hint = (
             "Segments of A-Z a-z 0-9 _ - joined by `.` or `/`; wildcards `*`, `?` and `[…]`, e.g. `rye.file-system.*`."
         )

@@ -3,7 +3,7 @@
 They look like XML and are not: a model reads them as prose, so they hold ``<``, ``&`` and whole programs. Only the
 format's own tags count, and only outside code fences, code spans and HTML comments; everything else is text. Fences here may be
 indented as the steps around them are, which CommonMark would read as indented code; the meaning is the same: what stands in
-code is no markup. A fence that nothing closes is text.
+code is not markup. A fence that nothing closes is text.
 
 One pass from left to right, linear in the length.
 """

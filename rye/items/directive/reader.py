@@ -365,7 +365,7 @@ def _category(element: Element | None, source: Source, findings: Findings) -> st
         return ""
     if not is_id(category):
         hint = "Write folders as lower-case segments of a-z, 0-9, - and _ joined by `/`."
-        findings.error("R05", f"The category {category[:80]!r} is no folder path.", element, hint)
+        findings.error("R05", f"The category {category[:80]!r} is not a folder path.", element, hint)
     elif source.category is not None and category != source.category:
         where = f"`directives/{source.category}/`" if source.category else "`directives/` itself"
         message = f"The category is {category!r}, but the file stands in {where}."

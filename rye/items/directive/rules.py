@@ -114,7 +114,7 @@ class Findings(Struct):
         self.add("warning", code, message, at.line, at.column, hint)
 
     def unknown(self, severity: Severity, tag: str, at: Placed, inside: str, known: Iterable[str]) -> None:
-        """D011: ``tag`` is no element of ``inside``. Opaque sections may stand anywhere (DECISIONS Directives 11)."""
+        """D011: ``tag`` is not an element of ``inside``. Opaque sections may stand anywhere (DECISIONS Directives 11)."""
         if tag in OPAQUE:
             return
         if len(self.found) >= MAX_FINDINGS:

@@ -80,13 +80,13 @@ def new_directive(name: str, category: str, description: str | None = None, auth
     if _NAME.fullmatch(name) is None:
         raise UsageError(
             "bad-name",
-            f"{name!r} is no directive's name: names are snake_case.",
+            f"{name!r} is not a directive's name: names are snake_case.",
             "Use lower-case letters, digits and `_`, a letter first, e.g. deploy_staging.",
         )
     if not is_id(category):
         raise UsageError(
             "bad-category",
-            f"{category!r} is no category: categories are lower-case folders joined by '/'.",
+            f"{category!r} is not a category: categories are lower-case folders joined by '/'.",
             "Write it as workflows or team/release.",
         )
     words = " ".join((description or "").split()) or f"Say here what {name} does"

@@ -109,7 +109,7 @@ class Element(Struct, frozen=True, gc=False):
 
     @property
     def text_place(self) -> tuple[int, int]:
-        """Line and column of the first character between its tags that is no white space."""
+        """Line and column of the first character between its tags that is not white space."""
         source = self.source
         return self.document.place(self.inner + len(source) - len(source.lstrip(BLANKS)))
 

@@ -161,7 +161,7 @@ def _name(data: dict[str, Any], source: Source, options: ReadOptions, checks: _C
     if name is None:
         return None
     if not is_segment(name):
-        message = f"formula {name[:80]!r} is no item name: a-z, 0-9, '-' and '_', at most 64 characters, no path."
+        message = f"formula {name[:80]!r} is not an item name: a-z, 0-9, '-' and '_', at most 64 characters, no path."
         checks.report("error", "F05", message, "formula")
         return None
     if source.name is not None and name != source.name:
@@ -180,7 +180,7 @@ def _extends(data: dict[str, Any], checks: _Checks) -> tuple[str, ...]:
 def _is_name(name: str, checks: _Checks, *path: str | int) -> bool:
     if is_segment(name):
         return True
-    message = f"{shown(path)} names a formula {name[:80]!r}, which is no item name; paths are not allowed."
+    message = f"{shown(path)} names a formula {name[:80]!r}, which is not an item name; paths are not allowed."
     checks.report("error", "F05", message, *path)
     return False
 
@@ -274,7 +274,7 @@ def _vars(data: dict[str, Any], checks: _Checks) -> tuple[Var, ...]:
     for name, value in table.items():
         if not _VAR_NAME.fullmatch(name):
             checks.report(
-                "warning", "F06", f"vars.{name} can never be used: {{{{{name}}}}} is no placeholder.", "vars", name
+                "warning", "F06", f"vars.{name} can never be used: {{{{{name}}}}} is not a placeholder.", "vars", name
             )
         if isinstance(value, str):
             found.append(Var(name, default=value))

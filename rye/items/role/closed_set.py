@@ -25,7 +25,7 @@ _DOCUMENTS = frozenset(_DOCUMENTS_WORDS.split())
 def check_set(
     readings: Mapping[str, Reading[Role]], options: ReadOptions | None = None
 ) -> dict[str, tuple[Diagnostic, ...]]:
-    """Findings by path, paths in order. A file that did not parse is no role of the set."""
+    """Findings by path, paths in order. A file that did not parse is not a role of the set."""
     roles = {path: value for path in sorted(readings) if (value := readings[path].value) is not None}
     by_name: dict[str, Role] = {}
     found: dict[str, list[Diagnostic]] = {path: [] for path in roles}
@@ -74,7 +74,7 @@ def _receipt(role: Role, mention: Mention, by_name: Mapping[str, Role]) -> Itera
     other = by_name.get(mention.name.casefold())
     if other is None:
         yield Diagnostic(
-            "warning", "N33", f"An input from nobody: {mention.name!r} is no role of this set.", mention.line
+            "warning", "N33", f"An input from nobody: {mention.name!r} is not a role of this set.", mention.line
         )
     elif not _named(other.hands_off_to, role.name):
         message = f"{role.name} receives from {other.name}, whose hand-off protocol does not mention {role.name}."

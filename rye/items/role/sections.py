@@ -140,7 +140,7 @@ def tables_of(scan: Outline, section: Section) -> list[tuple[int, list[list[str]
 
 
 def _cells(line: str) -> list[str]:
-    """A table row's cells without emphasis; empty for a line that is no row."""
+    """A table row's cells without emphasis; empty for a line that is not a row."""
     text = line.strip()
     if "|" not in text:
         return []

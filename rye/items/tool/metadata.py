@@ -186,7 +186,7 @@ def _declaration(scan: _Scan, found: CodeMetadata) -> bool:
         if _DUNDER.fullmatch(name):
             found.put(name, _literal(literal[0]) if literal and end else None, number)
         if end is None:
-            # What is computed is no constant; a computed __name__ is an error, so nothing behind it would count anyway.
+            # What is computed is not a constant; a computed __name__ is an error, so nothing behind it would count anyway.
             scan.rest_of_line()
             return _DUNDER.fullmatch(name) is not None
         if not end[1].startswith(","):

@@ -148,7 +148,7 @@ def _placed(
     severity: Severity = "error" if options.publishing else "warning"
     out: list[Diagnostic] = []
     if source.name is not None and not is_segment(name):
-        message = f"The file's name {name!r} is no item name: a-z, 0-9, '-' and '_'."
+        message = f"The file's name {name!r} is not an item name: a-z, 0-9, '-' and '_'."
         out.append(Diagnostic(severity, "T04", message))
     if category is not None and source.category is not None and category.strip("/") != source.category:
         message = f"The category is {category!r}, but the file stands in {source.category!r}."

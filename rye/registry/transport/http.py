@@ -61,7 +61,7 @@ _TAG = lazy_pattern(r'(?:W/)?"[\x21\x23-\x7e]{0,200}"')
 
 
 class HttpTransport:
-    """Files below an ``https`` (or permitted ``http``) address. Raises RyeError (``bad-token``) for what can be no token."""
+    """Files below an ``https`` (or permitted ``http``) address. Raises RyeError (``bad-token``) for what cannot be a token."""
 
     def __init__(self, address: str, limits: RegistryLimits, *, token: Token = None):
         """``token``: sent to this host alone, with every request; a function is called once the registry asks for one (401)."""

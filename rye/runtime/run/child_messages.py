@@ -78,7 +78,7 @@ class Channel:
         self.socket.sendall(msgspec.json.encode(message) + b"\n")
 
     def receive(self, type: Any) -> Any:
-        """The next message; None at the end. Raises TimeoutError, OSError, and ValueError for what is no message."""
+        """The next message; None at the end. Raises TimeoutError, OSError, and ValueError for what is not a message."""
         while b"\n" not in self._buffer:
             got = self.socket.recv(1 << 16)
             if not got:

@@ -98,7 +98,7 @@ class Endpoint:
         if not key.strip():
             raise ModelFailed(f"{model.tier}: the variable {model.key_env} holds no key")
         if not key.isascii() or not key.strip().isprintable():
-            raise ModelFailed(f"{model.tier}: the variable {model.key_env} holds what is no key")
+            raise ModelFailed(f"{model.tier}: the variable {model.key_env} holds what is not a key")
         return key.strip()
 
     def _answer(

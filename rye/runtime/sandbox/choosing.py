@@ -31,7 +31,7 @@ def backend(environ: Mapping[str, str]) -> Backend:
     """
     demanded = environ.get("RYE_SANDBOX", "")
     if demanded and demanded not in NAMES:
-        raise UsageError("usage", f"RYE_SANDBOX={demanded!r} is no sandbox.", f"One of {', '.join(NAMES)}.")
+        raise UsageError("usage", f"RYE_SANDBOX={demanded!r} is not a sandbox.", f"One of {', '.join(NAMES)}.")
     wrong: list[str] = []
     for name in (demanded,) if demanded else NAMES:
         found = _KINDS[name](environ)

@@ -30,7 +30,7 @@ class Request(Struct, frozen=True):
 
 
 class BadRequest(ValueError):
-    """It is no request to a proxy."""
+    """It is not a request to a proxy."""
 
 
 def parse_request(head: bytes) -> Request:

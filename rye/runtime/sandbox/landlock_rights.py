@@ -19,7 +19,7 @@ WRITE = WRITE_FILE | TRUNCATE
 CHANGE = RUN | WRITE | REMOVE_DIR | REMOVE_FILE | MAKE_DIR | MAKE_REG | MAKE_FIFO | MAKE_SYM | REFER
 """Everything in a folder, but devices and sockets."""
 OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
-"""What can be granted on something that is no folder."""
+"""What can be granted on something that is not a folder."""
 
 _NEW_IN_5 = IOCTL_DEV
 _TCP = 0b11

@@ -33,7 +33,7 @@ def value_of(outcome: Outcome, item: str) -> object:
     try:
         return read_json(outcome.output)
     except JsonError as error:
-        what = "nothing" if not outcome.output.strip() else "something that is no JSON value"
+        what = "nothing" if not outcome.output.strip() else "something that is not a JSON value"
         message = f"{item} returned {what}: {error}."
         raise RyeError(
             "tool-failed", message, "A tool returns exactly one JSON value; messages go to stderr."

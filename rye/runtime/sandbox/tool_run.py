@@ -61,7 +61,7 @@ class Backend(Protocol):
         """Run the tool to its end and return once none of its processes is left.
 
         Raises SandboxUnavailable where the sandbox cannot hold this profile here, and RyeError ``not-runnable`` where there
-        is no interpreter.
+        is not an interpreter.
         """
         ...
 

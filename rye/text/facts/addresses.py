@@ -1,6 +1,6 @@
 """Addresses in text: where they stand, which host and port they name, and whether an IP address is a public one.
 
-A host is read as a client would: what stands before ``@`` is no host, ``134744072``, ``0x08080808``, ``010.8.8.8`` and
+A host is read as a client would: what stands before ``@`` is not a host, ``134744072``, ``0x08080808``, ``010.8.8.8`` and
 ``8.526344`` are ``8.8.8.8``, percent escapes and full-width digits are resolved.
 Ranges: RFC 1918, 3849, 3927, 4193, 5737, 6598, 6890.
 """

@@ -71,7 +71,7 @@ def _arguments(command: shell.Command) -> Iterator[tuple[str, str, int]]:
 
 
 def _named(text: str, program: bytes) -> tuple[str, str] | None:
-    """Host and port of a domain; None where the word is no domain, or may just as well be a file."""
+    """Host and port of a domain; None where the word is not a domain, or may just as well be a file."""
     bare = text.rpartition("@")[2]
     match = _NAMED.fullmatch(bare)
     if match is None or match[1].lower() in _FILES:

@@ -1,7 +1,7 @@
 """``remote-instructions``: a sentence that sends the reader to an address to do what it says.
 
 Address and order stand in one sentence, in neighbouring ones, or the address is a block of its own behind the order. The machine
-that reads the text is no remote address.
+that reads the text is not a remote address.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _references(text: str) -> tuple[dict[str, str], set[int]]:
 
 
 def _written(source: Source, domains: list[int], definitions: set[int]) -> Iterator[tuple[int, int, str]]:
-    """Where addresses stand near an order: start, end, address. The definition of a link is no place."""
+    """Where addresses stand near an order: start, end, address. The definition of a link is not a place."""
     text, starts = source.text, source.text_starts
     for number in sorted({*domains, *(source.line_at(address.start) for address in source.addresses)}):
         if not _has_order_near(source, number):

@@ -69,7 +69,7 @@ class Line(NamedTuple):
     text: str
     first: int
     code: bool
-    """Whether it is code: in a fence, indented, or in a file that is no prose."""
+    """Whether it is code: in a fence, indented, or in a file that is not prose."""
 
 
 class Origin(NamedTuple):
@@ -176,7 +176,7 @@ class Source:
         return sorted({*self.lines_of_bytes(b"```"), *self.lines_of_bytes(b"~~~")})
 
     def is_code(self, number: int) -> bool:
-        """Whether line ``number`` (from 0) is code: a file that is no prose, a fence, or indented by four after no list."""
+        """Whether line ``number`` (from 0) is code: a file that is not prose, a fence, or indented by four after no list."""
         return not self.markdown or self.fences[number] is not None
 
     def has(self, triggers: frozenset[bytes]) -> bool:

@@ -54,7 +54,8 @@ Members = MutableMapping[Path, tuple[tuple[int, int], ItemFile]]
 def validate_text(path: Path, text: str, members: Members) -> Checked | None:
     """The findings of a text that stands in an editor, as `rye validate` has them for the file once it is saved.
 
-    None where the text is no item: outside every kind's folder, without a sign of a kind. ``members`` remembers the other items
+    None where the text is not an item: outside every kind's folder, without a sign of a kind. ``members`` remembers
+    the other items
     of a closed set (agents, roles), which are read from the disk. Nothing is written. Raises RyeError, such as for a rye.toml in
     error.
     """

@@ -1,4 +1,4 @@
-"""Names in a project's own files: rye.lock, rye.toml and the folder of runs. What is no name by its form stays out."""
+"""Names in a project's own files: rye.lock, rye.toml and the folder of runs. What is not a name by its form stays out."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def formula_loader(context: Context, folder: Path) -> Callable[[str], Formula | 
 def valid_formula(item: ItemFile) -> Formula:
     """The formula of a file without errors.
 
-    One with an error may lack what the error is about, such as a parent: half a workflow is no workflow.
+    One with an error may lack what the error is about, such as a parent: half a workflow is not a workflow.
     """
     value = require_parsed(item)
     assert isinstance(value, Formula)

@@ -22,7 +22,7 @@ def refuse_hand_edits(
 ) -> None:
     """Raises RyeError ``edited-files`` where a person changed or added a file. ``discard_command``: gives the edits up.
 
-    ``signed``: more items; a file that is as one of them has it is no edit.
+    ``signed``: more items; a file that is as one of them has it is not an edit.
     """
     found = edited(project, items, present)
     if found:

@@ -221,7 +221,7 @@ class Settling:
                 rows.append(self._settled(entry, opened, one))
             else:
                 if one.kind == "agent":
-                    why = f"it is no agent in Rye's own form ({why}); `rye new agent` makes one in .ai/agents"
+                    why = f"it is not an agent in Rye's own form ({why}); `rye new agent` makes one in .ai/agents"
                 self.left_out.append(LeftOut(entry.file, f"{shown(entry.name)}: {one.kind}:{shown(one.local_id)}", why))
         return rows
 

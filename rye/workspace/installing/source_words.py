@@ -41,7 +41,7 @@ def _is_bare_address(word: str) -> bool:
 def read_source(word: str) -> Source:
     """The source that a word names; its name is still to be chosen. Raises UsageError ``bad-source``."""
     if _is_bare_address(word):
-        message = f"{word!a} is no item's name. It looks like the address of a git repository."
+        message = f"{word!a} is not an item's name. It looks like the address of a git repository."
         raise UsageError("bad-source", message, _with_prefix(word))
     try:
         if not word.startswith(GIT_PREFIX):
@@ -59,7 +59,7 @@ def read_source(word: str) -> Source:
 
 
 def as_editable(source: Source) -> PathSource:
-    """The source with its items used as they lie there. Raises UsageError ``bad-source`` for what is no folder."""
+    """The source with its items used as they lie there. Raises UsageError ``bad-source`` for what is not a folder."""
     if isinstance(source, PathSource):
         return replace(source, editable=True)
     message = "--editable is for a folder: a commit of a repository does not change."

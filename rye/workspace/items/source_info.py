@@ -28,7 +28,7 @@ class SourceInfo(Struct, frozen=True):
 
 
 def source_info(context: Context, reference: str) -> SourceInfo | None:
-    """``reference``: ``[kind:]id``. None where the namespace is no source of the project around.
+    """``reference``: ``[kind:]id``. None where the namespace is not a source of the project around.
 
     Raises RyeError ``not-installed``, ``unverified-item``.
     """

@@ -134,7 +134,8 @@ def of_the_lock(given: Iterable[Approval]) -> list[Approval]:
 
 
 def trusts_lock(context: Context, given: bool = False) -> bool:
-    """Whether this run was told that whoever may commit may agree. ``given``: ``--trust-lock``. A value that is no clear yes is
+    """Whether this run was told that whoever may commit may agree. ``given``: ``--trust-lock``. A value that is not a
+    clear yes is
     none: it must not turn the question off."""
     return given or context.environment.get(TRUST_LOCK, "").lower() in _SET
 

@@ -98,7 +98,7 @@ def notes_by_link(clone: Clone) -> None:
 
 
 def odd_name(clone: Clone) -> None:
-    """A name that is no UTF-8."""
+    """A name that is not UTF-8."""
     with open(os.fsencode(here(clone).parent) + b"/\xff\xfe.md", "wb") as stream:
         stream.write(FORGED.encode())
 
@@ -222,7 +222,7 @@ EXTRAS = (
     Attack("a name that ends a line for some", extra("acme/directives/ops/a\u2028b.md"), edited("ok"), spoken=True),
     Attack("a name that turns the text", extra("acme/directives/ops/\u202edm.x.md"), edited("ok"), spoken=True),
     Attack("a name with a line break", extra("acme/directives/ops/a\nok b.md"), edited("ok"), spoken=True),
-    Attack("a name that is no UTF-8", odd_name, edited("ok"), spoken=True),
+    Attack("a name that is not UTF-8", odd_name, edited("ok"), spoken=True),
 )
 
 

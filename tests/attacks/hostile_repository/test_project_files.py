@@ -93,7 +93,7 @@ LOCKS = (
     Attack("lists inside each other", lock(lambda text: f"{text}x = {'[' * 20_000}{']' * 20_000}\n"), BAD_LOCK),
     Attack("a key of many parts", lock(lambda text: f"{text}{'.'.join('a' * 5_000)} = 1\n"), BAD_LOCK),
     Attack("a byte order mark in the lock", lock(lambda text: "\ufeff" + text), BAD_LOCK),
-    Attack("a lock that is no UTF-8", bytes_of("rye.lock", lambda data: data + b"# \xff\n"), BAD_LOCK),
+    Attack("a lock that is not UTF-8", bytes_of("rye.lock", lambda data: data + b"# \xff\n"), BAD_LOCK),
     Attack(
         "a steering character in an unknown field",
         lock(lambda text: text.replace("keyset = 1\n", 'keyset = 1\n"\\u001b[2J\\u202e" = true\n', 1)),
@@ -177,7 +177,7 @@ MANIFESTS = (
     Attack(
         "a key of many parts in rye.toml", manifest(lambda text: f"{'.'.join('a' * 5_000)} = 1\n{text}"), BAD_MANIFEST
     ),
-    Attack("a rye.toml that is no UTF-8", bytes_of("rye.toml", lambda data: data + b"# \xff\n"), BAD_MANIFEST),
+    Attack("a rye.toml that is not UTF-8", bytes_of("rye.toml", lambda data: data + b"# \xff\n"), BAD_MANIFEST),
     Attack(
         "a key that steers",
         manifest(lambda text: text.replace("[project]\n", '[project]\n"\\u001b[2J\\u202e\\u2028" = 1\n')),

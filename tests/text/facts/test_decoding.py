@@ -33,7 +33,7 @@ def pipes(data: bytes, path: str = "scripts/a") -> list[int]:
         pytest.param(b"PK\x03\x04" + NOISE + b"\n" + PIPE, 2, id="the head of an archive"),
         pytest.param(b"\x7fELF" + NOISE + b"\n\n" + PIPE + b"\n" + NOISE, 3, id="between the parts of a program"),
         pytest.param(b"#" + b"\x01" * 500 + b"\n" + PIPE, 2, id="a comment of control characters"),
-        pytest.param(b"#" + b"\xfe" * 500 + b"\n" + PIPE, 2, id="a comment that is no UTF-8"),
+        pytest.param(b"#" + b"\xfe" * 500 + b"\n" + PIPE, 2, id="a comment that is not UTF-8"),
     ],
 )
 def test_a_pipe_is_found_whatever_bytes_stand_around_it(data: bytes, line: int) -> None:

@@ -24,12 +24,12 @@ class Statement(Struct, frozen=True):
 
     def lines(self) -> list[str]:
         """The lines after the title, without LF."""
-        raise TypeError(f"{type(self).__name__} is no statement of its own")
+        raise TypeError(f"{type(self).__name__} is not a statement of its own")
 
     @classmethod
     def read(cls: type[_S], source: Lines) -> _S:
         """Take this statement's lines; the caller checks that none is left."""
-        raise TypeError(f"{cls.__name__} is no statement of its own")
+        raise TypeError(f"{cls.__name__} is not a statement of its own")
 
     def text(self) -> str:
         """The text that is signed. Raises StatementError when the value breaks a rule of its grammar."""

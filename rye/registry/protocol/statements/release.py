@@ -158,7 +158,7 @@ class Release(Statement, frozen=True):
         if release.attached and kind.main_file is None:
             raise malformed(f"a {kind.name} has no attached files")
         if any(relation.identity is None for relation in (*release.depends_on, *release.conflicts_with)):
-            raise malformed("only a `requires` line can be about something that is no item")
+            raise malformed("only a `requires` line can be about something that is not an item")
         _check_paths([entry.path for entry in release.attached])
         return release
 

@@ -109,7 +109,7 @@ def reply(data: bytes, model: str) -> Reply:
 
 
 def _read(arguments: Any) -> Any:
-    """A call's arguments; what is no JSON stays text (NaN, half a surrogate pair), and the call is then refused as such."""
+    """A call's arguments; what is not JSON stays text (NaN, half a surrogate pair), and the call is then refused as such."""
     if not isinstance(arguments, str):
         return arguments
     try:

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class BadAnswer(Exception):
-    """A provider's answer that is no turn of a model."""
+    """A provider's answer that is not a turn of a model."""
 
 
 def decoded(data: bytes, type: type[T]) -> T:

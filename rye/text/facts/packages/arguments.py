@@ -23,7 +23,7 @@ _PROSE: Final = word_set(
 
 
 def verb(words: list[str]) -> tuple[str, list[str]]:
-    """The first word that is no option, and the words behind it; ``("", [])`` where there is none."""
+    """The first word that is not an option, and the words behind it; ``("", [])`` where there is none."""
     for index, word in enumerate(words):
         if not word.startswith("-"):
             return word, words[index + 1 :]

@@ -1,6 +1,6 @@
 """A logical line as commands: pipelines, substitutions, redirections. Not a shell's grammar, but enough of every shell's.
 
-Text that is no shell at all goes through here too (prose around a command, a call in another language); it yields commands
+Text that is not a shell at all goes through here too (prose around a command, a call in another language); it yields commands
 that no rule knows. Every character is read once; nesting is capped.
 """
 
