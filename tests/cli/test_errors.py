@@ -86,7 +86,6 @@ def test_for_a_person_the_error_goes_to_stderr(rye: Program, arguments: tuple[st
         (("ls",), "'list'?"),
         (("instal",), "Did you mean 'install'?"),
         (("freeze",), "Did you mean 'lock'?"),
-        (("version",), "`rye --version`"),
         (("mcp", "config"), "Choose from: claude, codex, copilot, gemini, opencode, cursor\n"),
         (("exec", "acme/ops/deploy"), "`rye run ID`"),
     ],

@@ -71,10 +71,10 @@ class TestTheProjectsLockOfSkills:
         [
             ({"source": "left-pad", "sourceType": "node_modules"}, "neither a git repository nor a folder"),
             ({"source": "https://bun.sh", "sourceType": "well-known"}, "neither a git repository nor a folder"),
-            ({"source": "o/r", "sourceType": "github", "skillPath": "../../etc"}, "no folder's name"),
-            ({"source": "o/r", "sourceType": "github", "skillPath": "a/.git/hooks/SKILL.md"}, "no folder's name"),
-            ({"source": "o/r/../x", "sourceType": "github"}, "no OWNER/REPOSITORY"),
-            ({"source": "--upload-pack=x/r", "sourceType": "github"}, "no OWNER/REPOSITORY"),
+            ({"source": "o/r", "sourceType": "github", "skillPath": "../../etc"}, "not a folder's name"),
+            ({"source": "o/r", "sourceType": "github", "skillPath": "a/.git/hooks/SKILL.md"}, "not a folder's name"),
+            ({"source": "o/r/../x", "sourceType": "github"}, "not an OWNER/REPOSITORY"),
+            ({"source": "--upload-pack=x/r", "sourceType": "github"}, "not an OWNER/REPOSITORY"),
             ({"source": "ext::sh -c id", "sourceType": "git"}, "address"),
             ({"source": "file:///etc", "sourceType": "git"}, "address"),
             ({"source": "https://user:pw@host/x.git", "sourceType": "git"}, "address"),
@@ -86,7 +86,7 @@ class TestTheProjectsLockOfSkills:
             ({"source": "/etc/skills", "sourceType": "local"}, "absolute path"),
             ({"source": ".", "sourceType": "local"}, "project itself"),
             ({"source": "~/x", "sourceType": "local"}, "absolute path"),
-            ({"source": 7, "sourceType": "github"}, "no text"),
+            ({"source": 7, "sourceType": "github"}, "not text"),
             ({"sourceType": "github"}, "has no source"),
         ],
     )
@@ -158,7 +158,7 @@ class TestToolHive:
         [entry] = found.entries
         assert entry.place == GitPlace("https://github.com/acme/skills.git", "v1.0.0", COMMIT, "skills/pdf")
         assert entry.digests == (Digest("toolhive-files", HASH),)
-        assert "no git repository" in reasons(found)["image"]
+        assert "not a git repository" in reasons(found)["image"]
         assert "plugin" in reasons(found)["kit"]
 
     def test_a_skill_that_is_there_twice_is_refused(self) -> None:

@@ -95,7 +95,7 @@ def test_key_names_are_short_and_without_blanks(name: str, good: bool) -> None:
         assert VerifierKey(name, bytes(32)).name == name
     else:
         error = refused(VerifierKey, name, bytes(32))
-        assert (error.code, "no key name" in error.message) == ("note-key-invalid", True)
+        assert (error.code, "not a key name" in error.message) == ("note-key-invalid", True)
 
 
 @pytest.mark.parametrize("length", [0, 31, 33])
@@ -118,7 +118,7 @@ def test_a_verifier_key_is_refused_by_what_is_wrong_with_it() -> None:
         (f"{name}+{key_id}+{other_type}", "note-key-invalid", f"{name!r} is not of the Ed25519 type"),
         (f"{name}+{key_id}+{long}", "note-key-invalid", "has 33 bytes instead of 32"),
         (f"{name}+00000000+{material}", "note-key-invalid", "The key ID 00000000 does not belong"),
-        (f"+{key_id}+{material}", "note-key-invalid", "no key name"),
+        (f"+{key_id}+{material}", "note-key-invalid", "not a key name"),
         (f"{name}+{key_id}+{material[:-1]}", "note-base64", "is not base64"),
         (f"{name}+{key_id}+{material}+more", "note-base64", "is not base64"),
     ):

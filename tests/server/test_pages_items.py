@@ -271,7 +271,7 @@ class TestHostileText:
             attached={"a.png": b"\x89PNG\xff", "big.txt": b"x" * 1_200_000, "lines.txt": b"\n" * 1_000_000},
         )
         base = f"{path_of(identity, '1.0.0')}/source"
-        assert "no UTF-8" in shelf.json(f"{base}/a.png")["why"]
+        assert "not UTF-8" in shelf.json(f"{base}/a.png")["why"]
         assert "1,048,576 bytes" in shelf.json(f"{base}/big.txt")["why"]
         assert len(shelf.local.get(f"{base}/lines.txt", headers=HTML).content) < 4_000_000
         for path in ("other.txt", "../x", "SKILL.md"):
