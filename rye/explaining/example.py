@@ -14,6 +14,9 @@ or, without ``file``, they are commands, one a line, that are run in that projec
     [no-such-file]
     bad = "rye validate .ai/skils"
     good = "rye validate .ai/skills"
+
+With ``registry = true`` the namespace ``acme`` is the person's own in a registry, with the project's skill published in it; the
+good commands come after the bad ones.
 """
 
 from __future__ import annotations
@@ -38,6 +41,7 @@ class Example(Struct, frozen=True, forbid_unknown_fields=True):
     first: str = ""
     """Commands, one a line, that come before the file is changed."""
     run: str | None = None
+    registry: bool = False
 
     @property
     def shown(self) -> tuple[tuple[str, list[str]], ...]:

@@ -18,7 +18,7 @@ ALL: Mapping[str, Example] = {code: each for area in AREAS for code, each in exa
 READ = {code: each for code, each in ALL.items() if each.file is not None and each.run is None}
 """A text that `rye validate` reads: all of them in one project."""
 CHANGED = {code: each for code, each in ALL.items() if each.file is not None and each.run is not None}
-COMMANDS = {code: each for code, each in ALL.items() if each.file is None}
+COMMANDS = {code: each for code, each in ALL.items() if each.file is None and not each.registry}
 
 
 def codes_in(value: object) -> Iterator[str]:

@@ -1,0 +1,38 @@
+"""The examples of ``rye explain`` that need a registry: one server, and one project whose skill is published, for all of them."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+
+import pytest
+
+from rye.explaining.example import PROJECT, Example
+from tests.cli.registry_fixture import Registry, User, registry
+from tests.explaining.test_examples import ALL, codes_of, expect_code, run
+
+__all__ = ["registry"]
+
+pytestmark = pytest.mark.processes
+PUBLISHED: Mapping[str, Example] = {code: each for code, each in ALL.items() if each.registry}
+
+
+@pytest.fixture(scope="module")
+def acme(registry: Registry, tmp_path_factory: pytest.TempPathFactory) -> User:
+    user = registry.owner(tmp_path_factory.mktemp("acme"), "acme")
+    shutil.copytree(PROJECT, user.folder, dirs_exist_ok=True)
+    for line in ("rye sign .ai/skills/pdf-tools", "rye publish .ai/skills/pdf-tools"):
+        assert run(user, line).code == 0, line
+    return user
+
+
+@pytest.mark.parametrize("code", PUBLISHED)
+def test_a_command_fails_as_shown_and_works_as_shown(acme: User, code: str) -> None:
+    example = PUBLISHED[code]
+    *first, last = example.bad.strip().splitlines()
+    for line in first:
+        assert run(acme, line).code == 0, line
+    expect_code(run(acme, last), code)
+    for line in example.good.strip().splitlines():
+        result = run(acme, line)
+        assert (result.code, code in codes_of(result)) == (0, False), result
