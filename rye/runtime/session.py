@@ -126,7 +126,8 @@ class Session:
             raise from_rye_error(error) from error
         except OSError as error:
             message = f"The system refused it: {error.strerror or type(error).__name__}."
-            raise CallError("not-runnable", message, "Make room, or look at the files' owners.") from error
+            hint = "Make room on the disk, check that .ai belongs to you, and call again."
+            raise CallError("not-runnable", message, hint) from error
 
     def load_item(self, kind: str, item_id: str, version: str | None = None, *, ask: Ask | None = None) -> UsableItem:
         """``rye_load`` for a face that needs more of the item than its text. Raises CallError."""

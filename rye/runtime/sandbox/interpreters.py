@@ -186,7 +186,8 @@ def _script(tool: ToolRun, stdin: bytes, environ: Mapping[str, str]) -> Program:
         version = node_version(node)
         if version < (22, 6):
             message = f"{tool.item} is TypeScript, which needs Node.js 22.6 or newer; {node} is {'.'.join(map(str, version))}."
-            raise RyeError("not-runnable", message, "Install a newer Node.js, or use the tool's JavaScript form.")
+            hint = "Install Node.js 22.6 or newer, outside the project, or write the tool in JavaScript."
+            raise RyeError("not-runnable", message, hint)
         flags = ("--experimental-strip-types", "--no-warnings")
         name = "tool.mts"
     argv = (str(node), *flags, f"{FOLDER}/frame.mjs", f"{FOLDER}/{name}")
