@@ -266,6 +266,8 @@ class SourceLimits(Struct, frozen=True):
     """Plugins of one marketplace."""
     content_bytes: int = 256 * MIB
     """All files of the items that one run reads from one source."""
+    kept_bytes: int = 8 * MIB
+    """Commits and trees of one commit that a run keeps, so that git is not asked for them again."""
 
 
 SOURCES = SourceLimits()

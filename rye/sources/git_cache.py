@@ -57,6 +57,7 @@ class GitCache:
         self._asking = asking or Asking()
         self._settings: tuple[tuple[str, str], ...] | None = None
         self._refs: dict[str, dict[str, str]] = {}
+        self._objects: dict[tuple[str, str], Objects] = {}
 
     def refs(self, url: str) -> dict[str, str]:
         """The server's branches and tags, asked once in a run. Raises SourceError."""
@@ -121,12 +122,13 @@ class GitCache:
         return git_program.run(words, env, seconds=SOURCES.read_seconds, most_bytes=_HEADER_BYTES).code == 0
 
     def objects(self, url: str, commit: str) -> Objects:
-        """Reads objects of a repository that has the commit."""
+        """Reads objects of a repository that has the commit: the same reader for each commit in a run."""
         place = self._place(url)
         if not _is_ours(place, commit):
             raise _not_cached(url, commit)
-        env = self._environment(loopback=False)
-        return Objects(place, env, commit)
+        if (url, commit) not in self._objects:
+            self._objects[(url, commit)] = Objects(place, self._environment(loopback=False), commit)
+        return self._objects[(url, commit)]
 
     def _git(self, url: str, words: Sequence[str], *, place: Path | None = None, most_bytes: int = 1 << 16) -> Finished:
         env = self._environment(loopback=urlsplit(url).scheme == "http")
@@ -155,12 +157,15 @@ class GitCache:
 
 
 class Objects:
-    """Objects of one repository, by ``git cat-file``. What it gives is checked by the caller."""
+    """Objects of one repository, by ``git cat-file``. What it gives is checked by the caller. Commits and trees, which several
+    sources of a run ask for, are kept as they were given, up to a bound."""
 
     def __init__(self, place: Path, env: dict[str, str], commit: str) -> None:
         self._place = place
         self._env = env
         self._commit = commit
+        self._kept: dict[tuple[str, str], bytes] = {}
+        self._left = SOURCES.kept_bytes
 
     def sizes(self, names: Iterable[str]) -> dict[str, int]:
         """Sizes of blobs in bytes; what is not there, or no blob, is left out."""
@@ -172,12 +177,18 @@ class Objects:
 
         Raises SourceError ``source-incomplete``, ``source-too-large``.
         """
-        found: dict[str, bytes] = {}
-        for name, is_kind, _, data in self._answers("--batch", list(dict.fromkeys(names)), most_bytes):
+        asked = list(dict.fromkeys(names))
+        found = {name: self._kept[(kind, name)] for name in asked if (kind, name) in self._kept}
+        for name, is_kind, _, data in self._answers(
+            "--batch", [name for name in asked if name not in found], most_bytes
+        ):
             if is_kind != kind:
                 raise _incomplete(name, "it is missing" if not is_kind else f"it is a {is_kind}, not a {kind}")
             found[name] = data
-        return found
+            if kind != "blob" and len(data) <= self._left:
+                self._left -= len(data)
+                self._kept[(kind, name)] = data
+        return {name: found[name] for name in asked}
 
     def _answers(self, option: str, names: Sequence[str], most_bytes: int) -> Iterator[tuple[str, str, int, bytes]]:
         """``(name, kind, size, bytes)`` in the order asked; the kind is empty for what is not there."""

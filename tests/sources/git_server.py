@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import subprocess
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -23,14 +27,23 @@ _CLEAN = {
 }
 
 
+@cache
+def _empty_repository() -> Path:
+    """Made once in a process, and copied."""
+    folder = Path(tempfile.mkdtemp(prefix="rye-tests-git-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    words = ["git", "init", "--bare", "--quiet", "--template=", "--initial-branch=main", "empty.git"]
+    subprocess.run(words, cwd=folder, env=_CLEAN, check=True, timeout=60)
+    return folder / "empty.git"
+
+
 class Repository:
     """A bare repository that commits are made in without a working tree."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.marks = 0
-        path.mkdir(parents=True)
-        self.git("init", "--bare", "--quiet", "--initial-branch=main", ".")
+        shutil.copytree(_empty_repository(), path)
 
     def git(self, *words: str, data: bytes | None = None) -> str:
         done = subprocess.run(
@@ -49,7 +62,8 @@ class Repository:
             f"commit refs/heads/{branch}\nmark :{self.marks}\ncommitter Test <test@example.org> 1767225600 +0000\n".encode()
         ]
         out.append(b"data 6\nchange\n")
-        if f"refs/heads/{branch}" in self.git("for-each-ref", "--format=%(refname)"):
+        head = self.path / "refs" / "heads" / branch
+        if head.exists():
             out.append(f"from refs/heads/{branch}^0\ndeleteall\n".encode())
         for path, content in files.items():
             quoted = path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").encode()
@@ -60,7 +74,7 @@ class Repository:
             mode = b"100755" if data.startswith(b"#!") else b"100644"
             out.append(b"M " + mode + b' inline "' + quoted + b'"\n' + f"data {len(data)}\n".encode() + data + b"\n")
         self.git("fast-import", "--quiet", "--force", data=b"".join(out))
-        return self.git("rev-parse", f"refs/heads/{branch}")
+        return head.read_text("ascii").strip()
 
     def commit_tree(self, tree: str, branch: str = "main") -> str:
         parent = subprocess.run(
