@@ -41,10 +41,10 @@ test-browser: $(VENV)/.dev
 	@$(BIN)/python -c 'from tests.browser.chromium import WHY, program; program() or print(WHY)'
 	$(BIN)/python -m pytest -m browser -rs -n 2 tests/browser
 
-# Pictures of the pages, wide and narrow, light and dark, and the two that README and docs show. Needs Chromium.
+# Pictures of the pages at three widths, light and dark; with DOCS=--docs also those that README and docs show. Needs Chromium.
 SCREENSHOTS ?= build/screenshots
 screenshots: $(VENV)/.dev
-	$(BIN)/python -m tests.browser.screenshots $(SCREENSHOTS)
+	$(BIN)/python -m tests.browser.screenshots $(SCREENSHOTS) $(DOCS)
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format .

@@ -82,6 +82,26 @@ def test_it_leaves_files_where_it_says_and_nothing_running(demo: tuple[str, Path
         socket.create_connection(("127.0.0.1", int(address[1])), timeout=2)
 
 
+def test_it_says_where_its_pages_are_and_what_one_looks_like(demo: tuple[str, Path]) -> None:
+    said = demo[0]
+    assert "`rye demo --look`" in said
+    picture = re.search(r"A picture of one of them: (.+)", said)
+    assert picture is not None
+    assert Path(picture[1]).read_bytes().startswith(b"\x89PNG")
+    assert f"]({Path(picture[1]).relative_to(REPOSITORY / 'docs')})" in (REPOSITORY / "docs/tutorial.md").read_text()
+
+
+def test_every_picture_of_the_documentation_is_shown_and_made_by_the_target() -> None:
+    makes = (REPOSITORY / "tests/browser/screenshots.py").read_text(encoding="utf-8")
+    pages = [REPOSITORY / "README.md", *(REPOSITORY / "docs").rglob("*.md")]
+    shown = {
+        name for page in pages for name in re.findall(r"!\[[^\]]+\]\([^)]*pictures/([^)]+)\)", page.read_text("utf-8"))
+    }
+    there = {path.name for path in (REPOSITORY / "docs/pictures").iterdir()}
+    assert shown == there
+    assert all(f'PICTURES / "{name}"' in makes for name in there)
+
+
 def test_the_only_private_keys_are_in_the_demo_s_own_folders(demo: tuple[str, Path]) -> None:
     for path in demo[1].rglob("*.key"):
         assert path.stat().st_mode & 0o077 == 0, path

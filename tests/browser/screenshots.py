@@ -1,4 +1,4 @@
-"""``make screenshots``: pictures of the main pages, wide and narrow, light and dark, and the two that README and docs show.
+"""``make screenshots``: pictures of the main pages, wide and narrow, light and dark, and those that README and docs show.
 
     python -m tests.browser.screenshots [FOLDER] [--docs]
 
@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import argparse
 import io
+import os
 import re
+import signal
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -30,6 +33,8 @@ PICTURES = ROOT / "docs" / "pictures"
 WIDTHS = (WIDE["width"], 768, NARROW["width"])
 COLORS: tuple[Colors, ...] = ("light", "dark")
 _COLUMNS = 124
+_LOOK = re.compile(rf"http://\S+{re.escape(ITEM)}$")
+"""The line with which the demo says where its item's page is."""
 _FONT = re.compile(r"@font-face \{.*?\}", re.DOTALL)
 
 
@@ -80,12 +85,28 @@ def take(registry: Registry, shelf: Shelf, started: Browser, folder: Path) -> li
     return sorted(set(missing))
 
 
-def item_picture(registry: Registry, started: Browser, target: Path) -> None:
-    """The top of an item's page, as README shows it."""
+def picture(address: str, started: Browser, target: Path, height: int) -> None:
+    """The top of a page."""
     visit = Visit(started)
-    visit.open(registry.url + ITEM)
-    visit.page.screenshot(path=target, clip={"x": 0, "y": 0, "width": WIDE["width"], "height": WIDE["height"]})
+    visit.open(address)
+    clip = {"x": 0, "y": 0, "width": WIDE["width"], "height": height}
+    visit.page.screenshot(path=target, full_page=True, clip=clip)  # type: ignore[arg-type]
     visit.close()
+
+
+def demo_picture(base: Path, started: Browser, target: Path) -> None:
+    """An item's page in the registry that ``rye demo --look`` leaves running."""
+    command = [sys.executable, "-m", "rye", "demo", "--look", "--folder", str(base / "demo")]
+    environment = {**os.environ, "HOME": str(base)}
+    demo = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, cwd=ROOT)
+    try:
+        assert demo.stdout is not None
+        address = next((found[0] for line in demo.stdout if (found := _LOOK.search(line))), None)
+        assert address is not None, "the demo ended without naming its pages"
+        picture(address, started, target, 1400)
+    finally:
+        demo.send_signal(signal.SIGINT)
+        demo.wait(60)
 
 
 def terminal_picture(registry: Registry, base: Path, target: Path) -> None:
@@ -124,7 +145,8 @@ def main() -> int:
                 missing = take(registry, shelf, started, options.folder)
                 if options.docs:
                     PICTURES.mkdir(parents=True, exist_ok=True)
-                    item_picture(registry, started, PICTURES / "registry-item.png")
+                    picture(registry.url + ITEM, started, PICTURES / "registry-item.png", WIDE["height"])
+                    demo_picture(base, started, PICTURES / "demo-item.png")
                     terminal_picture(registry, base, PICTURES / "terminal-consent.svg")
         finally:
             registry.stop()

@@ -19,6 +19,8 @@ import click
 from rye.cli.options import Session, command
 from rye.errors import RyeError
 
+PICTURE = "docs/pictures/demo-item.png"
+"""The item's page, as ``make screenshots`` took it from a demo's registry."""
 _STEP_SECONDS = 60
 _PAGES = {
     "all of it": "/",
@@ -79,6 +81,7 @@ def demo(session: Session, folder: str | None, run_it: bool, look: bool) -> None
         session.console.data("")
         if not look:
             session.console.data("`rye demo --look` leaves the registry running, to look at its pages in a browser.")
+            session.console.data(f"A picture of one of them: {items.parent / PICTURE}")
         session.console.data(f"Done in {seconds:.1f} s. The registry is stopped; everything it made is in {root}")
 
 
