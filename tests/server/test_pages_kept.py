@@ -26,6 +26,7 @@ from registry_server.storage import database, schema
 from registry_server.storage.prepared import Prepared
 from registry_server.storage.schema import names
 from registry_server.upkeep import takedown
+from registry_server.upkeep.founding import found
 from rye.items.identity import Identity
 from rye.registry.protocol import notes
 from rye.registry.protocol.statements import Advisory, Deprecation, Keyset, Relation, Revocation, Yank
@@ -46,8 +47,8 @@ _LOG_TABLES = {
 class Counted:
     """A registry whose made pages are counted."""
 
-    def __init__(self, data: Path, patch: pytest.MonkeyPatch, settings: str = "") -> None:
-        self.local = Local(data, settings)
+    def __init__(self, data: Path, patch: pytest.MonkeyPatch, settings: str = "", *, make: bool = True) -> None:
+        self.local = Local(data, settings, make=make)
         self.acme = Publisher("acme")
         assert self.local.statements(self.local.token(), self.acme.claim()).status_code == 200
         self.made: list[str] = []
@@ -430,3 +431,18 @@ class TestDependencies:
 def test_a_foot_has_the_room_that_pages_leave_for_it() -> None:
     head = Head(10**15, now(), "x")
     assert len(frame.foot(Site("o", "f" * 64, "", head))) <= PAGES.foot_bytes
+
+
+def test_pages_are_kept_over_postgresql_too(empty: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found(tmp_path / "data", ORIGIN, {"database": empty}, None, 365)
+    registry = Counted(tmp_path / "data", monkeypatch, make=False)
+    try:
+        item = registry.put()
+        assert registry.seen(ITEM)[1]
+        registry.put("b")
+        assert not registry.seen(ITEM)[1]
+        registry.sign(Yank(ORIGIN, item, "1.0.0", True, 1, now(), "It was wrong"))
+        text, was_made = registry.seen(ITEM)
+        assert ("It was wrong" in text, was_made) == (True, True)
+    finally:
+        registry.local.close()
