@@ -3,7 +3,7 @@
 Shapes, each a fenced block:
 
 * ``diff``: ``--- path``, then hunks, each after a line ``@@``. A hunk's lines begin with a space, ``-`` or ``+``. There are no
-  line numbers: what the hunk takes away and keeps must stand in the file exactly once.
+  line numbers: what the hunk takes away and keeps must stand in the file exactly once. A hunk that only adds goes to the end.
 * a block right below a line that is only a path in backticks: a new file.
 * ``sh`` below ``<!-- run: NAME -->``: commands of the recipe NAME; below ``<!-- dry -->``: commands that are not
   run, only looked at.
@@ -24,7 +24,7 @@ _BLOCK = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """``old`` becomes ``new`` in the file at ``path``."""
+    """``old`` becomes ``new`` in the file at ``path``; without ``old``, ``new`` is added at its end."""
 
     path: str
     old: str
@@ -68,7 +68,7 @@ def hunks(diff: str) -> Iterator[Hunk]:
     for line in [*diff.splitlines(), "@@"]:
         if line == "@@" or line.startswith("--- "):
             if old or new:
-                yield Hunk(path, "\n".join(old) + "\n", "\n".join(new) + "\n")
+                yield Hunk(path, *("".join(f"{line}\n" for line in lines) for lines in (old, new)))
             old, new = [], []
             path = line.removeprefix("--- ") if line != "@@" else path
             continue
@@ -88,6 +88,9 @@ def apply(step: Hunk | NewFile, root: Path) -> None:
         if place.exists():
             raise ValueError(f"{step.path} exists")
         place.write_text(step.text, "utf-8")
+        return
+    if not step.old:
+        place.write_text(place.read_text("utf-8") + step.new, "utf-8")
         return
     text = "\n" + place.read_text("utf-8")
     if (count := text.count("\n" + step.old)) != 1:

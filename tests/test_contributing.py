@@ -96,6 +96,9 @@ def test_a_hunk_needs_one_place(tmp_path: Path) -> None:
         apply(first, tmp_path)
     with pytest.raises(ValueError, match="exists"):
         apply(NewFile("x", ""), tmp_path)
+    [third] = hunks("--- x\n@@\n+last\n")
+    apply(third, tmp_path)
+    assert (tmp_path / "x").read_text() == "a\nb\na\nnew\nc\nlast\n"
 
 
 def test_a_block_that_nobody_plays_is_an_error() -> None:
