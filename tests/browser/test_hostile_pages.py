@@ -118,6 +118,16 @@ def test_a_narrow_screen_scrolls_only_downwards(world: World, browser: Browser) 
     assert wide == []
 
 
+def test_paper_is_light_and_shows_all_of_every_box(world: World, browser: Browser) -> None:
+    visit = Visit(browser, colors="dark")
+    visit.page.emulate_media(media="print", color_scheme="dark")
+    for path in world.hostile.paths:
+        visit.open(world.registry.url + path)
+        assert visit.page.evaluate(_LIGHT), path
+        assert visit.page.evaluate(_HIDING) == [], path
+    visit.close()
+
+
 def test_everything_is_reached_with_the_tab_key_and_can_be_seen_to_be(world: World, browser: Browser) -> None:
     for path, visit in visits(world, browser):
         wanted = set(visit.page.evaluate(_REACHABLE))
@@ -145,5 +155,8 @@ _FOCUSED = f"""() => {{
     const ring = style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0;
     return {{name: ({_NAME})(e), visible: (ring || style.boxShadow !== 'none') && box.width > 0 && box.height > 0}};
 }}"""
+_LIGHT = """() => getComputedStyle(document.documentElement).getPropertyValue('--paper').trim() === '#fbfaf6'"""
+_HIDING = """() => [...document.querySelectorAll('main *')].filter(e => ['auto', 'scroll'].includes(getComputedStyle(e).overflowY)
+    && e.scrollHeight > e.clientHeight + 1).map(e => e.outerHTML.slice(0, 120))"""
 _WIDEST = """() => [...document.querySelectorAll('body *')].filter(e => e.getBoundingClientRect().right > innerWidth + 1)
     .slice(0, 4).map(e => e.outerHTML.slice(0, 120))"""
