@@ -8,8 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import get_args
 
+import click
 import pytest
 
+from registry_server.cli.program import cli as registry_program
+from rye.cli.main import program
 from rye.deployment.targets import protocol
 from rye.explaining.table import AREAS, CODES, Code, by_code, load
 from tests.explaining.raised import CODE, ROOT, Site, reading
@@ -97,8 +100,9 @@ def faults(row: Code) -> list[str]:
             found.append(f"{text!r} is not a plain sentence")
     if ". " in row.title:
         found.append("its title has more than one sentence")
-    if not (ROOT / row.page).is_file():
-        found.append(f"there is no page {row.page}")
+    named = (row.page, *re.findall(r"docs/[\w/-]+\.md", row.text))
+    if not all((ROOT / page).is_file() for page in named):
+        found.append(f"not all of {named} are pages")
     return found
 
 
@@ -123,6 +127,24 @@ def test_the_commands_in_the_rows_can_be_run() -> None:
             if said is not None:
                 wrong.append(f"{row.code}: {command}: {said}")
     assert wrong == []
+
+
+def options_of(command: click.Command) -> set[str]:
+    found = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            below = command.get_command(context, name)
+            found |= options_of(below) if below is not None else set()
+    return found
+
+
+def test_the_options_in_the_rows_exist() -> None:
+    known = options_of(program()) | options_of(registry_program) | {"--help"}
+    named = {
+        (row.code, option) for row in TABLE.values() for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", row.text)
+    }
+    assert sorted(each for each in named if each[1] not in known) == []
 
 
 class TestTheReadingItself:

@@ -237,7 +237,7 @@ def test_values_defaults_and_what_stays() -> None:
 def test_a_required_variable_without_a_value_is_an_error_that_says_how_to_give_it() -> None:
     with pytest.raises(RyeError) as caught:
         substitute(formula(VARS), {"branch": "x"})
-    assert (caught.value.code, caught.value.hint) == ("missing-variable", "--var issue=…")
+    assert (caught.value.code, caught.value.hint) == ("missing-variable", "--input issue=…")
 
 
 def test_an_unknown_variable_is_an_error_with_did_you_mean() -> None:

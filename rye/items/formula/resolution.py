@@ -248,7 +248,7 @@ def substitute(formula: Formula, values: Mapping[str, str]) -> tuple[Formula, tu
     missing = sorted(var.name for var in formula.vars if var.required and var.name not in filled)
     if missing:
         message = f"{formula.formula} needs a value for {', '.join(missing)}."
-        raise RyeError("missing-variable", message, " ".join(f"--var {name}=…" for name in missing))
+        raise RyeError("missing-variable", message, " ".join(f"--input {name}=…" for name in missing))
     left: dict[str, None] = {}
     budget = CONTENT.formula_characters
 
@@ -278,7 +278,7 @@ def substitute(formula: Formula, values: Mapping[str, str]) -> tuple[Formula, tu
     )
     result = replace(formula, description=fill(formula.description), steps=steps)
     warnings = tuple(
-        Diagnostic("warning", "F06", f"{{{{{name}}}}} stays as it is: it has no value.", hint=f"--var {name}=…")
+        Diagnostic("warning", "F06", f"{{{{{name}}}}} stays as it is: it has no value.", hint=f"--input {name}=…")
         for name in left
     )
     return result, warnings

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from msgspec.structs import replace
-
 from rye.errors import RyeError, UsageError
 from rye.items.formula.model import Formula
 from rye.items.formula.resolution import substitute
@@ -43,9 +41,8 @@ def render(
     resolved, findings = overlaid.formula, overlaid.findings
     given = _variables(resolved, texts, values, ask)
     filled, warnings = substitute(resolved, given)
-    hints = tuple(replace(w, hint=(w.hint or "").replace("--var", "--input") or None) for w in warnings)
-    if hints:
-        findings = (*findings, FileFindings(found.item.shown, hints))
+    if warnings:
+        findings = (*findings, FileFindings(found.item.shown, warnings))
     inputs: dict[str, object] = {var.name: var.default for var in resolved.vars if var.default is not None}
     return rendered(found, formula_text(filled), inputs | given, formula, findings, overlaid.source)
 
