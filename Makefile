@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-.PHONY: demo test test-fast test-clients test-browser screenshots format lint check bench fuzz mutate requirements completion-table schemas rules-table error-pages dist clean
+.PHONY: demo test test-fast test-clients test-browser screenshots format lint check bench fuzz mutate requirements completion-table command-pages schemas rules-table error-pages dist clean
 
 # A stamp for each set of pinned requirements: installing is skipped until the pins or the project's metadata change.
 $(VENV)/.runtime: requirements/runtime.txt pyproject.toml
@@ -94,6 +94,10 @@ schemas: $(VENV)/.dev
 # The table of rules and the tests that cite them, docs/design/rules.md (tests/test_citations.py holds it current).
 rules-table: $(VENV)/.dev
 	$(BIN)/python -m tests.rules_table
+
+# The pages of docs/reference/commands, from the commands' own help (tests/cli/test_command_pages.py holds them current).
+command-pages: $(VENV)/.dev
+	$(BIN)/python -m tests.command_pages docs/reference/commands
 
 # The pages of docs/reference/errors, from the table of error codes and its examples (tests/explaining holds them current).
 error-pages: $(VENV)/.dev
