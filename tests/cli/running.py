@@ -125,7 +125,7 @@ class Program:
             cwd=self.folder,
             env={**self.environment, **(env or {})},
             timeout=timeout,
-            preexec_fn=limit,
+            preexec_fn=limit if memory is not None else None,  # with one, all of this process's memory is mapped again
             check=False,
         )
         return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
