@@ -6,6 +6,7 @@ import io
 import os
 import subprocess
 import sys
+import time
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -19,6 +20,7 @@ from registry_server.migrations import opening
 from registry_server.settings import load
 from registry_server.storage import database
 from registry_server.upkeep.founding import found
+from rye.errors import RyeError
 
 ORIGIN = "registry.example.org"
 
@@ -98,6 +100,13 @@ class RegistryProcess:
         stop_embedded(self.process)
 
     def start(self) -> None:
-        """Serve again, on the same port."""
+        """Serve again, on the same port. Another test may have it for a moment meanwhile."""
         port = int(self.url.rsplit(":", 1)[1])
-        self.process, self.url = start_embedded(self.data, port=port)
+        for attempt in range(20, -1, -1):
+            try:
+                self.process, self.url = start_embedded(self.data, port=port)
+                return
+            except RyeError as error:
+                if not attempt or "in use" not in error.message:
+                    raise
+                time.sleep(0.5)

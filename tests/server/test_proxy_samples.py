@@ -60,6 +60,14 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RegistryProce
     process.stop()
 
 
+def started(program: str, registry: RegistryProcess, folder: Path) -> tuple[int, subprocess.Popen[bytes]]:
+    """nginx on a port that is free now."""
+    port = free_port()
+    place = folder / "nginx.conf"
+    place.write_text(f"user root;\n{configured(registry, port, folder)}")
+    return port, subprocess.Popen([program, "-c", str(place)], stderr=subprocess.PIPE)
+
+
 @pytest.fixture
 def address(registry: RegistryProcess, tmp_path: Path) -> Iterator[str]:
     program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
@@ -68,17 +76,19 @@ def address(registry: RegistryProcess, tmp_path: Path) -> Iterator[str]:
     registry.data.parent.chmod(0o755)
     for folder in (registry.data, registry.data.parent.parent):
         folder.chmod(0o755)
-    port = free_port()
-    place = tmp_path / "nginx.conf"
-    place.write_text(f"user root;\n{configured(registry, port, tmp_path)}")
-    process = subprocess.Popen([program, "-c", str(place)], stderr=subprocess.PIPE)
-    deadline = time.monotonic() + 20
+    attempts = iter(range(5))  # until nobody else has taken the port meanwhile
+    port, process = started(program, registry, tmp_path)
+    deadline = time.monotonic() + 60
     while True:
         try:
             httpx.get(f"http://127.0.0.1:{port}/config.json")
             break
         except httpx.TransportError:
-            assert process.poll() is None, process.stderr.read().decode() if process.stderr else ""
+            if process.poll() is not None:
+                said = process.communicate()[1].decode()
+                assert "in use" in said, said
+                assert next(attempts, None) is not None, said
+                port, process = started(program, registry, tmp_path)
             assert time.monotonic() < deadline
             time.sleep(0.05)
     yield f"http://127.0.0.1:{port}"
