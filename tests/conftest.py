@@ -28,6 +28,8 @@ from typing import Any
 
 import hypothesis
 import pytest
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 import registry_server.embedded
 from registry_server.migrations import opening
@@ -55,6 +57,8 @@ hypothesis.settings.register_profile(
     "rye", deadline=None, derandomize=not FUZZ, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("rye")
+if not FUZZ:  # it would draw constants of our modules, too: of those that this process has loaded so far
+    providers._get_local_constants = Constants
 registry_server.embedded.launch = forked_registry.launch
 opening._upgrade = migrated_database.upgrade
 _hints: set[str] = set()
