@@ -19,7 +19,7 @@ SEGMENT_PATTERN = r"(?!(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?![a-z0-9_-]))[a-z0
 MAX_SEGMENTS = 16
 
 _SEGMENT = lazy_pattern(SEGMENT_PATTERN)
-_ID = lazy_pattern(rf"{SEGMENT_PATTERN}(?:/{SEGMENT_PATTERN}){{0,{MAX_SEGMENTS - 1}}}")
+_ID = lazy_pattern(rf"(?:{SEGMENT_PATTERN}(?:/(?!\Z)|\Z)){{1,{MAX_SEGMENTS}}}")
 
 
 def is_segment(text: str) -> bool:

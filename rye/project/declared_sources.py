@@ -14,13 +14,13 @@ could take for an option. Everything here is pure; :func:`git_address` and its n
 
 from __future__ import annotations
 
-import re
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
 from rye.limits import SOURCES
+from rye.text.lazy_pattern import lazy_pattern
 from rye.text.loopback import is_loopback
 
 GIT_PREFIX = "git+"
@@ -31,14 +31,14 @@ FOLDER_PREFIXES = (PATH_PREFIX, EDITABLE_PREFIX)
 HEAD = "HEAD"
 """The ref of a source that names none: the repository's default branch."""
 
-_ADDRESS = re.compile(r"[!-~]+")
-_HOST = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f:]+")
-_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
-_PATH = re.compile(r"/[A-Za-z0-9_.~+@%-][A-Za-z0-9_.~+@%/-]*")
-_ESCAPED_CONTROL = re.compile(r"%(?:[01][0-9A-Fa-f]|7[Ff]|2[EeFf]|5[Cc])")
-_REV = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./+@=-]*")
-_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_SEGMENT = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_. +@-]*")
+_ADDRESS = lazy_pattern(r"[!-~]+")
+_HOST = lazy_pattern(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f:]+")
+_USER = lazy_pattern(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
+_PATH = lazy_pattern(r"/[A-Za-z0-9_.~+@%-][A-Za-z0-9_.~+@%/-]*")
+_ESCAPED_CONTROL = lazy_pattern(r"%(?:[01][0-9A-Fa-f]|7[Ff]|2[EeFf]|5[Cc])")
+_REV = lazy_pattern(r"[A-Za-z0-9_][A-Za-z0-9_./+@=-]*")
+_COMMIT = lazy_pattern(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_SEGMENT = lazy_pattern(r"[A-Za-z0-9_.][A-Za-z0-9_. +@-]*")
 
 
 class BadSource(ValueError):

@@ -6,18 +6,18 @@ known, since it would search without a bound. Names that begin with a dot are ne
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from rye.errors import RyeError
 from rye.limits import WORKSPACE
+from rye.text.lazy_pattern import lazy_pattern
 from rye.text.toml_keys import has_long_key
 
 LEFT_OUT = frozenset({"node_modules", "__pycache__"})
 """Folders that no wildcard matches."""
-_UNSAFE = re.compile(r'[\\/:<>"|\[\]{}]')
+_UNSAFE = lazy_pattern(r'[\\/:<>"|\[\]{}]')
 
 
 class BadPattern(ValueError):

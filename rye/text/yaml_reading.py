@@ -14,13 +14,13 @@
 from __future__ import annotations
 
 import datetime
-import re
 from typing import Any, Literal
 
 from msgspec import Struct, field
 
 from rye.limits import CONTENT, ContentLimits
 from rye.text import content
+from rye.text.lazy_pattern import lazy_pattern
 from rye.text.yaml_error import YamlError
 
 __all__ = ["Path", "Schema", "YamlDocument", "YamlError", "core_value", "hidden_by_escape", "json_safe", "read_yaml"]
@@ -30,13 +30,13 @@ Schema = Literal["core", "strings"]
 
 _NULL = frozenset(["", "~", "null", "Null", "NULL"])
 _BOOLEAN = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
-_DECIMAL = re.compile(r"[-+]?[0-9]+")
-_OCTAL = re.compile(r"0o[0-7]+")
-_HEX = re.compile(r"0x[0-9a-fA-F]+")
-_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_INFINITY = re.compile(r"([-+]?)\.(?:inf|Inf|INF)")
+_DECIMAL = lazy_pattern(r"[-+]?[0-9]+")
+_OCTAL = lazy_pattern(r"0o[0-7]+")
+_HEX = lazy_pattern(r"0x[0-9a-fA-F]+")
+_FLOAT = lazy_pattern(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_INFINITY = lazy_pattern(r"([-+]?)\.(?:inf|Inf|INF)")
 _NAN = frozenset([".nan", ".NaN", ".NAN"])
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SURROGATE = lazy_pattern("[\ud800-\udfff]")
 _NUMBER_CHARACTERS = 100
 """Longer numbers are refused: converting them takes time that grows with the square of their length."""
 _OTHER_LINE_ENDS = frozenset("\x85\u2028\u2029")

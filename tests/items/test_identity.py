@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rye.errors import UsageError
 from rye.items.identity import Identity, fold, is_id, is_segment, lookup_key, parse_reference
@@ -65,3 +67,11 @@ def test_an_identity_knows_its_parts() -> None:
         "workflows/deploy",
         "directive:acme/workflows/deploy",
     )
+
+
+@given(st.lists(st.sampled_from(["a", "con", "con-1", "a" * 64, "a" * 65, "", "\n", "-", "b_2", "é"]), max_size=18))
+def test_an_id_is_at_most_sixteen_segments_joined_by_slashes(parts: list[str]) -> None:
+    text = "/".join(parts)
+    assert is_id(text) == (len(parts) <= 16 and all(map(is_segment, text.split("/"))))
+    assert not is_id(f"{text}/")
+    assert not is_id(f"{text}\n")
