@@ -31,9 +31,14 @@ def test_the_half_hour_happened(registry: RealRegistry, tmp_path: Path) -> None:
     person = Program(tmp_path)
     person.ok("registry", "add", registry.url, "--fingerprint", registry.fingerprint, "--default")
     person.ok("login", registry.url, "--token", token(registry.data))
-    items = person.folder = tmp_path / "my-items"
-    items.mkdir()
-    added = next(line for line in PAGE.read_text("utf-8").splitlines() if line.startswith("    echo ")).split("'")[1]
+    person.folder = tmp_path / "my-items"
+    person.folder.mkdir()
+    lines = [line.split("'") for line in PAGE.read_text("utf-8").splitlines() if line.startswith("    echo ")]
+    added = {target.removeprefix(" >> "): text for _, text, target in lines}
+
+    def append(name: str) -> None:
+        path = person.path(name)
+        path.write_text(f"{path.read_text('utf-8')}{added[name]}\n", "utf-8")
 
     def happens(event: str) -> None:
         what, _, which = event.rpartition(" ")
@@ -41,17 +46,11 @@ def test_the_half_hour_happened(registry: RealRegistry, tmp_path: Path) -> None:
             person.folder = tmp_path / which
             person.folder.mkdir(exist_ok=what == "back to:")
         elif what == "append:":
-            path = person.path(which)
-            path.write_text(path.read_text("utf-8") + added + "\n", "utf-8")
+            append(which)
         else:
-            assert what == "author publishes"
-            project, person.folder = person.folder, items
-            text = person.path(f"{SKILL}/SKILL.md").read_text("utf-8")
-            person.write(f"{SKILL}/SKILL.md", text.replace("1.0.0", which) + "5. Run `scripts/collect.sh`.\n")
-            person.write(f"{SKILL}/scripts/collect.sh", "#!/bin/sh\ngit log\n").chmod(0o755)
-            person.ok("sign")
-            person.ok("publish", "--yes")
-            person.folder = project
+            assert event == "run: chmod"
+            person.path(f"{SKILL}/scripts/collect.sh").chmod(0o755)
+            append(f"{SKILL}/SKILL.md")
 
     played_page.check(PAGE, person, happens, registry.url)
     assert not (person.folder / ".ai/packages/acme/skills/release-notes/scripts").exists()

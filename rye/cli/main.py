@@ -45,7 +45,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "prime": (
         "rye.cli.customize.prime:prime",
         "Customize",
-        "Everything that an agent in a role is told, as one prompt.",
+        "The whole prompt of an agent in a role.",
     ),
     "doctor": ("rye.cli.customize.doctor:doctor", "Customize", "Check the set-up and the health of customizations."),
     "hooks": ("rye.cli.trust.hooks:hooks", "Trust", "What directives would have executed, and when."),
@@ -105,7 +105,7 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
     "cache": ("rye.cli.registry.cache:cache", "Registry", "What was fetched once, for all projects."),
     "completion": ("rye.cli.registry.completion:completion", "Registry", "A completion script for your shell."),
     "config": ("rye.cli.registry.config:config", "Registry", "Your settings."),
-    "demo": ("rye.cli.registry.demo:demo", "Registry", "The whole way of an item, in a minute."),
+    "demo": ("rye.cli.registry.demo:demo", "Registry", "The life of an item, from writing to use, in a minute."),
     "schema": ("rye.cli.editors.schema:print_schema", "Author", "A JSON schema of a file or of what a command prints."),
     "explain": ("rye.cli.use.explain:explain", "Use", "What an error code means, and what to do."),
     "keys": ("rye.cli.trust.keys:keys", "Trust", "Your own signing keys."),

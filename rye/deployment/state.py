@@ -131,7 +131,7 @@ def parse_state(data: bytes | None) -> State:
 
 def state_text(state: State) -> str:
     """The canonical text."""
-    out = ["# Made by rye; do not edit. Whoever reviews this looks at `allowed`.", f"version = {VERSION}"]
+    out = ["# Made by rye; do not edit. Reviews should look at `allowed`.", f"version = {VERSION}"]
     if state.made:
         out += ["made = [", *(f"  {quoted(path)}," for path in sorted(set(state.made))), "]"]
     for row in sorted(set(state.files)):
