@@ -55,6 +55,7 @@ def test_without_a_code_all_are_listed(rye: Program) -> None:
     assert len(rye.ok("explain").stdout.splitlines()) == len(rows)
 
 
+@pytest.mark.processes
 def test_a_terminal_is_told_where_to_read_more_where_there_is_no_hint(rye: Program) -> None:
     rye.write(".ai/skills/pdf/SKILL.md", "---\nname: PDF\n---\n")
     assert "`rye explain S0" in rye.terminal("validate")

@@ -355,7 +355,7 @@ class TestTrustedPublishing:
         ],
     )
     def test_a_file_whose_name_begins_like_the_workflow_s_is_another(self, reference: str) -> None:
-        with pytest.raises(RyeError, match="not a workflow file"):
+        with pytest.raises(RyeError, match="no workflow file"):
             publishers.identity_of({**self.CLAIMS, "job_workflow_ref": reference})
 
     def test_the_workflow_that_calls_another_repository_s_is_not_trusted_by_its_own_name(self) -> None:

@@ -69,6 +69,7 @@ def test_one_that_the_lock_does_not_have_is_asked_about(
     user.ok("ci", env=environment)
 
 
+@pytest.mark.processes
 def test_a_person_is_asked_and_may_say_no(user: Program) -> None:
     in_a_member(user)
     shown = user.terminal("install", answer=b"n\n")
@@ -128,6 +129,7 @@ def pull(user: Program, other: Program) -> None:
             other.write(path, user.path(path).read_bytes())
 
 
+@pytest.mark.processes
 def test_one_that_the_lock_has_too_is_what_an_accepted_clone_is_asked_about(user: Program, tmp_path: Path) -> None:
     other = accepted_clone(user, tmp_path / "other")
     in_a_member(user)
@@ -146,6 +148,7 @@ def test_one_that_the_lock_has_too_is_what_an_accepted_clone_is_asked_about(user
     other.ok("ci")
 
 
+@pytest.mark.processes
 def test_a_change_of_what_was_agreed_to_is_the_teams_as_before(user: Program, tmp_path: Path) -> None:
     """A pull that moves an item that this user has asks only for what is wider (docs/projects.md)."""
     other = accepted_clone(user, tmp_path / "other")

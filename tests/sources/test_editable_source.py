@@ -398,6 +398,7 @@ class TestHostileRepositories:
         with mock.patch.object(source_folder, "read_folder", side_effect=AssertionError("the folder was read")):
             assert refusals(other) == {"project-not-accepted"}
 
+    @pytest.mark.processes
     def test_it_is_read_once_a_person_agreed(self, user: Program, other: Program, tmp_path: Path) -> None:
         shutil.copytree(user.folder.parent / "shared", other.folder.parent / "shared", dirs_exist_ok=True)
         assert "editable+../shared" in other.run("install", "--json").error["message"]
