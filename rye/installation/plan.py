@@ -116,6 +116,8 @@ class ItemChange(Struct, frozen=True):
             return False
         if any(mention.is_alarm for mention in self.new_mentions):
             return True
+        if self.brought and self.new.is_editable:  # rye.toml can name any folder of this machine, and may be anybody's
+            return True
         if self.old is None:
             return self.pulled_in and self._asks
         pending = self.old.approved_signer is not None

@@ -407,6 +407,30 @@ class TestHostileRepositories:
         other.ok("trust", "project", "--forget")
         assert other.run("render", "shared/pdf", "--json").error["code"] == "project-not-accepted"
 
+    @pytest.mark.parametrize("words", [("install", "-y"), ("install", "-y", "--trust-lock"), ("update", "-y")])
+    @pytest.mark.parametrize("locked", [False, True], ids=["no lock", "locked here"])
+    def test_yes_does_not_agree_to_a_folder_that_a_cloned_rye_toml_names(
+        self, other: Program, words: tuple[str, ...], locked: bool
+    ) -> None:
+        other.path("rye.lock").unlink()
+        if locked:
+            other.ok("lock")
+        error = other.run(*words, "--json").error
+        assert error["code"] == "consent-needed"
+        [label] = [f"{one['kind']}:{one['id']}@{one['to']}" for one in error["changes"]]
+        assert f"--approve {label}" in error["hint"]
+        assert other.run("render", "shared/pdf", "--json").code == 1
+        other.ok("install", "--approve", label)
+        assert "SECRET" in other.ok("render", "shared/pdf").stdout
+
+    def test_trust_lock_with_yes_does_not_agree_to_another_item_of_a_folder(self, other: Program) -> None:
+        """Trusting the committed lock hides the question about the folder; the new item must not answer it."""
+        write(other.folder.parent / "shared", {"keys/SKILL.md": skill("keys", body="SECRET")})
+        manifest = other.path("rye.toml").read_text()
+        other.write("rye.toml", manifest.replace("[dependencies]\n", '[dependencies]\n"skill:shared/keys" = "*"\n'))
+        assert other.run("install", "-y", "--trust-lock", "--json").error["code"] == "consent-needed"
+        assert other.run("render", "shared/keys", "--json").code == 1
+
     def test_a_pull_that_makes_a_copied_source_editable_reaches_nothing(self, program: Program, shared: Path) -> None:
         program.ok("add", "../shared", "pdf", "-y")
         for name, old in (("rye.toml", '"../shared"'), ("rye.lock", 'place = "pdf/SKILL.md"')):

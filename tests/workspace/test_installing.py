@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 from unittest import mock
 
 import pytest
 
 from rye.errors import RyeError
+from rye.installation.transaction import Change, Writer
 from rye.installation.unlock import Unlock
 from rye.items.identity import Identity
 from rye.project.layout import Project
+from rye.project.lock import parse_lock
 from rye.workspace.context import LibraryContext
 from rye.workspace.installing.adding import add
 from rye.workspace.installing.install import install
@@ -24,6 +29,7 @@ from rye.workspace.installing.item_rows import item_rows
 from rye.workspace.installing.locking import check_lock, relock
 from rye.workspace.installing.rolling_back import rollback
 from rye.workspace.installing.updating import update
+from rye.workspace.trusting.acceptance import Approval, accepted_before, approvals, memory_of, remember, unseen
 from tests.cli.running import Program
 from tests.directive_text import SHELL
 from tests.installation.real_registry import Author, RealRegistry, serving
@@ -104,6 +110,56 @@ def test_a_face_cannot_install_by_not_asking(user: Program) -> None:
     """The use case, not the face, compares what waits with what was agreed to."""
     with pytest.raises(RyeError, match="Approval required"):
         added(user, "acme/work/shell", agree=no)
+
+
+def test_what_was_agreed_to_is_remembered_before_rye_lock_says_it(user: Program) -> None:
+    """Another run reads rye.lock at any moment; an approval in it that nobody remembers yet would be refused."""
+    project, waiting = Project(user.folder), []
+    apply = Writer.apply
+
+    def looks(writer: Writer, changes: Sequence[Change], *more: Any) -> int:
+        for change in changes:
+            if change.path == "rye.lock":
+                assert change.data is not None
+                waiting.append(unseen(project, approvals(parse_lock(change.data.decode()).items)))
+        return apply(writer, changes, *more)
+
+    with mock.patch.object(Writer, "apply", looks):
+        added(user, "acme/work/shell")
+    assert waiting == [()]
+
+
+def test_a_crash_before_the_switch_leaves_nothing_that_was_not_agreed_to(user: Program) -> None:
+    agreed: list[Proposal] = []
+
+    def agree(proposal: Proposal) -> bool:
+        agreed.append(proposal)
+        return True
+
+    def crashes(writer: Writer, changes: Sequence[Change], *more: Any) -> int:
+        raise KeyboardInterrupt
+
+    project = Project(user.folder)
+    with mock.patch.object(Writer, "apply", crashes), pytest.raises(KeyboardInterrupt):
+        added(user, "acme/work/shell", agree=agree)
+    assert not user.path("rye.lock").exists()
+    assert not accepted_before(project)
+    place = memory_of(project, "accepted")
+    remembered = [tuple(json.loads(line)[:2]) for line in place.read_text("utf-8").splitlines()[1:]]
+    [shown] = agreed
+    names = {str(change.identity) for change in shown.plan.effective} | {"acme"}
+    assert {name for name, _ in remembered} <= names
+    assert {what for _, what in remembered} <= {"right", "signer", "text", "fact", "run"}
+    with pytest.raises(RyeError, match="Approval required"):  # the plan is shown, and asked about, once more
+        added(user, "acme/work/shell", agree=no)
+
+
+def test_runs_that_remember_at_once_lose_nothing(user: Program) -> None:
+    project = Project(user.folder)
+    each = [Approval(f"skill:acme/{number}", "right", "rye.search.*") for number in range(24)]
+    with ThreadPoolExecutor(8) as runs:
+        list(runs.map(lambda one: remember(project, [one]), each))
+    assert unseen(project, each) == ()
 
 
 def test_an_approval_by_name_leaves_nothing_to_ask(user: Program) -> None:

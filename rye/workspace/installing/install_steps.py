@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
@@ -224,14 +224,14 @@ def install_chosen(
     if request.dry_run:
         return InstallOutcome("proposed", prepared.plan.effective, prepared.warnings)
     lock = before.lock if frozen else new_lock(prepared, consent)
-    written, followed = _switch(session, sources, prepared, lock)
     given = set() if frozen else approvals(in_groups(lock.items, request.without)) - relied
     trusted = trusts_lock(session.context, request.trust_lock)
     agreed = given.union(unseen)
-    if trusted:
-        remember(before.project, agreed)
-    else:
-        remember_accepted(before.project, agreed | texts(in_groups(lock.items, request.without)))
+    if not trusted:
+        agreed |= texts(in_groups(lock.items, request.without))
+    written, followed = _switch(session, sources, prepared, lock, agreed)
+    if not trusted:
+        remember_accepted(before.project, ())
     signers = {change.new.signer for change in prepared.plan.changes if change.new is not None}
     signers |= {change.new.registry for change in prepared.plan.changes if change.new is not None and change.new.source}
     signers = {
@@ -293,8 +293,14 @@ def _locked(prepared: Prepared) -> list[LockedItem]:
     return [item.locked for item in prepared.items.values()]
 
 
-def _switch(session: InstallSession, sources: Sources, prepared: Prepared, lock: Lock) -> tuple[int, object | None]:
-    """Write everything as one transaction; how many files changed, and what the request's ``follow`` said."""
+def _switch(
+    session: InstallSession, sources: Sources, prepared: Prepared, lock: Lock, agreed: Iterable[Approval]
+) -> tuple[int, object | None]:
+    """Write everything as one transaction; how many files changed, and what the request's ``follow`` said.
+
+    What the user agreed to is remembered first: a run that reads the new rye.lock finds it. A crash in between leaves approvals
+    that the user gave and rye.lock does not have, which let nothing through.
+    """
     request, before, project = session.request, session.before, session.before.project
     with exclusive(project) as writer:
         before.require_unchanged(request.command)
@@ -312,6 +318,7 @@ def _switch(session: InstallSession, sources: Sources, prepared: Prepared, lock:
             kept = keep_previous(project, session.manifest_text, before.members, session.members)
             remember_previous(project, kept)
             found.extend(kept)
+        remember(project, agreed)
         if request.follow is None:
             return writer.apply(found), None
         said: list[object] = []

@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 from rye.errors import RyeError
-from rye.installation.transaction import Change, exclusive
+from rye.installation.transaction import LOCK_SECONDS, Change, exclusive
 from rye.items.reading import HookAction, Run
 from rye.permissions.containment import diff
 from rye.project.project_file import read_project_file
 from rye.storage import private_files
+from rye.storage.file_lock import LockTimeout, file_lock
 from rye.storage.folders import data_dir
 
 if TYPE_CHECKING:
@@ -198,13 +199,23 @@ def _within(approval: Approval, known: frozenset[str]) -> bool:
 
 
 def remember(project: Project, agreed: Iterable[Approval]) -> None:
-    """This user agreed to these in this project, now or by giving the approvals themselves."""
+    """This user agreed to these in this project, now or by giving the approvals themselves. What another run remembers at the
+    same time stays. Raises RyeError ``project-busy``."""
     place = memory_of(project, _FOLDER)
-    known = _read(place)
-    lines = known | {one.line() for one in agreed}
-    if lines != known:
-        private_files.make_folder(place.parent)
-        private_files.write(place, "\n".join([_root(project), *sorted(lines)]) + "\n")
+    added = {one.line() for one in agreed}
+    if added <= _read(place):
+        return
+    private_files.make_folder(place.parent)
+    try:
+        with file_lock(place.parent.with_suffix(".lock"), LOCK_SECONDS):
+            lines = _read(place) | added
+            private_files.write(place, "\n".join([_root(project), *sorted(lines)]) + "\n")
+    except LockTimeout:
+        raise RyeError(
+            "project-busy",
+            "Another rye is recording what you agreed to in this project.",
+            "Wait for it, or end it, and run again.",
+        ) from None
 
 
 def forget(project: Project) -> bool:
