@@ -1,4 +1,5 @@
-"""A bundle file: everything that installing a lock needs, in one file, for machines without a network (docs/how-to/mirrors.md).
+"""A bundle file: everything needed to install a lock, in one file, for machines without a network
+(docs/how-to/mirrors.md).
 
 ::
 
@@ -7,21 +8,23 @@
     …
     end <sha256 of everything above, in hex>
 
-``registries.json`` lists the registries: ``[{"address": …, "origin": …}]``. ``rye.lock`` is the lock that the bundle was made
-for, to say what is missing; nothing is installed because it stands there. ``<n>/…`` are the files of registry *n* (from 0) under
-the paths that docs/reference/protocol.md gives them: head, roots, all tiles of the log's hashes, and the nodes of the
-name map, index files and blobs that the lock needs.
+``registries.json`` lists the registries: ``[{"address": …, "origin": …}]``. ``rye.lock`` is the lock that the bundle
+was made for. It is used only to report what is missing; nothing is installed from it. ``<n>/…`` are the files of
+registry *n* (from 0) under the paths in docs/reference/protocol.md: head, roots, all tiles of the log's hashes, and
+the name map nodes, index files and blobs that the lock needs.
 
 Rules:
 
-1. A bundle is one more end of :class:`rye.registry.transport.seam.Transport`: the same client verifies it by the same rules, so a
-   bundle needs no signature of its own and no trust. The last line only tells damage from forgery.
-2. The reader takes nothing but the paths above, each once, in order, within the limits, and a file that ends where it should.
-3. All tiles are there, so that a client which saw an older head can prove that the bundle's contains it.
-4. A bundle's head grows old. Older than 7 days it is refused as any head is, unless the person states the day as of which they
-   take it (``as_of``): then the age is judged as of that day, and nothing else changes. A root that has expired by the real clock
+1. A bundle is another implementation of :class:`rye.registry.transport.seam.Transport`. The same client verifies it by
+   the same rules, so the bundle needs no signature and no trust. The last line only tells accidental damage from
+   forgery.
+2. The reader accepts only the paths above, each once, in order and within the limits. The file must end after the last
+   line.
+3. All tiles are included, so that a client that saw an older head can prove that the bundle's head contains it.
+4. A bundle's head ages. After 7 days it is refused like any other head, unless the person names the day to check it
+   against (``as_of``). Only the head's age is then measured from that day; a root that has expired by the real clock
    stays expired.
-5. The same content makes the same bytes.
+5. The same content always gives the same bytes.
 """
 
 from __future__ import annotations

@@ -1,20 +1,19 @@
-"""A registry as the rest of the program sees it: names go in, verified records and bytes come out.
+"""The registry client that the rest of the program uses: names go in, verified records and bytes come out.
 
-The thin shell around :mod:`rye.registry.trust.trusted`: it fetches in waves, caches what was verified, and lets nothing out that
-was not verified. It never trusts by itself: a registry that was not pinned is proposed
+It is a thin shell around :mod:`rye.registry.trust.trusted`. It fetches in waves, caches what it verified, and returns
+only verified content. It never decides to trust a registry: for one that is not pinned, it returns a proposal
 (:class:`~rye.registry.first_contact.PinProposal`).
 
-Nothing is remembered until :meth:`RegistryClient.commit`; used as a context manager, that happens when the block ends without an
-error. So a run that fails leaves the trusted state as it was.
+Nothing is remembered until :meth:`RegistryClient.commit`. Used as a context manager, the client commits when the block
+ends without an error, so a failed run leaves the trusted state unchanged.
 
-A registry that does not answer is an error, or, where the caller says so (``survives_outages``), its last verified head stands
-for it while that is young enough. Nothing else is then asked of it in that run. A head is asked for by its tag, so that one
-which did not change costs an empty answer.
+A registry that does not answer is an error. With ``survives_outages``, the client falls back to the last verified head
+while that is recent enough, and sends the registry no further requests in that run. Heads are requested by tag, so an
+unchanged head costs an empty answer.
 
-Waves: the head (with the newest root, where the registry is new); tiles that prove the head; nodes of the name map, one wave for
-each of its levels; index files with the keysets of their namespaces; blobs; tiles that prove the releases. A cached file costs
-nothing: where the map has not changed none of its nodes is fetched, else those that changed. Offline everything comes from the
-cache.
+The waves: the head (with the newest root, if the registry is new); tiles that prove the head; nodes of the name map,
+one wave per level; index files with the keysets of their namespaces; blobs; tiles that prove the releases. Cached
+files are not fetched again, so only the nodes of the map that changed are. Offline, everything comes from the cache.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The first contact with a registry: nothing is trusted until somebody says that its root is the right one."""
+"""The first contact with a registry: nothing is trusted until a person confirms that its root is the right one."""
 
 from __future__ import annotations
 

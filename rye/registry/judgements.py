@@ -1,4 +1,5 @@
-"""Judgements of items that a client remembers, so that what did not change is not judged again (:mod:`rye.storage.verdicts`)."""
+"""Verdicts on items that a client remembers, so that unchanged items are not checked again
+(:mod:`rye.storage.verdicts`)."""
 
 from __future__ import annotations
 

@@ -1,19 +1,21 @@
-"""Copying a whole registry into a folder, with everything verified before it counts: for mirrors, audits and air gaps.
+"""Copying a whole registry into a folder for mirrors, audits and air gaps. Everything is verified before it counts.
 
-What a mirror is: the static files of docs/reference/protocol.md in a folder, readable as ``file://`` and by any web
-server. It holds no keys and need not be trusted: its readers verify as they would verify the registry itself.
+A mirror is a folder with the static files of docs/reference/protocol.md, served as ``file://`` or by any web server.
+It holds no keys and need not be trusted: its readers verify it as they would verify the registry itself.
 
 Rules:
 
-1. The head comes from a client that verified it against the pinned root and the largest head seen. Nothing else is believed.
-2. Every entry of the log is checked against the head's root hash, through tiles, before it is written; then the whole log is
-   audited (:mod:`rye.registry.trust.auditing`), and name map and index files must be exactly those that the entries make.
-3. Every blob that a release names and that owners did not take down is there with its size and hash. What lies in the folder
-   already is verified like what is fetched, and fetched again where it is damaged.
-4. The head that the folder had before must be a prefix of the new log (``mirror-fork``).
-5. ``checkpoint`` and ``head`` are written last, so readers see the old state or the new one, whole; an interrupted run is taken
-   up where it ended.
-6. A folder that holds something else is never written to (``not-a-mirror``).
+1. The head comes from a client that verified it against the pinned root and the largest head seen. Only that head is
+   trusted.
+2. Every entry of the log is checked against the head's root hash, through tiles, before it is written. Then the whole
+   log is audited (:mod:`rye.registry.trust.auditing`). The name map and the index files must be exactly those that the
+   entries produce.
+3. Every blob that a release names, and that the owners did not take down, is there with its size and hash. Files
+   already in the folder are verified like fetched ones, and damaged ones are fetched again.
+4. The folder's previous head must be a prefix of the new log (``mirror-fork``).
+5. ``checkpoint`` and ``head`` are written last, so readers see either the old state or the new one. An interrupted run
+   resumes where it stopped.
+6. A folder with other content is never written to (``not-a-mirror``).
 """
 
 from __future__ import annotations

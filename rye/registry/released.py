@@ -1,4 +1,4 @@
-"""What a registry's client gives out of releases, verified."""
+"""The verified parts of a release that a registry client returns."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Files of a registry, from the cache or in one wave. What a hash or the log proves is checked before it is given out or kept.
+"""A registry's files, from the cache or fetched in one wave. Files proved by a hash or the log are checked before they
+are returned or cached.
 
-A file that is named by its hash is checked by who asked for it, where only they know what it must be.
+If only the caller knows what a file named by its hash must be, the caller checks it.
+
 """
 
 from __future__ import annotations

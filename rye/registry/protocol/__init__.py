@@ -1,1 +1,1 @@
-"""What is on the wire and in the log: notes, Merkle tree, tiles, statements, lines."""
+"""The wire format and the log: notes, Merkle tree, tiles, statements, lines."""

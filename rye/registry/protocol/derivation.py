@@ -1,15 +1,16 @@
-"""What a release note must say of an item, derived from the item's bytes (docs/reference/protocol.md, rye.release/v1).
+"""What a release note must say about an item, derived from the item's bytes (docs/reference/protocol.md,
+rye.release/v1).
 
-DESIGN §5: truth is the blob. Publisher, server and client share this file: the publisher writes the lines with it, the other
-two derive them again and refuse a note that says otherwise. Pure: metadata in, lines out; which of the candidates exists is
-the caller's knowledge.
+DESIGN §5: truth is the blob. Publisher, server and client share this module. The publisher writes the lines with it;
+the other two derive them again and refuse a note that differs. Pure: metadata in, lines out. The caller knows which
+candidates exist.
 
-A relation's reference is written as in the item. What it may stand for:
+A relation's reference is written as in the item. What it can refer to:
 
-* ``-`` only in ``requires``, for a feature of the environment, and only where the reference names no kind.
-* A qualified reference (with ``/``) stands for that id.
-* A bare name in ``acme/a/b/x`` stands for ``acme/a/b/name``, then ``acme/a/name``, then ``acme/name``.
-* Without ``kind:`` any kind may be meant, the directive first. ``-`` and ``_`` are one letter.
+* ``-`` only in ``requires``, for a feature of the environment, and only if the reference names no kind.
+* A qualified reference (with ``/``) means that id.
+* A bare name in ``acme/a/b/x`` means ``acme/a/b/name``, then ``acme/a/name``, then ``acme/name``.
+* Without ``kind:`` it can be any kind; directives are tried first. ``-`` and ``_`` are the same character.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The grammar that all statements share (docs/reference/protocol.md, Common rules): lines ``key value`` and the forms
 of their values.
 
-Every ``read_…`` function accepts exactly one spelling of a value and raises StatementError for all others, so that two
-different texts never mean the same and reading then writing gives back the same bytes.
+Every ``read_…`` function accepts exactly one spelling of a value and raises StatementError for all others. So two
+different texts never mean the same thing, and reading then writing gives back the same bytes.
 """
 
 from __future__ import annotations

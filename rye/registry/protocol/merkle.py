@@ -1,10 +1,11 @@
-"""Merkle trees as of RFC 6962 §2.1 (SHA-256), as pure functions.
+"""Merkle trees as in RFC 6962 §2.1 (SHA-256), as pure functions.
 
-* A *node* ``(level, index)`` is the hash of the complete subtree over leaves ``index * 2**level`` up to
-  ``(index + 1) * 2**level``; level 0 are leaf hashes. Complete subtrees never change as the tree grows, so nodes are what
-  is stored and read.
-* Proofs are made over a *reader*, any function from ``(level, index)`` to a node's hash; it is asked only for complete subtrees.
-* Proofs are verified with nothing but hashes. Verification has no partial results: it returns, or raises ProofError.
+* A *node* ``(level, index)`` is the hash of the complete subtree over leaves ``index * 2**level`` up to ``(index + 1)
+  * 2**level``; level 0 holds the leaf hashes. Complete subtrees never change as the tree grows, so nodes are what is
+  stored and read.
+* Proofs are built from a *reader*: any function from ``(level, index)`` to a node's hash. It is called only for
+  complete subtrees.
+* Proofs are verified with hashes alone. Verification has no partial results: it returns, or raises ProofError.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What of a signed note its signatures are about, for notes that were verified before (:mod:`rye.registry.protocol.notes`)."""
+"""The signed text of a note whose signatures were verified before (:mod:`rye.registry.protocol.notes`)."""
 
 from __future__ import annotations
 

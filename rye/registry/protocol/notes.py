@@ -2,11 +2,11 @@
 
 Rules:
 
-* A note is text that ends in LF, an empty line, then 1 to 32 signature lines ``— <key name> <base64>``. The last empty line
-  separates.
-* UTF-8 without BOM; no control characters but LF. Base64 is padded and canonical. Nothing is skipped or repaired.
-* A signature belongs to a known key when both the name and the key ID match. Signatures of unknown keys are ignored, a wrong
-  one by a known key refuses the whole note, and a *key* (its 32 bytes) counts once however often it signed.
+* A note is text that ends in LF, an empty line, then 1 to 32 signature lines ``— <key name> <base64>``. The last empty
+  line is the separator.
+* UTF-8 without BOM; no control characters except LF. Base64 is padded and canonical. Nothing is skipped or repaired.
+* A signature belongs to a known key if both the name and the key ID match. Signatures by unknown keys are ignored. One
+  bad signature by a known key invalidates the whole note. A *key* (its 32 bytes) counts once, however often it signed.
 * Parsing proves nothing. Text is trusted only after :func:`verify`.
 """
 

@@ -1,5 +1,5 @@
-"""Where a registry's server shows an item to people (docs/reference/pages.md). No part of the protocol: nothing is
-verified by a page."""
+"""The address of an item's page on a registry's server (docs/reference/pages.md). Pages are for people and not part of
+the protocol: nothing is verified with them."""
 
 from __future__ import annotations
 

@@ -2,11 +2,11 @@
 
 Rules:
 
-* A tile at level ``L`` holds up to 256 nodes of tree level ``8 * L``. Only its rightmost tile at each level may be partial, with
-  the width that the tree's size gives it; empty tiles do not exist.
+* A tile at level ``L`` holds up to 256 nodes of tree level ``8 * L``. Only the rightmost tile of a level may be
+  partial, with the width that follows from the tree's size. Empty tiles do not exist.
 * The partial tiles of a tree are exactly its complete subtrees, so they hash to its root. A full tile hashes to one entry of its
   parent. :class:`VerifiedTiles` checks both before it answers, so a damaged or forged tile is found before it is used or cached.
-* One bundle of entries goes with each tile of level 0; entries are prefixed with their length as big-endian uint16.
+* Each tile of level 0 has one bundle of entries. Each entry is prefixed with its length as big-endian uint16.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One entry of the log with its proof in one file that anybody checks without a network: C2SP tlog-proof.
+"""A log entry and its proof in one file that anyone can check without a network: C2SP tlog-proof.
 
 ::
 
@@ -9,10 +9,12 @@
     <empty line>
     <the signed checkpoint>
 
-Strict: canonical base64, ASCII decimals, no more lines than these; ``extra`` is required, since without it the leaf is unknown.
-What is proved: the log of that origin, by its key, contains the statement. Who had to sign the statement is the keysets' matter.
+Strict: canonical base64, ASCII decimals, and no other lines. ``extra`` is required, because without it the leaf is
+unknown. The proof shows that the log of that origin, signed with its key, contains the statement. Keysets decide who
+had to sign it.
 
-A registry's page of an entry (``/-/log/N`` as JSON) has the file in its field ``proof``; :func:`read_page` reads it from there.
+A registry's page for an entry (``/-/log/N`` as JSON) has this file in its field ``proof``; :func:`read_page` reads it
+from there.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Every file and message between client, server and mirrors, as one definition that both ends use (docs/reference/protocol.md).
+"""Every file and message between client, server and mirrors, defined once for both sides (docs/reference/protocol.md).
 
 Rules:
 
-* JSON documents are msgspec structs that refuse unknown fields; a repeated field is refused too.
-* Heads and index files have one spelling: their decoders accept what the encoders write and nothing else. So do the nodes of the
-  name map (:mod:`rye.registry.protocol.name_map`).
-* Decoding says that a document is well formed, never that it is true.
+* JSON documents are msgspec structs that refuse unknown fields. Duplicate fields are also refused.
+* Heads, index files and the nodes of the name map (:mod:`rye.registry.protocol.name_map`) have exactly one spelling:
+  their decoders accept only what the encoders write.
+* Decoding shows that a document is well formed, never that it is true.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What is kept on disk: cache, packs, trusted states, pins."""
+"""Registry data kept on disk: cache, packs, trusted states, pins."""

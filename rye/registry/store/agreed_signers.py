@@ -1,7 +1,7 @@
-"""Whose items this user agreed to before: a file of key fingerprints in the user's data folder.
+"""The signers whose items this user agreed to before: a file of key fingerprints in the user's data folder.
 
-Nothing that comes with a repository can write there. A file that others may write, or that cannot be read, counts as empty, and
-the next installation asks again.
+Nothing that comes with a repository can write there. A file that other users can write, or that cannot be read, counts
+as empty; the next installation then asks again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What judging a release rests on, beside its own bytes: the pinned root, the newest keyset seen of its namespace, and the
-takedowns seen. Whatever changes here is another basis, so that nothing that was found on the old one counts (DESIGN 6.1).
+"""What a verdict on a release depends on besides its bytes: the pinned root, the newest keyset seen of its namespace,
+and the takedowns seen. Any change gives a different basis, so verdicts from the old one no longer count (DESIGN 6.1).
 
-Read without the code that trusts: two small files for each registry.
+Reading it takes two small files per registry and none of the trust code.
 """
 
 from __future__ import annotations

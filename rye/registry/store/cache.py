@@ -1,12 +1,13 @@
-"""The cache that all projects of a user share: what was fetched and verified once is not fetched again.
+"""The cache shared by all projects of a user: files that were fetched and verified once are not fetched again.
 
 Rules:
 
-* ``objects/<aa>/<sha256>`` holds content by its hash (blobs, nodes of the name map, index files), ``packs/`` many in one file
-  (:mod:`rye.registry.store.packs`), ``tiles/<origin's hash>/<path>`` tiles.
-* Only verified content is put in, and content is verified again when it is taken out: a damaged object is deleted and missed.
-* A file appears whole or not at all (written beside its place, then renamed), so any number of programs may use it.
-* Nothing in it is needed: whatever is missing is fetched. It can be deleted at any time.
+* ``objects/<aa>/<sha256>`` holds content by its hash (blobs, nodes of the name map, index files), ``packs/`` holds
+  many objects in one file (:mod:`rye.registry.store.packs`), ``tiles/<origin's hash>/<path>`` holds tiles.
+* Only verified content goes in, and it is verified again when read. A damaged object is deleted and counts as a cache
+  miss.
+* Files are written atomically (a temporary file, then a rename), so any number of programs can share the cache.
+* The cache can be deleted at any time: whatever is missing is fetched again.
 """
 
 from __future__ import annotations

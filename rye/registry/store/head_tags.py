@@ -1,7 +1,8 @@
-"""By which tag each registry's head can be asked for again only if it changed: ``head-tags.json`` next to the trusted states.
+"""Tags of registry heads, to fetch a head only if it changed: ``head-tags.json`` next to the trusted states.
 
-Nothing rests on a tag. It is sent only for the head that it was given for, and a registry that answers "not changed" leaves the
-client with that head, whose age is judged as ever. A file that is damaged, or that others may change, costs one download.
+No security depends on a tag. It is sent only for the head it came with. A registry that answers "not changed" leaves
+the client with that head, whose age is checked as usual. A file that is damaged, or that other users can change, costs
+one download.
 """
 
 from __future__ import annotations

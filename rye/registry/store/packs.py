@@ -1,8 +1,8 @@
-"""Many cached objects in one file: making two thousand small files costs a disk more than verifying them costs a core.
+"""Many cached objects in one file: creating two thousand small files takes longer than verifying their content.
 
-A pack is ``packs/<hash of its index>.pack``: the line ``rye-pack 1 <bytes of the index>``, the index (JSON: SHA-256 → offset in
-the data and size), the data. It appears whole or not at all and never changes. Nothing in it is believed: each object
-is hashed when it is read, so a damaged pack only costs speed.
+A pack is ``packs/<hash of its index>.pack``: the line ``rye-pack 1 <bytes of the index>``, the index (JSON: SHA-256 →
+offset in the data and size), the data. It is written atomically and never changes. Nothing in it is trusted: each
+object is hashed when it is read, so a damaged pack only costs time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the user pinned: which registry is at which address, and by which root. Read without the code that trusts."""
+"""The user's pins: which registry is at which address, and its root. Reading them needs none of the trust code."""
 
 from __future__ import annotations
 

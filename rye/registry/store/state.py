@@ -1,13 +1,16 @@
-"""Where the trusted state of each registry is kept between runs: ``<hash of the origin>/state.json`` in a folder of the user's.
+"""The trusted state of each registry, kept between runs: ``<hash of the origin>/state.json`` in one of the user's
+folders.
 
 Rules:
 
-* One file per origin, private to the user, replaced whole under a lock; two programs never lose each other's knowledge.
-* A state that is saved is merged with what another program saved meanwhile (:func:`merge`): the longer chain of roots, the larger
-  checkpoint, the later keysets, all accepted recoveries. Of two checkpoints both were proved against one that both programs
-  shared; the caller proves the smaller against the larger before it saves (:meth:`StateStore.save` gives it the chance).
-* A file that does not parse, or that others may change, is an error, never an empty state: forgetting would mean a new first
-  contact.
+* One file per origin, private to the user, replaced atomically under a lock. Concurrent programs never lose each
+  other's updates.
+* Saving merges with what another program saved in the meantime (:func:`merge`): the longer chain of roots, the larger
+  checkpoint, the later keysets, all accepted recoveries. Two checkpoints were each proved against one that both
+  programs shared; the caller proves the smaller against the larger before saving (:meth:`StateStore.save` calls back
+  for that).
+* A file that does not parse, or that other users can change, is an error and never an empty state: an empty state
+  would mean a new first contact.
 """
 
 from __future__ import annotations

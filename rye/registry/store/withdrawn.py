@@ -1,6 +1,7 @@
-"""Releases that a registry's owners took down, as far as this machine saw it: a file beside the registry's trusted state.
+"""Releases that a registry's owners took down, as far as this machine knows: a file next to the registry's trusted
+state.
 
-A takedown is a statement about one release, so no keyset tells of it. What is listed here never comes back: takedowns are final.
+A takedown is a statement about one release, so no keyset records it. Entries are never removed: takedowns are final.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""The cache, written when the work is done: what one run fetched becomes one pack instead of thousands of files.
+"""A cache that is written at the end of a run: everything that the run fetched becomes one pack instead of thousands
+of files.
 
-What is put in is readable at once, from memory, and on disk after :meth:`WriteBehindCache.flush`. A program that dies before that
-loses cached files and nothing else.
+New content can be read from memory at once, and is on disk after :meth:`WriteBehindCache.flush`. A program that dies
+before that loses only cached files.
 """
 
 from __future__ import annotations

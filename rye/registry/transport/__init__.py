@@ -1,1 +1,1 @@
-"""How bytes arrive: the transport protocol, files, HTTP, the API."""
+"""How bytes are fetched: the transport protocol, files, HTTP, the API."""

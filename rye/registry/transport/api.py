@@ -1,8 +1,9 @@
-"""The writing and searching half of a registry: a small API, reached with a token (docs/reference/protocol.md, Writing).
+"""A registry's API for writing and searching, used with a token (docs/reference/protocol.md, Writing).
 
-A token goes to the host that the person logged in to and to no other: no redirect is followed, and a plain ``http`` address
-is refused unless it is this machine's own. What the API answers is shown or retried, never trusted: what counts is read back
-through :mod:`rye.registry.client` and verified.
+A token is sent only to the host that the person logged in to. Redirects are not followed, and plain ``http`` is
+refused except for loopback addresses. Answers of the API are shown or retried, never trusted: results are read back
+through
+:mod:`rye.registry.client` and verified.
 """
 
 from __future__ import annotations

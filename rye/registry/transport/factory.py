@@ -1,4 +1,4 @@
-"""Which end of the transport an address gets."""
+"""Choosing the transport for a registry's address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A registry in a folder. A path never leaves it, through links neither."""
+"""A registry in a folder. No path leaves the folder, not even through links."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The network end of :class:`rye.registry.transport.seam.Transport`: how often, how long and how much.
+""":class:`rye.registry.transport.seam.Transport` over HTTP: retries, deadlines and size limits.
 
-A wave is worked off by daemon threads, each with its own kept-alive connection. The caller's thread watches the clock: a file
-that passes its deadline is given up together with its thread, wherever that hangs (name look-up, headers that drip, a body that
-never ends), so no server can hold the client longer than the limits say.
+Daemon threads fetch the files of a wave, each over its own keep-alive connection. The caller's thread watches the
+clock. A file past its deadline is abandoned together with its thread, wherever that hangs (name lookup, slow headers,
+an endless body), so no server can hold up the client longer than the limits allow.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""GET over one kept-alive connection of the standard library's, and what can go wrong with it.
+"""GET over one keep-alive connection from the standard library, and the errors it can raise.
 
-``http.client`` is lenient: it takes headers that break off for whole ones, and a length that is not a number for none. What was
-fetched is checked by hash or signature afterwards, so this costs an attempt and never a wrong file.
+``http.client`` is lenient: it accepts truncated headers, and ignores a length that is not a number. Everything fetched
+is checked by hash or signature afterwards, so this can cost a retry but never gives a wrong file.
 
 ::
 
-    BrokenAnswer      it broke off, or is not HTTP
-    AnswerTimeout     nothing came for as long as the limits say
+    BrokenAnswer      the answer is truncated, or is not HTTP
+    AnswerTimeout     nothing arrived within the time limit
     NoConnection      an OSError: no connection could be opened
     OSError           the connection was lost
-    ValueError        no such address can be asked for
+    ValueError        the address is invalid
 """
 
 from __future__ import annotations

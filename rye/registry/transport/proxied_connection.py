@@ -1,4 +1,4 @@
-"""GET through a proxy, which httpx knows how to use. Imported only where a proxy is set: importing httpx is slow."""
+"""GET through a proxy, using httpx. Imported only if a proxy is set, because importing httpx is slow."""
 
 from __future__ import annotations
 

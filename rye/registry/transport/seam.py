@@ -1,17 +1,18 @@
-"""How a registry's files are fetched: one method, in waves, with an end for ``https``, one for ``file`` and one for no network.
+"""The interface for fetching a registry's files: one method, with implementations for ``https``, for ``file`` and for
+offline use.
 
-Rules of every end:
+Rules for every transport:
 
-* Callers think in waves: :meth:`Transport.fetch_many` takes all files that are needed now and returns, in the same order,
-  each file's bytes or the :class:`FetchError` that says why there are none. One bad file never loses the others.
-* A request says how many bytes it accepts; reading stops at the first byte beyond. Nothing is unpacked.
-* What arrives is not trusted: hashes and signatures are checked by the caller.
+* Files are fetched in waves. :meth:`Transport.fetch_many` takes all files that are needed now and returns, in the same
+  order, each file's bytes or the :class:`FetchError` that says why it failed. One bad file never affects the others.
+* A request says how many bytes it accepts; reading stops at the first byte beyond. Nothing is decompressed.
+* Results are not trusted: the caller checks hashes and signatures.
 
-``https`` adds: a deadline per file, for all together and for the first answer, a minimum speed, bounded concurrency over
-kept-alive HTTP/1.1 connections, repeats with back-off and ``Retry-After``, redirects on the same scheme, host and port only,
-and conditional requests (:class:`ConditionalTransport`).
+``https`` adds deadlines (per file, for the whole wave and for the first answer), a minimum speed, bounded concurrency
+over keep-alive HTTP/1.1 connections, retries with back-off and ``Retry-After``, redirects to the same scheme, host and
+port only, and conditional requests (:class:`ConditionalTransport`).
 ``http`` is for loopback addresses, unless the user allowed it for a registry.
-``file`` refuses every path that leaves the registry's folder, through links too.
+``file`` refuses every path that leaves the registry's folder, also through links.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Deciding what to believe: the trusted state, keysets, records, auditing."""
+"""Deciding what to trust: the trusted state, keysets, records, auditing."""

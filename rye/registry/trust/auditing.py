@@ -1,9 +1,9 @@
-"""A whole log read again by someone who trusts nobody: pure, entry by entry, in time linear in the log.
+"""Auditing a whole log without trusting anyone: pure, entry by entry, in time linear in the log.
 
-docs/reference/protocol.md: head, name map and index files are functions of the log alone. An auditor feeds every entry
-in order and gets
-the tree's root hash, what every snapshot should have said, and the state of the index; whatever an entry should not have said is
-a finding with the entry's position. It goes on after a finding, so that one bad entry does not hide the next.
+docs/reference/protocol.md: head, name map and index files are functions of the log alone. An auditor feeds in every
+entry in order and gets the tree's root hash, what every snapshot should have said, and the state of the index. An
+entry that breaks a rule is a finding with the entry's position. The audit continues after a finding, so that one bad
+entry does not hide the next.
 
 Rules, and the codes of their findings (codes of :mod:`~rye.registry.trust.trusted` and
 :mod:`~rye.registry.trust.keysets` keep their meaning):
@@ -17,14 +17,15 @@ A3  A snapshot is signed by a log key of the root in force (``snapshot-signature
 A4  Keysets form a chain per namespace (``keyset-…``, ``recovery-…``).
 A5  Statements about items are signed under the keyset in force (``statement-…``), advisories of the registry by owners
     (``advisory-signer``); along a name the keyset's number never goes down.
-A6  A version is released once (``release-repeated``); yanks, deprecations and advisories are about what exists
-    (``release-unknown``, ``item-unknown``); no name looks like an earlier one of its kind (``name-look-alike``).
+A6  A version is released once (``release-repeated``); yanks, deprecations and advisories are about something that
+    exists (``release-unknown``, ``item-unknown``); no name looks like an earlier one of its kind
+    (``name-look-alike``).
 A8  A takedown is signed by owners (``takedown-signer``) and names files of a release (``release-unknown``,
-    ``takedown-foreign``); those need not be there any more.
-A7  No statement is dated later than the snapshot that closes its batch, but for the grace of a clock (``entry-time``).
+    ``takedown-foreign``); those files need not exist any more.
+A7  No statement is dated later than the snapshot that closes its batch, apart from a clock tolerance (``entry-time``).
 
-Cost: hashes of index files are carried on line by line, never computed again; a snapshot costs the nodes of the name map that
-changed.
+Cost: hashes of index files are updated line by line and never recomputed; a snapshot costs the nodes of the name map
+that changed.
 """
 
 from __future__ import annotations

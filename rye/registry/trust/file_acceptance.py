@@ -1,6 +1,7 @@
-"""May these bytes be the file of this release? One answer for the server, which logs it, and for every client, which installs it.
+"""Whether these bytes are acceptable as a file of this release. The server asks before it logs, every client before it
+installs.
 
-Pure. The questions, in order; the first "no" ends it and is the :class:`Refusal`'s ``rule``:
+Pure. The checks run in this order; the first that fails is the :class:`Refusal`'s ``rule``:
 
 ========== ======================================================================================================
 place      The release's files have places of their own: no other item's and no other file's of the same release.
@@ -11,9 +12,9 @@ note       Its version can be compared with others, and relations, capabilities,
            note says (DESIGN 5: truth is the blob).
 ========== ======================================================================================================
 
-A version is used up once it is logged, so the server must refuse whatever a client would refuse. It asks with the rules for
-publishing on top (:class:`rye.items.reading.ReadOptions`), which only add errors. Sizes and hashes of the bytes, the note's own
-signature and its place in the log are checked before, elsewhere.
+A version cannot be reused once it is logged, so the server must refuse whatever a client would refuse. It adds the
+rules for publishing (:class:`rye.items.reading.ReadOptions`), which only add errors. Sizes and hashes of the bytes,
+the note's own signature and its place in the log are checked earlier, elsewhere.
 """
 
 from __future__ import annotations

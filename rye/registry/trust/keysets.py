@@ -7,14 +7,14 @@ Rules, in the order in which :func:`extend` checks them:
 3. A threshold of its own keys signed it (``keyset-signatures``).
 4. A threshold of the keys before it signed it too (``keyset-takeover``) or, with a ``recovery`` line, the owners of one of the
    registry's roots (``recovery-signatures``).
-5. What was revoked stays revoked, unchanged (``keyset-revocations``).
-6. A recovery has no effect before its time. Until then the keys before it stay in force, and may object with another
-   keyset of the same number, which takes the recovery's place; nothing else may follow it so early (``recovery-pending``).
-   A keyset that is dated ahead to follow it all the same has no effect before the recovery has.
+5. Revocations stay, unchanged (``keyset-revocations``).
+6. A recovery has no effect before its time. Until then the previous keys stay in force. They can object with another
+   keyset of the same number, which replaces the recovery; nothing else can follow it that early
+   (``recovery-pending``). A keyset that is postdated to follow it anyway has no effect before the recovery does.
 
-A statement about an item counts when a key of the keyset in force at its position signed it, a release when as many keys did as
-the keyset's ``release-threshold`` says (:meth:`KeysetChain.check`), and that keyset is in effect by the snapshot's time:
-whoever dates a statement ahead does not shorten the wait.
+A statement about an item counts if a key of the keyset in force at its position signed it. A release needs as many
+keys as the keyset's ``release-threshold`` says (:meth:`KeysetChain.check`). The keyset must be in effect by the
+snapshot's time, so postdating a statement does not shorten the wait.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""What an identity's index says, judged: its releases with everything that was stated about them later.
+"""Evaluating an identity's index: its releases, with all later statements about them.
 
 Rules (docs/reference/protocol.md, Statements); the log's order decides, never a statement's own time:
 
 1. Every statement is signed under the keyset in force (:meth:`rye.registry.trust.keysets.KeysetChain.check`); along the index the
    keyset's number never goes down (``statement-keyset``). An advisory of ``keyset root`` is signed by the root's owners
    (``advisory-signer``).
-2. A version is released once (``release-repeated``) and before anything else is said of it (``release-unknown``).
-3. What was signed with nothing but revoked keys does not count: a release is marked ``revoked``, other statements are dropped.
-4. The last yank of a version, the last deprecation, and the last advisory of each number hold. A text that stood before in the
-   index says nothing again, whatever signatures were put under it: a replay has no effect.
+2. A version is released once (``release-repeated``), before any other statement about it (``release-unknown``).
+3. Statements signed only with revoked keys do not count: a release is marked ``revoked``, other statements are dropped.
+4. The last yank of a version, the last deprecation, and the last advisory of each number apply. A text that was
+   already in the index has no effect when it is repeated, whatever signatures it carries: a replay changes nothing.
 5. A takedown is signed by the root's owners (``takedown-signer``), about a release and its own files (``release-unknown``,
    ``takedown-foreign``), and final: the release stays in the history and is never installed (``release-taken-down``).
 """

@@ -1,8 +1,8 @@
-"""Every rule of acceptance that can be broken, by the code that names it.
+"""The codes of all acceptance rules that can be broken.
 
-A :class:`TrustError` is raised with one of these codes and nothing else; documents and tests refer to rules by them. Forms that
-do not parse have the codes of :mod:`rye.registry.protocol.notes`, :mod:`~rye.registry.protocol.lines` and
-:mod:`~rye.registry.protocol.wire`, and tiles those of :mod:`rye.registry.protocol.tiles`.
+A :class:`TrustError` always has one of these codes; documents and tests refer to rules by them. Input that does not
+parse has the codes of :mod:`rye.registry.protocol.notes`, :mod:`~rye.registry.protocol.lines` and
+:mod:`~rye.registry.protocol.wire`; tiles have those of :mod:`rye.registry.protocol.tiles`.
 """
 
 from __future__ import annotations

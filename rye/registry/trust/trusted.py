@@ -1,7 +1,7 @@
-"""What a client trusts of a registry, and every rule by which it comes to trust more. No I/O, no clock: bytes and times come
-in, a new state or a :class:`~rye.registry.trust.trust_error.TrustError` comes out, and a refused input changes nothing.
+"""What a client trusts about a registry, and every rule for trusting more. No I/O, no clock: bytes and times come in,
+a new state or a :class:`~rye.registry.trust.trust_error.TrustError` comes out, and refused input changes nothing.
 
-Rules of acceptance (docs/reference/protocol.md, What a client does; the code of each is what its breach is called):
+Acceptance rules (docs/reference/protocol.md, What a client does), each with the code of the error for breaking it:
 
 Roots (:meth:`TrustedState.pin`, :meth:`TrustedState.accept_root`)
   R1  Root 1 has the fingerprint that the user pinned (``root-fingerprint``) and a threshold of its owners (``root-signatures``).
@@ -34,7 +34,7 @@ Namespaces (:meth:`TrustedState.accept_namespace`)
       (``namespace-vanished``).
   N3  The user accepted every recovery that has taken effect (``recovery-unaccepted``).
 
-What stands in a name's index is judged in :mod:`rye.registry.trust.records`, bytes in :func:`check_blob`.
+:mod:`rye.registry.trust.records` evaluates a name's index; :func:`check_blob` checks bytes.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""The name map: which index file holds what was said about a name (docs/reference/protocol.md, Name map).
+"""The name map: which index file holds the statements about a name (docs/reference/protocol.md, Name map).
 
-A radix tree over the SHA-256 of names, in nodes that are named by their own SHA-256. One set of names has one tree.
+It is a radix tree over the SHA-256 of names. Each node is named by its own SHA-256, and a set of names has exactly one
+tree.
 :mod:`~rye.registry.protocol.name_map.nodes` reads and writes single nodes, :mod:`~rye.registry.protocol.name_map.paths` looks
 names up, :mod:`~rye.registry.protocol.name_map.changes` adds names and compares two trees. All of it is pure: nodes come in as
-bytes, whoever fetched or stored them.
+bytes, and it does not matter where they came from.
 """
 
 from rye.registry.protocol.name_map.changes import Update, changed_names, update

@@ -1,7 +1,7 @@
-"""Adding names to the name map, changing where their index files are, and comparing two maps.
+"""Adding names to the name map, changing their index files, and comparing two maps.
 
-A change rewrites the nodes on the paths to the changed names and no others: its cost does not grow with the map but for one more
-node wherever the tree has one more level. Names are never removed, because statements are not.
+A change rewrites only the nodes on the paths to the changed names, so its cost grows with the depth of the tree and
+not with the number of names. Names are never removed, because statements are not.
 """
 
 from __future__ import annotations

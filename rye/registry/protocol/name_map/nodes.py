@@ -1,4 +1,4 @@
-"""The nodes of the name map: their form, and every rule that one node can break by itself.
+"""The nodes of the name map: their format, and every rule that a single node can break.
 
 ::
 
@@ -6,19 +6,20 @@
     <name> <sha256 of its index file> <size>     <low>-<high> <names> <sha256 of the child>
     …                                            …
 
-``<prefix>`` is the beginning of the SHA-256 of every name below, in whole bytes, ``-`` for none; ``<low>-<high>`` is a range of
-values of the byte that follows. A range has 1, 2, 4, … or 256 values and begins at a multiple of that.
+``<prefix>`` is the beginning of the SHA-256 of every name below, in whole bytes, or ``-`` if it is empty.
+``<low>-<high>`` is a range of values of the next byte. A range has 1, 2, 4, … or 256 values and begins at a multiple
+of that number.
 
 Rules:
 
-1. The rows of an inner node come about like this: begin with the range ``00-ff`` and halve each range that holds more than 128
-   names, until it is a single value. Ranges without names are left out. A single value that still holds more than 128 names is an
-   inner node over the next byte; every other range is a leaf.
-2. So a row of more than 128 names has one value, and the range twice as large as a row's holds more than 128 names: a node shows
-   by itself that it is neither split too far nor too little.
+1. To form the rows of an inner node, start with the range ``00-ff`` and halve each range that holds more than 128
+   names, down to a single value. Ranges without names are left out. A single value that still holds more than 128
+   names is an inner node over the next byte; every other range is a leaf.
+2. So a row of more than 128 names has one value, and a range twice as large as any row's holds more than 128 names. A
+   node alone shows that it is split neither too much nor too little.
 3. A leaf lists 1 to 128 names, sorted by their bytes, whose hashes are in its range. Only the root may be a leaf over ``00-ff``,
-   and only it may be empty.
-4. A node has one spelling; :func:`decode_node` refuses every other.
+   and only the root may be empty.
+4. A node has exactly one spelling; :func:`decode_node` refuses all others.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""Looking names up in the name map, and reading all of it: which nodes are needed, and that each is the one its parent names.
+"""Looking up names in the name map, and reading the whole map: which nodes are needed, and whether each is the one its
+parent names.
 
-Whoever looks something up holds the nodes that were opened so far, by their SHA-256. :func:`missing` says which are needed next,
-for all names together, so a batch of names takes one round of fetching for each level. A node is opened only for its place:
-:func:`open_node` checks its hash, its prefix and range, and that it holds as many names as its parent says. So the path from a
-signed root to a leaf proves both: that a name is there with this index file, and that it is not there.
+The caller keeps the nodes opened so far, by their SHA-256. :func:`missing` returns the ones needed next for all names
+together, so a batch of names costs one round of fetching per level. A node is opened only for its place:
+:func:`open_node` checks its hash, its prefix and range, and that it holds as many names as its parent says. So the
+path from a signed root to a leaf proves either that a name is there with this index file or that it is absent.
 """
 
 from __future__ import annotations

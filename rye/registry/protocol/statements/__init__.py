@@ -4,10 +4,9 @@ its one text.
 Rules:
 
 * ``Value.parse(text)`` accepts exactly the texts that ``value.text()`` writes, and ``text()`` refuses a value that breaks the
-  grammar.
-  Repeated fields are kept in the order of their lines, however they were given.
-* The first line names the type, so a signature under one statement can never stand for another.
-* A statement says what someone claims. Who had to sign it, and what it must follow, is decided in
+  grammar. Repeated fields are kept in the order of their lines, whatever order they were given in.
+* The first line names the type, so a signature on one statement is never valid for another.
+* A statement is a claim. Who had to sign it, and what it must follow, is decided in
   :mod:`rye.registry.trust.keysets` and :mod:`rye.registry.trust.trusted`.
 """
 

@@ -1,4 +1,4 @@
-"""What all statements have: a title, lines in one order, and a text that is theirs alone."""
+"""What all statements share: a title, lines in a fixed order, and exactly one text per value."""
 
 from __future__ import annotations
 

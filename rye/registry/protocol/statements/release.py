@@ -1,4 +1,4 @@
-"""A release: what its publisher says of an item and of every file of it."""
+"""A release: what the publisher says about an item and each of its files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of a release or an item later: yanks, deprecations, advisories."""
+"""Later statements about a release or an item: yanks, deprecations, advisories."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The registry's owners took bytes away: a leaked secret, a court's order. What was published stays in the log, its bytes do
-not.
+"""Takedowns: the registry's owners removed the bytes of a release, for example because of a leaked secret or a court
+order. The release stays in the log; its bytes do not.
 """
 
 from __future__ import annotations
