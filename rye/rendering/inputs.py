@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from rye.errors import RyeError, UsageError
 from rye.items.directive.input_values import InputDeclaration, checked, from_text
 from rye.rendering.interpolation import Place, own_file
-from rye.text.spelling import near_miss
+from rye.text.spelling import likeliest
 
 
 def parse_assignments(assignments: Iterable[str], option: str = "--input") -> dict[str, str]:
@@ -51,8 +51,8 @@ def resolve(
     problems: dict[str, str] = {}
     known = [declaration.name for declaration in declarations]
     for name in sorted({*texts, *values} - set(known)):
-        near = near_miss(name, known)
-        problems[name] = "is not declared" + (f"; did you mean {near}?" if near else "")
+        meant = likeliest(name, known)
+        problems[name] = "is not declared" + (f"; did you mean {meant}?" if meant else "")
     resolved: dict[str, object] = {}
     for declaration in declarations:
         name = declaration.name

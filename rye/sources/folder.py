@@ -14,24 +14,26 @@ from rye.sources.listing import Entry, Listing, is_entered, is_name
 from rye.sources.source_error import SourceError, shown
 
 
-def source_folder(project: Path, source: PathSource) -> Path:
+def source_folder(project: Path, source: PathSource, hint: str = "Check [sources] of rye.toml.") -> Path:
     """The source's folder. A link on the way inside the project is refused: whoever can commit could lead it anywhere.
+
+    ``hint``: where the path was written, for a person who has to correct it.
 
     Raises SourceError ``no-such-folder``.
     """
     place = Path(os.path.normpath(project / source.path))
     if place == project or (project.is_relative_to(place) and (place / ".ai").resolve() == (project / ".ai").resolve()):
-        raise _no_folder(source, "is the project itself")
+        raise _no_folder(source, "is the project itself", hint)
     inside = place.relative_to(project).parts if place.is_relative_to(project) else ()
     here = project
     for part in inside:
         here = here / part
         if here.is_symlink():
-            raise _no_folder(source, "is reached through a symbolic link in the project")
+            raise _no_folder(source, "is reached through a symbolic link in the project", hint)
     if not place.exists():
-        raise _no_folder(source, f"does not exist: there is no {shown(str(place))}")
+        raise _no_folder(source, f"does not exist: there is no {shown(str(place))}", hint)
     if inside[:2] == (".ai", "packages") or not place.is_dir():
-        raise _no_folder(source, "is not a folder that items can come from")
+        raise _no_folder(source, "is not a folder that items can come from", hint)
     return place
 
 
@@ -121,7 +123,5 @@ def _unreadable(path: str, error: OSError) -> SourceError:
     return SourceError("source-unreadable", f"{path!r} cannot be read: {error.strerror}.")
 
 
-def _no_folder(source: PathSource, why: str) -> SourceError:
-    return SourceError(
-        "no-such-folder", f"The source {source.name}: {source.path!r} {why}.", "Check [sources] of rye.toml."
-    )
+def _no_folder(source: PathSource, why: str, hint: str) -> SourceError:
+    return SourceError("no-such-folder", f"The source {source.name}: {source.path!r} {why}.", hint)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 _LONGEST = 40
 _MOST_COMPARED = 200
@@ -25,6 +25,11 @@ def near_miss(word: str, known: Iterable[str]) -> str | None:
         if distance <= allowed and (best is None or distance < best[0]):
             best = (distance, candidate)
     return best[1] if best else None
+
+
+def likeliest(word: str, known: Collection[str]) -> str | None:
+    """The known word that ``word`` was meant to be or, where there is no near miss, that looks most like it. Else None."""
+    return near_miss(word, known) or next(iter(close_words(word, known)), None)
 
 
 def close_words(word: str, known: Iterable[str], most: int = 1, *, likeness: float = 0.6) -> list[str]:

@@ -94,3 +94,24 @@ def test_items_go_into_the_project_around_the_folder(tmp_path: Path) -> None:
     made = rye.ok("-C", "src/deep", "new", "directive", "workflows/deploy", "--json").json
     assert made["path"] == "../../.ai/directives/workflows/deploy.md"
     assert "<author>acme</author>" in rye.path(".ai/directives/workflows/deploy.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("kind", "typed", "example"),
+    [
+        ("skill", "Release_Notes", "rye new skill release-notes"),
+        ("skill", "../../Etc", "rye new skill etc"),
+        ("skill", "ß", "rye new skill release-notes"),
+        ("directive", "Team/Ship It", "rye new directive team/ship-it"),
+        ("directive", "Ship", "rye new directive workflows/ship"),
+        ("directive", "$(id)/`x`", "rye new directive id/x"),
+    ],
+)
+def test_a_bad_id_is_answered_with_one_that_is_good(tmp_path: Path, kind: str, typed: str, example: str) -> None:
+    error = Program(tmp_path).run("new", kind, typed, "--json").error
+    assert (error["code"], error["hint"]) == ("bad-id", f"E.g. `{example}`.")
+
+
+def test_a_category_where_none_belongs_is_refused_in_plain_words(tmp_path: Path) -> None:
+    error = Program(tmp_path).run("new", "agent", "team/planner", "--json").error
+    assert error["message"] == "The id of an agent has no category: the item goes directly into .ai/agents."

@@ -206,3 +206,10 @@ def test_on_a_terminal_control_characters_are_shown_not_obeyed(rye: Program) -> 
     shown = rye.terminal("render", "n/facts", "--color", "never")
     assert "\x1b" not in shown
     assert "\\u{1b}]0;owned" in shown
+
+
+def test_an_input_that_is_not_declared_is_refused_before_anything_is_asked(rye: Program) -> None:
+    rye.new("directive", "ops/deploy")
+    shown = rye.terminal("render", "ops/deploy", "--input", "sub=web", answer=b"the cluster\n")
+    assert "subject (string)" not in shown
+    assert "did you mean subject?" in shown

@@ -119,3 +119,15 @@ def test_without_a_command_it_prints_the_programs_version(tmp_path_factory: pyte
     rye = Program(tmp_path_factory.mktemp("own"))
     assert rye.ok("version").stdout == rye.ok("--version").stdout
     assert rye.ok("version", "--json").json["name"] == "rye"
+
+
+def test_a_misspelled_step_is_answered_with_the_step(tmp_path_factory: pytest.TempPathFactory) -> None:
+    error = Program(tmp_path_factory.mktemp("typo")).run("version", "bump", "mior", "--json").error
+    assert (error["code"], error["hint"]) == ("bad-version", "Did you mean 'minor'?")
+
+
+def test_the_name_of_an_item_is_answered_with_paths(tmp_path_factory: pytest.TempPathFactory) -> None:
+    rye = Program(tmp_path_factory.mktemp("name"))
+    error = rye.run("version", "bump", "minor", "skill:acme/x", "--json").error
+    assert error["code"] == "no-such-file"
+    assert error["hint"].startswith("Give the path of the item, e.g. .ai/skills/")

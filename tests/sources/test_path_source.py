@@ -213,3 +213,18 @@ def test_a_policy_that_comes_later_is_an_error_of_audit_and_ci(program: Program,
     (program.home / "config" / "policy.toml").write_text('[policy]\nsources = "git"\n')
     assert program.run("ci", "--json").code == 1
     assert 'sources = "git"' in program.run("audit").stdout
+
+
+@pytest.mark.parametrize("way", [[], ["--editable"]])
+def test_a_folder_that_is_not_there_is_answered_with_the_path_and_not_with_the_manifest(
+    program: Program, way: list[str]
+) -> None:
+    error = program.run("add", "../nope", "pdf", *way, "--json").error
+    assert (error["code"], error["hint"]) == ("no-such-folder", "Check the path that you typed.")
+
+
+def test_a_folder_that_went_away_is_answered_with_the_manifest(program: Program, shared: Path) -> None:
+    program.ok("add", "../shared", "pdf", "-y")
+    shared.rename(shared.parent / "elsewhere")
+    error = program.run("add", "../shared", "docx", "-y", "--json").error
+    assert (error["code"], error["hint"]) == ("no-such-folder", "Check [sources] of rye.toml.")

@@ -223,10 +223,13 @@ def question(proposal: Proposal) -> str:
     plan = proposal.plan
     if not proposal.waiting:
         return question_about(proposal.unseen)
-    hooks = any(change.hooks for change in plan.changes)
-    runs = any(change.runs for change in plan.changes)
-    more = " and hooks" if hooks else ""
-    return f"Install this, with these rights{more}{', and with what can run' if runs else ''}?"
+    shown = [
+        "these rights" if any(change.asks or change.tools for change in plan.changes) else "",
+        "these hooks" if any(change.hooks for change in plan.changes) else "",
+        "what can run" if any(change.runs for change in plan.changes) else "",
+    ]
+    with_them = " and ".join(one for one in shown if one)
+    return f"Install this, with {with_them}?" if with_them else "Install this?"
 
 
 def question_about(unseen: Sequence[Approval]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -50,22 +51,37 @@ def _split(kind: Kind, identifier: str) -> tuple[str, str]:
         raise UsageError(
             "bad-id",
             f"{identifier!r} is not an id: ids are lower-case segments of a-z, 0-9, - and _ joined by '/'.",
-            f"Write it as {'category/name' if kind.nested else 'name'}.",
+            f"E.g. `rye new {kind.name} {_example(kind, identifier)}`.",
         )
     category, _, name = identifier.rpartition("/")
     if kind.nested and not category:
         raise UsageError(
             "bad-id",
-            f"The id of a {kind.name} has a category.",
+            f"The id of {_a(kind)} needs a category: CATEGORY/NAME.",
             f"E.g. `rye new {kind.name} workflows/{name}`.",
         )
     if not kind.nested and category:
         raise UsageError(
             "bad-id",
-            f"The id of a {kind.name} is its bare name: they stand directly in .ai/{kind.folder}.",
+            f"The id of {_a(kind)} has no category: the item goes directly into .ai/{kind.folder}.",
             f"E.g. `rye new {kind.name} {name}`.",
         )
     return category, name
+
+
+def _a(kind: Kind) -> str:
+    return f"{'an' if kind.name[0] in 'aeiou' else 'a'} {kind.name}"
+
+
+def _example(kind: Kind, typed: str) -> str:
+    """An id near the one that was typed, else any."""
+    parts = [re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-") for part in typed.split("/")]
+    if not kind.nested:
+        parts = parts[-1:]
+    elif len(parts) == 1:
+        parts = ["workflows", *parts]
+    near = "/".join(parts)
+    return near if is_id(near) else "workflows/release-notes" if kind.nested else "release-notes"
 
 
 def _path(project: Project, kind: Kind, category: str, name: str) -> Path:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.errors import RyeError, UsageError
+from rye.items.kinds import KINDS
 from rye.items.reading import Metadata
 from rye.project.checking import check_files
 from rye.project.context import arguments_or_own_items, read_options
 from rye.project.item_file import ItemFile, item_of
 from rye.resolution.versions import Version
 from rye.storage.atomic import replace_files
+from rye.text.spelling import close_words
 from rye.workspace.authoring.signing import refuse_installed
 
 if TYPE_CHECKING:
@@ -41,10 +44,9 @@ class Bumped(Struct, frozen=True):
 def bump_versions(context: Context, step: str, paths: Sequence[str]) -> tuple[Bumped, ...]:
     """Raise the version of each item by ``step``, or to it; no ``paths``: the project's own items. All of them, or none.
 
-    Raises UsageError ``bad-version``; RyeError ``no-version``, ``version-not-newer``, ``version-not-found``, ``installed-item``.
+    Raises UsageError ``bad-version``; RyeError ``no-such-file``, ``no-version``, ``version-not-newer``, ``version-not-found``, ``installed-item``.
     """
-    if step not in STEPS:
-        Version.parse(step)
+    _refuse_words(context.cwd, step, paths)
     options = read_options(context.cwd)
     checked = check_files(arguments_or_own_items(context.cwd, paths), None, options)
     refuse_installed(checked)
@@ -68,6 +70,19 @@ def bump_versions(context: Context, step: str, paths: Sequence[str]) -> tuple[Bu
         bumped.append(Bumped(item.shown, item.location.kind, old or "", new))
     replace_files([(item.path.resolve(), item.data, data) for item, data in changes])
     return tuple(bumped)
+
+
+def _refuse_words(cwd: Path, step: str, paths: Sequence[str]) -> None:
+    """A misspelled step, and an id where a path belongs. Raises UsageError ``bad-version``, RyeError ``no-such-file``."""
+    if step not in STEPS and (near := close_words(step, STEPS, 1)):
+        raise UsageError("bad-version", f"{step!r} is neither a step nor a version.", f"Did you mean {near[0]!r}?")
+    if step not in STEPS:
+        Version.parse(step)
+    for path in paths:
+        kind, colon, _ = path.partition(":")
+        if colon and kind in KINDS and not (cwd / path).exists():
+            hint = f"Give the path of the item, e.g. .ai/{KINDS[kind].folder}/…; `rye list` shows the project's items."
+            raise RyeError("no-such-file", f"{path!r} is an item's name, and no file or folder.", hint)
 
 
 def raised(shown: str, old: str | None, step: str) -> str:

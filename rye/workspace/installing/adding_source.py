@@ -9,9 +9,11 @@ from msgspec import Struct
 from rye.errors import RyeError, UsageError
 from rye.installation.unlock import Unlock
 from rye.items.identity import is_segment
+from rye.project.declared_sources import PathSource
 from rye.project.layout import Project
 from rye.project.manifest_edit import add_dependencies, add_source
 from rye.sources.finding import Found
+from rye.sources.folder import source_folder
 from rye.sources.opening import OpenSource
 from rye.text.spelling import close_words
 from rye.workspace.context import Context
@@ -62,6 +64,8 @@ def add_from_source(
     def attempt() -> InstallOutcome:
         session = open_session(context, project, request, agree)
         declared = named(source, session.manifest, wanted.name)
+        if isinstance(declared, PathSource) and declared.name not in session.manifest.sources:
+            source_folder(project.root, declared, "Check the path that you typed.")
         asker = member_meant(context, project, session.manifest, wanted.member)
         session = session.with_manifest(add_source(session.manifest_text, declared))
         with session_sources(session, names_source=True) as sources:

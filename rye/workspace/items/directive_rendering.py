@@ -24,7 +24,7 @@ def render(
 ) -> Rendered:
     """A :data:`rye.workspace.items.rendering.Renderer`. Raises RyeError for inputs that do not fit."""
     texts = dict(texts)
-    if ask is not None:
+    if ask is not None and {*texts, *values} <= {each.name for each in directive.inputs}:
         for each in directive.inputs:
             if each.required and each.default is None and each.name not in (*texts, *values):
                 texts[each.name] = ask(each.name, each.type, each.description or "")

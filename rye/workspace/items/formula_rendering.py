@@ -8,7 +8,7 @@ from rye.errors import RyeError, UsageError
 from rye.items.formula.model import Formula
 from rye.items.formula.resolution import substitute
 from rye.rendering.formula_text import formula_text
-from rye.text.spelling import near_miss
+from rye.text.spelling import likeliest
 from rye.workspace.context import Context
 from rye.workspace.customizing.formulas import resolved_formula
 from rye.workspace.customizing.overlaying import Overlaid, overlay_in_force
@@ -56,8 +56,8 @@ def _variables(
     given: dict[str, str] = {}
     for name, value in {**values, **texts}.items():
         if name not in declared:
-            near = near_miss(name, declared)
-            problems[name] = "is not declared" + (f"; did you mean {near}?" if near else "")
+            meant = likeliest(name, declared)
+            problems[name] = "is not declared" + (f"; did you mean {meant}?" if meant else "")
         elif not isinstance(value, str):
             problems[name] = "is not a text"
         else:
