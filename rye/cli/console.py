@@ -101,11 +101,12 @@ class Console:
     def table(
         self, rows: Sequence[Sequence[str]], header: Sequence[str], styles: Sequence[str | None] | None = None
     ) -> None:
-        """Columns: with a header on a terminal, tab-separated without one elsewhere, so that programs can cut them.
+        """Columns: with a header on a terminal, tab-separated without one elsewhere, so that programs can cut them. Without rows,
+        nothing.
 
         ``styles``: of the rows, on a terminal.
         """
-        if self.json:
+        if self.json or not rows:
             return
         safe = [[printable(cell).replace("\t", " ").replace("\n", " ") for cell in row] for row in rows]
         if not self._terminal_out:

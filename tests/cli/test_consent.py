@@ -58,6 +58,15 @@ class TestFirstInstallation:
         ):
             assert shown in done.stderr
 
+    def test_the_question_names_rights_and_hooks_only_where_some_are_shown(self, acme: Author, user: Program) -> None:
+        acme.program.new("skill", "asked-plain")
+        acme.program.ok("sign", ".ai/skills/asked-plain")
+        acme.publish(".ai/skills/asked-plain")
+        acme.release("asked/both", permissions=SHELL, hooks=(HOOK,))
+        assert "Install this?" in user.terminal("add", "skill:acme/asked-plain", answer=b"n\n")
+        both = user.terminal("add", "acme/asked/both", answer=b"n\n")
+        assert "Install this, with these rights and these hooks?" in both
+
     def test_yes_records_the_rights_in_the_lock_but_approves_no_hook(self, acme: Author, user: Program) -> None:
         acme.release("first/hooked", permissions=SHELL, hooks=(HOOK,))
         user.ok("add", "acme/first/hooked", "--yes")

@@ -133,6 +133,12 @@ class TestAdd:
         assert done.error["code"] == "no-such-item"
         assert "acme/work/base" in done.error["hint"]
 
+    def test_an_item_of_another_kind_is_suggested(self, user: Program) -> None:
+        error = user.run("add", "skill:acme/work/alone", "--json").error
+        assert error["code"] == "no-such-item"
+        assert error["message"] == "acme/work/alone is of kind directive, not skill."
+        assert error["hint"] == "`rye add directive:acme/work/alone` adds it."
+
     def test_hyphen_and_underscore_are_one_letter(self, user: Program, acme: Author) -> None:
         acme.release("work/two_words")
         user.ok("add", "acme/work/two-words", "--yes")

@@ -654,5 +654,9 @@ def test_a_check_names_the_command_that_can_run(shop: Shop) -> None:
     shop.install("skill", "acme/pdf", skill("pdf"))
     shop.ok("deploy", "--target", "gemini")
     shop.path(".agents/skills/pdf/SKILL.md").write_text("mine")
-    assert "`rye deploy --target gemini` says why" in shop.run("deploy", "--check").stderr
+    said = shop.run("deploy", "--check").stderr
+    assert "`rye deploy --target gemini --dry-run` shows what would change" in said
+    before = shop.path(".agents/skills/pdf/SKILL.md").read_bytes()
+    shop.run("deploy", "--target", "gemini", "--dry-run")
+    assert shop.path(".agents/skills/pdf/SKILL.md").read_bytes() == before
     assert "1 of 1 files is not" in shop.run("deploy", "--check", "--target", "gemini").stderr

@@ -53,7 +53,8 @@ def show_checked(session: Session, check: Check, *, with_targets: bool) -> None:
         said = f"nothing is deployed, and there is nothing to deploy{where}"
     elif wrong:
         said = (
-            f"{wrong} of {len(found)} files {'is' if wrong == 1 else 'are'} not as deployed; `{check.command}` says why"
+            f"{wrong} of {len(found)} files {'is' if wrong == 1 else 'are'} not as deployed; "
+            f"`{check.command} --dry-run` shows what would change"
         )
     else:
         said = f"{len(found)} {'file is' if len(found) == 1 else 'files are'} as deployed"

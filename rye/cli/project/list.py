@@ -9,6 +9,7 @@ from rye.cli.console import printable
 from rye.cli.kind_choice import kind_option
 from rye.cli.options import Session, command
 from rye.cli.project.install_options import install_options
+from rye.project.layout import find_project
 from rye.workspace.installing.item_rows import SPACES, item_rows
 
 _COLUMNS = ("kind", "id", "version", "tier", "signer", "space", "state")
@@ -30,5 +31,9 @@ def list_items(session: Session, kind: str | None, space: str | None, member: st
         [name.upper() for name in _COLUMNS],
         ["removed" if str(row["signer"]).startswith("none (") else None for row in rows],
     )
-    if not rows:
+    if not rows and find_project(session.cwd) is None:
+        session.console.say(
+            "There is no project here: `rye init` makes one, and `rye search WORDS` finds items for it."
+        )
+    elif not rows:
         session.console.say("Nothing is here; `rye add [KIND:]ID` adds an item, `rye search WORDS` finds one.")

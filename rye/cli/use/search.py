@@ -31,7 +31,10 @@ def search(
         session.console.document({"results": list(shown), "total": found.total})
         return
     if not shown:
-        session.console.say(f"Nothing matches {words!r}.")
+        limits = {"--kind": kind, "--namespace": namespace, "--local": local}
+        given = [name for name, value in limits.items() if value]
+        leave = f" or leave out {' and '.join(given)}" if given else ""
+        session.console.say(f"Nothing matches {words!r}. Try fewer or other words{',' if leave else ''}{leave}.")
     session.console.table(
         [
             [

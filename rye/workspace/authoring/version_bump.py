@@ -44,7 +44,8 @@ class Bumped(Struct, frozen=True):
 def bump_versions(context: Context, step: str, paths: Sequence[str]) -> tuple[Bumped, ...]:
     """Raise the version of each item by ``step``, or to it; no ``paths``: the project's own items. All of them, or none.
 
-    Raises UsageError ``bad-version``; RyeError ``no-such-file``, ``no-version``, ``version-not-newer``, ``version-not-found``, ``installed-item``.
+    Raises UsageError ``bad-version``; RyeError ``no-such-file``, ``no-version``, ``version-not-newer``,
+    ``version-not-found``, ``installed-item``.
     """
     _refuse_words(context.cwd, step, paths)
     options = read_options(context.cwd)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rye.errors import RyeError, UsageError
@@ -156,8 +156,18 @@ def _find(sources: Sources, reference: Reference) -> Identity:
     spellings = list(dict.fromkeys((identifier, identifier.replace("_", "-"), identifier.replace("-", "_"))))
     kinds = sources.kinds_of(spellings)
     there = [one for one in spellings if (kinds[one] if kind is None else kind in kinds[one])]
+    if kind is not None and not there:
+        _refuse_another_kind(kind, kinds)
     wanted = Wanted(there[0] if there else identifier, kind if there else None, "*")
     return identify([wanted], sources)[wanted]
+
+
+def _refuse_another_kind(kind: str, kinds: Mapping[str, Sequence[str]]) -> None:
+    """That no item of another kind has the id: it is the one that is meant. Raises RyeError ``no-such-item``."""
+    for identifier, present in kinds.items():
+        if present:
+            message = f"{identifier} is of kind {' and '.join(present)}, not {kind}."
+            raise RyeError("no-such-item", message, f"`rye add {present[0]}:{identifier}` adds it.")
 
 
 def _require_version(sources: Sources, identity: Identity, wanted: str) -> None:

@@ -109,11 +109,9 @@ def namespace_of(context: Context, given: str | None = None) -> str:
     manifest = project_manifest(context)
     found = given or (manifest.namespace if manifest is not None else None)
     if found is None:
-        raise RyeError(
-            "no-namespace",
-            "No namespace is given.",
-            'Write namespace = "…" into [project] of rye.toml, or give --namespace.',
-        )
+        write = 'Write namespace = "…" into [project] of rye.toml, or give --namespace.'
+        init = "There is no rye.toml here: `rye init --namespace NAME` writes one."
+        raise RyeError("no-namespace", "No namespace is given.", init if manifest is None else write)
     return found
 
 

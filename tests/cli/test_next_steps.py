@@ -1,0 +1,36 @@
+"""A command that finds nothing names a next step, and shows no empty table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import Program
+
+pytestmark = pytest.mark.processes
+
+
+def test_commands_that_need_a_project_name_the_one_that_makes_it(tmp_path: Path) -> None:
+    rye = Program(tmp_path)
+    assert "`rye init` makes one" in rye.ok("list").stderr
+    assert "`rye init --namespace NAME`" in rye.run("publish", "--json").error["hint"]
+    rye.ok("init")
+    assert "`rye add [KIND:]ID`" in rye.ok("list").stderr
+    assert "[project] of rye.toml" in rye.run("publish", "--json").error["hint"]
+
+
+def test_a_table_without_rows_has_no_header_on_a_terminal(tmp_path: Path) -> None:
+    rye = Program(tmp_path)
+    rye.ok("init")
+    for words in (["outdated"], ["list"], ["search", "--local", "zzz"]):
+        shown = rye.terminal(*words)
+        assert "VERSION" not in shown
+        assert "CURRENT" not in shown
+
+
+def test_a_search_without_a_match_names_a_next_step(tmp_path: Path) -> None:
+    rye = Program(tmp_path)
+    rye.ok("init")
+    said = rye.ok("search", "--local", "--kind", "skill", "zzz").stderr
+    assert "Nothing matches 'zzz'. Try fewer or other words, or leave out --kind and --local." in said
