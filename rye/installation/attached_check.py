@@ -1,4 +1,4 @@
-"""The files attached to an installed item, against the lock: its signature covers only its own file."""
+"""Checking an installed item's attached files against the lock: the item's signature covers only its own file."""
 
 from __future__ import annotations
 

@@ -1,41 +1,41 @@
-"""What is wrong with what is installed: lock, files on disk and what the registries now say go in, findings come out.
+"""Auditing an installation: the lock, the files on disk and the registries' current state go in, findings come out.
 
 =================  ===========  ==========================================================================================
 Rule               Severity     What it says
 =================  ===========  ==========================================================================================
-modified-file      error        An installed file is not what the lock (and so the publisher's signature) has.
-missing-file       error        A file of the lock is not there.
-wrong-flag         error        An installed file's executable bit is not the release's.
-extra-file         error        A file that nobody installed lies among the installed ones; agent tools would read it.
+modified-file      error        An installed file differs from the lock (and so from what the publisher signed).
+missing-file       error        A file of the lock is missing.
+wrong-flag         error        An installed file's executable bit differs from the release's.
+extra-file         error        A file that Rye did not install is among the installed ones; agent tools would read it.
 revoked-key        error        The release is signed with a key that was revoked.
 changed-release    error        The registry no longer has the release as the lock names it.
-lock-mismatch      error        The lock says something else of the release than the release itself does.
-not-examined       error        The release could not be looked at, e.g. because its bytes could not be fetched.
+lock-mismatch      error        The lock contradicts the release itself.
+not-examined       error        The release could not be checked, e.g. because its bytes could not be fetched.
 policy             error        The policy forbids what the item asks for, its signer, or a release as young as this one.
 advisory           error        An advisory is about this version (a warning when its severity is low).
 unapproved-right   error        The item has a right that nobody approved.
 unapproved-hook    warning      The item has a hook that nobody approved; it is denied.
-unapproved-run     error        Something of the item can run, and nobody approved it, or approved other bytes.
-unapproved-tool    error        The item may use tools of the agent program, or is restricted less, than anybody approved.
+unapproved-run     error        Part of the item can run, and nobody approved it, or only other bytes were approved.
+unapproved-tool    error        The item may use more tools of the agent program, or is less restricted, than approved.
 unapproved-fact    error        The item mentions something alarming that nobody approved.
 pending-recovery   warning      The registry's owners will give a namespace to other keys, unless its own owners object.
-yanked             warning      The publisher took this version back.
-unsigned           info         The item comes from a git repository or a folder, and nobody whose key counts here signed it.
-source-changed     error        A folder that an item comes from is another than the lock says.
-editable-source    warning      An item is used as it lies in an editable folder: the lock fixes nothing of it.
-shadows-installed  error        An own item of the project has an installed item's id, and would be used in its place.
-orphaned-override  warning      An override is for an item, or for a part of one, that is not there.
+yanked             warning      The publisher yanked this version.
+unsigned           info         The item comes from a git repository or a folder, without a signature by a trusted key.
+source-changed     error        A folder that an item comes from differs from what the lock says.
+editable-source    warning      An item is used straight from an editable folder: the lock pins nothing of it.
+shadows-installed  error        One of the project's own items has an installed item's id and would be used instead.
+orphaned-override  warning      An override is for an item, or for a part of one, that does not exist.
 G1 … G6            error        The lock is not the whole answer to rye.toml (:mod:`rye.installation.completeness`).
 deprecated         warning      The item should no longer be used.
-forced-version     warning      [overrides] of rye.toml forces a version that others do not ask for (else info).
-unused-override    warning      A line of [overrides] of rye.toml forces nothing.
-deploy-missing     warning      A deployed file is not there.
+forced-version     warning      [overrides] of rye.toml forces a version outside of what others ask for (otherwise info).
+unused-override    warning      A line of [overrides] of rye.toml has no effect.
+deploy-missing     warning      A deployed file is missing.
 deploy-drift       error        A deployed file was edited.
-deploy-stale       warning      A deployed file is of another version, or of other customizations.
+deploy-stale       warning      A deployed file is from another version, or from other customizations.
 deploy-conflict    warning      A file that Rye did not write is where a deployed one belongs.
-deploy-unchecked   warning      What is deployed cannot be compared.
+deploy-unchecked   warning      The deployed files cannot be compared.
 unexplained-hook   info         An agent program's project settings name a hook that no deployed item explains.
-unexplained-server info         They name a server that none explains.
+unexplained-server info         They name a server that no deployed item explains.
 =================  ===========  ==========================================================================================
 """
 

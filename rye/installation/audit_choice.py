@@ -1,6 +1,6 @@
-"""Which findings of an audit count: those at a level or above it that nobody set aside for a time. Pure.
+"""Which audit findings count: those at or above a level that rye.toml does not ignore for a time. Pure.
 
-What rye.toml sets aside is named all the same, with its reason: whoever can commit can write it.
+Ignored findings are still listed, with their reason, because anyone who can commit can write rye.toml.
 """
 
 from __future__ import annotations

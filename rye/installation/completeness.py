@@ -1,4 +1,4 @@
-"""Whether a lock is the whole answer to its manifest (DESIGN 6.1, Complete). Pure.
+"""Whether a lock is complete for its manifest (DESIGN 6.1, Complete). Pure.
 
 ====  =========================================================================================================
 Rule  What must hold
@@ -12,9 +12,9 @@ G5    What an entry approves, its release asks for: ``approved ⊆ capabilities`
 G6    No entry conflicts with another, and what an entry requires of the environment is provided.
 ====  =========================================================================================================
 
-A range that ``[overrides]`` forces takes the place of every range that is asked for of its item (G1 and G2).
+A range in ``[overrides]`` replaces every other range for that item (G1 and G2).
 
-Only G6 cannot be repaired by choosing versions again: what it says is about the project, not about the lock.
+Only a breach of G6 cannot be fixed by choosing versions again: it is about the project, not about the lock.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""What releases are judged by, beside the registry: the features that a project provides, the policy in force, and the time."""
+"""What releases are checked against besides the registry: the features that a project provides, the policy and the
+time."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Facts of rows whose approvals were given under other rules than this rye's (DESIGN 7.2). Pure.
+"""Facts of lock rows that were approved under a different version of the rules (DESIGN 7.2). Pure.
 
-A row says by which rules its ``approved-facts`` were found. Under other rules the same bytes may mention more, or the same in
-other words: of a row that is installed as it was agreed to, such an alarm is a caution, and nothing is refused. A text that
-changed is another row, whose alarms are asked about as ever. So is what an editable folder has: nothing says that its text is
-the one that was agreed to.
+A row records which rules found its ``approved-facts``. Other rules can find more in the same bytes, or name the same
+thing differently. If the row is installed exactly as it was agreed to, such an alarm becomes a caution and nothing is
+refused. A text that changed is another row, and its alarms are asked about as usual. The same goes for items in an
+editable folder, because nothing shows that their text is the one that was agreed to.
 """
 
 from __future__ import annotations

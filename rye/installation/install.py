@@ -1,8 +1,8 @@
-"""One installation from question to switch. Deciding is in :mod:`resolving` and :mod:`plan`; here they are put in order.
+"""The steps of one installation, in order. The decisions are made in :mod:`resolving` and :mod:`plan`.
 
 1. ``prepare``: choose releases (from the lock, or by resolving), fetch and verify every byte, compare with what is installed.
 2. The caller shows the plan and gets consent (:mod:`rye.installation.plan`).
-3. ``changes``: the files, the lock and the manifest as one transaction's changes. Nothing is written before.
+3. ``changes``: the files, the lock and the manifest as the changes of one transaction. Nothing is written before that.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What an item's texts mention, as far as consent and policy are concerned (DESIGN 7.2). Pure.
+"""What an item's texts mention that matters for consent and policy (DESIGN 7.2). Pure.
 
-The rules are heavy to import, so they are imported where facts are computed; what was found in verified bytes is remembered
-with the item's other verdicts (:func:`rye.installation.install.verify_chosen`).
+The rules are slow to import, so they are imported only where facts are computed. Facts found in verified bytes are
+remembered with the item's other verdicts (:func:`rye.installation.install.verify_chosen`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a newer release of a locked item is, as a value."""
+"""A newer release of a locked item, as a value."""
 
 from __future__ import annotations
 

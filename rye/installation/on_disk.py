@@ -1,11 +1,11 @@
-"""What is really in ``.ai/packages``, against the lock: missing, changed and extra files.
+"""Comparing ``.ai/packages`` with the lock: missing, changed and extra files.
 
-Every byte is hashed; nothing is believed because of a time or a size. A link, or a file that the lock does not name, counts:
-agent tools read whatever lies there. Looking (:func:`scan`) is apart from comparing (:func:`drift`), which is pure.
+Every byte is hashed; times and sizes prove nothing. Links, and files that the lock does not name, are reported,
+because agent tools read whatever is there. :func:`scan` reads the disk; :func:`drift` compares and is pure.
 
-A file that differs from the lock was *edited* by a person only when it is not what the last run here wrote, either: after a pull,
-the lock is newer than the files, and nobody touched them. What was written is remembered in ``.ai/.rye/installed.json``;
-a wrong memory can only make a file count as ours, which means that the bytes of rye.lock replace it.
+A file that differs from the lock was *edited* by a person only if it also differs from what the last run here wrote:
+after a pull, the lock is newer than the files, and nobody touched them. ``.ai/.rye/installed.json`` remembers what was
+written. If that file is wrong, a file can at worst count as ours, and the bytes of rye.lock replace it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""That a registry is the one that a lock names."""
+"""Checking that a registry is the one that a lock names."""
 
 from __future__ import annotations
 

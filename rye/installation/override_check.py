@@ -1,4 +1,4 @@
-"""What the overrides in force say to the versions that are about to be installed (asked before anything is switched)."""
+"""Checking the overrides in force against the versions about to be installed, before anything is written."""
 
 from __future__ import annotations
 

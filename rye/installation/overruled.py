@@ -1,4 +1,4 @@
-"""What ``[overrides]`` of rye.toml overrules: the ranges that a forced version is outside of. Pure."""
+"""The ranges that ``[overrides]`` of rye.toml overrules: those that do not contain the forced version. Pure."""
 
 from __future__ import annotations
 

@@ -1,23 +1,25 @@
-"""What installing will change, and what of it somebody has to agree to. Pure: two locks in, a plan out.
+"""What an installation will change, and which changes need consent. Pure: two locks in, a plan out.
 
 The rules of consent (DESIGN §7):
 
-* A right counts as approved when the approved patterns of the item's lock entry contain it, exactly
+* A right is approved if the approved patterns of the item's lock entry contain it, exactly
   (:mod:`rye.permissions.containment`).
-* A hook is new when the very same hook (condition, item, inputs) is not in the installed version. It is denied until it is
-  approved, also when the item is installed; one that was there before and is not approved stays denied without another question.
-* What can run (attached scripts, frontmatter hooks, servers, inline commands, a tool's code) counts as approved when the very
+* A hook is new if the installed version does not have an identical one (condition, item, inputs). It is denied until
+  it is approved, even after the item is installed. A hook that was there before and is not approved stays denied
+  without a question.
+* Code that can run (attached scripts, frontmatter hooks, servers, inline commands, a tool's code) is approved if the
   same run, byte for byte, is among the entry's approved runs (DESIGN 7.1).
 * ``rye lock`` approves nothing: an entry that it wrote is compared with what was approved before it (``approved_signer``).
-* Tools of the agent program (an agent's ``tools``, a skill's ``allowed-tools``) are no ``rye.`` rights, but they are asked
-  for all the same, together with what restricts them: a restriction that goes away is a tool more.
-* A first item of a signer that this user never agreed to asks, whether it has rights or not. So does each item that nobody signed
-  and that this command did not name: a line of rye.toml that somebody else wrote is no wish of this user.
-* Cautions and alarms are what the texts talk about (:mod:`rye.text.facts`). An alarm stops a first installation off a terminal,
-  a new caution or alarm stops an update; ``--yes`` approves neither.
-* A first installation asks for all of these. An update that asks for more, brings along another item that does, or comes
-  from another signer, *stops*: only a person's yes or an approval that names the item and its version lets it pass, never
-  ``--yes``.
+* Tools of the agent program (an agent's ``tools``, a skill's ``allowed-tools``) are not ``rye.`` rights, but they
+  still need consent, together with their restrictions: losing a restriction counts as gaining a tool.
+* The first item of a signer that this user never agreed to needs consent, whether it has rights or not. So does each
+  unsigned item that this command did not name: a line of rye.toml that someone else wrote does not speak for this
+  user.
+* Cautions and alarms describe what the texts mention (:mod:`rye.text.facts`). An alarm stops a first installation that
+  has no terminal; a new caution or alarm stops an update. ``--yes`` approves neither.
+* A first installation asks for all of these. An update *stops* if it asks for more, brings in another item that does,
+  or comes from another signer. Only a person's yes, or an approval that names the item and its version, lets it
+  continue; ``--yes`` never does.
 """
 
 from __future__ import annotations

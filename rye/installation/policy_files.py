@@ -1,7 +1,8 @@
-"""Where policies are: the project's ``[policy]``, tightened by the user's and the organization's file.
+"""Where policies come from: the project's ``[policy]``, tightened by the user's and the organization's files.
 
-A file ``policy.toml`` in the user's configuration folder, and the one that ``RYE_POLICY`` names (else ``/etc/rye/policy.toml``),
-hold a ``[policy]`` table like the manifest's. Joining policies only ever tightens (:func:`rye.permissions.policy.combined`).
+``policy.toml`` in the user's configuration folder, and the file that ``RYE_POLICY`` names (default
+``/etc/rye/policy.toml``), hold a ``[policy]`` table like the manifest's. Combining policies only tightens them
+(:func:`rye.permissions.policy.combined`).
 """
 
 from __future__ import annotations

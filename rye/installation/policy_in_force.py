@@ -1,4 +1,4 @@
-"""What the policies of :mod:`rye.installation.policy_files` mean together."""
+"""The policies of :mod:`rye.installation.policy_files`, combined into one."""
 
 from __future__ import annotations
 

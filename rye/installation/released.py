@@ -1,4 +1,5 @@
-"""Releases by name, outside any project's lock: found in the index, fetched, proved and verified like what is installed."""
+"""Releases by name, without a project's lock: looked up in the index, fetched, proved and verified as for an
+installation."""
 
 from __future__ import annotations
 

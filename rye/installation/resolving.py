@@ -1,9 +1,9 @@
-"""From what a project wants to one release of every item it needs: the solver's provider over registries, level by level.
+"""Resolving a project's dependencies to one release per item: the solver's provider over registries, level by level.
 
-What the index says of a release is the publisher's signed note, so dependencies are known before any item is fetched; each
-level of the graph costs one wave. Rules (DESIGN §6): one version per item; locked versions first; yanked ones only where the lock
-has them; ``minimum-release-age``, revoked keys and required signers exclude; ``<requires>`` is a feature that the project
-provides, or else an item.
+The index holds each release's note, signed by its publisher, so dependencies are known before any item is fetched.
+Each level of the graph costs one wave. Rules (DESIGN §6): one version per item; locked versions first; yanked ones
+only if the lock has them; ``minimum-release-age``, revoked keys and required signers exclude releases; ``<requires>``
+means a feature that the project provides, or otherwise an item.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
-"""One step back: the lock and manifest before the last change of the lock, kept in the project's work folder.
+"""Rolling back one step: the lock and manifest from before the last change of the lock, kept in the project's work
+folder.
 
-They are kept and replaced in the same transaction as the lock, so they always fit it. What they say is not believed: going back
-resolves nothing, but every byte is fetched, verified and consented to as in any other installation. Because a clone can bring
-such a folder, :func:`kept_sha256` lets the user's own memory tell what their rye kept.
+They are written in the same transaction as the lock, so they always match it. They are not trusted: a rollback
+resolves nothing, but every byte is fetched, verified and consented to as in any other installation. Because a clone
+can contain such a folder,
+:func:`kept_sha256` identifies its content, and the user's data folder remembers what this user's rye kept.
 """
 
 from __future__ import annotations

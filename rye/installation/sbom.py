@@ -1,7 +1,8 @@
 """A lock as a bill of materials: CycloneDX 1.6, JSON. Pure, and the same lock gives the same document.
 
-Every item is a component with its purl (``pkg:generic``), its SHA-256, its attached files, and what consent was given to as
-properties. The serial number follows from the content unless one is given; there is a time only when one is given.
+Every item is a component with its purl (``pkg:generic``), its SHA-256, its attached files, and its approvals as
+properties. The serial number is derived from the content unless one is given. A timestamp is included only if one is
+given.
 """
 
 from __future__ import annotations

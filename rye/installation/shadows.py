@@ -1,8 +1,9 @@
-"""Own items of a project that bear an installed item's id, and so would be used in its place (DESIGN 6.1).
+"""A project's own items that have an installed item's id, and so would be used in its place (DESIGN 6.1).
 
-The project's own items are looked up first, and whoever can commit can add one. An id that rye.lock has means the installed item,
-so an own item with that id is an error wherever an id is looked up, never a quiet replacement. ``-`` and ``_`` are one letter, as
-in look-ups. A short name (``work/top`` for ``acme/work/top``) is not an installed item's id: there the own item goes first.
+The project's own items are looked up first, and anyone who can commit can add one. An id in rye.lock means the
+installed item, so an own item with that id is an error in every lookup and never a silent replacement. ``-`` and ``_``
+are the same character, as in all lookups. A short name (``work/top`` for ``acme/work/top``) is not an installed item's
+id: there the own item comes first.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a verified release says of its item, apart from its bytes: rights, tools, what can run, relations, …"""
+"""What a verified release says about its item besides the bytes: rights, tools, what can run, relations, …"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""How old a release, its key and its namespace are, and what became of the key that signed before (DESIGN 7.1). Pure.
+"""How old a release, its key and its namespace are, and what happened to the key that signed before (DESIGN 7.1). Pure.
 
-All of it is the namespace's chain of keysets, which stands in the registry's log.
+All of it follows from the namespace's chain of keysets, which is in the registry's log.
 """
 
 from __future__ import annotations

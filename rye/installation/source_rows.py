@@ -1,7 +1,7 @@
-"""Rows of rye.lock that come from ``[sources]``: what an item is locked as, and whether a row is still what its source has.
+"""Rows of rye.lock that come from ``[sources]``: how an item is locked, and whether a row still matches its source.
 
-Pure. The bytes were checked against the commit, from its name down, or read from the folder (:mod:`rye.sources`); a row counts
-when it says of them exactly what they are.
+Pure. The bytes were checked against the commit hash or read from the folder (:mod:`rye.sources`). A row counts if it
+describes exactly these bytes.
 """
 
 from __future__ import annotations

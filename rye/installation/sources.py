@@ -1,5 +1,5 @@
-"""Where the items of one run come from: its registries, opened when they are first needed, one client each; and the sources of
-rye.toml, where it has any."""
+"""Where the items of one run come from: its registries, with one client each, opened on first use; and the sources of
+rye.toml, if it has any."""
 
 from __future__ import annotations
 

@@ -1,18 +1,19 @@
-"""Changing many files of a project as one step: after a crash at any instant, everything is as before or as after.
+"""Changing many files of a project atomically: after a crash at any point, either all changes are there or none.
 
-How it goes, in ``.ai/.rye`` of the project (a folder that version control ignores):
+The steps, in the project's ``.ai/.rye`` (a folder that version control ignores):
 
 1. Every new file is written to ``stage/<n>``.
-2. ``journal`` is written whole and renamed into place: from here on, a crash is undone.
-3. For each file: what stands there moves to ``old/<n>``, then ``stage/<n>`` moves to its place.
+2. ``journal`` is written to a temporary file and renamed into place: from here on, a crash is undone.
+3. For each file: the existing file moves to ``old/<n>``, then ``stage/<n>`` moves to its place.
 4. ``journal`` is removed: from here on, a crash keeps the new state. Then ``stage`` and ``old`` are emptied.
 
-Removals come before new files, so that a folder can become a file and a file a folder. What depends on the new files is a second
-round of the same step: after 3, the caller reads them and gives more changes; the journal grows by these, and 3 runs for them.
+Removals come before new files, so that a folder can become a file and a file a folder. Changes that depend on the new
+files are a second round: after step 3, the caller reads the new files and returns more changes; the journal is
+extended with them, and step 3 runs for them.
 
-Undoing (:func:`recover`) needs no more than the journal and the files: what is in ``old`` goes back; what was created and is no
-longer in ``stage`` is removed. It can itself be interrupted and repeated. One run at a time holds ``lock``. Nothing is ever
-written through a symbolic link: a link on the way to a file is refused.
+Undoing (:func:`recover`) needs only the journal and the files: files in ``old`` are moved back, and created files that
+are no longer in ``stage`` are removed. It can be interrupted and repeated. One run at a time holds ``lock``. Nothing
+is ever written through a symbolic link: a link in a file's path is refused.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which locked versions may move when versions are chosen."""
+"""Which locked versions can change when versions are chosen."""
 
 from __future__ import annotations
 

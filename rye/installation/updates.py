@@ -1,4 +1,5 @@
-"""What could be newer: for each locked item its version, the one that the manifest allows, and the newest one there is."""
+"""Available updates: for each locked item its version, the newest one that the manifest allows, and the newest of
+all."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""From a release's fetched bytes to an item that may be installed: the last checks before anything is written. Pure.
+"""The last checks of a release's fetched bytes before the item can be installed. Pure.
 
-The questions are those of :mod:`rye.registry.trust.file_acceptance`, asked with the keyset under which the item was released;
-each has its own code (docs/reference/protocol.md, What a client does, 5): ``item-misplaced``, ``item-invalid``,
+The checks are those of :mod:`rye.registry.trust.file_acceptance`, with the keyset under which the item was released.
+Each has its own code (docs/reference/protocol.md, What a client does, 5): ``item-misplaced``, ``item-invalid``,
 ``item-unsigned``, ``manifest-mismatch``.
 
-Signature of the note, keyset, inclusion in the log, sizes and hashes were checked by :mod:`rye.registry.client`.
+:mod:`rye.registry.client` has already checked the note's signature, the keyset, inclusion in the log, sizes and hashes.
 """
 
 from __future__ import annotations

@@ -2,16 +2,18 @@
 
 Rules:
 
-* A row is remembered once its release was found in the log, its signer in the keyset, its in-file signature good and its bytes
-  the signed ones: only :func:`remember_rows` is called, and only with what :func:`rye.installation.verified.verify_files` gave.
-* The key is everything that the row says of its release, with what it was judged by: the root that the user pinned for its
-  origin, the newest keyset that was seen of its namespace, and the takedowns that were seen (:mod:`rye.registry.store.basis`;
-  :mod:`rye.storage.verdicts` adds the code that judged). So a revocation that this machine knows is a miss, and the row is judged
-  again. A row that differs in anything is another row. Approvals and groups are the project's word, not the release's, and so are
-  no part of it.
+* A row is remembered once its release was found in the log, its signer is in the keyset, its in-file signature is
+  valid and its bytes are the signed ones. Only :func:`remember_rows` writes rows, and only with results of
+  :func:`rye.installation.verified.verify_files`.
+* The key is everything that the row says about its release, and what it was checked against: the root that the user
+  pinned for its origin, the newest keyset seen of its namespace, and the takedowns seen
+  (:mod:`rye.registry.store.basis`;
+  :mod:`rye.storage.verdicts` adds the version of the checking code). So a revocation that this machine learns of
+  causes a cache miss, and the row is checked again. A row that differs in any way is another row. Approvals and groups
+  come from the project, not from the release, so they are not part of the key.
 * The value is what the signed release says: rights, tools, hooks, runs, cautions and alarms, and relations.
-* It lies in the user's data folder. Nothing that comes with a repository can put a row there.
-* A row of an editable folder is never remembered: what lies there may change at any time.
+* Rows are stored in the user's data folder. Nothing that comes with a repository can put a row there.
+* A row of an editable folder is never remembered, because the folder can change at any time.
 """
 
 from __future__ import annotations

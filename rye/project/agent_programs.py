@@ -1,8 +1,8 @@
 """The agent programs that ``rye deploy`` writes for: one row each (docs/how-to/agents.md says how to add one).
 
-A row says which places of a project, or of a home folder, belong to files that Rye writes for the program. The rooms below
-:mod:`rye.deployment` need no more: rye.toml may name these programs, and the record of an interrupted run may name these places.
-What a program reads, and how an item is written for it, stands in the row's module.
+A row lists the places in a project, or in a home folder, for files that Rye writes for the program. The packages below
+:mod:`rye.deployment` need nothing more: rye.toml can name these programs, and the record of an interrupted run can
+name these places. What a program reads, and how an item is written for it, is in the row's module.
 """
 
 from __future__ import annotations

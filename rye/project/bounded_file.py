@@ -1,4 +1,4 @@
-"""Reading the bytes of a file that a person or a project names, and no more than a limit."""
+"""Reading a file that a person or a project names, up to a size limit."""
 
 from __future__ import annotations
 

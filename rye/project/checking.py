@@ -1,4 +1,5 @@
-"""Validation of files from disk: each by its kind's rules, a directive's calls against its rights, folders as closed sets."""
+"""Validating files on disk: each by the rules of its kind, a directive's calls against its rights, folders as closed
+sets."""
 
 from __future__ import annotations
 

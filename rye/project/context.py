@@ -1,4 +1,5 @@
-"""What the project around a command adds to it: its options for reading items, its own items, its manifest."""
+"""What a command takes from the project it runs in: options for reading items, the project's own items, its
+manifest."""
 
 from __future__ import annotations
 

@@ -7,9 +7,10 @@
     shared = { path = "../shared-items" }
     drafts = { path = "../drafts", editable = true }
 
-What stands here comes from whoever can commit, and goes to a program (``git``) and to the disk. So an address is one of few
-forms: ``https`` without a user, ``ssh`` without a password, ``http`` to this machine alone; plain ASCII; no part that a program
-could take for an option. Everything here is pure; :func:`git_address` and its neighbours raise BadSource with what is wrong.
+Anyone who can commit can write this table, and its values go to a program (``git``) and to the disk. So only a few
+forms of address are allowed: ``https`` without a user, ``ssh`` without a password, ``http`` to loopback addresses;
+plain ASCII; no part that a program could take for an option. Everything here is pure. :func:`git_address` and its
+neighbours raise BadSource.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Finding item files: what a person's path arguments mean, and a project's own items.
+"""Finding item files: expanding path arguments, and listing a project's own items.
 
-A file is itself; a folder is every item below it (and, for kinds with rules across files, a closed set: DECISIONS Agents 11); a
-pattern that is not a file is expanded. Folders are walked in sorted order without following symlinks; ``.git``, virtual
-environments, ``node_modules`` and installed packages are left out unless they are named.
+A file means itself. A folder means every item below it (and, for kinds with rules across files, a closed set:
+DECISIONS Agents 11). A pattern that is not a file is expanded. Folders are walked in sorted order without following
+symlinks. ``.git``, virtual environments, ``node_modules`` and installed packages are skipped unless they are named.
 """
 
 from __future__ import annotations

@@ -2,14 +2,14 @@
 
 The rules of this file:
 
-1. An override takes the place of every range that rye.toml and the items ask for of that item: with an exact version, or with a
-   range (npm's, as everywhere in rye.toml). Like uv's ``override-dependencies`` and npm's ``overrides``, it adds no item to the
-   graph; one that matches nothing is reported.
-2. An override only replaces ranges. What a release may not be chosen for (a yank, a takedown, a revoked key, an age, a required
-   signer, ``conflicts_with``, a feature that is missing, the policy) stays a reason not to choose it.
-3. A key without a kind means every item with that id. A key with a kind means that one. An id cannot have both.
+1. An override replaces every range that rye.toml and the items ask for of that item, with an exact version or with a
+   range (npm syntax, as everywhere in rye.toml). Like uv's ``override-dependencies`` and npm's ``overrides``, it adds
+   no item to the graph. An override that matches nothing is reported.
+2. An override only replaces ranges. Everything else that rules out a release still does: a yank, a takedown, a revoked
+   key, a minimum age, a required signer, ``conflicts_with``, a missing feature, the policy.
+3. A key without a kind means every item with that id. A key with a kind means only that one. An id cannot have both.
 4. Only the root of a workspace has overrides.
-5. rye.lock says of each forced item what it was forced to, so a review sees it, and the lock is stale when that changes.
+5. rye.lock records what each item was forced to, so that reviewers see it. The lock is stale when that changes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether a lock still fits its manifest, and which of its items some group needs."""
+"""Whether a lock is up to date with its manifest, and which of its items a group needs."""
 
 from __future__ import annotations
 

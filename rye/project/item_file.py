@@ -1,4 +1,5 @@
-"""Reading an item's file from disk: bytes, text, place and what its kind's parser says. The one way from a path to a Reading."""
+"""Reading an item's file from disk: bytes, text, place and the result of its kind's parser. All code that needs a
+Reading of a path comes here."""
 
 from __future__ import annotations
 

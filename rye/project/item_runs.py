@@ -1,4 +1,4 @@
-"""What of an item on disk can run."""
+"""The parts of an item on disk that can run."""
 
 from __future__ import annotations
 

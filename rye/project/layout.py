@@ -1,4 +1,4 @@
-"""Where things are in a project and in the user's own space (DESIGN §1, §6)."""
+"""The layout of files and folders in a project and in the user's own space (DESIGN §1, §6)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """``rye.lock``: exactly what is installed, from where, signed by whom, and which rights a person approved.
 
-Deterministic and byte-stable: the same content is the same text, packages sorted by kind and id, one value a line, so that two
-branches' locks merge where they differ in different packages. Read strictly: a lock that says what it should not is refused,
-because a reviewer approves what it says.
+Deterministic: the same content always gives the same bytes. Packages are sorted by kind and id, with one value per
+line, so that the locks of two branches merge if they change different packages. Read strictly: unknown or invalid
+content is refused, because reviewers approve what the lock says.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""A rye.lock that git left with conflict markers: what both sides prefer, and what both approve. Pure.
+"""Merging a rye.lock that git left with conflict markers. Pure.
 
-The result is not a lock to install from but one to choose versions by: of an item that both sides have, the newer
-version; approved
-is only what both sides approve. An item that only one side has is approved by neither. It was made for no manifest, so that
-versions are always chosen again.
+The result is not a lock to install from, only a preference for choosing versions. For an item that both sides have,
+the newer version is preferred, and only what both sides approve is approved. An item that only one side has gets no
+approvals. The result matches no manifest, so versions are always chosen again.
 """
 
 from __future__ import annotations

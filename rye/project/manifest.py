@@ -1,4 +1,5 @@
-"""``rye.toml``: what a person declares. Read strictly here (unknown keys are errors with did-you-mean), edited in
+"""``rye.toml``: what a person declares. It is read strictly here (unknown keys are errors with a suggestion) and
+edited in
 :mod:`rye.project.manifest_edit`.
 
 ::
@@ -6,30 +7,30 @@
     [project]
     name = "storefront"                # shown to people
     namespace = "acme"                 # what this project's own items are published under
-    registry = "https://…"             # where everything comes from that [registries] does not map
+    registry = "https://…"             # for every namespace that [registries] does not map
 
     [dependencies]
     "acme/workflows/deploy_and_test" = "^1.2"
     "tool:acme/shell/docker" = { version = "1.0.3", pre-release = true }
 
-    [groups.dev]                       # a group of its own, left out with --without dev
+    [groups.dev]                       # a separate group, left out with --without dev
     "acme/checks/review" = "*"
 
     [overrides]                        # versions that are forced on the whole graph, see rye.project.forced_versions
     "acme/shell/docker" = "1.2.3"
 
-    [workspace]                        # at the root of one: folders with a rye.toml of their own, see rye.project.members
+    [workspace]                        # only at its root: folders with their own rye.toml, see rye.project.members
     members = ["services/*"]
 
-    [registries]                       # namespace = address; never a fall-back from one to the other
+    [registries]                       # namespace = address; never a fallback from one to the other
     acme = "https://…"
 
-    [sources]                          # a git repository's or a folder's items, under a name of your own: docs/how-to/sources.md
+    [sources]                          # items from git repositories or folders, see docs/how-to/sources.md
     team = { git = "https://…", rev = "v1.4.0", path = "items" }
     shared = { path = "../shared-items" }
 
     [environment]
-    provides = ["docker-runtime"]      # features that <requires> may name
+    provides = ["docker-runtime"]      # features that <requires> can name
     tools = ["TodoWrite"]              # agent tools beyond the known ones
 
     [policy]                           # see rye.permissions.policy
@@ -39,9 +40,9 @@
     required-signers = ["SHA256:…"]
     minimum-release-age = "3d"
     allow-override-widening = false
-    [policy.risk]                      # tiers of your own, before the built-in table
+    [policy.risk]                      # your own tiers, before the built-in table
     "rye.execute.tool.acme.payments.*" = "elevated"
-    [policy.limits]                    # of every run (docs/explanation/runtime.md)
+    [policy.limits]                    # for every run (docs/explanation/runtime.md)
     calls = 200
     spend = 2.50
     [policy.approval]                  # which calls a person is asked about: ask | deny | allow
@@ -50,13 +51,13 @@
     [deploy]                           # see docs/how-to/agents.md
     targets = ["claude", "codex"]
     after-install = true               # install, update and remove end with a deploy
-    include = ["skill:*"]              # default: what this file asks for
+    include = ["skill:*"]              # default: the items that this file asks for
     prefix = "never"                   # never | on-clash | always
     [deploy.opencode]
     exclude = ["role:*"]
     [sandbox."tool:acme/net/fetch"]    # what a tool may do beyond its sandbox, see docs/how-to/tools.md
     network = ["api.example.com:443"]
-    [audit]                            # findings that rye audit leaves out, each for a time and a reason
+    [audit]                            # findings that rye audit ignores, each until a date and with a reason
     ignore = [{ id = "RYE-2026-0001", until = "2026-12-31", reason = "We never call it" }]
 """
 

@@ -1,6 +1,6 @@
-"""Changing ``rye.toml`` for a person: their comments, order and spacing stay (tomlkit).
+"""Editing ``rye.toml`` for a person: their comments, order and spacing stay (tomlkit).
 
-A table whose keys are sorted stays sorted, so that two branches that add different items seldom touch the same place.
+A table whose keys are sorted stays sorted, so that two branches that add different items rarely conflict.
 """
 
 from __future__ import annotations

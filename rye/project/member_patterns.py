@@ -1,7 +1,7 @@
 """``[workspace] members``: which folders of a project are members, by their names alone. Pure.
 
-A pattern is a relative path with ``/``. In each of its parts ``*`` stands for any characters and ``?`` for one; ``**`` is not
-known, since it would search without a bound. Names that begin with a dot are never members.
+A pattern is a relative path with ``/``. In each part, ``*`` matches any characters and ``?`` matches one. ``**`` is
+unsupported, because it would search without a bound. Names that begin with a dot are never members.
 """
 
 from __future__ import annotations

@@ -1,15 +1,17 @@
-"""The members of a workspace: folders of a project with a ``rye.toml`` of their own, and what it may say.
+"""The members of a workspace: folders of a project that have their own ``rye.toml``, and what that file may say.
 
 The rules of this file:
 
 1. ``[workspace] members`` of the root's ``rye.toml`` names them (:mod:`rye.project.member_patterns`). There is one rye.lock and
-   one ``.ai``, at the root; a member says what it needs, and nothing else: ``[project] name``, ``[dependencies]``, ``[groups]``.
-2. Everything that is about the whole (``[policy]``, ``[overrides]``, ``[registries]``, ``[sources]``, ``[environment]``,
-   ``[deploy]``, ``[sandbox]``, ``[audit]``, items and customizations below ``.ai``, a rye.lock) belongs to the root. In a member
-   it would have no effect, so it is an error: nobody should believe in a policy that does not hold.
-3. A member is a real folder inside the root: no link on the way to it, no link as its ``rye.toml``, and no workspace of its own.
-4. A pattern without a wildcard names a member that must be there; a wildcard takes the folders that have a ``rye.toml``.
-5. A group of a member is the workspace's group of that name.
+   one ``.ai``, at the root. A member says only what it needs: ``[project] name``, ``[dependencies]``, ``[groups]``.
+2. Everything about the whole workspace (``[policy]``, ``[overrides]``, ``[registries]``, ``[sources]``,
+   ``[environment]``, ``[deploy]``, ``[sandbox]``, ``[audit]``, items and customizations below ``.ai``, a rye.lock)
+   belongs to the root. In a member it would have no effect, so it is an error: nobody should rely on a policy that
+   does not apply.
+3. A member is a real folder inside the root: no link in its path, no link as its ``rye.toml``, and not a workspace
+   itself.
+4. A pattern without a wildcard names a member that must exist; a wildcard matches the folders that have a ``rye.toml``.
+5. A member's group belongs to the workspace's group of the same name.
 """
 
 from __future__ import annotations

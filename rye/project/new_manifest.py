@@ -1,4 +1,4 @@
-"""The ``rye.toml`` that a new project begins with."""
+"""The initial ``rye.toml`` of a new project."""
 
 from __future__ import annotations
 

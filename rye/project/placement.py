@@ -1,7 +1,8 @@
-"""Where an installed item's files stand: ``.ai/packages/<namespace>/<kind folder>/<category>/<name><suffix>`` (DESIGN §6).
+"""Where an installed item's files are: ``.ai/packages/<namespace>/<kind folder>/<category>/<name><suffix>`` (DESIGN
+§6).
 
-An item of an editable folder has that place, which is its name in messages and look-ups, and no file there: whoever reads the
-place without knowing finds nothing.
+An item of an editable folder has such a path for messages and lookups, but no file there: code that reads the path
+unaware of this finds nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Reading a file that whoever can commit may have put there: a regular file of a bounded size, or an error."""
+"""Reading a file that anyone who can commit may have written: a regular file of bounded size, or an error."""
 
 from __future__ import annotations
 

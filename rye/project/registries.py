@@ -1,4 +1,4 @@
-"""Which registry answers for which namespace. Never a fall-back from one to another: a name has one home.
+"""Which registry is responsible for which namespace. There is no fallback from one to another: each name has one home.
 
 Precedence (DESIGN §9): ``--registry`` or ``RYE_REGISTRY``; the project's ``[registries]`` for the namespace, then its
 ``[project] registry``; the user's ``registry`` setting.

@@ -1,6 +1,8 @@
-"""Files of a project that have one id, such as ``count.js`` next to ``count.py``: whoever uses it gets none of them (DESIGN §1).
+"""Files of a project that share an id, such as ``count.js`` and ``count.py``. Looking up that id finds neither (DESIGN
+§1).
 
-An id leaves out the suffix, and ``-`` and ``_`` are the same letter in look-ups: ``read-file.py`` has the id of ``read_file.py``.
+An id has no suffix, and ``-`` and ``_`` are the same character in lookups: ``read-file.py`` has the id of
+``read_file.py``.
 """
 
 from __future__ import annotations

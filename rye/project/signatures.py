@@ -1,4 +1,4 @@
-"""Verifying an item's file from disk: which kind it is, and its signature's verdict."""
+"""Verifying an item's file on disk: its kind, and whether its signature is valid."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The four spaces that items are looked up in: project, then installed, then user, then system (DESIGN §1).
 
-The first space with a match wins; two matches in one space are an error that lists them. ``-`` and ``_`` are one letter here
-(DESIGN §6). An id may be a qualified id, a local id, or a bare name where only one item has it.
+The first space with a match wins; two matches in one space are an error that lists them. ``-`` and ``_`` are the same
+character here (DESIGN §6). An id can be a qualified id, a local id, or a bare name if only one item has it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a command's ``FILE|ID`` argument means: a file, or an item looked up in the spaces."""
+"""Resolving a command's ``FILE|ID`` argument: a file, or an item looked up in the spaces."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The user's own settings and credentials, in their configuration folder.
 
-``config.toml``: settings that commands fall back to. ``credentials.toml`` (readable by the user alone): a token for each registry
-address that they logged in to. Both are read strictly, and a token is never printed.
+``config.toml`` has the defaults for commands. ``credentials.toml`` (readable only by the user) has a token for each
+registry address that they logged in to. Both are read strictly, and a token is never printed.
 :mod:`rye.project.user_config_writing` writes them.
 """
 

@@ -1,4 +1,4 @@
-"""Changing the user's settings and credentials; comments and order of the settings stay (tomlkit)."""
+"""Changing the user's settings and credentials. Comments and the order of the settings stay (tomlkit)."""
 
 from __future__ import annotations
 

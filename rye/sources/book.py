@@ -1,4 +1,4 @@
-"""The sources of one run: each opened once, when it is first needed, in the state that the run goes by."""
+"""The sources of one run, each opened once, on first use, in the state that the run uses."""
 
 from __future__ import annotations
 

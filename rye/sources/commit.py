@@ -1,4 +1,4 @@
-"""The files of a commit: from its name down, every object hashed, so that nothing but the name is believed (shell)."""
+"""The files of a commit. Every object is hashed, from the commit down, so only the commit's hash is trusted (shell)."""
 
 from __future__ import annotations
 

@@ -1,15 +1,16 @@
-"""Which items a source holds, told from the list of its files. Pure.
+"""Which items a source holds, found from the list of its files. Pure.
 
-Four layouts, in this order; of two items with one identity the first counts, and the other is told:
+Four layouts, in this order. If two items have the same identity, the first counts and the other is reported:
 
 1. a Rye project: ``.ai/<kind folder>/…`` (:mod:`rye.items.location`), without what it installed;
-2. a plugin marketplace: ``.claude-plugin/marketplace.json`` and the skills and agents of the plugins that lie in the repository;
+2. a plugin marketplace: ``.claude-plugin/marketplace.json`` and the skills and agents of the plugins in the repository;
    a plugin: the agents next to its ``.claude-plugin/plugin.json``;
 3. agent programs' folders: ``.claude/skills``, ``.agents/skills``, ``.claude/agents``; a source's own folder that is called
    ``agents``;
 4. folders of skills: every ``SKILL.md`` at most six folders deep. The source's own folder may be one skill.
 
-A name that no id can have, a link, a submodule or an unsafe path makes one item unusable, and says so; the others go on.
+A name that is invalid in an id, a link, a submodule or an unsafe path makes that item unusable, with a reason. The
+other items are not affected.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Bare repositories in the user's cache, one for each address, by its hash. Never a checkout.
+"""Bare repositories in the user's cache, one per address, named by the address's hash. There is never a checkout.
 
-A repository here has the objects that were fetched and no configuration of its own but the few lines that rye writes. Other
-programs can write to a cache, so before each use the folder must look exactly as rye makes it (:func:`_is_ours`); else it is
-thrown away and made again. What the objects say is checked by those who read them (:mod:`rye.sources.git_objects`): a wrong
-object costs an error, never a wrong byte.
+A repository has the fetched objects and a configuration of only the few lines that rye writes. Other programs can
+write to a cache, so before each use the folder must look exactly as rye created it (:func:`_is_ours`); otherwise it is
+deleted and created again. Code that reads the objects checks them (:mod:`rye.sources.git_objects`): a bad object gives
+an error, never a wrong byte.
 """
 
 from __future__ import annotations

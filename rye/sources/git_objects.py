@@ -1,9 +1,10 @@
-"""Git's objects as bytes: their names, commits and trees. Pure, and strict: what a server or a cache gave is checked here.
+"""Git's objects as bytes: their names, commits and trees. Pure and strict: data from a server or a cache is checked
+here.
 
-An object's name is the hash of ``TYPE SIZE NUL`` and its bytes (gitformat-pack, git-hash-object). So a commit's name fixes its
-tree's, a tree's name those of all files below: reading from the top, hashing each object, believes nothing but the commit's name.
-SHA-1 is what most repositories have; rye.lock has SHA-256 of every file besides, so a second file with a first one's SHA-1 is
-found.
+An object's name is the hash of ``TYPE SIZE NUL`` and its bytes (gitformat-pack, git-hash-object). So a commit's name
+determines its tree's name, and a tree's name those of all files below. Reading from the top and hashing each object
+trusts only the commit's name. Most repositories use SHA-1; rye.lock also has the SHA-256 of every file, so a SHA-1
+collision is detected.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
-"""Running the installed ``git`` so that nothing but the words given here decides what it does.
+"""Running the installed ``git`` so that only the arguments given here decide what it does.
 
-The repository, its address and whatever stands in the cache are hostile. Rules:
+The repository, its address and the content of the cache are assumed hostile. Rules:
 
-* Arguments are a list, and what comes from outside stands after ``--`` (or is a full hash).
-* The environment is made here: of git's own variables none is taken over, so ``GIT_DIR``, ``GIT_SSH_COMMAND``,
-  ``GIT_CONFIG_COUNT`` and their kin mean nothing.
-* Configuration: no system file, no user's file, no attributes; the cache's own file is written by rye and compared before each
-  use (:mod:`rye.sources.git_cache`). Of the user's configuration only TLS and credential settings are taken over, by name
-  (:data:`_TAKEN`); hooks, filters, templates, ``insteadOf``, protocols and file system monitors are not.
-* Protocols: https and ssh, plain http to this machine alone; redirects are refused, so no server sends us elsewhere.
-* Bounded: time, output, the size of every file that git writes, and its memory.
+* Arguments are a list, and untrusted ones come after ``--`` (or are a full hash).
+* The environment is built here. None of git's own variables is inherited, so ``GIT_DIR``, ``GIT_SSH_COMMAND``,
+  ``GIT_CONFIG_COUNT`` and the like have no effect.
+* Configuration: no system file, no user file, no attributes. rye writes the cache's own file and compares it before
+  each use (:mod:`rye.sources.git_cache`). From the user's configuration only TLS and credential settings are copied,
+  by name (:data:`_TAKEN`); hooks, filters, templates, ``insteadOf``, protocols and file system monitors are not.
+* Protocols: https and ssh, and plain http to loopback addresses. Redirects are refused, so no server can send us
+  elsewhere.
+* Limits: time, output, the size of every file that git writes, and its memory.
 """
 
 from __future__ import annotations

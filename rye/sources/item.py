@@ -1,8 +1,8 @@
-"""Whether an item of a source may be used, and what its bytes say. Pure.
+"""Whether an item of a source can be used, and what its bytes say. Pure.
 
-The limits on content are those of any item: UTF-8 text with nothing hidden, a size, the rules of its kind. A signature it
-may lack: one in the file counts when it is by a key that this user trusts and the item has no other files, which it does not
-cover. One by such a key that does not hold is an error; one by anybody else is none.
+The content rules are those of any item: UTF-8 text with nothing hidden, a size limit, the rules of its kind. A
+signature is optional. It counts if it is by a key that this user trusts and the item has no other files, because it
+would not cover them. An invalid signature by such a key is an error; a signature by any other key is ignored.
 """
 
 from __future__ import annotations

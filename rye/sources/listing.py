@@ -1,6 +1,6 @@
-"""The files of a source as a list: what finding items works on. Pure.
+"""The files of a source as a list, in which items are found. Pure.
 
-Paths are relative to the source's own folder, with ``/``. Nothing here was followed: a link is an entry, and so is a submodule.
+Paths are relative to the source's own folder, with ``/``. Links and submodules are not followed: each is an entry.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Opening a source in one state: a commit of a repository, or a folder as it lies there (shell).
+"""Opening a source in one state: a commit of a repository, or a folder as it is now (shell).
 
-Which commit: the one that rye.lock names, as long as rye.toml still asks for the same and nobody wants a newer one; else what the
-server's list says that the rev is now. A commit that the cache has needs no network.
+The commit is the one in rye.lock, as long as rye.toml still asks for the same and no update was requested. Otherwise
+it is the commit that the rev means now, from the server's list. A commit in the cache needs no network.
 """
 
 from __future__ import annotations

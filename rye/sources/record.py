@@ -1,8 +1,8 @@
-"""An item of a source as the solver, the plan and the lock take it: next to a registry's release, and never in its place.
+"""An item of a source for the solver, the plan and the lock. It is never mistaken for a registry's release.
 
-A :class:`SourceRecord` says what a publisher's note would say, derived from the bytes. Nobody signed that, so it has no line in a
-log, no keyset and no signers of its own. Code that needs those takes a :class:`~rye.registry.trust.records.ReleaseRecord`, and
-the type checker keeps the two apart.
+A :class:`SourceRecord` holds what a publisher's note would say, derived from the bytes. It is unsigned, so it has no
+log entry, no keyset and no signers. Code that needs those takes a :class:`~rye.registry.trust.records.ReleaseRecord`,
+and the type checker keeps the two apart.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What a server lists as its branches and tags, and which commit a rev means. Pure.
+"""A server's list of branches and tags, and which commit a rev means. Pure.
 
-A list is ``git ls-remote --symref``: ``HASH TAB NAME`` a line, ``ref: NAME TAB HEAD`` for a symbolic one, and the commit of an
-annotated tag under ``NAME^{}``.
+The list is the output of ``git ls-remote --symref``: ``HASH TAB NAME`` per line, ``ref: NAME TAB HEAD`` for a symbolic
+ref, and the commit of an annotated tag under ``NAME^{}``.
 """
 
 from __future__ import annotations

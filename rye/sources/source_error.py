@@ -1,4 +1,4 @@
-"""What goes wrong with a source. Every code has its page in ``rye explain``."""
+"""Errors about sources. Every code has a page in ``rye explain``."""
 
 from __future__ import annotations
 

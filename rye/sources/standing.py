@@ -1,4 +1,4 @@
-"""Whether folders are still what rye.lock says of them."""
+"""Whether source folders still match rye.lock."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
 """All files of one folder, hidden ones included, as other tools hash them (shell). Links and submodules are left out.
 
-A source's listing holds what may be an item (:mod:`rye.sources.listing`); a digest is over everything.
+A source's listing has only the files that can be part of an item (:mod:`rye.sources.listing`); a digest covers every
+file.
+
 """
 
 from __future__ import annotations
