@@ -54,7 +54,7 @@ class Console:
         self._color_out = color == "always" or (color == "auto" and not plain and sys.stdout.isatty())
         self._color_err = color == "always" or (color == "auto" and not plain and sys.stderr.isatty())
         self.moves = progress and not quiet and not dumb and sys.stderr.isatty()
-        self._terminal_out = sys.stdout is not None and sys.stdout.isatty()
+        self.on_terminal = sys.stdout is not None and sys.stdout.isatty()
         self._mark_out = f"\0{os.urandom(8).hex()}:"
         self.is_interactive = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
@@ -90,11 +90,11 @@ class Console:
         """Text as stdout gets it: escaped on a terminal, and with the colours that :meth:`style` asked for. What is not text at
         all, e.g. part of a file's name, is escaped everywhere."""
         if self._mark_out not in text:
-            return printable(text) if self._terminal_out or not _is_text(text) else text
+            return printable(text) if self.on_terminal or not _is_text(text) else text
         shown = []
         for number, part in enumerate(text.split(self._mark_out)):
             style, _, plain = part.partition("\0") if number else ("", "", part)
-            plain = printable(plain) if self._terminal_out or not _is_text(plain) else plain
+            plain = printable(plain) if self.on_terminal or not _is_text(plain) else plain
             shown.append(click.style(plain, **_STYLES[style]) if style and plain else plain)  # type: ignore[arg-type]
         return "".join(shown)
 
@@ -109,7 +109,7 @@ class Console:
         if self.json or not rows:
             return
         safe = [[printable(cell).replace("\t", " ").replace("\n", " ") for cell in row] for row in rows]
-        if not self._terminal_out:
+        if not self.on_terminal:
             for row in safe:
                 click.echo("\t".join(row))
             return

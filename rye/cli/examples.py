@@ -46,7 +46,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "rollback": ("rye rollback",),
     "deploy": ("rye deploy", "rye deploy --check"),
     "undeploy": ("rye undeploy",),
-    "explain": ("rye explain R04", "rye explain lock-does-not-fit"),
+    "explain": ("rye explain R04", "rye explain lock-does-not-fit", "rye explain sources"),
     "schema": ("rye schema rye-toml",),
     "lsp": ("rye lsp",),
     "mcp": ("rye mcp serve --as acme/workflows/deploy", "rye mcp config claude"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
@@ -35,16 +35,41 @@ class Explained(Struct, frozen=True):
         }
 
 
-def explain(word: str) -> Explained:
-    """The row and the example of a code, also as it is printed: ``error[R04]``. Raises UsageError ``unknown-code``."""
-    known = by_code(load())
+class Listed(Struct, frozen=True):
+    """Codes, and what each means in one sentence."""
+
+    rows: tuple[Code, ...]
+
+    def as_json(self) -> dict[str, object]:
+        """The document of ``rye explain --json``, and of an area or a beginning."""
+        rows = [{"code": row.code, "exit": row.exit, "title": row.title, "area": row.area} for row in self.rows]
+        return {"codes": rows}
+
+
+def explain(word: str) -> Explained | Listed:
+    """The row and the example of a code, also as it is printed: ``error[R04]``. For the name of an area, its codes in the order
+    of the table; for the beginning of codes, those that begin so, sorted. Raises UsageError ``unknown-code``."""
+    areas = load()
+    known = by_code(areas)
     code = code_of(word)
     row = known.get(code)
-    if row is None:
-        near = close_words(code, known, 3)
-        hint = f"Did you mean {' or '.join(near)}?" if near else "`rye explain` lists all codes."
-        raise UsageError("unknown-code", f"There is no error code {word!r}.", hint)
-    return Explained(row, examples(row.area).get(code))
+    if row is not None:
+        return Explained(row, examples(row.area).get(code))
+    listed = next((area.codes for area in areas if area.name == code), ()) or _beginning(word.strip(), code, known)
+    if listed:
+        return Listed(listed)
+    near = close_words(code, known, 3)
+    hint = f"Did you mean {' or '.join(near)}?" if near else "`rye explain` lists the areas and their codes."
+    raise UsageError("unknown-code", f"There is no error code {word!r}.", hint)
+
+
+def _beginning(typed: str, code: str, known: Mapping[str, Code]) -> tuple[Code, ...]:
+    """The codes that begin so. One or two capitals mean rules: ``S`` is S01 and so on, ``s`` is ``server-busy`` as well."""
+    if typed.isalpha() and typed.isupper() and len(typed) <= 2:
+        found = [row for name, row in known.items() if name.startswith(typed)]
+    else:
+        found = [row for name, row in known.items() if code and name.lower().startswith(code.lower())]
+    return tuple(sorted(found, key=lambda row: row.code.lower()))
 
 
 def code_of(word: str) -> str:
@@ -54,6 +79,11 @@ def code_of(word: str) -> str:
     return code.upper() if _RULE.fullmatch(code) else code.replace("_", "-")
 
 
-def all_codes() -> Sequence[Area]:
+def all_areas() -> Sequence[Area]:
     """Every area with its codes."""
     return load()
+
+
+def all_codes() -> Listed:
+    """Every code, in the order of the table."""
+    return Listed(tuple(row for area in load() for row in area.codes))

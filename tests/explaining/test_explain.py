@@ -56,6 +56,41 @@ def test_without_a_code_all_are_listed(rye: Program) -> None:
 
 
 @pytest.mark.processes
+def test_on_a_terminal_the_areas_are_listed_with_how_many_codes_each_has(rye: Program) -> None:
+    shown = rye.terminal("explain")
+    for area in load():
+        assert any(line.split()[:2] == [area.name, str(len(area.codes))] for line in shown.splitlines()), area.name
+    assert "`rye explain AREA`" in shown
+    assert len(shown.splitlines()) < 30
+
+
+def test_an_area_is_listed(rye: Program) -> None:
+    [area] = [area for area in load() if area.name == "sources"]
+    rows = rye.ok("explain", "sources", "--json").json["codes"]
+    assert rows == [{"code": row.code, "exit": row.exit, "title": row.title, "area": "sources"} for row in area.codes]
+    assert [line.split("\t")[0] for line in rye.ok("explain", "sources").stdout.splitlines()] == [
+        row.code for row in area.codes
+    ]
+
+
+@pytest.mark.parametrize("typed", ["S0", "s0", "S", "no-such", "NO_SUCH", "no_such-i"])
+def test_the_codes_that_begin_so_are_listed_in_order(rye: Program, typed: str) -> None:
+    start = typed.upper() if typed.lower().startswith("s") else typed.lower().replace("_", "-")
+    listed = [row["code"] for row in rye.ok("explain", typed, "--json").json["codes"]]
+    assert listed == sorted(code for code in by_code(load()) if code.startswith(start))
+    assert listed
+
+
+def test_a_small_letter_begins_every_kind_of_code(rye: Program) -> None:
+    listed = {row["code"] for row in rye.ok("explain", "s", "--json").json["codes"]}
+    assert listed == {code for code in by_code(load()) if code[0] in "sS"}
+
+
+@pytest.mark.parametrize("typed", ["", " ", "``", "[]", "%", "S0\x1b[2J"])
+def test_nothing_and_nonsense_begin_no_code(rye: Program, typed: str) -> None:
+    assert rye.run("explain", typed, "--json").error["code"] == "unknown-code"
+
+
 def test_a_terminal_is_told_where_to_read_more_where_there_is_no_hint(rye: Program) -> None:
     rye.write(".ai/skills/pdf/SKILL.md", "---\nname: PDF\n---\n")
     assert "`rye explain S0" in rye.terminal("validate")

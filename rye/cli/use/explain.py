@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from rye.cli.options import Session, command
-from rye.workspace.explained import Explained, all_codes
+from rye.workspace.explained import Explained, Listed, all_areas, all_codes
 from rye.workspace.explained import explain as explained
 
 
@@ -13,14 +13,18 @@ from rye.workspace.explained import explain as explained
 @click.argument("code", required=False)
 @click.pass_obj
 def explain(session: Session, code: str | None) -> None:
-    """Explain an error CODE: what it means, what to do, an example; without a code, list all of them.
+    """Explain an error CODE: what it means, what to do, an example.
 
-    Codes stand in brackets after findings, and as `code` in what `--json` prints.
+    Findings show their code in brackets; `--json` prints it as `code`. CODE may also be the beginning of codes, such as S0, or an
+    area, such as sources: then its codes are listed. Without CODE, a terminal shows the areas, and a program gets all codes.
     """
     if code is None:
         _list(session)
         return
     found = explained(code)
+    if isinstance(found, Listed):
+        _codes(session, found)
+        return
     if session.json:
         session.console.document(found.as_json())
         return
@@ -28,17 +32,20 @@ def explain(session: Session, code: str | None) -> None:
 
 
 def _list(session: Session) -> None:
-    if session.json:
-        rows = [
-            {"code": row.code, "exit": row.exit, "title": row.title, "area": area.name}
-            for area in all_codes()
-            for row in area.codes
-        ]
-        session.console.document({"codes": rows})
+    if session.json or not session.console.on_terminal:
+        _codes(session, all_codes())
         return
-    for number, area in enumerate(all_codes()):
-        session.console.say(("\n" if number else "") + area.title, "strong")
-        session.console.table([[row.code, row.title] for row in area.codes], ["CODE", "WHAT IT MEANS"])
+    session.console.table(
+        [[area.name, str(len(area.codes)), area.title] for area in all_areas()], ["AREA", "CODES", "ABOUT"]
+    )
+    session.console.say("`rye explain AREA` lists the codes of one, `rye explain S0` those that begin with S0.", "hint")
+
+
+def _codes(session: Session, listed: Listed) -> None:
+    if session.json:
+        session.console.document(listed.as_json())
+        return
+    session.console.table([[row.code, row.title] for row in listed.rows], ["CODE", "WHAT IT MEANS"])
 
 
 def _page(session: Session, found: Explained) -> str:
