@@ -103,6 +103,7 @@ def test_items_go_into_the_project_around_the_folder(tmp_path: Path) -> None:
         ("skill", "../../Etc", "rye new skill etc"),
         ("skill", "ß", "rye new skill release-notes"),
         ("directive", "Team/Ship It", "rye new directive team/ship-it"),
+        ("tool", "Files/", "rye new tool workflows/files"),
         ("directive", "Ship", "rye new directive workflows/ship"),
         ("directive", "$(id)/`x`", "rye new directive id/x"),
     ],

@@ -75,7 +75,8 @@ def _a(kind: Kind) -> str:
 
 def _example(kind: Kind, typed: str) -> str:
     """An id near the one that was typed, else any."""
-    parts = [re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-") for part in typed.split("/")]
+    plain = (re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-") for part in typed.split("/"))
+    parts = [part for part in plain if part]
     if not kind.nested:
         parts = parts[-1:]
     elif len(parts) == 1:

@@ -82,7 +82,7 @@ def _refuse_words(cwd: Path, step: str, paths: Sequence[str]) -> None:
     for path in paths:
         kind, colon, _ = path.partition(":")
         if colon and kind in KINDS and not (cwd / path).exists():
-            hint = f"Give the path of the item, e.g. .ai/{KINDS[kind].folder}/…; `rye list` shows the project's items."
+            hint = f"Give the path of its file or folder, e.g. .ai/{KINDS[kind].folder}/…."
             raise RyeError("no-such-file", f"{path!r} is an item's name, and no file or folder.", hint)
 
 
