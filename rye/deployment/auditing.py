@@ -55,7 +55,7 @@ def _deployed(context: Context, project: Project) -> Iterator[Finding]:
             )
     except RyeError as error:
         if error.code not in _SAID_ELSEWHERE:
-            yield Finding("deploy-unchecked", "warning", error.message, STATE, hint=error.hint)
+            yield Finding("deploy-unchecked", "error", error.message, STATE, hint=error.hint)
 
 
 def _unexplained(project: Project) -> Iterator[Finding]:

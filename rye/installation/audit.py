@@ -33,7 +33,7 @@ deploy-missing     warning      A deployed file is missing.
 deploy-drift       error        A deployed file was edited.
 deploy-stale       warning      A deployed file is from another version, or from other customizations.
 deploy-conflict    warning      A file that Rye did not write is where a deployed one belongs.
-deploy-unchecked   warning      The deployed files cannot be compared.
+deploy-unchecked   error        The deployed files cannot be compared.
 unexplained-hook   info         An agent program's project settings name a hook that no deployed item explains.
 unexplained-server info         They name a server that no deployed item explains.
 =================  ===========  ==========================================================================================
@@ -183,7 +183,6 @@ _WARNINGS = frozenset(
         "deploy-missing",
         "deploy-stale",
         "deploy-conflict",
-        "deploy-unchecked",
     )
 )
 _NOTES = frozenset(("unexplained-hook", "unexplained-server", "unsigned"))

@@ -14,6 +14,7 @@ from rye.workspace.authoring.signature_check import VerifiedFile, verify_items
 from rye.workspace.authoring.validating import validate_items
 
 if TYPE_CHECKING:
+    from rye.installation.audit import Finding
     from rye.project.checking import Checked
     from rye.workspace.context import Context
     from rye.workspace.installing.auditing import Audit
@@ -41,6 +42,15 @@ def audited(found: Audit) -> Check:
     head = f"{found.items} installed, {len(told)} finding{'' if len(told) == 1 else 's'}"
     hint = "`rye audit` shows what to do about each." if told else None
     return Check("audit", status, "\n".join([head, *lines]), hint=hint)
+
+
+def deployed(findings: Sequence[Finding]) -> Check:
+    """The deployed files, as one check: whatever makes ``rye deploy --check`` fail is an error."""
+    told = [each for each in findings if each.severity != "info"]
+    lines = [f"{each.rule}: {each.message}" for each in told]
+    head = f"{len(told)} finding{'' if len(told) == 1 else 's'}" if told else "as it should be"
+    hint = "`rye deploy --dry-run` shows what a deploy would change." if told else None
+    return Check("deploy", "error" if told else "ok", "\n".join([head, *lines]), hint=hint)
 
 
 def _rules(checked: Sequence[Checked]) -> Check:

@@ -71,11 +71,18 @@ def test_a_changed_installed_file_and_a_deployed_one_are_errors(registry: RealRe
     author.release("work/ship")
     user.ok("add", "checked/work/ship", "--yes")
     user.ok("deploy", "--target", "claude", "--yes")
-    assert checks(user)[1]["audit"] == "ok"
+    assert {checks(user)[1][name] for name in ("audit", "deploy")} == {"ok"}
     (deployed,) = user.path(".claude").rglob("*.md")
-    text = deployed.read_text()
+    text, state = deployed.read_text(), user.path(".ai/deploy.lock").read_bytes()
     deployed.write_text(text + "More.\n")
-    assert "deployed" in checks(user)[2]["audit"]
+    assert checks(user)[1]["deploy"] == "error"
+    user.write(".ai/deploy.lock", "junk\n")
+    code, status, _ = checks(user)
+    assert (code, status["deploy"]) == (1, "error")
+    deployed.unlink()
+    user.path(".ai/deploy.lock").write_bytes(state)
+    code, status, _ = checks(user)
+    assert (code, status["deploy"]) == (user.run("deploy", "--check").code, "error")
     deployed.write_text(text)
     installed = user.path(".ai/packages/checked/directives/work/ship.md")
     installed.write_text(installed.read_text() + "More.\n")

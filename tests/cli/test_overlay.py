@@ -282,7 +282,7 @@ def test_gastown_folders(program: Program, tmp_path: Path) -> None:
     shown = program.ok("overlay", "show", "flow", *words, "--rig", "rig").json
     assert (shown["source"], shown["path"]) == ("project", "rig/formula-overlays/flow.toml")
     assert program.run("overlay", "show", "flow", *words, "--rig", "../gt").error["code"] == "bad-rig-name"
-    assert program.run("overlay", "show", "flow", *words, "--rig", "none").code == 2
+    assert program.run("overlay", "show", "flow", *words, "--rig", "none").code == 1
     assert program.run("overlay", "show", "flow", "--rig", "rig").code == 2
     assert program.run("overlay", "show", "flow", "--layout", "gastown").code == 2
 

@@ -13,7 +13,7 @@ from rye.project.layout import Project
 from rye.workspace.customizing.health import customizations, machine, registry
 from rye.workspace.customizing.layouts import customization_places
 from rye.workspace.installing.auditing import audit
-from rye.workspace.project_checks import audited, check_own_items
+from rye.workspace.project_checks import audited, check_own_items, deployed
 from rye.workspace.projects import project_of
 
 
@@ -28,7 +28,7 @@ def check(session: Session) -> int:
     project = project_of(session)
     checks = (
         *check_own_items(session),
-        _installed(session, project),
+        *_installed(session, project),
         *customizations(session, customization_places(session, "rye", None, None)),
         *machine(),
         *registry(session),
@@ -44,13 +44,13 @@ def check(session: Session) -> int:
     return 1 if errors else 0
 
 
-def _installed(session: Session, project: Project) -> Check:
-    """What ``rye audit`` finds, deployed files included, as one check."""
+def _installed(session: Session, project: Project) -> tuple[Check, Check]:
+    """What ``rye audit`` finds of installed items, and what it and ``rye deploy --check`` find of deployed files."""
     try:
-        found = audit(session, project).joined(audit_deployed(session, project))
+        installed = audited(audit(session, project))
     except RyeError as error:
-        return Check("audit", "error", error.message, hint=error.hint)
-    return audited(found)
+        installed = Check("audit", "error", error.message, hint=error.hint)
+    return installed, deployed(audit_deployed(session, project))
 
 
 def _summary(total: int, errors: int, warnings: int) -> str:
