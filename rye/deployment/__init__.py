@@ -1,1 +1,1 @@
-"""Deploying: what is installed, written where agent programs read it (docs/how-to/agents.md)."""
+"""Deploying: writing installed items where agent programs read them (docs/how-to/agents.md)."""

@@ -1,4 +1,4 @@
-"""What somebody who can commit agreed to, and what of it counts on this machine (DESIGN 6.1, Agreed here).
+"""Which approvals in a repository count on this machine (DESIGN 6.1, Agreed here).
 
 * What rye.lock approves of the items counts once this user gave it here or accepted the project: else nothing is deployed, since
   an agent program would act by it at once. An item with a right, a tool or anything else that nobody approved is refused.

@@ -1,7 +1,7 @@
-"""What ``rye audit`` says of deployed files and of agent programs' own project settings.
+"""What ``rye audit`` reports about deployed files and about agent programs' own project settings.
 
-Hooks and servers there start programs, and whoever can commit can write them. Rye writes none of the hooks and few of the
-servers, so those that no deployed item explains are worth a look; they are no fault.
+Hooks and servers in those settings start programs, and anyone who can commit can write them. Rye writes none of the
+hooks and few of the servers. Those that no deployed item explains are worth a look, but they are not errors.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""``rye deploy`` and ``rye undeploy``: gathered, compared, and written as one transaction.
+"""``rye deploy`` and ``rye undeploy``: gather, compare, and write as one transaction.
 
 Which widenings count: those that the state file remembers and that this user agreed to in this project, or whose lock is trusted
 for this run (:mod:`rye.workspace.trusting.acceptance`); and those of items named with ``--allow-widening`` now.

@@ -1,4 +1,4 @@
-"""What is on disk, for :mod:`rye.deployment.plan`: read without following links, and nothing that is not a regular file."""
+"""Reading the disk for :mod:`rye.deployment.plan`: only regular files, and without following links."""
 
 from __future__ import annotations
 

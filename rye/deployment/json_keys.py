@@ -1,8 +1,9 @@
-"""One key in a JSON file of somebody else's, with or without comments (JSONC). Every other byte stays. Pure.
+"""Adding and removing one key in another program's JSON file, with or without comments (JSONC). Every other byte
+stays. Pure.
 
-A key is put in as the last of its object, since in some programs the last pattern that matches wins. Taking it out again gives
-the bytes that were there before, whatever the object looked like: empty, on one line, with comments, with a comma after its last
-entry.
+The key is added at the end of its object, because in some programs the last matching pattern wins. Removing it
+restores the previous bytes exactly, whatever the object looked like: empty, on one line, with comments, with a
+trailing comma.
 """
 
 from __future__ import annotations

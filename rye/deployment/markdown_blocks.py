@@ -1,8 +1,8 @@
-"""One block in a Markdown file of somebody else's, between two comments; every other byte stays. Pure.
+"""Adding and removing one block, between two comments, in another author's Markdown file. Every other byte stays. Pure.
 
-The block stands at the end. Where the file did not end in a line end, neither does the block, which is how taking it out knows
-that the line end before it was ours. In a file with CR LF the block has it, too. After a CR that stands alone there are two LF:
-one would make a CR LF of it.
+The block is at the end. If the file did not end in a line break, neither does the block, so removing it can tell that
+the line break before it was ours. In a file with CR LF the block also uses CR LF. After a lone CR come two LF, because
+one would turn it into a CR LF.
 """
 
 from __future__ import annotations

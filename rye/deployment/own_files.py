@@ -1,8 +1,8 @@
-"""Which deployed files this user's rye wrote, so that a row that came with a clone is not taken for it (DESIGN 6.1).
+"""Which deployed files this user's rye wrote, so that rows that came with a clone do not count as ours (DESIGN 6.1).
 
-A row names a path and a hash, and whoever can commit can write it: with the hash of a file that the user has there. So each row
-that a run stands for is remembered in the user's data folder, by the root's real place. Any other row is a claim
-(:mod:`rye.deployment.plan_ledger`), unless the run believes what others committed.
+A row names a path and a hash, and anyone who can commit can write one, even with the hash of a file that the user has
+there. So the rows that a run wrote are remembered in the user's data folder, by the root's real path. Any other row is
+only a claim (:mod:`rye.deployment.plan_ledger`), unless the run trusts what others committed.
 """
 
 from __future__ import annotations

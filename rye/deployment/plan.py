@@ -1,12 +1,12 @@
-"""What a deploy changes: what is wanted, what the state file says is ours, and what is on disk, compared. Pure.
+"""Planning a deploy: compare what is wanted, what the state file says is ours, and what is on disk. Pure.
 
-* A file is ours by the state file alone. One that is not ours is never changed, whatever is in it (``deploy-conflict``); with
-  ``--adopt`` it becomes ours where it has exactly the wanted bytes.
-* One of ours with other bytes than we wrote was edited (``deploy-drift``), and stays unless the item was named with
-  ``--overwrite-edited``. One that has the wanted bytes is in order, whoever wrote them.
-* A refusal is for one item in one target: of these, nothing is written. What is there of them stays.
-* A file that nothing asks for any longer is deleted if it still has the bytes that we wrote.
-* In files of somebody else's only our block or key is looked at and changed (:mod:`rye.deployment.plan_entries`).
+* Only the state file makes a file ours. Other files are never changed, whatever they contain (``deploy-conflict``);
+  ``--adopt`` makes a file ours if it has exactly the wanted bytes.
+* A file of ours with bytes that we did not write was edited (``deploy-drift``). It stays unless ``--overwrite-edited``
+  names the item. A file with the wanted bytes is fine, whoever wrote them.
+* A refusal applies to one item in one target: nothing is written for it, and its existing files stay.
+* A file that nothing needs any more is deleted if it still has the bytes that we wrote.
+* In other people's files, only our block or key is read and changed (:mod:`rye.deployment.plan_entries`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""The part of a plan about files of somebody else's, in which Rye keeps one block or a few keys and nothing else. Pure.
+"""The part of a plan about other people's files, in which Rye keeps only one block or a few keys. Pure.
 
-What cannot be read, or holds something else in the place of ours, is left alone, and what a person would put in is said.
+A file that cannot be read, or that has something else in place of our entry, is left alone. The plan then says what a
+person can add by hand.
 """
 
 from __future__ import annotations

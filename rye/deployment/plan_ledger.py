@@ -1,10 +1,10 @@
-"""What a plan is made of while it is made: what was decided so far, and the rules that whole files and entries share. Pure.
+"""The state of a plan while it is built: the decisions so far, and the rules shared by whole files and entries. Pure.
 
-Whose file it is:
+Who owns a file:
 
-* A row of the state file makes it ours, and so does nothing else. Whoever can commit can write a row, so one that this user's rye
-  did not write here is only a *claim*: what is there stays, unless it is just what is wanted.
-* In the home folder several projects deploy. A row names them; none changes what another one deployed.
+* Only a row of the state file makes it ours. Anyone who can commit can write a row, so one that this user's rye did
+  not write here is only a *claim*: the file stays, unless it is exactly what is wanted.
+* Several projects can deploy to the home folder. A row names them; none changes what another one deployed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The values that a plan is made of and made to (:mod:`rye.deployment.plan`)."""
+"""The inputs and results of a plan (:mod:`rye.deployment.plan`)."""
 
 from __future__ import annotations
 

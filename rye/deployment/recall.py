@@ -1,13 +1,13 @@
-"""A deploy that has nothing to do, answered without reading an item: what it depends on is hashed, and so is what is deployed.
+"""Detecting that a deploy has nothing to do, without reading any item: its inputs and the deployed files are hashed.
 
-Remembered is a run that left everything as it should be, under a hash of all that it read: rye.toml, rye.lock and the state file
-as the run left it, every installed file, every customization, the policies, the state files of the projects around, which files
-this user's rye wrote, and what was asked. The answer counts while every deployed file has the bytes that the run gave it, and
-what the releases are judged by is the same. A project with an editable folder is never answered from here: its items are in none
-of these files. It lies among the user's verdicts (:mod:`rye.storage.verdicts`), which nobody who
-commits can write.
+A successful run is remembered under a hash of everything that it read: rye.toml, rye.lock and the state file as the
+run left it, every installed file, every customization, the policies, the state files of the surrounding projects,
+which files this user's rye wrote, and the request. The memory is valid while every deployed file has the bytes that
+the run wrote, and the basis of the verdicts on the releases is unchanged. Projects with an editable folder never use
+it, because their items are in none of these files. It is stored with the user's verdicts
+(:mod:`rye.storage.verdicts`), which nobody can change by committing.
 
-This imports next to nothing: most runs of ``rye deploy`` end here.
+This imports almost nothing, because most runs of ``rye deploy`` end here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What one target makes of one item: the part that all programs have in common (docs/how-to/agents.md has the table). Pure."""
+"""Rendering one item for one target: the part that all programs share (docs/how-to/agents.md has the table). Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person or a program asks of a deploy."""
+"""The request for a deploy, from a person or a program."""
 
 from __future__ import annotations
 

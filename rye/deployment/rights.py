@@ -1,7 +1,8 @@
-"""What an agent may use of its program, as far as every program has a word for it (DESIGN 7.1, docs/how-to/agents.md). Pure.
+"""Which of its program's tools an agent may use, in terms that every program can express (DESIGN 7.1,
+docs/how-to/agents.md). Pure.
 
-The eight tools are those of the agent format. A program that joins two of them under one word can say that word only when both
-are allowed: half a joined tool is more than was agreed to, or less than the item needs.
+The eight tools are those of the agent format. A program that has one name for two of them gets that name only if both
+are allowed: otherwise the agent would get more than was agreed to, or less than the item needs.
 """
 
 from __future__ import annotations

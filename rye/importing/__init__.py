@@ -1,1 +1,2 @@
-"""Locks and manifests of other tools, read into one form: bytes in, values out. Nothing here asks a network or a disk."""
+"""Reading the locks and manifests of other tools into one form: bytes in, values out, without network or disk
+access."""

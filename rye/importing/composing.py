@@ -1,4 +1,5 @@
-"""What an import writes into rye.toml: sources with names, dependencies, and what could not be said as comments. Pure."""
+"""What an import writes into rye.toml: named sources, dependencies, and comments for what rye.toml cannot express.
+Pure."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ Sort                  What is hashed
                       (stacklok/toolhive, ``ContentDigest``).
 ====================  ==========================================================================================================
 
-The first two hashes put nothing between a path and its bytes, so two folders can have one digest. They are taken for what they
-are, a sign that the folder is the one that was meant: rye.lock has SHA-256 of each file and the commit.
+The second and third hash put nothing between a path and its bytes, so two folders can have the same digest. They are
+used only as a hint that the folder is the intended one: rye.lock has the SHA-256 of each file and the commit.
 """
 
 from __future__ import annotations

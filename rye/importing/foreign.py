@@ -1,7 +1,7 @@
-"""What another tool's files name, in one form. Pure.
+"""The content of another tool's files, in one form. Pure.
 
-What they say comes from whoever can commit. So each reader takes known forms alone, each text has a bound, and what cannot be
-said in rye.toml is a :class:`LeftOut` with its reason, never a guess.
+Anyone who can commit can write these files. So each reader accepts only known forms, each text has a size limit, and
+what rye.toml cannot express becomes a :class:`LeftOut` with its reason, never a guess.
 """
 
 from __future__ import annotations

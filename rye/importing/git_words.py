@@ -1,4 +1,4 @@
-"""Addresses of repositories as other tools write them, as rye.toml takes them. Pure."""
+"""Converting repository addresses from the forms of other tools to the form of rye.toml. Pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What binds while an agent works: rights, limits, approvals and the log, decided outside the model; tools in their sandbox.
+"""What is enforced while an agent works: rights, limits, approvals and the log, outside the model; tools run in a
+sandbox.
 
 docs/explanation/runtime.md, docs/how-to/tools.md.
 """

@@ -1,11 +1,12 @@
-"""Which calls a person is asked about, and how long their yes counts (docs/explanation/runtime.md).
+"""Which calls need a person's approval, and how long it is valid (docs/explanation/runtime.md).
 
-``[policy.approval]`` maps patterns of capabilities to ``ask``, ``deny`` or ``allow``; the most specific pattern that matches
-counts, of several the strictest answer. Of the tables of project, user and organization the strictest answer counts. Where no
-table says anything, calls of the elevated and unrestricted tiers ask, and others do not. Signing always asks.
+``[policy.approval]`` maps capability patterns to ``ask``, ``deny`` or ``allow``. The most specific matching pattern
+applies; if several are equally specific, the strictest. Among the tables of project, user and organization, the
+strictest answer applies. If no table matches, calls of the elevated and unrestricted tiers need approval, and others
+do not. Signing always does.
 
-A yes is bound to the run, the hash of the item's bytes and the hash of the parameters; it counts once, for ten minutes. It
-lies in the run's folder, where a person's ``rye approve RUN CALL`` puts it, and is taken away before the call is made.
+An approval is bound to the run, the hash of the item's bytes and the hash of the parameters. It is valid once, for ten
+minutes. ``rye approve RUN CALL`` stores it in the run's folder, and it is removed before the call is made.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One call on its way through a run: as it came, as the log shows it, and what was decided about it."""
+"""One call of a run: as it was received, as the log shows it, and the decision about it."""
 
 from __future__ import annotations
 

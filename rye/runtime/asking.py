@@ -1,4 +1,4 @@
-"""What a person is asked about a call, and what its caller hears while nobody has answered."""
+"""The question to a person about a call, and the reply to its caller while it is unanswered."""
 
 from __future__ import annotations
 

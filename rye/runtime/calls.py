@@ -1,4 +1,4 @@
-"""The five tools: what each takes, exactly, and how a refusal reads (docs/explanation/runtime.md).
+"""The five tools: their exact parameters, and the form of a refusal (docs/explanation/runtime.md).
 
 Arguments come from a model, so they are read strictly: unknown fields, other types and texts that are too long are
 ``invalid-parameters``, and nothing is converted. The schemas that hosts show to models are made from the same types. A refusal

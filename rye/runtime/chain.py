@@ -1,5 +1,4 @@
-"""Who asks, and whether everybody in the row allows it: chains of callers as conjunctions (DESIGN 7;
-docs/explanation/runtime.md).
+"""The chain of callers of a call: every level must allow it (DESIGN 7; docs/explanation/runtime.md).
 
 * A level is one item whose text steers the model: the directive that a run was started for, then every directive that was started
   inline. Its rights are those that this user agreed to, never those that its text wishes for.

@@ -1,4 +1,5 @@
-"""What a session needs of the world: items, tools, a person, a key, clocks. Faces and tests give their own."""
+"""The interfaces that a session uses for effects: items, tools, a person, a key, clocks. Faces and tests provide their
+own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log of one run: ``.ai/runs/<ulid>/events.jsonl``, written and flushed before what it tells of happens.
+"""The log of one run: ``.ai/runs/<ulid>/events.jsonl``. Each event is written and flushed before it happens.
 
 Each line is one JSON object of exactly these keys in this order, without spaces, in ASCII::
 

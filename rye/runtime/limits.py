@@ -1,4 +1,4 @@
-"""How much a run may use: the least of what every level of its chain and every policy says.
+"""How much a run may use: the minimum over every level of its chain and every policy.
 
 =============  ======================================================  ==================================
 limit          counts                                                  written

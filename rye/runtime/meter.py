@@ -1,4 +1,4 @@
-"""What one run has used of its limits, what is left, and the limit that it went beyond.
+"""How much of its limits one run has used, what is left, and which limit it exceeded.
 
 Once a limit is crossed it stays crossed: every later call is refused.
 """

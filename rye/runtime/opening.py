@@ -1,4 +1,4 @@
-"""Starting a run: who it is for, under which rules, and where its log lies."""
+"""Starting a run: its principal, its rules, and where its log is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run gives back, against what its directive declares (agents' ``rye_return``)."""
+"""Checking a run's outputs against its directive's declaration (agents' ``rye_return``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A person's yes to what cannot be undone."""
+"""Asking a person to confirm something that cannot be undone."""
 
 from __future__ import annotations
 

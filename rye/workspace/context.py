@@ -1,4 +1,4 @@
-"""What a use case may ask of the face that runs it.
+"""What a use case can ask of the face that runs it.
 
 Everything else that a use case needs arrives as a value. There is no global session: a use case that needs more than this needs
 another argument, not another member here.

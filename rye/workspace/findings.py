@@ -1,4 +1,4 @@
-"""What a use case found in files that it went on with: for a face to show, never to act on."""
+"""Findings in files that a use case still used: for a face to show, never to act on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files and streams whose content a person gives to a command: a JSON object, a text."""
+"""Reading a JSON object or a text that a person gives to a command as a file or a stream."""
 
 from __future__ import annotations
 

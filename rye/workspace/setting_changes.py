@@ -1,4 +1,4 @@
-"""Changing the user's settings: beside :mod:`rye.workspace.settings`, since it needs an editor of TOML."""
+"""Changing the user's settings. It is separate from :mod:`rye.workspace.settings` because it needs a TOML editor."""
 
 from __future__ import annotations
 

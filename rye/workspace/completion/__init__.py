@@ -1,1 +1,1 @@
-"""Names that a person may be offered while they type, in a shell or an editor."""
+"""Completing names while a person types, in a shell or an editor."""

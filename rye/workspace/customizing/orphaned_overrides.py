@@ -1,4 +1,4 @@
-"""Overrides that change nothing any more: their item is not here, or the part of it that they name is gone."""
+"""Overrides that no longer have an effect: their item is missing, or the part of it that they name is gone."""
 
 from __future__ import annotations
 

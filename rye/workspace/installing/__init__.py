@@ -1,1 +1,1 @@
-"""Changing a project: what is asked for, agreed to and written."""
+"""Changing a project: requests, consent and writing."""

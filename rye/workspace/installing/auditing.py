@@ -1,4 +1,4 @@
-"""What is wrong with what is installed: disk, lock, policy, and what the registries say now."""
+"""Auditing an installation against the disk, the lock, the policy and the registries' current state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What belongs on top of an installation that changes nothing, such as a deploy."""
+"""Follow-up steps, such as a deploy, of an installation that changed nothing."""
 
 from __future__ import annotations
 

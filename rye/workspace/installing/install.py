@@ -1,9 +1,9 @@
-"""One installation: words in, a plan out, consent through one callback, a result out.
+"""One installation: a request in, a result out, with consent through one callback.
 
-An attempt that has nothing to do touches no network and leaves the project alone
-(:mod:`rye.workspace.installing.nothing_to_do`). Every other one resolves or takes the lock, fetches, verifies, shows, gets
-consent, and switches the files as one transaction (:mod:`rye.workspace.installing.install_steps`). Nothing is written before the
-switch, and nothing when somebody else changed the project since it was read.
+If there is nothing to do, it uses no network and does not touch the project
+(:mod:`rye.workspace.installing.nothing_to_do`). Otherwise it resolves versions or uses the lock, fetches, verifies,
+shows the plan, gets consent, and writes the files as one transaction (:mod:`rye.workspace.installing.install_steps`).
+Nothing is written before that, and nothing at all if the project was changed since it was read.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a person or a program asks of an installation."""
+"""The request for an installation, from a person or a program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a new lock has otherwise than the old one. Pure."""
+"""The differences between an old and a new lock. Pure."""
 
 from __future__ import annotations
 

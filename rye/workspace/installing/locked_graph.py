@@ -1,4 +1,4 @@
-"""The graph of what is locked, from above and from below."""
+"""The graph of locked items, from dependents down and from dependencies up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Whether an installed project is in order, where a look cannot tell (:mod:`rye.workspace.installing.nothing_to_do`)."""
+"""Whether an installed project is up to date, if the quick check cannot tell
+(:mod:`rye.workspace.installing.nothing_to_do`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which state to roll back to this user's rye kept, so that one that came along with a clone is not taken for it (DESIGN 6.1)."""
+"""Which rollback state this user's rye kept, so that one that came with a clone is not used (DESIGN 6.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Taking items out of a project's manifest, with what nothing else needs."""
+"""Removing items from a project's manifest, with the dependencies that no other item needs."""
 
 from __future__ import annotations
 

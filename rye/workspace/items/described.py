@@ -1,4 +1,5 @@
-"""One item in a few words, for a face that shows what an id means: through the one way to an item's content."""
+"""A short description of one item, for a face that shows what an id means. It uses the only way to an item's
+content."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the overrides in force change in an item as it is here: its text, and what it may do."""
+"""What the overrides in force change in an item: its text, and what it may do."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""The item that somebody uses: found, checked against rye.lock, and with the overrides that apply to it.
+"""The item as it is used: found, checked against rye.lock, and with the overrides that apply to it.
 
-This is the one way to an installed item's content (DESIGN 6.1). Faces call :func:`effective_item`; they cannot reach
+This is the only way to an installed item's content (DESIGN 6.1). Faces call :func:`effective_item`; they cannot reach
 :func:`rye.project.target.find_target` or :func:`rye.project.item_file.load_item`, and a test holds that. Use cases that read
 another item file, such as a formula's parent, hand it to :func:`refuse_changed`.
 
-:func:`checked_item` is the check itself, and the only place of it.
+:func:`checked_item` does the check, and is the only place that does.
 """
 
 from __future__ import annotations

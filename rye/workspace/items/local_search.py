@@ -1,4 +1,4 @@
-"""Searching the four spaces by words. The score counts where a word stands: in the id more than in the description."""
+"""Searching the four spaces by words. A word in the id scores higher than one in the description."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an agent gets of an item (DESIGN 8): one value, whoever asks for it.
+"""What an agent gets from an item (DESIGN 8): the same value for every caller.
 
 ==========  ==========================================================================
 directive   title, description, everything after the fence, then the returns block

@@ -1,8 +1,8 @@
 """What items may do: declared rights by tier, one action decided along a chain of callers, two versions compared (DESIGN 7).
 
-An item counts with its overrides. One that does not parse is refused; its other findings are handed back
-(DECISIONS Directives 13). Of an installed item counts what this user agreed to
-(:mod:`rye.workspace.trusting.agreed_here`), except where versions are compared.
+Items are read with their overrides. An item that does not parse is refused; other findings are returned
+(DECISIONS Directives 13). For an installed item, only what this user agreed to counts
+(:mod:`rye.workspace.trusting.agreed_here`), except when versions are compared.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Stages: releases that a build server or a colleague uploaded, and that maintainers look at and sign.
 
-What the registry says of a stage is a claim. The bytes must have the hashes of the draft, the item's in-file signature must be by
-a key of the namespace, and the draft must say what the bytes say: the same function judges them that every client asks before it
-installs (:mod:`rye.registry.trust.file_acceptance`). The signature given here is the author's word; the registry adds none.
+What the registry says about a stage is only a claim. The bytes must have the hashes in the draft, the item's in-file
+signature must be by a key of the namespace, and the draft must match the bytes. The same function checks this that
+every client calls before it installs (:mod:`rye.registry.trust.file_acceptance`). The signature made here is the
+author's; the registry adds none.
 """
 
 from __future__ import annotations

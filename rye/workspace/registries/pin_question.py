@@ -1,7 +1,7 @@
 """The questions at the first contact with a registry: may it be contacted, and is it the one that the person means?
 
-An address that only a project's rye.toml names was written by anyone who can commit. It is contacted once this user pinned a
-registry there, or said so on a terminal (DESIGN 6.1); who looks into a clone tells nobody that they did.
+Anyone who can commit can put an address into a project's rye.toml. It is contacted only after this user pinned a
+registry there, or agreed on a terminal (DESIGN 6.1). So inspecting a clone sends no request to anyone.
 """
 
 from __future__ import annotations

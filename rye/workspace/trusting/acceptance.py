@@ -1,9 +1,9 @@
 """Which approvals of a project's rye.lock count on this machine (DESIGN 6.1, Agreed here).
 
-Approvals in the lock are the team's record; whoever can commit can write them. They count here when this user gave them in this
-project, or accepted the project. What was agreed to is remembered for the user and the project's folder, in the user's data
-folder, one line for each approval. ``--trust-lock`` and ``RYE_TRUST_LOCK=1`` say that whoever may commit may agree: to what the
-lock approves and nothing more, and nothing is remembered.
+Approvals in the lock are the team's record; anyone who can commit can write them. They count here if this user gave
+them in this project, or accepted the project. Approvals are remembered per user and project folder, in the user's data
+folder, one per line. ``--trust-lock`` and ``RYE_TRUST_LOCK=1`` accept exactly what the lock approves, for this run,
+and remember nothing.
 """
 
 from __future__ import annotations

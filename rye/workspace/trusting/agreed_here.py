@@ -1,7 +1,9 @@
-"""What of one installed item this user agreed to (DESIGN 6.1, Agreed here): what rye.lock approves, as far as they saw it.
+"""What this user agreed to for one installed item (DESIGN 6.1, Agreed here): what rye.lock approves, as far as they
+saw it.
 
-An item's text says what it wants, rye.lock says what the team approved. Here counts what both have and this user agreed to:
-a right, tool or thing that can run beyond it is denied, and a text that comes with such is not handed out for use.
+An item's text says what it wants, and rye.lock says what the team approved. Here, only what both have and this user
+agreed to counts. Any other right, tool or runnable code is denied, and a text that comes with one is not returned for
+use.
 """
 
 from __future__ import annotations

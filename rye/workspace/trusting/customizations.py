@@ -1,8 +1,8 @@
 """What a project changes about installed items: overrides, overlays of formulas, and role directives (DESIGN 6.1).
 
-They come with the repository like everything else. The first acceptance of a project shows them and remembers their hashes; one
-that is new or changed later is told, and ``rye trust project`` shows it. What a person makes with rye's own commands counts as
-seen. A user's own customizations, in their own space, are no part of this.
+They come with the repository like everything else. The first acceptance of a project shows them and remembers their
+hashes. Later, new or changed ones are reported, and ``rye trust project`` shows them. Customizations that a person
+creates with rye's own commands count as seen. A user's own customizations, in their own space, are not affected.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@
 
     ORIGIN FINGERPRINT URL
 
-The file is its user's word, as an answer on a terminal would be: it pins a registry at the first contact, and a registry that
-shows another origin or root is refused. A fingerprint in a repository pins nothing. A line that is not of this form is an error,
-whether its registry is needed or not; a registry that is not needed is never contacted.
+The file counts like the user's answer on a terminal. It pins a registry at the first contact, and a registry with
+another origin or root is refused. A fingerprint in a repository pins nothing. A malformed line is an error, even if
+its registry is not needed. A registry that is not needed is never contacted.
 """
 
 from __future__ import annotations

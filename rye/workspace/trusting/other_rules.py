@@ -1,7 +1,8 @@
-"""Alarms that other rules than this rye's did not find, or called something else: asked at first contact, then told.
+"""Alarms that a different version of the rules missed, or named differently: asked at first contact, then reported.
 
-Which rules a row's facts were found by is a claim like everything in rye.lock. So it counts for the very bytes that this user
-agreed to before; whoever never did sees the alarms, and is asked. A run that trusts the lock trusts this claim, too.
+Which rules found a row's facts is a claim, like everything in rye.lock. So it counts only for exact bytes that this
+user agreed to before. A user who never did sees the alarms and is asked. A run that trusts the lock also trusts this
+claim.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""Customizations of installed items that this user has not seen: which are asked about, and which are told (DESIGN 6.1).
+"""Customizations of installed items that this user has not seen: which need consent, and which are only reported
+(DESIGN 6.1).
 
 * The first acceptance of a project asks about all of them, together with what rye.lock approves.
-* Later a new or changed one is told, and nothing fails: who edits a file by hand in a project of theirs is not in the way. One
-  that brings an alarm to an installed item is asked about all the same.
-* ``[policy.facts]`` counts for the effective text, too.
-* Grants of ``[sandbox]`` are asked about in the same two places. One that nobody agreed to does not count, so a later one is not
-  in the way of an installation.
+* Later, new or changed ones are reported and nothing fails, so that people can edit files in their own projects by
+  hand. One that brings an alarm to an installed item still needs consent.
+* ``[policy.facts]`` also applies to the effective text.
+* Grants of ``[sandbox]`` are asked about in the same two places. A grant without consent does not count, so a later
+  one does not block an installation.
 """
 
 from __future__ import annotations

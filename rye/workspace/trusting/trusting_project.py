@@ -1,4 +1,4 @@
-"""Accepting what a project's lock approves, without installing; and taking that back."""
+"""Accepting what a project's lock approves, without installing, and revoking that."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """Rows of rye.lock that count on this machine (DESIGN 6.1, Verified here).
 
-A row says what its release is; whoever can commit can write one. It counts once this user's rye verified the release in full.
+Anyone who can commit can write a row. It counts once this user's rye has verified the release in full.
+
 Every use case that hands out an installed item's content, or calls it installed, asks here.
 """
 
