@@ -86,7 +86,7 @@ def entry(number: int) -> MapEntry:
 
 
 def rows(names: Names, prefix: bytes, low: int, high: int) -> list[tuple[int, int, int]]:
-    """The ranges of an inner node with their counts, as docs/reference/protocol.md defines them."""
+    """The ranges of an inner node with their counts, as docs/reference/name-map.md defines them."""
     start, end = names.below(prefix, low, high)
     if start == end:
         return []

@@ -88,7 +88,7 @@ class Store:
 
 
 def defined(entries: Sequence[MapEntry]) -> dict[str, bytes]:
-    """The tree as docs/reference/protocol.md defines it, by recursion, with the root under ``""``."""
+    """The tree as docs/reference/name-map.md defines it, by recursion, with the root under ``""``."""
     files: dict[str, bytes] = {}
 
     def keep(text: str) -> str:

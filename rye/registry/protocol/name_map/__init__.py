@@ -1,4 +1,4 @@
-"""The name map: which index file holds the statements about a name (docs/reference/protocol.md, Name map).
+"""The name map: which index file holds the statements about a name (docs/reference/name-map.md).
 
 It is a radix tree over the SHA-256 of names. Each node is named by its own SHA-256, and a set of names has exactly one
 tree.
