@@ -1,7 +1,7 @@
 """Routes below ``/-/account``: signing in, one's own tokens and teams, confirming programs. What they show:
 :mod:`registry_server.pages.account`.
 
-* A link of the operator is used up by a form, so that nothing which only looks at links uses it.
+* Only submitting a form uses up an operator's link, so a program that merely follows links cannot.
 * Every form of someone who is signed in carries a proof of the session (:mod:`registry_server.api.sessions`).
 * A browser is only ever sent to paths that are written here, and to the issuer.
 """
@@ -48,7 +48,7 @@ from rye.errors import RyeError
 _READ = [HttpMethod.GET, HttpMethod.HEAD]
 _SEND = [HttpMethod.POST]
 _MOST_NAMESPACES = 50
-"""Of a token that is made on the page."""
+"""Lifetime of a token created on the page."""
 
 
 # -- signing in ----------------------------------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ async def _decide_device(request: AnyRequest) -> Response[bytes]:
     return answer(request, pages.device_page(DeviceView(head, code, None, "90 days", decided)))
 
 
-# -- what they share -----------------------------------------------------------------------------------------------------
+# -- shared helpers ------------------------------------------------------------------------------------------------------
 
 
 def signed(request: AnyRequest, member: Member, here: str) -> Signed:
@@ -249,12 +249,12 @@ def signed(request: AnyRequest, member: Member, here: str) -> Signed:
 
 
 def staging_account(member: Member, held: tuple[tuple[str, str], ...]) -> Account:
-    """Somebody who is signed in, as far as stages are concerned."""
+    """The signed-in member, as the stages see them."""
     return Account("", member.name, (), scopes=("publish",), account=member.id, roles=held)
 
 
 def sign_in_first(request: AnyRequest, code: str = "") -> Response[bytes]:
-    """The page for who is not signed in. ``code``: of a program to confirm afterwards."""
+    """The page for a visitor who is not signed in. ``code``: the program to confirm afterwards."""
     service = service_of(request)
     return answer(
         request, pages.sign_in_page(SignInView(service.sign_in.issuer, code, service.settings.read == "public"))

@@ -35,7 +35,7 @@ async def append(
         raise RyeError(
             "publish-timeout",
             "The statements are not in a signed checkpoint yet.",
-            "Send the same request again: what was accepted meanwhile counts as a duplicate and succeeds.",
+            "Send the same request again: statements accepted in the meantime count as duplicates and succeed.",
         ) from None
     return receipt, candidates
 

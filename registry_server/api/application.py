@@ -2,7 +2,7 @@
 
 =========================================  ====================================================================================
 ``GET`` the paths of the protocol          static files: :mod:`registry_server.api.files`
-``POST``/``PUT /api/v1/blobs/<sha256>``    keep bytes until a statement refers to them; nothing of it is served before
+``POST``/``PUT /api/v1/blobs/<sha256>``    keep bytes until a statement refers to them; they are not served before
 ``POST /api/v1/statements``                append signed statements, all of a request or none
 ``GET /api/v1/search``                     full-text search
 ``GET /api/v1/whoami``                     what the token is
@@ -13,8 +13,8 @@ other programs' paths                      :mod:`registry_server.api.readers`
 ``GET /``, ``/-/…``                        pages for people: :mod:`registry_server.api.page_routes`
 =========================================  ====================================================================================
 
-Every failure, of routing and of the server itself too, is ``{"error": {"code", "message", "hint"}}`` with a fitting status, or a
-page for who reads with a browser. A body is read only after the token is known to be good, never beyond its limit and never
+Every failure, including routing errors and errors inside the server, is ``{"error": {"code", "message", "hint"}}`` with a fitting
+status, or a page for browsers. A body is read only after the token has been checked, never beyond its limit and never for
 longer than ``request_seconds``.
 """
 
@@ -166,7 +166,7 @@ def create_app(service: Service) -> Application:
 
 @cache
 def framework() -> Litestar:
-    """The routes. They are the same for every service and slow to make, so a process makes them once."""
+    """The routes. They are the same for every service and slow to build, so a process builds them once."""
     return Litestar(
         route_handlers=[
             _blobs,
@@ -214,7 +214,7 @@ async def _gate(service: Service, scope: Any) -> Answer | None:
 
 
 def _for_program(error: RyeError, path: str) -> Answer:
-    """An error as a program reads it that asks for this path."""
+    """An error in the form that programs asking for this path expect."""
     status = _STATUS.get(error.code, 422)
     if path.startswith(APM):
         return refusal(error, status, problem(error, status, path), PROBLEM)
@@ -226,7 +226,7 @@ def _for_program(error: RyeError, path: str) -> Answer:
 
 @route("/{path:path}", http_method=[HttpMethod.GET, HttpMethod.HEAD])
 async def _absent(request: Request[Any, Any, State]) -> Response[bytes]:
-    """What :class:`registry_server.api.files.Files` found nothing for."""
+    """Handle a path for which :class:`registry_server.api.files.Files` found no file."""
     service = service_of(request)
     path = request.scope["path"]
     found = served(path)
@@ -235,7 +235,7 @@ async def _absent(request: Request[Any, Any, State]) -> Response[bytes]:
         if reason is not None:
             raise RyeError("taken-down", f"The registry's owners took this file down: {reason}", None)
     if found is not None:
-        await asyncio.to_thread(service.public.get, found.path)  # an error of the store is not an absence
+        await asyncio.to_thread(service.public.get, found.path)  # a store error does not mean that the file is absent
     raise hidden_blob(path)
 
 
@@ -335,7 +335,7 @@ def _failed(request: Request[Any, Any, Any], error: Exception) -> Response[bytes
 
 
 def _accepted(scope: Any) -> str:
-    """``Accept`` of a request for something to read; of any other one nothing, so its failure is a document."""
+    """The ``Accept`` header of a read; empty for any other request, so its failure is always a JSON document."""
     if scope["method"] not in ("GET", "HEAD") or scope["path"].startswith("/api/"):
         return ""
     return next((value.decode("latin-1") for name, value in scope["headers"] if name == b"accept"), "")

@@ -1,4 +1,4 @@
-"""The thread that tells webhooks what was logged. It runs only where ``webhooks`` is set."""
+"""The thread that notifies webhooks of new log entries. It runs only if the setting ``webhooks`` is on."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Post = Callable[[str, bytes, Mapping[str, str]], int]
 
 
 class Deliverer:
-    """Looks every few seconds for entries that nobody was told of, and for deliveries that are due."""
+    """Checks every few seconds for entries that have not been announced and for deliveries that are due."""
 
     def __init__(self, engine: sa.Engine, origin: str, post: Post = outward.post) -> None:
         self._engine = engine
@@ -35,11 +35,11 @@ class Deliverer:
         self._thread.start()
 
     def stop(self) -> None:
-        """End it; what is cut off is tried again by whoever looks next."""
+        """Stop the thread. A delivery that is cut off is retried in the next round, here or in another process."""
         self._ending.set()
 
     def round(self, now: str | None = None) -> int:
-        """One look; how many deliveries were tried. Raises RyeError when the database does not answer."""
+        """Do one round and return the number of deliveries tried. Raises RyeError when the database does not answer."""
         now = now or now_text()
         with database.reader(self._engine) as connection:
             if not webhooks.listing(connection):
@@ -74,6 +74,6 @@ class Deliverer:
                 while self.round() and not self._ending.is_set():
                     pass
             except RyeError as error:
-                _log.warning("webhooks could not be told: %s", error)
-            except Exception:  # one delivery that nobody foresaw must not end the thread that makes all of them
-                _log.exception("webhooks could not be told")
+                _log.warning("webhook deliveries failed: %s", error)
+            except Exception:  # the thread makes every delivery, so a bug in one must be logged and not end the thread
+                _log.exception("webhook deliveries failed")

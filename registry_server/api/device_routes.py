@@ -1,7 +1,7 @@
 """``POST /api/v1/device/authorize`` and ``/api/v1/device/token``: signing a program in from a browser (RFC 8628).
 
-The page where a person confirms it is one of :mod:`registry_server.api.account_pages`. Both calls are open to everybody, so both
-are counted by address, and a code that nobody was given costs no write.
+The page where a person confirms it is in :mod:`registry_server.api.account_pages`. Both calls are open to everyone, so both are
+rate-limited by address, and a code that was never issued causes no write.
 """
 
 from __future__ import annotations

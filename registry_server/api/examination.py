@@ -1,4 +1,4 @@
-"""Everything about a request that needs no lock: authority, signatures in files, content. Threads and workers call it."""
+"""The checks of a request that need no lock: authority, signatures in files, content. Threads and workers run them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rye.signing.keys import PublicKey
 
 
 class Examination:
-    """Looks at statements and the bytes that they refer to."""
+    """Checks statements and the bytes that they refer to."""
 
     def __init__(self, engine: sa.Engine, origin: str, public: Objects, uploads: Objects, settings: Settings) -> None:
         self._engine = engine
@@ -33,14 +33,14 @@ class Examination:
         self._settings = settings
 
     def read(self, texts: Sequence[str]) -> list[Candidate]:
-        """The statements by themselves. Raises RyeError for the first fault."""
+        """Check the statements by themselves. Raises RyeError for the first fault."""
         now = datetime.now(UTC)
         return [read_note(text, self._origin, now, self._settings.clock_skew_seconds) for text in texts]
 
     def look_into(
         self, account: Account, candidates: Sequence[Candidate], scopes: Sequence[str] = ()
     ) -> list[Candidate]:
-        """The same with what their files tell. ``scopes``: of which one is needed; none: what each statement needs.
+        """Check the statements and their files. ``scopes``: the token needs one of these; empty: whatever each statement needs.
 
         Raises RyeError for the first fault.
         """
@@ -67,7 +67,7 @@ class Examination:
         return found if found is not None else self._public.get(wire.blob_path(sha256))
 
     def _readable_blob(self, account: Account, sha256: str) -> bytes | None:
-        """The same, but no published bytes that the account may not read: a release of them would hand them out."""
+        """As above, but without published bytes that the account may not read: releasing them would hand them out."""
         found = self._uploads.get(sha256)
         if found is None and self._settings.read == "namespaces" and account.readable is not None:
             owners = blob_owners.owners(self._engine, sha256)
@@ -86,13 +86,13 @@ class Examination:
         if not self._settings.open_claims and not account.namespaces and account.account is None and is_free:
             raise RyeError(
                 "claims-closed",
-                f"Nobody has claimed {namespace}, and this registry gives namespaces out by name.",
+                f"No one has claimed {namespace}, and on this registry the operator assigns namespaces.",
                 f"Ask its operator for a token: rye-registry token create NAME --namespace {namespace}",
             )
 
 
 def require_scope(account: Account, *scopes: str) -> None:
-    """One of these scopes must be the token's. Raises RyeError ``insufficient-scope``."""
+    """Require one of these scopes of the token. Raises RyeError ``insufficient-scope``."""
     if not any(account.has(scope) for scope in scopes):
         raise RyeError(
             "insufficient-scope",
@@ -104,7 +104,7 @@ def require_scope(account: Account, *scopes: str) -> None:
 def _not_for(account: Account, namespace: str) -> str:
     if not account.is_bound_to(namespace):
         return f"The token {account.name} is for {', '.join(account.namespaces)}, not for {namespace}."
-    return f"The account of the token {account.name} has no role that may publish in {namespace}."
+    return f"The account of the token {account.name} has no role that allows publishing in {namespace}."
 
 
 def _hint_for(account: Account, namespace: str) -> str:

@@ -1,7 +1,7 @@
-"""Who examines requests: threads of this process, and under load worker processes, which the interpreter's lock does not hold up.
+"""Where requests are examined: threads of this process and, under load, worker processes, which do not share its GIL.
 
-A quiet registry never starts a worker. One that ends or does not answer is replaced, at most every few seconds; what it was
-at work on is examined here. A worker's findings count as much as our own: it runs the same code, on the same machine.
+A quiet registry never starts a worker. One that ends or does not answer is replaced, at most every few seconds, and its
+requests are examined here. A worker's findings are trusted like our own: it runs the same code on the same machine.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from rye.errors import RyeError
 _log = logging.getLogger("rye.registry")
 
 BUSY = 4
-"""Requests under examination at once before a worker is worth its start."""
+"""Concurrent examinations before starting a worker pays off."""
 QUEUED = 64
-"""Requests that wait for one worker; more are examined here."""
+"""Requests that can wait for one worker; further ones are examined here."""
 AGAIN_SECONDS = 10.0
 """Between two starts."""
 START_SECONDS = 20.0
 """From a worker's start to its first answer."""
 STUCK_SECONDS = 20.0
-"""How long a worker may be at one request; then it is ended, and the request refused."""
+"""How long a worker may take for one request; after that it is killed and the request refused."""
 COMMAND = (sys.executable, "-m", "registry_server.api.worker")
 
 
 class Gone(Exception):
-    """The worker ended before it had answered."""
+    """The worker ended before it answered."""
 
 
 class TookTooLong(Exception):
-    """The worker was ended because of this request."""
+    """The worker was killed because of this request."""
 
 
 class Examiners:
@@ -61,7 +61,7 @@ class Examiners:
         self._under_way = 0
 
     async def examine(self, account: Account, texts: Sequence[str]) -> list[Candidate]:
-        """Everything about a request that needs no lock. Raises RyeError for its first fault."""
+        """Run every check of a request that needs no lock. Raises RyeError for the first fault."""
         candidates = self._examination.read(texts)
         self._under_way += 1
         try:
@@ -82,7 +82,7 @@ class Examiners:
         await asyncio.gather(*(worker.end() for worker in self._workers))
 
     def _choose(self) -> _Worker | None:
-        """The worker with the least to do; None: this process examines."""
+        """The least busy worker; None: this process examines."""
         self._workers = [worker for worker in self._workers if worker.is_alive]
         if (
             self._under_way > BUSY
@@ -96,7 +96,7 @@ class Examiners:
         return worker if worker is not None and len(worker.waiting) < QUEUED else None
 
     async def _start(self) -> None:
-        """Start as many as are missing; they take requests once they have answered an empty one."""
+        """Start the missing workers; each takes requests once it has answered an empty one."""
         values = {item.name: getattr(self._settings, item.name) for item in fields(Settings) if item.name != "data"}
         start = Start(self._origin, str(self._settings.data), values)
         for _ in range(self._most - len(self._workers)):
@@ -109,12 +109,12 @@ class Examiners:
                     await worker.end()
                 if isinstance(error, asyncio.CancelledError):
                     raise
-                _log.warning("no process to examine requests could be started: %s", error or type(error).__name__)
+                _log.warning("could not start a process to examine requests: %s", error or type(error).__name__)
                 return
             self._workers.append(worker)
 
     async def _ask(self, worker: _Worker, account: Account, texts: Sequence[str]) -> Done:
-        """The worker's answer. Raises Gone, and RyeError ``publish-timeout`` for the request that a worker is stuck at."""
+        """The worker's answer. Raises Gone, or RyeError ``publish-timeout`` for the request that the worker is stuck on."""
         future = worker.ask(Work(account, list(texts)))
         try:
             while not future.done():
@@ -126,8 +126,8 @@ class Examiners:
         except TookTooLong:
             raise RyeError(
                 "publish-timeout",
-                f"The statements were not examined within {STUCK_SECONDS:.0f} seconds, and that was given up.",
-                "Send fewer statements at a time. If a single one takes so long, tell the registry's operator.",
+                f"Examining the statements took more than {STUCK_SECONDS:.0f} seconds; the registry gave up.",
+                "Send fewer statements at a time. If a single one takes this long, tell the registry's operator.",
             ) from None
 
 
@@ -139,7 +139,7 @@ class _Worker:
     waiting: deque[asyncio.Future[Done]] = field(default_factory=deque)
     is_alive: bool = True
     since: float = 0.0
-    """When it came to the first of them."""
+    """When it started on the first of them."""
     reading: asyncio.Task[None] | None = None
 
     @classmethod
@@ -167,11 +167,11 @@ class _Worker:
         return future
 
     def seconds_left(self) -> float:
-        """For the request that it is at."""
+        """The failure for the request that it is working on."""
         return self.since + STUCK_SECONDS - time.monotonic()
 
     async def end(self) -> None:
-        """End the process. What it was at took too long, where that is so; what waited behind it is Gone."""
+        """Kill the process. If it was stuck, the current request fails with that; the requests behind it get Gone."""
         if self.is_alive and self.waiting and self.seconds_left() <= 0:
             stuck = self.waiting.popleft()
             if not stuck.done():

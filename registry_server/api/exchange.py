@@ -17,7 +17,7 @@ from rye.registry.protocol import wire
 
 
 class Issuers:
-    """The issuers that were asked in this process. Safe to use from several threads."""
+    """The issuers that this process has asked. Thread-safe."""
 
     def __init__(self, fetch: Fetch = fetch) -> None:
         self._fetch = fetch
@@ -25,7 +25,7 @@ class Issuers:
         self._known: dict[str, Issuer] = {}
 
     def get(self, address: str) -> Issuer:
-        """One that the operator named: there are few."""
+        """An issuer that the operator named: there are few."""
         with self._lock:
             return self._known.setdefault(address, Issuer(address, self._fetch))
 
@@ -42,19 +42,19 @@ class Exchange:
         self._clock = clock
 
     def exchange(self, token: str, audience: str, address: str) -> wire.ExchangeAnswer:
-        """A registry token for what an identity token proves. Raises RyeError ``oidc-refused``, ``issuer-unavailable``."""
+        """Exchange an identity token for a registry token. Raises RyeError ``oidc-refused``, ``issuer-unavailable``."""
         issuer = issuer_of(token)
         with database.reader(self._engine) as connection:
             known = publishers.listing(connection, issuer=issuer)
         if not known:
-            raise refused("nobody here trusts its issuer")
+            raise refused("no namespace here trusts its issuer")
         claims = self._issuers.get(issuer).verify(token, audience, self._clock())
         if isinstance(claims.get("aud"), list) and len(claims["aud"]) > 1:
-            raise refused(f"it is made for others, who could send it here: its only audience must be {audience}")
+            raise refused(f"other services could replay it here: its only audience must be {audience}")
         identity = publishers.identity_of(claims)
         trusted = [publisher for publisher in known if publishers.is_meant(publisher, identity)]
         if any(publishers.is_meant(replace(publisher, owner=None), identity) for publisher in known) and not trusted:
-            raise refused(f"{identity.repository[:200]} has another owner than when it was used first")
+            raise refused(f"{identity.repository[:200]} has a different owner than at its first use")
         if not trusted:
             raise refused(f"no namespace trusts {identity.repository[:200]} {identity.workflow[:200]}")
         now = now_text()

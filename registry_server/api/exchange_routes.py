@@ -1,6 +1,6 @@
 """``POST /api/v1/oidc/exchange``: a build server's identity token for a registry token of some minutes.
 
-The path without the version stays: build servers' actions have it written in.
+The path without the version stays: released build-server actions hard-code it.
 """
 
 from __future__ import annotations

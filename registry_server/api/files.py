@@ -1,7 +1,7 @@
 """The ASGI application: static files are answered here, everything else by the framework behind it.
 
-Reads are nearly all requests and need no framework: a path is matched, a small file is read, headers are set. What is not
-there goes on to the framework, whose errors are the same for every path.
+Nearly all requests are reads, and they need no framework: match a path, read a small file, set headers. A path without a file is
+passed to the framework, whose errors are the same for every path.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 Gate = Callable[[Scope], Awaitable[Answer | None]]
-"""Asks whether a request may be answered; the refusal where it may not."""
+"""Check whether a request may be answered; returns the refusal if not."""
 
 _LARGE_BYTES = MIB // 4
 """Files from this size on are compressed in a thread."""
 _HEAD_SECONDS = 0.5
-"""For how long the size that the head shows is believed, where a tile seems to lie beyond it."""
+"""How long the log size from the head is trusted before a tile beyond it causes another look."""
 _ASKED = {b"if-none-match": "if_none_match", b"accept-encoding": "accept_encoding", b"range": "range",
           b"if-range": "if_range"}  # fmt: skip
 
 
 class Files:
-    """Answers reads from a store, and passes on the rest."""
+    """Answers reads from a store and passes other requests on."""
 
     def __init__(self, public: Objects, behind: Application, gate: Gate | None = None) -> None:
-        """``gate``: of a registry that is not public."""
+        """``gate``: the access check of a registry that is not public."""
         self._public = public
         self._behind = behind
         self._gate = gate
@@ -73,12 +73,12 @@ class Files:
             if content is not None and found.needs_size > self._size and found.needs_size > await self._head_size():
                 found = uncovered(found)
         except RyeError:
-            return None  # the framework asks again, and words the error
+            return None  # the framework tries again and reports the error
         if content is None:
             return None
         asked = {_ASKED[name]: value.decode("latin-1") for name, value in scope["headers"] if name in _ASKED}
         if scope["method"] == "HEAD":
-            asked.pop("range", None)  # ranges are for GET alone (RFC 9110 §14.2)
+            asked.pop("range", None)  # ranges apply to GET only (RFC 9110 §14.2)
         if len(content) > _LARGE_BYTES and found.may_compress:
             return await asyncio.to_thread(answer, found, content, Asked(**asked), self._compressed)
         return answer(found, content, Asked(**asked), self._compressed)

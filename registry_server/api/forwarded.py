@@ -1,4 +1,4 @@
-"""What a proxy in front tells about a request, believed only from proxies that the operator trusts."""
+"""What a proxy reports about a request, believed only from proxies that the operator trusts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def networks(setting: str) -> tuple[_Network, ...]:
 
 
 def client_address(scope: Any, setting: str) -> str:
-    """Where the request came from: the last address that a trusted proxy added, else whoever is connected."""
+    """The request's source: the last address that a trusted proxy added, otherwise the peer's address."""
     peer = _peer(scope)
     if not _is_trusted(peer, setting):
         return peer

@@ -1,7 +1,7 @@
-"""``/git/NAMESPACE.git`` over HTTP (gitprotocol-http(5)): reading alone, and only the smart protocol.
+"""``/git/NAMESPACE.git`` over HTTP (gitprotocol-http(5)): read-only, and only the smart protocol.
 
-A request's body is read up to ``git_request_bytes`` and for at most ``request_seconds``, and unpacked up to the same size where
-git packed it. At most ``git_sending`` packs are on their way; further ones are refused at once.
+A request's body is read up to ``git_request_bytes`` and for at most ``request_seconds``; a gzipped body may not unpack to more
+than the same size. At most ``git_sending`` packs are sent at a time; further requests are refused at once.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class GitReading:
         if asked != ["git-upload-pack"]:
             raise RyeError(
                 "git-dumb" if not asked else "git-read-only",
-                "This repository is read with git's smart protocol, and is never written to.",
+                "This repository is read-only and speaks only git's smart protocol.",
                 f"git clone {self._service.address}/git/{wanted.namespace}.git",
             )
         found = await self._newest(wanted.namespace, may_read)
@@ -108,7 +108,7 @@ class GitReading:
         if encoding == b"identity":
             return body
         if encoding not in (b"gzip", b"x-gzip"):
-            raise RyeError("bad-request", "A request of git is packed with gzip, or not at all.", None)
+            raise RyeError("bad-request", "The only supported Content-Encoding for git requests is gzip.", None)
         return unpacked(body, most)
 
     async def _send(self, send: Send, pieces: Iterable[bytes]) -> None:
@@ -137,7 +137,7 @@ class GitReading:
 
 
 def unpacked(body: bytes, most: int) -> bytes:
-    """What gzip packed: one member, whole, of at most ``most`` bytes. Raises RyeError."""
+    """Unpack gzip: a single complete member of at most ``most`` bytes. Raises RyeError."""
     unpacking = zlib.decompressobj(_GZIP)
     try:
         found = unpacking.decompress(body, most + 1)

@@ -1,7 +1,7 @@
-"""Where issuers are asked: by a few threads of their own, so that one which does not answer holds nothing else up.
+"""Requests to issuers run in a few threads of their own, so an issuer that does not answer blocks nothing else.
 
-Anybody may begin a sign-in or send an identity token, and each may cost a request to the issuer. At most ``most`` of them wait;
-any further one is refused at once (``busy``: 503).
+Anyone can begin a sign-in or send an identity token, and each can cost a request to the issuer. At most ``most`` of them wait;
+further ones are refused at once (``busy``: 503).
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class IssuerCalls:
         self._under_way = 0
 
     async def run(self, call: Callable[..., _T], *words: Any) -> _T:
-        """What the call answers. Raises RyeError ``busy``, and what the call raises."""
+        """The call's result. Raises RyeError ``busy``, and whatever the call raises."""
         if self._under_way >= self._most:
-            raise RyeError("busy", "Too many people sign in at this moment.", "Try again in a moment.")
+            raise RyeError("busy", "Too many people are signing in right now.", "Try again in a moment.")
         self._under_way += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, call, *words)
@@ -35,5 +35,5 @@ class IssuerCalls:
             self._under_way -= 1
 
     def close(self) -> None:
-        """Take no more; what is under way ends by its own limit of time."""
+        """Accept no more calls; those under way end by their own timeouts."""
         self._threads.shutdown(wait=False, cancel_futures=True)

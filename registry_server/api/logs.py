@@ -2,7 +2,7 @@
 
 A line has ``time`` (RFC 3339, UTC), ``level``, ``logger``, ``message``, ``request`` (the ID of the request that it is about),
 the facts of a request's own line, and ``error`` with a traceback where the program failed. Control characters are escaped in both
-forms, so nothing that a request brings can begin a line of its own.
+forms, so nothing in a request can start a line of its own.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import TextIO
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
-"""The request that this task works for; empty: none."""
+"""The ID of the request that this task handles; empty: none."""
 _CONTROLS = {number: f"\\x{number:02x}" for number in (*range(32), *range(127, 160))} | {
     0x2028: "\\u2028",
     0x2029: "\\u2029",
@@ -45,7 +45,7 @@ class JsonLines(logging.Formatter):
 
 
 class TextLines(logging.Formatter):
-    """Records as people read them; a traceback follows on lines of its own."""
+    """Records as plain text; a traceback follows on its own lines."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")

@@ -1,7 +1,7 @@
-"""What the server counts and measures, in Prometheus' text form. No label tells of an item, a token or an address.
+"""What the server counts and measures, in Prometheus' text format. No label names an item, a token or an address.
 
 Requests are labelled by :func:`route_of`, batches by the steps of :mod:`registry_server.sequencer.sequencer`, so the number of
-series is bounded whatever is asked for.
+series is bounded whatever clients request.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ _ALONE = frozenset({"/", "/livez", "/readyz", "/metrics", "/openapi.json"})
 _CALLS = frozenset({"blobs", "statements", "search", "whoami", "oidc", "stages", "device", "downloads"})
 _READERS = frozenset({".well-known", "git", "apm", "renovate", "osv"})
 _STEPS = {"begun": "lock", "appended": "append", "committed": "commit", "written": "store", "shown": "show"}
-"""A step of the sequencer → what the time before it was spent on."""
+"""A step of the sequencer → what the time leading up to it was spent on."""
 
 
 def route_of(path: str) -> str:
-    """The route that a path belongs to: one of some twenty words."""
+    """The route that a path belongs to: one of about twenty labels."""
     if path in _ALONE:
         return path
     found = served(path)
@@ -48,7 +48,7 @@ def route_of(path: str) -> str:
 
 
 def may_read(scope: Any, setting: str, trusted_proxies: str) -> bool:
-    """Whether a request may see ``/metrics``: ``loopback`` only from this machine itself, through no proxy."""
+    """Whether a request may see ``/metrics``: ``loopback`` means only from this machine and not through a proxy."""
     if setting != "loopback":
         return setting == "public"
     if any(name in (b"x-forwarded-for", b"forwarded", b"via") for name, _ in scope["headers"]):
@@ -60,7 +60,7 @@ def may_read(scope: Any, setting: str, trusted_proxies: str) -> bool:
 
 
 class Metrics:
-    """The collectors of one server. Safe to use from several threads."""
+    """The collectors of one server. Thread-safe."""
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
@@ -71,7 +71,7 @@ class Metrics:
             buckets=_SECONDS, **with_registry,
         )  # fmt: skip
         self._statements = Counter("rye_statements", "Statements appended.", ["type"], **with_registry)
-        self._duplicates = Counter("rye_duplicates", "Statements that were there already.", **with_registry)
+        self._duplicates = Counter("rye_duplicates", "Statements that were already in the log.", **with_registry)
         self._refusals = Counter("rye_refusals", "Requests refused.", ["code"], **with_registry)
         self._batch_statements = Histogram(
             "rye_batch_statements", "Statements in a batch.", buckets=_SIZES, **with_registry
@@ -84,7 +84,7 @@ class Metrics:
         )  # fmt: skip
         self._batches = Gauge("rye_batches", "Batches committed by this process.", **with_registry)
         self._queue = Gauge("rye_queue_requests", "Requests that wait for a batch.", **with_registry)
-        self._searches = Gauge("rye_searches", "Searches at work or waiting.", **with_registry)
+        self._searches = Gauge("rye_searches", "Searches running or waiting.", **with_registry)
         self._size = Gauge("rye_log_size", "Entries in the log.", **with_registry)
         self._age = Gauge("rye_head_age_seconds", "Age of the newest snapshot.", **with_registry)
         self._kept = Gauge("rye_uploads_bytes", "Uploaded blobs that nothing refers to yet.", **with_registry)
@@ -123,7 +123,7 @@ class Metrics:
     def text(
         self, *, size: int | None, age: int | None, batches: int, queue: int, searches: int, kept: int, ready: bool
     ) -> bytes:
-        """Everything, with the state of the moment. ``size`` and ``age``: None where the database does not tell."""
+        """All metrics, with the current state. ``size`` and ``age``: None when the database does not answer."""
         if size is not None:
             self._size.set(size)
         self._age.set(age if age is not None else float("nan"))

@@ -1,6 +1,6 @@
-"""The OpenAPI 3.1 document at ``/openapi.json``, made from the types that requests and answers are read and written with.
+"""The OpenAPI 3.1 document at ``/openapi.json``, generated from the types of requests and answers.
 
-One row for each call (:data:`OPERATIONS`); a test holds the rows to the routes that there are, both ways. Static files of the
+One row for each call (:data:`OPERATIONS`); a test compares the rows with the actual routes, both ways. Static files of the
 protocol are not calls: docs/reference/protocol.md says what they are.
 """
 
@@ -267,7 +267,7 @@ def _operation(operation: Operation) -> dict[str, Any]:
         found["requestBody"] = {"required": True, "content": {"application/octet-stream": {}}}
     elif operation.body is not None:
         found["requestBody"] = {"required": True, "content": {_JSON: {"schema": _schema(operation.body)}}}
-    # On a registry that is not public, reading asks for a token as well.
+    # A registry that is not public requires a token for reading, too.
     found["security"] = [{"token": []}] if operation.needs_token else [{}, {"token": []}]
     return found
 

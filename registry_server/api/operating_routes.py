@@ -1,4 +1,4 @@
-"""What operators ask: is it alive, is it ready, what does it do, which calls are there."""
+"""Endpoints for operators: liveness, readiness, metrics and the list of calls."""
 
 from __future__ import annotations
 

@@ -39,26 +39,26 @@ _STYLE_CACHE = "public, max-age=31536000, immutable"
 async def page(
     request: _Request, path: str, make: Maker, prepare: Callable[[sa.Engine, int], None] | None = None
 ) -> Response[bytes]:
-    """The answer to a GET or HEAD of a page. ``path``: canonical, with the part of the query that matters; ``prepare``: what has
-    to be written before the page is made, of a log of so many entries."""
+    """The answer to a GET or HEAD of a page. ``path``: canonical, with the part of the query that matters; ``prepare``:
+    writes what the page needs for a log of the given size."""
     wanted = replace(asked(request, path), prepare=prepare)
     return sent(request, await service_of(request).pages.answer(wanted, make))
 
 
 async def page_after(request: _Request, path: str, prepare: Callable[[], Awaitable[Maker]]) -> Response[bytes]:
-    """The same where something has to be asked first."""
+    """As above, when something must be looked up first."""
     return sent(request, await service_of(request).pages.answer_after(asked(request, path), prepare))
 
 
 def asked(request: _Request, path: str) -> Asked:
-    """What of a request makes the page."""
+    """The parts of a request that determine the page."""
     return Asked(
         path, reader_of_page(request), header_of(request, b"accept"), header_of(request, b"if-none-match")
     )  # fmt: skip
 
 
 def reader_of_page(request: _Request) -> Reader:
-    """Who reads. The gate of a registry that is not public let them in already, and left word of who they are."""
+    """The reader. On a registry that is not public, the gate has already let them in and stored their account."""
     settings = service_of(request).settings
     if settings.read == "public":
         return Reader()
@@ -78,7 +78,7 @@ def sent(request: _Request, answer: Answer) -> Response[bytes]:
 
 
 def refused_reading(service: Service, error: RyeError, status: int, accept: str) -> bytes | None:
-    """The page of a failure, for who wants HTML."""
+    """The error page, for clients that accept HTML."""
     if not wants_html(accept):
         return None
     return error_page(error, status, service.pages.site_for_anybody(), service.pages.hour())

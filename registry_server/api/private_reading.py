@@ -1,8 +1,8 @@
-"""Who may read, where a registry is not public (the setting ``read``).
+"""Who may read a registry that is not public (the setting ``read``).
 
 ``members``     any good token with the scope ``read``, or someone who is signed in, reads everything
-``namespaces``  the same, but the bytes of items only where token and account may read their namespace; log, name map and index
-                are one for all members, so names, descriptions and hashes are seen by all of them
+``namespaces``  the same, but the bytes of items only if token and account may read their namespace; log, name map and index
+                are shared by all members, so all of them see names, descriptions and hashes
 
 ``/config.json``, ``/livez``, ``/readyz``, the pages' style and what signs people in are open; the API asks for tokens by
 itself. Everything else is closed, whatever is added later. A blob that is refused looks like one that is not there.
@@ -25,14 +25,14 @@ from rye.registry.protocol import wire
 
 _SESSION_COOKIE = "rye_session"
 ACCOUNT_KEY = "rye_account"
-"""Where the scope of a request keeps who reads."""
+"""The key of a request's scope that holds the reader."""
 _OPEN = frozenset({"/config.json", "/livez", "/readyz"})
 _OPEN_BELOW = ("/-/account", "/-/style/", "/api/")
 _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
 def is_open(path: str) -> bool:
-    """Whether a path is answered without asking who reads; what is below ``/api/`` asks by itself."""
+    """Whether a path is answered without checking the reader; paths below ``/api/`` check it themselves."""
     return path in _OPEN or any(path == base or path.startswith(f"{base.rstrip('/')}/") for base in _OPEN_BELOW)
 
 
@@ -43,14 +43,14 @@ def bearer_of(scope: Any) -> str:
 
 
 def session_cookie_name(scope: Any, settings: Settings) -> str:
-    """What the session's cookie is called: over https with a prefix, which browsers let only this host set."""
+    """The name of the session cookie: over https it has a prefix that browsers let only this host set."""
     if not is_secure(scope, settings.trusted_proxies):
         return _SESSION_COOKIE
     return f"{'__Secure' if settings.read == 'public' else '__Host'}-{_SESSION_COOKIE}"
 
 
 def cookie_of(scope: Any, name: str, form: re.Pattern[str] = _SECRET) -> str:
-    """The value of a cookie; empty where there is none of this form, or several: one of them is somebody else's."""
+    """The value of a cookie; empty if there is none of this form, or several: another site may have set one of them."""
     sent = [value.decode("latin-1") for key, value in scope["headers"] if key == b"cookie"]
     parts = [part.strip().partition("=") for text in sent for part in text.split(";")]
     found = [value for key, _, value in parts if key == name]
@@ -81,7 +81,7 @@ def blob_of(path: str) -> str | None:
 
 
 def hidden_blob(path: str) -> RyeError:
-    """What is said of a blob that is not there, and of one that this reader may not have."""
+    """The error for a blob that does not exist, and for one that this reader may not have."""
     return RyeError(
         "not-found", f"There is nothing at {path[:200]}.", "docs/reference/protocol.md lists what a registry serves."
     )
@@ -93,7 +93,7 @@ def is_limited(settings: Settings) -> bool:
 
 
 def kept_private(answer: Answer) -> Answer:
-    """The same for one reader: no shared cache keeps it, and no other site reads it."""
+    """The same answer for one reader: no shared cache keeps it, and no other site reads it."""
     headers = [
         (name, value.replace(b"public", b"private") if name == b"cache-control" else value)
         for name, value in answer.headers
@@ -112,7 +112,7 @@ def kept_private(answer: Answer) -> Answer:
 
 
 def private_send(send: Callable[[Any], Awaitable[None]]) -> Callable[[Any], Awaitable[None]]:
-    """Says ``private`` in every answer of the framework."""
+    """Marks every answer of the framework ``private``."""
 
     async def sending(message: Any) -> None:
         if message["type"] == "http.response.start":
@@ -128,7 +128,7 @@ def private_send(send: Callable[[Any], Awaitable[None]]) -> Callable[[Any], Awai
 def refusal(
     error: RyeError, status: int, written: bytes | None = None, media_type: str = "text/html; charset=utf-8"
 ) -> Answer:
-    """An error as the API words it, or as a page or another document that was made of it."""
+    """An error as JSON, or as the page or other document in ``written``."""
     body = written or wire.encode_json(wire.ErrorAnswer(wire.ErrorBody(error.code, error.message, error.hint)))
     headers = [
         (b"content-type", b"application/json" if written is None else media_type.encode()),

@@ -1,8 +1,8 @@
 """Answers programs that know nothing of Rye: between the static files and the framework.
 
-Where the registry is not public, every path asks who reads and answers only with what they may read; a namespace that they may
-not read looks like one that is not there. No answer may be kept without asking again, because what is withdrawn must leave at
-once; each has an entity tag, so asking again costs little.
+On a registry that is not public, every path checks the reader and answers only with what they may read; a namespace that they may
+not read looks like one that does not exist. Caches must revalidate every answer, because withdrawn items must disappear at once;
+each answer has an entity tag, so revalidation is cheap.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _AGAIN = "public, max-age=0, must-revalidate"
 
 
 class Readers:
-    """Answers what other programs read, and passes on the rest."""
+    """Answers what other programs read and passes other requests on."""
 
     def __init__(self, service: Service, behind: Application, failed: Failed) -> None:
-        """``failed``: an error as who asks for a path reads it."""
+        """``failed``: turns an error and a path into the answer that a client of that path expects."""
         self._service = service
         self._behind = behind
         self._failed = failed
@@ -64,7 +64,9 @@ class Readers:
         except RyeError as error:
             self._service.refused(error.code)
             made = self._private(self._failed(error, scope["path"]))
-        except Exception as error:  # the framework words what nobody foresaw, but it is behind this
+        except (
+            Exception
+        ) as error:  # the framework's error handler is not around this, so bugs of any type become a 500 here
             if has_begun:
                 raise  # half an answer cannot become another
             _log.error("a request failed", exc_info=error)
@@ -92,7 +94,7 @@ class Readers:
         return self._private(self._answer(scope, document))
 
     async def _reader(self, scope: Scope) -> MayRead:
-        """What whoever asks may read. Raises RyeError."""
+        """What the client may read. Raises RyeError."""
         settings = self._service.settings
         if settings.read == "public":
             return lambda _namespace: True

@@ -1,8 +1,9 @@
 """Whether the registry can do its work: what ``/readyz`` answers.
 
 Ready means: the database answers and has a head, the store answers and shows one, the head is younger than 36 hours, the last
-attempt to write did not fail for want of database or store, and the thread that appends has moved lately. One question to them
-is under way at a time, however many ask, and its answer counts for a moment: a hanging store costs one thread, not one a probe.
+write did not fail because database or store was unavailable, and the thread that appends has made progress recently. Only one
+check runs at a time, however many clients ask, and its result is reused briefly: a hanging store costs one thread, not one per
+probe.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from rye.errors import RyeError
 from rye.registry.protocol.wire import ReadyAnswer
 
 HEAD_SECONDS = 36 * 3600
-"""A head older than this is not signed afresh as it should be: clients warn at 72 hours."""
+"""A head older than this shows that signing has stopped: clients warn at 72 hours."""
 PROBE_SECONDS = 5.0
-"""How long database and store may take together to answer."""
+"""How long database and store together may take to answer."""
 _GOOD_SECONDS = 0.25
 
 
@@ -36,7 +37,7 @@ class _Outcome(Struct, frozen=True):
 
 
 class Readiness:
-    """Asks on behalf of one event loop."""
+    """Runs the checks for one event loop."""
 
     def __init__(
         self,
@@ -55,7 +56,7 @@ class Readiness:
         self._known: tuple[float, _Outcome] | None = None
 
     async def ask(self) -> ReadyAnswer:
-        """Raises RyeError with what keeps the registry from publishing."""
+        """Return the state of a ready registry. Raises RyeError with whatever keeps it from publishing."""
         if self._sequencer.trouble is not None:
             raise self._sequencer.trouble
         known = self._known
@@ -68,11 +69,11 @@ class Readiness:
                 raise RyeError(
                     "store-unavailable",
                     f"Database and store did not answer within {PROBE_SECONDS:g} seconds.",
-                    "Check that both run and can be reached; the server's log says more.",
+                    "Check that both are running and reachable; the server's log says more.",
                 )
             outcome = self._asking.result()
         if outcome.answer is None:
-            raise outcome.problem or RyeError("internal", "The probe said nothing.", None)
+            raise outcome.problem or RyeError("internal", "The probe returned no result.", None)
         return outcome.answer
 
     def _probe(self) -> _Outcome:
@@ -80,7 +81,7 @@ class Readiness:
             outcome = _Outcome(self._look())
         except RyeError as error:
             outcome = _Outcome(problem=error)
-        except Exception as error:  # a probe says what is wrong, and never fails itself
+        except Exception as error:  # /readyz must report any failure, even a bug in a check, as "not ready"
             outcome = _Outcome(problem=RyeError("internal", f"The probe failed: {type(error).__name__}.", None))
         self._known = (time.monotonic(), outcome)
         return outcome
@@ -96,7 +97,7 @@ class Readiness:
         if age > HEAD_SECONDS:
             raise RyeError(
                 "head-old",
-                f"The newest head is {age // 3600} hours old; it should be signed afresh every day.",
+                f"The newest head is {age // 3600} hours old; the server should sign a new one every day.",
                 "The server's log says why signing fails; `rye-registry serve` signs a new one when it starts.",
             )
         self._check_sequencer()
@@ -106,9 +107,9 @@ class Readiness:
         allowed = self._settings.heartbeat_check_seconds + self._settings.answer_seconds
         silent = self._sequencer.silent_seconds()
         if silent is None or silent > allowed:
-            words = "has ended" if silent is None else f"has not moved for {silent:.0f} seconds"
+            words = "has ended" if silent is None else f"has made no progress for {silent:.0f} seconds"
             raise RyeError(
                 "sequencer-stuck",
                 f"The thread that appends to the log {words}.",
-                "Restart the server: nothing that was answered is lost.",
+                "Restart the server. No acknowledged publish is lost.",
             )

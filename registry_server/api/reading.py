@@ -3,9 +3,9 @@
 * The entity tag of a file that never changes comes from its name; only the few that change are hashed.
 * ``If-None-Match`` matches weakly, so a proxy that compresses and weakens a tag still gets its 304.
 * One range of bytes is answered; several, or a malformed one, get the whole file, as the standard allows.
-* Heads, index files and the name map are compressed with zstd or gzip for who accepts it; such an answer has a weak tag. Item
-  bytes never are: they may be large, and clients want them as they are.
-* Any page may read (CORS): everything here is public, and no answer depends on cookies.
+* Heads, index files and the name map are compressed with zstd or gzip for clients that accept it; such an answer has a weak tag.
+  Item bytes never are: they may be large, and clients want them unchanged.
+* Any web page can read it (CORS): everything here is public, and no answer depends on cookies.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Answer:
 
 
 class Compressed:
-    """Compressed files of the last time, up to some MiB. Safe to use from several threads."""
+    """Recently compressed files, up to a few MiB. Thread-safe."""
 
     def __init__(self, most_bytes: int = 32 * MIB) -> None:
         self._most = most_bytes
@@ -147,7 +147,7 @@ def _matches(if_none_match: str, strong: str) -> bool:
 
 
 def _part(wanted: str, content: bytes, headers: Headers) -> Answer | None:
-    """One range; None: the whole file is the answer."""
+    """One range; None: answer with the whole file."""
     match = _RANGE.fullmatch(wanted.strip())
     if match is None or not (match[1] or match[2]):
         return None
@@ -174,7 +174,7 @@ def _part(wanted: str, content: bytes, headers: Headers) -> Answer | None:
 
 
 def _encoding(accepted: str) -> str | None:
-    """The best that the client takes: zstd, gzip or neither."""
+    """The best encoding that the client accepts: zstd, gzip or neither."""
     weights = {}
     for part in accepted[:_MOST_TAGS].lower().split(","):
         name, _, rest = part.partition(";")

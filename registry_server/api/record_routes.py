@@ -53,7 +53,7 @@ async def _namespace(request: _Request, namespace: FromPath[str]) -> Response[by
     if after and not is_item_name(after, namespace):
         raise RyeError("bad-request", "after is the name of an item of the namespace.", None)
     owners = await asyncio.to_thread(service.roles_in, namespace)
-    # Roles are no part of the log, so a page with others is another page.
+    # Roles are not in the log, so a page with different roles must be a different page.
     key = f"{page_path(namespace, after)} {hashlib.sha256(repr(owners).encode()).hexdigest()}"
     return await page(request, key, namespace_page(namespace, after, owners))
 

@@ -1,4 +1,4 @@
-"""What the handlers share: who asks, the request's body and numbers, and an answer in JSON."""
+"""Shared by the handlers: the client's account, the request's body and numbers, and JSON answers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _JSON = "application/json"
 
 
 SERVICE_KEY = "rye.service"
-"""Where a request's scope has the service that answers it."""
+"""The key of a request's scope that holds the service."""
 
 
 def service_of(request: Request[Any, Any, State]) -> Service:
@@ -56,7 +56,7 @@ async def _known(service: Service, token: str) -> Account | None:
 
 
 async def body_of(request: Request[Any, Any, State], most: int) -> bytes:
-    """The request's body, at most ``most`` bytes, within the time that it may take. Raises RyeError."""
+    """The request's body, at most ``most`` bytes, within ``request_seconds``. Raises RyeError."""
     seconds = service_of(request).settings.request_seconds
     return await read_body(request.receive, header_of(request, b"content-length"), most, seconds)
 
@@ -74,7 +74,7 @@ async def read_body(receive: Callable[[], Awaitable[Any]], declared: str, most: 
             while more:
                 message: Mapping[str, Any] = await receive()
                 if message["type"] != "http.request":
-                    raise RyeError("client-gone", "The client hung up before its request had arrived.", None)
+                    raise RyeError("client-gone", "The client disconnected before its request had arrived.", None)
                 part = message.get("body", b"")
                 size += len(part)
                 if size > most:
@@ -83,7 +83,7 @@ async def read_body(receive: Callable[[], Awaitable[Any]], declared: str, most: 
                 more = message.get("more_body", False)
     except TimeoutError:
         raise RyeError(
-            "request-timeout", "The request took too long to arrive.", "Try again on a better line."
+            "request-timeout", "The request took too long to arrive.", "Try again on a faster connection."
         ) from None
     return b"".join(parts)
 
@@ -122,7 +122,7 @@ def page_answer(body: bytes, status: int, headers: dict[str, str]) -> Response[b
 
 
 async def reader_of(service: Service, scope: Any) -> Account | None:
-    """Who reads: the token's account, or who is signed in."""
+    """The reader: the token's account, or the signed-in member."""
     token = bearer_of(scope)
     if token:
         account = await _known(service, token)

@@ -1,7 +1,7 @@
-"""``/-/account/namespaces/NAME``: the roles in a namespace, for its owners. To everybody else there is no such page.
+"""``/-/account/namespaces/NAME``: the roles in a namespace, for its owners. Everyone else gets "not found".
 
-A role lets someone upload and read. An owner gives roles to accounts and teams in that namespace alone; who is in a team stays
-the operator's matter, because a team may have roles elsewhere. The last owner can neither be taken away nor made less.
+A role lets someone upload and read. An owner grants roles to accounts and teams in that namespace only; the operator decides who
+is in a team, because a team may have roles elsewhere. The last owner can be neither removed nor demoted.
 """
 
 from __future__ import annotations
@@ -71,23 +71,23 @@ async def _take(request: AnyRequest, namespace: FromPath[str]) -> Response[bytes
 
 
 def _require_owner(connection: sa.Connection, member: Member, namespace: str) -> None:
-    """Raises RyeError ``not-found``: the same, whether or not there is such a namespace."""
+    """Raises RyeError ``not-found``, the same whether or not the namespace exists."""
     held = dict(roles.of_account(connection, member.id))
     if not is_segment(namespace) or held.get(namespace) != "owner":
         raise RyeError("not-found", "There is no namespace of this name that you own.", "Your roles: /-/account")
 
 
 def _require_owners(connection: sa.Connection, namespace: str) -> None:
-    """Raises RyeError ``last-owner`` where nobody would be left; the transaction is undone then."""
+    """Raises RyeError ``last-owner`` if no owner would be left; the transaction is then rolled back."""
     if not roles.has_owner(connection, namespace):
-        raise RyeError("last-owner", f"Nobody would own {namespace} any more.", "Make somebody else its owner first.")
+        raise RyeError("last-owner", f"{namespace} would have no owner left.", "Make someone else an owner first.")
 
 
 def _meant(connection: sa.Connection, form: Form) -> tuple[str | None, str | None, str]:
     """Account, team, and words for the audit events. Raises RyeError ``bad-request``, ``unknown-account``, ``unknown-team``."""
     account, team = one(form, "account").strip(), one(form, "team").strip()
     if bool(account) == bool(team):
-        raise RyeError("bad-request", "Name an account or a team, one of them.", None)
+        raise RyeError("bad-request", "Name either an account or a team.", None)
     if account:
         found = members.named(connection, account)
         return found.id, None, found.name

@@ -1,4 +1,4 @@
-"""The running registry behind the API: engine, stores, sequencer, and what a request needs of them. Blocking; threads call it."""
+"""The running registry behind the API: engine, stores, sequencer and what requests need. Blocking; threads call it."""
 
 from __future__ import annotations
 
@@ -44,22 +44,22 @@ from rye.registry.protocol.statements import Keyset
 
 _log = logging.getLogger("rye.registry")
 _NOTED_SECONDS = 300.0
-"""How exact a token's last use is."""
+"""Precision of a token's last use."""
 _NOTED_TOKENS = 10_000
 _NOTING_SECONDS = 0.25
-"""How long a request waits for its token's use to be noted."""
+"""How long a request waits for its token's use to be recorded."""
 
 
 class Service:
-    """Opens everything on construction; :meth:`start` begins to take writes, :meth:`close` ends it."""
+    """Opens everything on construction; :meth:`start` begins accepting writes, :meth:`close` shuts down."""
 
     def __init__(self, settings: Settings) -> None:
-        networks(settings.trusted_proxies)  # refuse a wrong setting now
+        networks(settings.trusted_proxies)  # refuse an invalid setting at start-up
         if settings.oidc_issuer:
             check_issuer(settings.oidc_issuer)
         self.settings = settings
         self.address = settings.public_address
-        """The registry's address; without one in the settings, the one that it listens on once it does."""
+        """The registry's address from the settings, or else the one that it listens on, once it does."""
         self.engine = opening.open_database(settings)
         with database.reader(self.engine) as connection:
             self.origin = Ledger(connection).origin
@@ -101,7 +101,7 @@ class Service:
         self.readiness = Readiness(self.engine, self.public, self.sequencer, settings)
 
     def start(self) -> None:
-        """Mend what a crash left, then take writes."""
+        """Repair what a crash left behind, then accept writes."""
         for store in (self.public, self.uploads, self.staged):
             if isinstance(store, Folder):
                 store.remove_leftovers()
@@ -116,7 +116,7 @@ class Service:
             self.deliverer.start()
 
     def close(self, seconds: float | None = None) -> None:
-        """Finish what waits, for at most ``seconds``."""
+        """Finish pending work, for at most ``seconds``."""
         self.searches.close()
         self.pages.close()
         self.issuer_calls.close()
@@ -138,7 +138,7 @@ class Service:
     @contextmanager
     def _place(self) -> Iterator[None]:
         if not self._writes.acquire(blocking=False):
-            raise RyeError("busy", "The registry is at work on too many requests.", "Try again in a moment.")
+            raise RyeError("busy", "The registry is handling too many requests.", "Try again in a moment.")
         try:
             yield
         finally:
@@ -149,7 +149,7 @@ class Service:
             return tokens.check(connection, token)
 
     async def note_use(self, account: Account) -> None:
-        """Remember that the token was used; every few minutes, and never long to the cost of the request."""
+        """Record that the token was used, at most every few minutes and without delaying the request for long."""
         if time.monotonic() - self._noted.get(account.token, -_NOTED_SECONDS) < _NOTED_SECONDS:
             return
         if len(self._noted) > _NOTED_TOKENS:
@@ -165,10 +165,10 @@ class Service:
             with database.change(self.engine) as connection:
                 tokens.note_use(connection, token, now_text())
         except RyeError as error:
-            _log.warning("the use of a token could not be noted: %s", error)
+            _log.warning("could not record the use of a token: %s", error)
 
     def claimed(self, account: Account, candidates: Sequence[Candidate], receipt: Receipt) -> None:
-        """Whoever claimed a namespace just now owns it. A replay of somebody's claim is a duplicate, and gives nothing."""
+        """Make the account that just claimed a namespace its owner. Replaying a claim is a duplicate and grants nothing."""
         for candidate, result in zip(candidates, receipt.results, strict=True):
             statement = candidate.statement
             if isinstance(statement, Keyset) and statement.number == 1 and not result.duplicate:
@@ -186,7 +186,7 @@ class Service:
                     )
 
     def session_account(self, secret: str) -> Account | None:
-        """What someone who is signed in may read."""
+        """What a signed-in member may read."""
         with database.reader(self.engine) as connection:
             member = members.session_member(connection, secret, now_text())
             if member is None:
@@ -210,7 +210,7 @@ class Service:
                 "blob-mismatch", "The bytes do not have this SHA-256.", "They were damaged on the way: send again."
             )
         if self._may_refer(account, sha256) and self.public.get(wire.blob_path(sha256)) == content:
-            return False  # one that only waits is written again: its time to be referred to begins anew
+            return False  # a pending upload is written again instead, which restarts its retention period
         if not self.shares.fits(account.owner, len(content)):
             self._sweep(always=True)
             if not self.shares.fits(account.owner, len(content)):
@@ -245,7 +245,7 @@ class Service:
             self.keep_upload(account, hashlib.sha256(content).hexdigest(), content)
 
     def _may_refer(self, account: Account, sha256: str) -> bool:
-        """Whether a release of this account may name bytes that are published: else it must bring them."""
+        """Whether a release of this account may refer to published bytes; otherwise it must upload them."""
         if self.settings.read != "namespaces" or account.readable is None:
             return True
         return any(account.may_read(namespace) for namespace in self.blob_owners(sha256))
@@ -262,7 +262,7 @@ class Service:
         self.metrics.refused(code)
 
     async def metrics_text(self) -> bytes:
-        """What is measured, also while the registry is not ready."""
+        """The metrics, available even while the registry is not ready."""
         try:
             ready = await self.readiness.ask()
         except RyeError:
@@ -278,7 +278,7 @@ class Service:
         )
 
     def _sweep(self, *, always: bool = False) -> None:
-        """Forget uploads that nothing referred to in time, and count the others; at most once a minute."""
+        """Delete expired uploads that nothing refers to and count the rest; at most once a minute."""
         with self._sweeping:
             if not always and time.monotonic() - self._swept < 60 and self._swept:
                 return
@@ -298,7 +298,7 @@ class Service:
             self.shares.forget_all_but(present)
 
     def _is_settled(self) -> bool:
-        """Whether the store shows the newest head: until it does, uploads may belong to releases that are committed already."""
+        """Whether the store shows the newest head: until then, uploads may belong to releases that are already committed."""
         try:
             return self.sequencer.is_shown()
         except RyeError:

@@ -1,8 +1,7 @@
 """Running the API under granian in this process, until SIGTERM or SIGINT. One process, one event loop, one sequencer.
 
-The ready file and the announcement come once the port answers. After the signal, requests at work may finish;
-``stop_seconds`` later the process ends whatever hangs, a store or a database: what is cut off then is as after a crash, and
-crashes lose nothing.
+The ready file and the announcement come once the port answers. After the signal, running requests may finish; ``stop_seconds``
+later the process exits even if a store or a database hangs. That is no different from a crash, and crashes lose nothing.
 """
 
 from __future__ import annotations
@@ -35,20 +34,22 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("rye.registry")
 _MARGIN_SECONDS = 0.5
-"""Before ``stop_seconds`` are over, so that the process is gone by then."""
+"""Margin before ``stop_seconds`` are over, so that the process has exited by then."""
 _ANSWER_SECONDS = 5.0
 _SWITCH_SECONDS = 0.001
-"""How long the event loop waits for the interpreter's lock while a batch computes."""
+"""How long the event loop waits for the GIL while a batch computes."""
 _COLLECTIONS = (20_000, 50, 50)
 """Thresholds of the garbage collector: requests leave few cycles."""
 
 
 def serve(settings: Settings, ready_file: Path | None, announce: Callable[[str], None]) -> None:
-    """Serve until told to stop. Raises RyeError when the address cannot be had; nothing was started then."""
+    """Serve until told to stop. Raises RyeError if the address is unavailable, before anything is started."""
     _probe(settings.host, settings.port)
     if ready_file is not None and not ready_file.absolute().parent.is_dir():
         raise RyeError(
-            "cannot-write", f"There is no folder for {ready_file}.", "Make it, or give --ready-file another place."
+            "cannot-write",
+            f"There is no folder for {ready_file}.",
+            "Create it, or choose another path for --ready-file.",
         )
     _log.info("opening the registry in %s", settings.data)
     service = Service(settings)
@@ -69,7 +70,7 @@ def serve(settings: Settings, ready_file: Path | None, announce: Callable[[str],
 
 
 def _tune_interpreter() -> None:
-    """For one process whose event loop shares the interpreter's lock with the sequencer's thread, and lives for months."""
+    """Tune a long-lived process whose event loop shares the GIL with the sequencer's thread."""
     sys.setswitchinterval(_SWITCH_SECONDS)
     gc.collect()
     gc.freeze()  # modules and caches stay: the collector need not look at them again
@@ -77,7 +78,7 @@ def _tune_interpreter() -> None:
 
 
 class _Ending:
-    """Ends the process some time after it was told to stop, if it has not ended by itself."""
+    """Ends the process some time after it was told to stop, if it has not exited by then."""
 
     def __init__(self, seconds: float, last: Callable[[], None]) -> None:
         self._seconds = seconds
@@ -91,7 +92,9 @@ class _Ending:
             self._timer.start()
 
     def _end(self) -> None:
-        _log.warning("what was at work did not finish in time and is cut off, as by a crash; nothing answered is lost")
+        _log.warning(
+            "running requests did not finish in time and are cut off, as in a crash; no acknowledged publish is lost"
+        )
         self._last()
         logging.shutdown()
         os._exit(0)
@@ -105,7 +108,7 @@ async def _run(
     ending: _Ending,
 ) -> None:
     class Listening(Server):
-        """Binds once and tells the port: the embedded server would bind anew for its worker, to another free port."""
+        """Binds once and reports the port: the embedded server would bind again for its worker, to another free port."""
 
         bound_port = 0
         telling: asyncio.Task[None] | None = None
@@ -173,7 +176,7 @@ async def _run(
 
 
 async def _until_answering(host: str, port: int) -> None:
-    """Wait until a request is answered: a port that is bound is not yet one that somebody listens on."""
+    """Wait until a request is answered: a bound port does not mean that a server is listening yet."""
     address = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
     while True:
         try:
@@ -191,7 +194,7 @@ async def _until_answering(host: str, port: int) -> None:
 
 
 def _probe(host: str, port: int) -> None:
-    """Refuse an address that cannot be listened on. The server's own socket may share its port with others, so it would not."""
+    """Refuse an address that is in use. The server's own socket may share its port, so it would not notice."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         with socket.socket(family[0], socket.SOCK_STREAM) as probe:

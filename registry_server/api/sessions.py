@@ -1,4 +1,4 @@
-"""Who is signed in: the cookie of a session, and the forms that only its owner can send.
+"""Signed-in members: the session cookie, and forms that only the session's owner can send.
 
 * The cookie is for this host alone and not for scripts. Over https its name begins with ``__Secure-``, or with ``__Host-`` where
   its path is ``/`` (private reading): browsers then take it from https only, and under ``__Host-`` from this host only. Two
@@ -60,7 +60,7 @@ def session_cookie(request: AnyRequest, secret: str) -> Cookie:
 
 
 def attempt_of(request: AnyRequest) -> str:
-    """What the browser kept of a sign-in that it began; empty where there is nothing."""
+    """The state of a sign-in that this browser began; empty if there is none."""
     return cookie_of(request.scope, _attempt_name(request), _ATTEMPT)
 
 
@@ -78,7 +78,7 @@ def _cookie(request: AnyRequest, name: str, value: str, path: str, seconds: int)
     return Cookie(name, path, value, max_age=seconds, secure=secure, httponly=True, samesite="lax")
 
 
-# -- who, and with which form --------------------------------------------------------------------------------------------
+# -- members and their forms ---------------------------------------------------------------------------------------------
 
 
 async def signed_in(request: AnyRequest) -> Member | None:
@@ -99,7 +99,7 @@ async def form_of(request: AnyRequest) -> tuple[Member, Form]:
     refuse_other_sites(request)
     member = await signed_in(request)
     if member is None:
-        raise RyeError("sign-in-needed", "You are not signed in any more.", "Sign in, then send the form again.")
+        raise RyeError("sign-in-needed", "You are no longer signed in.", "Sign in, then send the form again.")
     service_of(request).form_pace.take(f"account {member.id}")
     form = fields_of(await body_of(request, FORM_BYTES))
     if not hmac.compare_digest(one(form, "proof").encode(), proof_of(request).encode()):
@@ -141,7 +141,7 @@ def address_of(request: AnyRequest) -> str:
 
 
 def count_try(request: AnyRequest) -> None:
-    """Count one try of this address to sign in. Raises RyeError ``too-many-requests``."""
+    """Count one sign-in attempt of this address. Raises RyeError ``too-many-requests``."""
     service_of(request).sign_in_pace.take(address_key(address_of(request)))
 
 
@@ -149,7 +149,7 @@ def record(
     connection: sa.Connection, request: AnyRequest, action: str, member: Member, detail: Mapping[str, object],
     subject: str = "",
 ) -> None:  # fmt: skip
-    """Append to the audit events what somebody did. ``subject`` empty: to their own account."""
+    """Append a member's action to the audit events. ``subject`` empty: their own account."""
     actor = f"account:{member.id}"
     audit_events.record(
         connection, now_text(), action, subject or actor, actor=actor, address=address_of(request), detail=detail

@@ -70,7 +70,7 @@ class SignIn:
         return str(url), attempt
 
     def finish(self, address: str, attempt: Attempt | None, came: Returned) -> Claims:
-        """Who came back, as the issuer says. Raises RyeError ``sign-in-refused``, ``oidc-refused``, ``issuer-unavailable``."""
+        """The person the issuer identifies. Raises RyeError ``sign-in-refused``, ``oidc-refused``, ``issuer-unavailable``."""
         if attempt is None or not hmac.compare_digest(attempt.state.encode(), came.state.encode()):
             raise RyeError(
                 "sign-in-refused", "This is not the answer to a sign-in that this browser began.", "Sign in again."
@@ -102,7 +102,7 @@ class SignIn:
             raise RyeError("sign-in-refused", "The identity token belongs to another sign-in.", "Sign in again.")
         subject = claims.get("sub")
         if not isinstance(subject, str) or not 0 < len(subject) <= 255:
-            raise RyeError("sign-in-refused", "The identity token names nobody.", "Ask the registry's operator.")
+            raise RyeError("sign-in-refused", "The identity token has no subject.", "Ask the registry's operator.")
         return claims
 
     def _known(self) -> Issuer:
@@ -124,7 +124,7 @@ class SignIn:
 
 
 def name_in(claims: Claims) -> str:
-    """What a person is called, as far as the issuer says."""
+    """The person's name, if the issuer gives one."""
     for claim in ("preferred_username", "email", "name", "sub"):
         found = claims.get(claim)
         if isinstance(found, str) and found.strip():

@@ -1,7 +1,7 @@
 """``/-/account/stages``: releases that wait for a signature, for those who may decide about them. What they show:
 :mod:`registry_server.pages.stage`.
 
-There is no form that approves: that takes a key, on its owner's machine. Owners of the namespace may reject here.
+No form approves a release: that needs a key, on its owner's machine. Owners of the namespace can reject here.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _owns(account: Account, namespace: str) -> bool:
 
 
 def _content(service: Service, account: Account, identifier: str) -> tuple[StageRow, Content | None]:
-    """Blocking. Raises RyeError ``unknown-stage``: the same for what is not there and what this account may not see."""
+    """Blocking. Raises RyeError ``unknown-stage``, the same for a missing stage and one that this account may not see."""
     detail = service.staging.detail(account, identifier)
     if detail.stage.state != "staged":
         return detail.stage, None

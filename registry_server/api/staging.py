@@ -1,4 +1,4 @@
-"""Stage and approve: releases that nobody sees before enough maintainers signed them (design/server.md 4).
+"""Stage and approve: releases that stay hidden until enough maintainers have signed them (design/server.md 4).
 
 ====================================  =======================================================================================
 ``POST /api/v1/stages``                  stage releases whose bytes were uploaded: scope ``stage`` or ``publish``
@@ -9,7 +9,7 @@
 ``POST /api/v1/stages/ID/rejection``     end it: scope ``publish`` or ``admin``, or the token that staged it
 ====================================  =======================================================================================
 
-A token with the scope ``stage`` sees what it staged itself and nothing else. What one may not see looks like what is not there.
+A token with the scope ``stage`` sees only what it staged itself. A hidden stage looks like one that does not exist.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Staging:
         return rows
 
     def listing(self, account: Account, *, everything: bool) -> list[wire.StageRow]:
-        """What this account may see: what waits, or also what was decided."""
+        """The stages that this account may see: pending ones, or decided ones as well."""
         with database.reader(self._engine) as connection:
             found = stages.listing(connection, account, now_text(), everything=everything, most=_LISTED)
             return [self._row(connection, stage) for stage in found]
@@ -117,11 +117,15 @@ class Staging:
         return wire.StageDetail(row, stage.draft.text(), note)
 
     def file(self, account: Account, identifier: str, sha256: str) -> bytes:
-        """One file of a stage that waits. Raises RyeError ``unknown-stage``, ``not-found``."""
+        """One file of a pending stage. Raises RyeError ``unknown-stage``, ``not-found``."""
         with database.reader(self._engine) as connection:
             stage = self._visible(connection, account, identifier)
         if not stage.is_waiting(now_text()) or sha256 not in stages.files_of(stage.draft):
-            raise RyeError("not-found", "The stage has no such file, or no more.", "`rye stage show` lists its files.")
+            raise RyeError(
+                "not-found",
+                "The stage does not have this file, or no longer has it.",
+                "`rye stage show` lists its files.",
+            )
         return self._bytes(sha256)
 
     def reject(self, account: Account, identifier: str, reason: str, address: str) -> wire.StageRow:
@@ -179,7 +183,7 @@ class Staging:
         return stage, merged
 
     def approved(self, account: Account, identifier: str, position: int, address: str) -> None:
-        """Remember that a stage is in the log; other stages of the same version are at an end, too."""
+        """Record that a stage is in the log; this also ends other stages of the same version."""
         now = now_text()
         with database.change(self._engine) as connection:
             stage = stages.get(connection, identifier)
@@ -207,7 +211,7 @@ class Staging:
                 self._staged.delete(path)
 
     def _sweep_sometimes(self) -> None:
-        """Before new files come: those of stages whose time is over go, without waiting for the next start."""
+        """Delete the files of expired stages before new ones arrive, without waiting for the next start."""
         if time.monotonic() - self._swept > _SWEEP_SECONDS:
             self._swept = time.monotonic()
             self.sweep()
@@ -219,16 +223,18 @@ class Staging:
         if stages.open_bytes(connection, now, account) + size > self._settings.account_stages_bytes:
             raise RyeError(
                 "stages-full",
-                "Too much of this account waits to be approved.",
-                "Approve or reject what waits: `rye stage list`. The operator can raise account_stages_bytes.",
+                "This account has too many bytes waiting for approval.",
+                "Approve or reject pending stages: `rye stage list`. The operator can raise account_stages_bytes.",
             )
         if stages.open_bytes(connection, now) + size > self._settings.stages_bytes:
             raise RyeError(
-                "stages-full", "Too much waits to be approved.", "Try again later; the operator can raise stages_bytes."
+                "stages-full",
+                "The registry has too many bytes waiting for approval.",
+                "Try again later; the operator can raise stages_bytes.",
             )
 
     def _keep(self, releases: Sequence[Release]) -> None:
-        """Put the files where only their stage is read from, and forget the uploads."""
+        """Move the files to where only their stage is read from, and delete the uploads."""
         files = sorted({sha256 for release in releases for sha256 in stages.files_of(release)})
         for sha256 in files:
             data = self._examination.read_blob(sha256)
@@ -260,11 +266,11 @@ class Staging:
     def _in_force(self, connection: sa.Connection, stage: Stage, now: datetime) -> Link:
         link = Ledger(connection).chain(stage.namespace).current(now)
         if link is None:
-            raise RyeError("namespace-unclaimed", f"Nobody has claimed {stage.namespace}.", None)
+            raise RyeError("namespace-unclaimed", f"No one has claimed {stage.namespace}.", None)
         return link
 
     def _is_fresh(self, note: SignedNote, link: Link, now: datetime) -> bool:
-        """Whether a note that others signed before can still be published."""
+        """Whether a note that others have already signed can still be published."""
         release = Release.parse(note.text)
         try:
             notes.verify(note, link.keys)
@@ -313,12 +319,12 @@ class Staging:
 
 
 def _check_lines(note: SignedNote, link: Link) -> None:
-    """Every line is of a key in force, and right. Raises RyeError ``statement-signer``."""
+    """Check that every signature is valid and by a key in force. Raises RyeError ``statement-signer``."""
     names = {(key.name, key.key_id) for key in link.keys}
     if not note.signatures or any((line.name, line.key_id) not in names for line in note.signatures):
         raise RyeError(
             "statement-signer",
-            f"The note is not signed by a key of {link.keyset.namespace} alone.",
+            f"The note has a signature that is not by a key of {link.keyset.namespace}.",
             f"Sign it with one of its keys: `rye namespace show {link.keyset.namespace}` lists them.",
         )
     notes.verify(note, link.keys)
@@ -327,6 +333,6 @@ def _check_lines(note: SignedNote, link: Link) -> None:
 def _decided(stage: Stage) -> RyeError:
     return RyeError(
         "stage-decided",
-        f"The stage {stage.id} is {stage.state_at(now_text())} already.",
+        f"The stage {stage.id} is already {stage.state_at(now_text())}.",
         "`rye stage list --all` shows what became of it.",
     )

@@ -91,7 +91,7 @@ async def _reject(request: Request[Any, Any, State], stage: FromPath[str]) -> Re
 
 
 async def _seer(request: Request[Any, Any, State]) -> Account:
-    """Someone who may look at stages at all; which ones depends on the stage."""
+    """An account that may see stages at all; which ones depends on the stage."""
     account = await account_of(request)
     require_scope(account, "publish", "stage", "admin")
     return account

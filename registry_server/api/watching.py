@@ -26,7 +26,7 @@ _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 def loggable(path: str) -> str:
-    """A path as it may be written down: a link that signs somebody in is a secret."""
+    """A path that is safe to log: a sign-in link is a secret."""
     return f"{_LINK}…" if path.startswith(_LINK) else path
 
 
@@ -68,7 +68,7 @@ class Watched:
         self._metrics.answered(method, path, status, seconds)
         path = loggable(path)
         wanted = self._settings.log_requests
-        # 503 to reading is how a flood is turned away: it must not fill the disk instead.
+        # Floods of reads are refused with 503, which must not fill the disk with log lines.
         is_plain = method in _READING and (status < 500 or status == 503)
         if wanted == "none" or (wanted == "changes" and is_plain):
             return

@@ -1,8 +1,8 @@
 """A process that examines requests for the server: ``python -m registry_server.api.worker``.
 
 It reads frames from standard input and answers each, in order, on standard output: four bytes of length, then JSON. The first
-frame holds the settings. It ends when its input does, so none is left when the server is killed. What it reads was written by
-strangers; what it answers is plain data, which the server decodes strictly.
+frame holds the settings. It ends when its input does, so none is left behind when the server is killed. Its input comes from
+untrusted clients; its answers are plain data, which the server decodes strictly.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Work(Struct, frozen=True):
 
 
 class Finding(Struct, frozen=True, forbid_unknown_fields=True):
-    """What the file of one statement tells; empty for those without a file."""
+    """What the file of one statement says; empty for statements without a file."""
 
     signer: Annotated[bytes, Meta(min_length=32, max_length=32)] | None
     keywords: Annotated[str, Meta(max_length=1000)]
