@@ -1,1 +1,1 @@
-"""Who may upload, what one token may take of what all share, and the registry's own keys."""
+"""Who may upload, how much one token may use of shared resources, and the registry's own keys."""

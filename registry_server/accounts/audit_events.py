@@ -1,9 +1,9 @@
-"""What was done to accounts, rights and releases: rows that are only ever appended, each with the hash of the one before.
+"""Changes to accounts, rights and releases: append-only rows, each with the hash of the row before.
 
 The hash of row *n* is SHA-256 over the hash of row *n-1* (64 zeros for the first), LF, and the row's other values as compact
-JSON with sorted keys. ``audit_head`` holds the number of rows and the last hash. So a row that was changed, removed, put in or
-moved is found by :func:`problems`; one who may write to the whole database can still compute a new chain, so copies of the last
-hash belong elsewhere too: :func:`head` gives it, webhooks and backups carry it.
+JSON with sorted keys. ``audit_head`` holds the number of rows and the last hash, so :func:`problems` finds a row that was
+changed, removed, inserted or moved. An attacker who can write to the whole database can still compute a new chain, so keep
+copies of the last hash elsewhere: :func:`head` returns it, and webhooks and backups carry it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from registry_server.storage.schema import audit_events, audit_head
 
 FIRST = "0" * 64
 OPERATOR = "operator"
-"""Whoever may run ``rye-registry`` on the server."""
+"""The actor of ``rye-registry`` commands run on the server."""
 _ROWS = 1000
 
 
@@ -49,7 +49,7 @@ def record(
     address: str = "",
     detail: Mapping[str, object] | None = None,
 ) -> None:
-    """Append one event, in the transaction of what it tells of."""
+    """Append one event, in the transaction of the change that it records."""
     lock = sa.select(audit_head).where(audit_head.c.id == 1).with_for_update()
     if connection.dialect.name == "postgresql":
         connection.execute(sa.text("LOCK TABLE audit_head IN EXCLUSIVE MODE"))
@@ -75,13 +75,13 @@ def record(
 
 
 def head(connection: sa.Connection) -> tuple[int, str]:
-    """How many events there are, and the last one's hash."""
+    """The number of events and the last one's hash."""
     row = connection.execute(sa.select(audit_head)).first()
     return (row.size, row.hash) if row is not None else (0, FIRST)
 
 
 def listing(connection: sa.Connection, since: int = 0, most: int | None = None) -> Iterator[Event]:
-    """Events from a position on, the oldest first."""
+    """Events from a position on, oldest first."""
     query = sa.select(audit_events).where(audit_events.c.position >= since).order_by(audit_events.c.position)
     for row in connection.execute(query.limit(most) if most is not None else query):
         detail = json.loads(row.detail)
@@ -89,7 +89,7 @@ def listing(connection: sa.Connection, since: int = 0, most: int | None = None) 
 
 
 def problems(connection: sa.Connection) -> list[str]:
-    """What is wrong with the chain, recomputed from its first row; the first break only, as everything after it follows."""
+    """Problems of the chain, recomputed from its first row; only the first break, as it invalidates everything after it."""
     previous, expected = FIRST, 0
     rows = connection.execution_options(yield_per=_ROWS).execute(
         sa.select(audit_events).order_by(audit_events.c.position)
@@ -98,14 +98,14 @@ def problems(connection: sa.Connection) -> list[str]:
         values = dict(row._mapping)
         value = values.pop("hash")
         if row.position != expected:
-            return [f"audit event {expected} is gone: {row.position} follows {expected - 1}"]
+            return [f"audit event {expected} is missing: {row.position} follows {expected - 1}"]
         if row.previous != previous:
             return [f"audit event {row.position} does not follow the one before it"]
         if _hash(values) != value:
             return [f"audit event {row.position} was changed after it was written"]
         previous, expected = value, expected + 1
     if head(connection) != (expected, previous):
-        return [f"the chain of audit events ends at {expected}, and the database remembers {head(connection)[0]}"]
+        return [f"the chain of audit events ends at {expected}, but the database recorded {head(connection)[0]}"]
     return []
 
 

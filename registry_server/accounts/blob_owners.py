@@ -1,7 +1,7 @@
-"""Which namespaces released a file: a table that is filled from the log as far as someone had to know it.
+"""Which namespaces released a file: a table that is filled lazily from the log.
 
-Only a registry that is read by namespace needs it, so publishing does not wait for it: a look-up that finds nothing first reads
-the entries that came since.
+Only a registry with per-namespace read access needs it, so publishing does not update it. A look-up that finds nothing first
+reads the log entries added since the last one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ROWS = 500
 
 
 def owners(engine: sa.Engine, sha256: str) -> frozenset[str]:
-    """The namespaces that released a file; none: nobody did."""
+    """The namespaces that released a file; empty if none did."""
     query = sa.select(blob_namespaces.c.namespace).where(blob_namespaces.c.sha256 == sha256)
     with database.reader(engine) as connection:
         found = frozenset(connection.scalars(query))
@@ -59,7 +59,7 @@ _INSERT = sa.text("INSERT INTO blob_namespaces (sha256, namespace) VALUES (:sha2
 
 
 def _move(connection: sa.Connection, before: int, after: int) -> None:
-    """Set the cursor, unless another process moved it meanwhile; what both wrote is the same."""
+    """Set the cursor, unless another process has moved it; both wrote the same rows."""
     if _cursor(connection) != before:
         return
     connection.execute(registry.delete().where(registry.c.key == _CURSOR))

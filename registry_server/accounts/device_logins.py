@@ -1,7 +1,7 @@
-"""Signing a program in from a browser (RFC 8628): it gets a code, a person who is signed in confirms it, it gets a token.
+"""Signing a program in from a browser (RFC 8628): it gets a code, a signed-in person confirms it, it gets a token.
 
-The device code is 256 random bits, kept as SHA-256. The user code is eight consonants, good for ten minutes and for nothing but
-the page where somebody who is signed in confirms it.
+The device code is 256 random bits, stored as SHA-256. The user code is eight consonants, valid for ten minutes and only on the
+page where a signed-in person confirms it.
 """
 
 from __future__ import annotations
@@ -26,36 +26,36 @@ _MOST_WAITING = 1000
 _MOST_OF_ADDRESS = 50
 _NAME_CHARACTERS = 60
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9 ._@-]")
-"""A name is shown to whom it asks for a token: no punctuation to make sentences with, no letters that look like others."""
+"""The name is shown to the person who confirms: no punctuation to form sentences, no look-alike letters."""
 _LETTERS = "BCDFGHJKLMNPQRSTVWXZ"
 WAITING, APPROVED, DENIED, DONE = "waiting", "approved", "denied", "done"
 
 
 class Waiting(Struct, frozen=True):
-    """A program that waits for somebody's word. What it calls itself anybody may choose."""
+    """A program that waits for confirmation. Its name is its own choice and proves nothing."""
 
     name: str
     address: str
-    """Where it asked from; empty: unknown."""
+    """The address that it asked from; empty: unknown."""
     created: str
 
 
 class Begun(Struct, frozen=True):
-    """What the program is told."""
+    """The answer to the program."""
 
     device_code: str
     user_code: str
 
 
 def begin(connection: sa.Connection, name: str, now: str, address: str = "") -> Begun:
-    """Raises RyeError ``busy`` where too many wait, ``too-many-requests`` where too many of this address do."""
+    """Raises RyeError ``busy`` if too many programs wait, ``too-many-requests`` if too many from this address do."""
     connection.execute(device_logins.delete().where(device_logins.c.expires <= now))
     if _count(connection) >= _MOST_WAITING:
-        raise RyeError("busy", "Too many programs wait to be signed in.", "Try again in some minutes.")
+        raise RyeError("busy", "Too many programs are waiting to be signed in.", "Try again in a few minutes.")
     if address and _count(connection, device_logins.c.address == address) >= _MOST_OF_ADDRESS:
         raise RyeError(
             "too-many-requests",
-            "Too many programs at this address wait to be signed in.",
+            "Too many programs at this address are waiting to be signed in.",
             "Confirm or refuse some of them, or wait ten minutes.",
         )
     plain = _NOT_IN_NAMES.sub("", name).strip()[:_NAME_CHARACTERS].strip() or "rye"
@@ -74,7 +74,7 @@ def begin(connection: sa.Connection, name: str, now: str, address: str = "") -> 
 
 
 def waiting(connection: sa.Connection, user_code: str, now: str) -> Waiting | None:
-    """The program with this code; None where none waits."""
+    """The program waiting with this code; None if there is none."""
     row = connection.execute(sa.select(device_logins).where(device_logins.c.user_code == normal(user_code))).first()
     if row is None or row.state != WAITING or is_over(row.expires, now):
         return None
@@ -82,7 +82,7 @@ def waiting(connection: sa.Connection, user_code: str, now: str) -> Waiting | No
 
 
 def decide(connection: sa.Connection, user_code: str, account: str, approve: bool, now: str) -> bool:
-    """A person's word about a program; False where it waits no more."""
+    """Record a person's decision about a program; False if it is no longer waiting."""
     where = sa.and_(
         device_logins.c.user_code == normal(user_code), device_logins.c.state == WAITING, device_logins.c.expires > now
     )
@@ -91,7 +91,7 @@ def decide(connection: sa.Connection, user_code: str, account: str, approve: boo
 
 
 def is_known(connection: sa.Connection, device_code: str, now: str) -> bool:
-    """Whether a program has this code: asked before :func:`poll`, which writes, so that a guess costs no write."""
+    """Whether a program has this code. Checked before :func:`poll`, which writes, so that a guess causes no write."""
     return _count(connection, device_logins.c.sha256 == digest(device_code), device_logins.c.expires > now) > 0
 
 

@@ -1,11 +1,10 @@
-"""What OIDC issuers publish, and which of their tokens are believed.
+"""The documents of OIDC issuers, and the verification of their tokens.
 
-Only issuers that the operator named are ever asked: for their discovery document and their keys, over https (plain http on this
-machine only), without redirects, with limits of size and time, and not more often than they change. A token is believed when,
-in this order:
+Only issuers that the operator named are ever contacted: for their discovery document and their keys, over https (plain http on
+this machine only), without redirects, with limits on size and time, and with caching. A token is accepted when, in this order:
 
 1. It is a JWS of three parts, at most 16 kB, with an asymmetric algorithm of :data:`ALGORITHMS`; never ``none`` or an HMAC.
-2. Its signature is by a key that the issuer publishes now, of a kind that fits the algorithm.
+2. Its signature is by a key that the issuer currently publishes, of a type that fits the algorithm.
 3. ``iss`` is the issuer, ``aud`` names this registry, ``exp`` has not come, ``iat`` and ``nbf`` have, with a minute of grace, and
    it was made for at most a day.
 
@@ -38,7 +37,7 @@ _DOCUMENT_BYTES = 256 * KIB
 _FETCH_SECONDS = 5.0
 _KEPT_SECONDS = 600.0
 _AGAIN_SECONDS = 15.0
-"""Between two looks for a key that was not there, or at an issuer that did not answer."""
+"""Minimum time between two fetches for a missing key, or from an issuer that did not answer."""
 _GRACE_SECONDS = 60
 _LIFETIME_SECONDS = 86_400
 _KEY_TYPES = frozenset({"RSA", "EC", "OKP"})
@@ -48,7 +47,7 @@ Fetch = Callable[[str], bytes]
 
 
 def check_issuer(issuer: str) -> str:
-    """An issuer as it may be configured. Raises RyeError ``bad-issuer``."""
+    """Check and normalize a configured issuer. Raises RyeError ``bad-issuer``."""
     parts = urlsplit(issuer)
     plain = parts.scheme == "http" and is_loopback(parts.hostname or "")
     bad = parts.query or parts.fragment or parts.username or not parts.hostname or not issuer.isprintable()
@@ -62,7 +61,7 @@ def check_issuer(issuer: str) -> str:
 
 
 def fetch(address: str) -> bytes:
-    """A document of an issuer. Raises RyeError ``issuer-unavailable``."""
+    """Fetch a document of an issuer. Raises RyeError ``issuer-unavailable``."""
     deadline = time.monotonic() + _FETCH_SECONDS
     data = b""
     try:
@@ -85,7 +84,7 @@ def fetch(address: str) -> bytes:
 
 @dataclass(slots=True)
 class Issuer:
-    """One issuer's documents, kept for some minutes. Safe to use from several threads."""
+    """One issuer's documents, cached for a few minutes. Thread-safe."""
 
     address: str
     fetch: Fetch = fetch
@@ -95,7 +94,7 @@ class Issuer:
     _keys: KeySet | None = None
     _read: float = 0.0
     _failed: tuple[float, RyeError] | None = None
-    """When it could last not be asked, and why: nobody makes us wait for it again and again."""
+    """When the last fetch failed, and why, so that requests cannot make the server wait for it over and over."""
 
     def endpoint(self, name: str) -> str:
         """An address of the discovery document, e.g. ``token_endpoint``. Raises RyeError ``issuer-unavailable``."""
@@ -119,7 +118,7 @@ class Issuer:
         with self._lock:
             self._refresh(_KEPT_SECONDS)
             if not self._has(kid):
-                self._refresh(_AGAIN_SECONDS)  # keys change; nobody makes us ask all the time
+                self._refresh(_AGAIN_SECONDS)  # keys rotate, but clients must not be able to trigger constant fetches
             if self._keys is None or not self._has(kid):
                 raise refused("it is signed by a key that the issuer does not publish")
             return self._keys
@@ -172,7 +171,7 @@ class Issuer:
 
 
 def issuer_of(token: str) -> str:
-    """Who a token says that it is from; nothing is verified. Raises RyeError ``oidc-refused``."""
+    """The issuer that a token claims, unverified. Raises RyeError ``oidc-refused``."""
     _header(token)
     found = _part(token, 1).get("iss")
     if not isinstance(found, str):
@@ -187,23 +186,23 @@ def check_claims(claims: Claims, issuer: str, audience: str, now: float) -> None
     audiences = claims.get("aud")
     named = audiences if isinstance(audiences, list) else [audiences]
     if not any(isinstance(one, str) and one.rstrip("/") == audience.rstrip("/") for one in named):
-        raise refused(f"it is not made for this registry: its audience must be {audience}")
+        raise refused(f"it was not issued for this registry: its audience must be {audience}")
     expires, issued, begins = (_moment(claims, name) for name in ("exp", "iat", "nbf"))
     if expires is None or issued is None:
-        raise refused("it does not say when it was made and until when it is good")
+        raise refused("it lacks the time of issue or expiry")
     if expires + _GRACE_SECONDS <= now:
         raise refused("it has expired")
     if max(issued, begins or issued) - _GRACE_SECONDS > now:
         raise refused("it is from the future")
     if expires - issued > _LIFETIME_SECONDS:
-        raise refused("it is good for more than a day")
+        raise refused("it is valid for more than a day")
 
 
 def refused(reason: str) -> RyeError:
     return RyeError(
         "oidc-refused",
         f"The identity token is refused: {reason}.",
-        "Let the build server make one for this registry: docs/how-to/registry-access.md, Trusted publishing.",
+        "Have the build server issue one for this registry: docs/how-to/registry-access.md, Trusted publishing.",
     )
 
 
@@ -237,13 +236,13 @@ def _object(data: bytes, issuer: str) -> dict[str, Any]:
     try:
         found = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise _unavailable(issuer, "what it answers is not JSON") from error
+        raise _unavailable(issuer, "its answer is not JSON") from error
     if not isinstance(found, dict):
-        raise _unavailable(issuer, "what it answers is not a JSON object")
+        raise _unavailable(issuer, "its answer is not a JSON object")
     return found
 
 
 def _unavailable(address: str, reason: str) -> RyeError:
     return RyeError(
-        "issuer-unavailable", f"The issuer {address[:200]} cannot be asked: {reason[:200]}.", "Try again in a moment."
+        "issuer-unavailable", f"The issuer {address[:200]} is unavailable: {reason[:200]}.", "Try again in a moment."
     )

@@ -1,6 +1,6 @@
-"""The registry's private keys: one that signs the log, and the owners' that sign root statements and may lie offline.
+"""The registry's private keys: one that signs the log, and the owners', which sign root statements and can be kept offline.
 
-A key file is one line in the form that Go's note tools use too,
+A key file is one line in the format of Go's note tools,
 ``PRIVATE+KEY+<key name>+<hex key ID>+<base64 of type and seed>``,
 mode 0600. The log's key is ``keys/log-<id>.key``, an owner's ``keys/root-<id>.key`` unless it is kept elsewhere.
 """
@@ -94,12 +94,12 @@ def file_name(role: str, key: PrivateKey) -> str:
 
 
 def in_folder(folder: Path, role: str) -> list[PrivateKey]:
-    """All keys of a role in the registry's key folder, by name of file. Raises RyeError for one that cannot be read."""
+    """All keys of a role in the registry's key folder, by file name. Raises RyeError for a key that cannot be read."""
     return [read(path) for path in sorted(folder.glob(f"{role}-*.key"))]
 
 
 def exposed(folder: Path) -> list[Path]:
-    """Key files and the folder itself, where other users of the machine can read them."""
+    """The key files, and the folder itself, that other users of the machine can read."""
     if os.name == "nt":
         return []
     paths = [folder, *folder.glob("*.key")] if folder.is_dir() else []

@@ -1,6 +1,6 @@
-"""People with an account, the links that sign them in once, and their sessions.
+"""People with an account, their single-use sign-in links, and their sessions.
 
-Secrets of links and sessions are 256 random bits; the database holds their SHA-256 only.
+Secrets of links and sessions are 256 random bits; the database holds only their SHA-256.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from registry_server.storage.schema import account_links, accounts, sessions, to
 from rye.errors import RyeError
 
 LINK_SECONDS = 72 * 3600
-"""How long a link waits for the person that it is for."""
+"""How long a link is valid."""
 SESSION_SECONDS = 12 * 3600
 _NAME_CHARACTERS = 100
 _ID = re.compile(r"[0-9a-f]{16}")
@@ -37,15 +37,13 @@ class Member(Struct, frozen=True):
 
 
 def create(connection: sa.Connection, name: str, now: str, *, issuer: str = "", subject: str = "") -> Member:
-    """Make an account. Raises RyeError ``bad-account-name``, ``account-exists``."""
+    """Create an account. Raises RyeError ``bad-account-name``, ``account-exists``."""
     if not name or len(name) > _NAME_CHARACTERS or not name.isprintable() or name != name.strip():
         raise RyeError("bad-account-name", "An account's name is 1 to 100 printable characters.", None)
     if is_id(name):
         raise RyeError("bad-account-name", f"{name} could be mistaken for an account's ID.", "Choose another name.")
     if connection.scalar(sa.select(accounts.c.id).where(accounts.c.name == name)) is not None:
-        raise RyeError(
-            "account-exists", f"There is an account {name} already.", "rye-registry account list shows them."
-        )
+        raise RyeError("account-exists", f"The account {name} already exists.", "rye-registry account list shows them.")
     identifier = secrets.token_hex(8)
     row = {
         "id": identifier,
@@ -59,7 +57,7 @@ def create(connection: sa.Connection, name: str, now: str, *, issuer: str = "", 
 
 
 def of_issuer(connection: sa.Connection, issuer: str, subject: str, wanted: str, now: str) -> Member:
-    """The account of a person whom an issuer vouches for; made at their first sign-in, under a name that is free.
+    """The account of a person whom an issuer vouches for, created at their first sign-in under a free name.
 
     Raises RyeError ``account-disabled``.
     """
@@ -89,7 +87,7 @@ def get(connection: sa.Connection, identifier: str) -> Member:
 
 
 def is_id(name: str) -> bool:
-    """Whether a word has the form of an account's ID; no account may have such a name."""
+    """Whether a string has the form of an account ID; account names must not."""
     return _ID.fullmatch(name) is not None
 
 
@@ -103,12 +101,12 @@ def named(connection: sa.Connection, name: str) -> Member:
 
 
 def listing(connection: sa.Connection) -> list[Member]:
-    """All accounts, the oldest first."""
+    """All accounts, oldest first."""
     return [_member(row) for row in connection.execute(sa.select(accounts).order_by(accounts.c.created, accounts.c.id))]
 
 
 def disable(connection: sa.Connection, identifier: str, now: str) -> Member:
-    """End an account: sessions and links go, and every token of it is revoked."""
+    """Disable an account: delete its sessions and links and revoke all its tokens."""
     member = get(connection, identifier)
     connection.execute(accounts.update().where(accounts.c.id == identifier).values(disabled=member.disabled or now))
     connection.execute(sessions.delete().where(sessions.c.account == identifier))
@@ -122,7 +120,7 @@ def disable(connection: sa.Connection, identifier: str, now: str) -> Member:
 
 
 def make_link(connection: sa.Connection, account: str, now: str) -> str:
-    """The secret of a link that signs this account in once; those made before are worthless from now on."""
+    """The secret of a link that signs this account in once; earlier links become invalid."""
     connection.execute(account_links.delete().where(account_links.c.account == account, account_links.c.used.is_(None)))
     secret = secrets.token_urlsafe(32)
     row = {"sha256": digest(secret), "account": account, "expires": after(now, LINK_SECONDS)}
@@ -131,7 +129,7 @@ def make_link(connection: sa.Connection, account: str, now: str) -> str:
 
 
 def link_account(connection: sa.Connection, secret: str, now: str) -> Member | None:
-    """Whose link it is; None for one that is unknown, used or expired."""
+    """The account of a link; None if the link is unknown, used or expired."""
     row = connection.execute(sa.select(account_links).where(account_links.c.sha256 == digest(secret))).first()
     if row is None or row.used is not None or is_over(row.expires, now):
         return None
@@ -140,7 +138,7 @@ def link_account(connection: sa.Connection, secret: str, now: str) -> Member | N
 
 
 def use_link(connection: sa.Connection, secret: str, now: str) -> Member:
-    """Use a link up. Raises RyeError ``link-used`` for one that is not good, and for the second of two at once."""
+    """Use up a link. Raises RyeError ``link-used`` if it is invalid, and for the second of two concurrent uses."""
     member = link_account(connection, secret, now)
     unused = sa.and_(account_links.c.sha256 == digest(secret), account_links.c.used.is_(None))
     if member is None or connection.execute(account_links.update().where(unused).values(used=now)).rowcount != 1:
@@ -154,7 +152,7 @@ def use_link(connection: sa.Connection, secret: str, now: str) -> Member:
 
 
 def open_session(connection: sa.Connection, account: str, now: str) -> str:
-    """The secret of a new session; what has expired is swept away."""
+    """The secret of a new session. Deletes expired sessions."""
     connection.execute(sessions.delete().where(sessions.c.expires <= now))
     secret = secrets.token_urlsafe(32)
     row = {"sha256": digest(secret), "account": account, "created": now, "expires": after(now, SESSION_SECONDS)}
@@ -163,7 +161,7 @@ def open_session(connection: sa.Connection, account: str, now: str) -> str:
 
 
 def session_member(connection: sa.Connection, secret: str, now: str) -> Member | None:
-    """Who is signed in; None for a session that is unknown or over."""
+    """The member of a session; None if it is unknown or expired."""
     row = connection.execute(sa.select(sessions).where(sessions.c.sha256 == digest(secret))).first()
     if row is None or is_over(row.expires, now):
         return None

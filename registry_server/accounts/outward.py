@@ -1,8 +1,8 @@
-"""Sending something to an address that somebody wrote down, without reaching into the network that the server stands in.
+"""Sending requests to configured addresses without reaching into the server's own network (SSRF).
 
-The host is looked up once; **every** address that it has must be a public one, and the connection goes to an address that was
-checked, so a name that changes its mind between the two looks gains nothing. https only, no redirects, no proxy, bounded in time
-and size. IPv4 inside IPv6 (mapped, 6to4, NAT64, Teredo) counts as what it leads to, or is refused.
+The host is resolved once; **every** address must be public, and the connection goes to a checked address, so DNS rebinding
+gains nothing. https only, no redirects, no proxy, bounded in time and size. IPv4 inside IPv6 (mapped, 6to4, NAT64, Teredo) is
+checked as the address that it leads to, or refused.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _ANSWER_BYTES = 64 * 1024
 _TRANSLATED = tuple(
     ipaddress.ip_network(text) for text in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "::/96")
 )
-"""Networks whose addresses lead to IPv4 addresses inside them."""
+"""IPv6 networks whose addresses embed IPv4 addresses."""
 
 Resolve = Callable[[str, int], list[str]]
 Connect = Callable[[str, int, str], socket.socket]
 
 
 def is_public(address: str) -> bool:
-    """Whether an address may be sent to: one of the internet's, for one receiver."""
+    """Whether requests may go to an address: it must be public and unicast."""
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
@@ -45,7 +45,7 @@ def is_public(address: str) -> bool:
 
 
 def refuse_address(host: str) -> None:
-    """Refuse a host that is a private address by its very name. Raises RyeError ``private-address``."""
+    """Refuse a host that is itself a private address. Raises RyeError ``private-address``."""
     try:
         ipaddress.ip_address(host)
     except ValueError:
@@ -69,7 +69,7 @@ def connect(address: str, port: int, host: str) -> socket.socket:
     except (
         OSError,
         ValueError,
-    ):  # what TLS raises: SSLError is an OSError; ValueError is for a host that is not a name
+    ):  # TLS failures: SSLError is an OSError; an invalid host name raises ValueError
         plain.close()
         raise
 
@@ -82,7 +82,7 @@ def post(
     connect: Connect = connect,
     seconds: float = _SECONDS,
 ) -> int:
-    """Send it; the status of the answer. Raises RyeError ``private-address``, ``delivery-failed``."""
+    """POST a body and return the status. Raises RyeError ``private-address``, ``delivery-failed``."""
     parts = urlsplit(url)
     host, port = parts.hostname or "", parts.port or 443
     if parts.scheme != "https" or not host:
@@ -96,7 +96,7 @@ def post(
                 raise _private(host)
         connection = HTTPSConnection(host, port, timeout=_SECONDS)
         connection.sock = connect(addresses[0], port, host)
-        # A time limit for the whole: one for each read alone lets a receiver that drips hold everybody else's deliveries up.
+        # One deadline for the whole request: with only a timeout per read, a slow receiver would hold up all other deliveries.
         limit = threading.Timer(seconds, _cut, [connection.sock])
         limit.daemon = True
         limit.start()
@@ -112,18 +112,18 @@ def post(
             connection.close()
     except (OSError, HTTPException, ssl.SSLError, ValueError, UnicodeError) as error:
         raise RyeError(
-            "delivery-failed", f"{host}: {str(error)[:200] or type(error).__name__}", "It is tried again later."
+            "delivery-failed", f"{host}: {str(error)[:200] or type(error).__name__}", "The registry retries it later."
         ) from error
 
 
 def _cut(connected: socket.socket) -> None:
-    with contextlib.suppress(OSError):  # it is closed already
+    with contextlib.suppress(OSError):  # already closed
         connected.shutdown(socket.SHUT_RDWR)
 
 
 def _private(host: str) -> RyeError:
     return RyeError(
         "private-address",
-        f"{host[:200]} leads to an address that is not public; nothing is sent there.",
+        f"{host[:200]} resolves to an address that is not public; nothing was sent.",
         "Give a host on the internet.",
     )

@@ -1,7 +1,7 @@
-"""How often somebody may try: so many times a minute, by address or by account. A guess that costs nothing is made again.
+"""Rate limits: attempts per minute, by address or by account, so that guessing is slow.
 
-A bucket of tries for each key fills evenly; what does not fit is refused (``too-many-requests``, 429). Addresses of one IPv6
-network of 64 bits count as one, because one machine has them all. Counts are this process's own and are forgotten at its end.
+Each key has a token bucket that refills evenly; attempts beyond it are refused (``too-many-requests``, 429). Addresses of one
+IPv6 /64 network count as one, because a single machine can have them all. Counts are per process and not persisted.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from collections.abc import Callable
 from rye.errors import RyeError
 
 _KEYS = 20_000
-"""Keys that are remembered; beyond them the one that was seen longest ago starts afresh."""
+"""Number of keys remembered; beyond it, the least recently seen is forgotten."""
 
 
 class Pace:
-    """At most ``a_minute`` tries of one key in any minute, over time. Safe to use from several threads."""
+    """At most ``a_minute`` attempts of one key per minute on average. Thread-safe."""
 
     def __init__(self, a_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._most = float(max(a_minute, 1))
         self._clock = clock
         self._lock = threading.Lock()
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        """Key → tries that are left, and when that was so."""
+        """Key → attempts left, and when that was computed."""
 
     def take(self, key: str) -> None:
-        """Count one try. Raises RyeError ``too-many-requests``."""
+        """Count one attempt. Raises RyeError ``too-many-requests``."""
         now = self._clock()
         with self._lock:
             left, then = self._left.pop(key, (self._most, now))
@@ -40,7 +40,7 @@ class Pace:
         if left < 1.0:
             raise RyeError(
                 "too-many-requests",
-                f"There were more than {self._most:g} tries in a minute.",
+                f"More than {self._most:g} attempts in a minute.",
                 "Wait a minute, then try again.",
             )
 

@@ -1,15 +1,15 @@
-"""Trusted publishers: workflows of repositories that get tokens of some minutes for a namespace, with no secret kept anywhere.
+"""Trusted publishers: repository workflows that get short-lived tokens for a namespace, without a stored secret.
 
-What a build server's identity token says is compared with what the operator wrote down:
+The claims of a build server's identity token are compared with the operator's configuration:
 
 =========== ==========================================================================================================
-repository  ``repository`` (GitHub and others) or ``project_path`` (GitLab), without regard to case
-workflow    the file in ``job_workflow_ref``, else ``workflow_ref`` (GitHub), or ``ci_config_ref_uri`` (GitLab), which must lie in
-            that very repository; of an issuer that has none of these, ``workflow`` as it is. Never GitHub's ``workflow``, which
-            is a title that any file may have
-environment ``environment``, without regard to case, where the operator named one
-owner       ``repository_owner_id`` (GitHub) or ``namespace_id`` (GitLab): a number that is never given out again. The first token
-            that is exchanged binds the publisher to it, so whoever registers the owner's name later is somebody else
+repository  ``repository`` (GitHub and others) or ``project_path`` (GitLab), case-insensitive
+workflow    the file in ``job_workflow_ref``, else ``workflow_ref`` (GitHub), or ``ci_config_ref_uri`` (GitLab), which must be in
+the same repository; for an issuer that has none of these, ``workflow`` unchanged. Never GitHub's ``workflow``,
+which is a title that any file can have
+environment ``environment``, case-insensitive, if the operator named one
+owner       ``repository_owner_id`` (GitHub) or ``namespace_id`` (GitLab): a number that is never reused. The first exchanged
+token binds the publisher to it, so someone who registers the owner's name later is refused
 =========== ==========================================================================================================
 """
 
@@ -52,7 +52,7 @@ class Publisher(Struct, frozen=True):
     scopes: tuple[str, ...]
     created: str
     owner: str | None = None
-    """The number of the repository's owner; None: no token was exchanged yet, or the issuer names none."""
+    """The ID of the repository's owner; None: no token has been exchanged yet, or the issuer does not state it."""
 
     def as_json(self) -> dict[str, object]:
         document = {name: getattr(self, name) for name in self.__struct_fields__}
@@ -60,7 +60,7 @@ class Publisher(Struct, frozen=True):
 
 
 class Identity(Struct, frozen=True):
-    """What an identity token says of a build."""
+    """A build as its identity token describes it."""
 
     repository: str
     workflow: str
@@ -78,7 +78,7 @@ def add(
     scopes: Sequence[str],
     now: str,
 ) -> Publisher:
-    """Trust a workflow. Raises RyeError for what cannot be one, and ``publisher-exists``."""
+    """Trust a workflow. Raises RyeError for invalid values, and ``publisher-exists``."""
     if not is_segment(namespace):
         raise RyeError("bad-namespace", f"{namespace[:80]!r} is not a namespace.", "Use a-z, 0-9, - and _, at most 64.")
     check_issuer(issuer)
@@ -90,7 +90,7 @@ def add(
         raise RyeError("bad-environment", "An environment's name is at most 255 printable characters.", None)
     if not scopes or not set(scopes) <= set(ALLOWED_SCOPES):
         raise RyeError(
-            "bad-scope", "A trusted publisher may not have these scopes.", f"Scopes: {', '.join(ALLOWED_SCOPES)}."
+            "bad-scope", "A trusted publisher cannot have these scopes.", f"Scopes: {', '.join(ALLOWED_SCOPES)}."
         )
     row = {
         "namespace": namespace,
@@ -103,7 +103,7 @@ def add(
     same = sa.and_(*(table[name] == value for name, value in row.items()))
     if connection.scalar(sa.select(table.id).where(same)) is not None:
         raise RyeError(
-            "publisher-exists", "This publisher is trusted already.", "rye-registry publisher list shows them."
+            "publisher-exists", "This publisher is already trusted.", "rye-registry publisher list shows them."
         )
     identifier = secrets.token_hex(8)
     values = {**row, "id": identifier, "scopes": " ".join(scopes), "created": now}
@@ -112,7 +112,7 @@ def add(
 
 
 def remove(connection: sa.Connection, identifier: str) -> Publisher:
-    """Trust it no more; tokens that it has got end within minutes. Raises RyeError ``unknown-publisher``."""
+    """Stop trusting it; the tokens that it holds expire within minutes. Raises RyeError ``unknown-publisher``."""
     where = trusted_publishers.c.id == identifier
     row = connection.execute(sa.select(trusted_publishers).where(where)).first()
     if row is None:
@@ -135,7 +135,7 @@ def listing(connection: sa.Connection, namespace: str | None = None, issuer: str
 
 
 def identity_of(claims: Claims) -> Identity:
-    """What verified claims say of the build. Raises RyeError ``oidc-refused``."""
+    """The build that verified claims describe. Raises RyeError ``oidc-refused``."""
     repository = _text(claims, "repository") or _text(claims, "project_path")
     if not repository:
         raise refused("it names no repository")
@@ -168,7 +168,7 @@ def is_meant(publisher: Publisher, identity: Identity) -> bool:
 
 
 def bind(connection: sa.Connection, trusted: Sequence[Publisher], identity: Identity) -> None:
-    """Remember whose repository it is, where no token told before."""
+    """Bind the publisher to the repository's owner at the first exchange."""
     if not identity.owner:
         return
     table = trusted_publishers.c
@@ -177,14 +177,14 @@ def bind(connection: sa.Connection, trusted: Sequence[Publisher], identity: Iden
 
 
 def use_once(connection: sa.Connection, token: str, claims: Claims, now: str) -> None:
-    """A token is exchanged once. Raises RyeError ``oidc-refused``."""
+    """Record the exchange of a token, which is allowed once. Raises RyeError ``oidc-refused``."""
     connection.execute(exchanged_jwts.delete().where(exchanged_jwts.c.expires <= now))
     jti = claims.get("jti")
-    # Without an id, what was signed identifies it: a signature can have several spellings.
+    # Without an ID, the signed part identifies it: a signature can be encoded in several ways.
     what = f"jti {jti}" if isinstance(jti, str) and jti else f"text {token.rpartition('.')[0]}"
     key = hashlib.sha256(f"{claims.get('iss')}\n{what}".encode()).hexdigest()
     if connection.execute(_USED, {"sha256": key, "expires": after(now, _KEPT_SECONDS)}).rowcount != 1:
-        raise refused("it was exchanged already")
+        raise refused("it has already been exchanged")
 
 
 _USED = sa.text("INSERT INTO exchanged_jwts (sha256, expires) VALUES (:sha256, :expires) ON CONFLICT DO NOTHING")
@@ -195,7 +195,7 @@ def make_token(
 ) -> str:
     """A token for the namespaces of these publishers, with the scopes that they have in common.
 
-    ``read``: the registry is private, so whoever publishes must read it.
+    ``read``: the registry is private, so publishing requires reading it.
     """
     common = set(ALLOWED_SCOPES).intersection(*(publisher.scopes for publisher in trusted))
     scopes = [scope for scope in ALLOWED_SCOPES if scope in common or (scope == "read" and read)]
@@ -207,7 +207,7 @@ def make_token(
 
 
 def _path_of(reference: str) -> str:
-    """The part before ``@``, which must be followed by a whole ref or a commit: a file's name may have an ``@`` in it, too."""
+    """The part before ``@``, which must precede a full ref or a commit: a file name can also contain ``@``."""
     path, _, ref = reference.partition("@")
     if not ref.startswith("refs/") and _COMMIT.fullmatch(ref) is None:
         raise refused("it names no workflow file at a ref")

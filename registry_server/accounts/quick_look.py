@@ -1,7 +1,7 @@
-"""Looking a token up without waiting and without a thread: for the event loop, where the database is a file on this machine.
+"""Looking up a token without waiting and without a thread: for the event loop, when the database is a local file.
 
-One connection of its own that only reads and never waits for a lock. Whatever keeps it from an answer, a lock, a file that
-was replaced or another database, is left to the ordinary way (:func:`registry_server.accounts.tokens.check`).
+It has its own read-only connection, which never waits for a lock. If anything prevents an answer (a lock, a replaced file,
+another database), the ordinary look-up takes over (:func:`registry_server.accounts.tokens.check`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NAMESPACES = "SELECT namespace FROM token_namespaces WHERE token = ? ORDER BY 1
 
 
 class Unanswered(Exception):
-    """The token has to be looked up the ordinary way."""
+    """The token needs the ordinary look-up."""
 
 
 class QuickLook:
@@ -35,7 +35,7 @@ class QuickLook:
         self._file: tuple[int, int] | None = None
 
     def check(self, token: str) -> Account | None:
-        """The account of ``token``; None when there is none that counts. Raises Unanswered."""
+        """The account of ``token``; None if the token is not valid. Raises Unanswered."""
         identifier = token_id(token)
         if identifier is None:
             return None

@@ -1,4 +1,4 @@
-"""Roles in namespaces, of accounts and of teams. A role lets someone upload and read; what counts stays with the keys."""
+"""Roles of accounts and teams in namespaces. A role allows uploading and reading; authorship is decided by keys."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rye.errors import RyeError
 from rye.items.identity import is_segment
 
 ROLES = ("owner", "publisher", "reader")
-"""The strongest first. Owners may also decide about stages and say who reads."""
+"""Strongest first. Owners can also decide about stages and grant read access."""
 WRITERS = frozenset({"owner", "publisher"})
 OF_ACCOUNT = (
     "SELECT namespace, role FROM namespace_roles WHERE account = ? "
@@ -22,7 +22,7 @@ OF_ACCOUNT = (
 
 
 class Given(Struct, frozen=True):
-    """A role as it was given."""
+    """A role as it was granted."""
 
     namespace: str
     role: str
@@ -41,7 +41,7 @@ def strongest(rows: Iterable[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
 
 
 def of_account(connection: sa.Connection, account: str) -> tuple[tuple[str, str], ...]:
-    """The roles of an account, its teams' included."""
+    """The roles of an account, including its teams'."""
     own_teams = sa.select(team_members.c.team).where(team_members.c.account == account)
     where = sa.or_(namespace_roles.c.account == account, namespace_roles.c.team.in_(own_teams))
     rows = connection.execute(sa.select(namespace_roles.c.namespace, namespace_roles.c.role).where(where))
@@ -49,7 +49,7 @@ def of_account(connection: sa.Connection, account: str) -> tuple[tuple[str, str]
 
 
 def has_owner(connection: sa.Connection, namespace: str) -> bool:
-    """Whether somebody who can sign in owns a namespace, in person or through a team."""
+    """Whether a person who can sign in owns a namespace, directly or through a team."""
     owns = sa.and_(namespace_roles.c.namespace == namespace, namespace_roles.c.role == "owner")
     in_person = sa.select(namespace_roles.c.account).where(owns, namespace_roles.c.account.is_not(None))
     in_teams = (
@@ -66,7 +66,7 @@ def has_owner(connection: sa.Connection, namespace: str) -> bool:
 def give(
     connection: sa.Connection, namespace: str, role: str, *, account: str | None = None, team: str | None = None
 ) -> None:
-    """Give a role to an account (by its ID) or a team; the one that it had in the namespace goes. Raises RyeError."""
+    """Give an account (by its ID) or a team a role, replacing its previous role in the namespace. Raises RyeError."""
     if not is_segment(namespace):
         raise RyeError("bad-namespace", f"{namespace[:80]!r} is not a namespace.", "Use a-z, 0-9, - and _, at most 64.")
     if role not in ROLES:
@@ -102,7 +102,7 @@ def create_team(connection: sa.Connection, name: str, now: str) -> None:
     if not is_segment(name):
         raise RyeError("bad-team", f"{name[:80]!r} is not a name for a team.", "Use a-z, 0-9, - and _, at most 64.")
     if connection.scalar(sa.select(teams.c.name).where(teams.c.name == name)) is not None:
-        raise RyeError("team-exists", f"There is a team {name} already.", "rye-registry team list shows them.")
+        raise RyeError("team-exists", f"The team {name} already exists.", "rye-registry team list shows them.")
     connection.execute(teams.insert().values(name=name, created=now))
 
 
@@ -115,7 +115,7 @@ def delete_team(connection: sa.Connection, name: str) -> None:
 
 
 def join(connection: sa.Connection, team: str, account: str) -> bool:
-    """Put an account into a team; False where it was in it. Raises RyeError ``unknown-team``."""
+    """Add an account to a team; False if it was already a member. Raises RyeError ``unknown-team``."""
     require_team(connection, team)
     there = sa.select(team_members.c.team).where(team_members.c.team == team, team_members.c.account == account)
     if connection.scalar(there) is not None:
@@ -125,7 +125,7 @@ def join(connection: sa.Connection, team: str, account: str) -> bool:
 
 
 def leave(connection: sa.Connection, team: str, account: str) -> bool:
-    """Take an account out of a team; False where it was not in it. Raises RyeError ``unknown-team``."""
+    """Remove an account from a team; False if it was not a member. Raises RyeError ``unknown-team``."""
     require_team(connection, team)
     where = sa.and_(team_members.c.team == team, team_members.c.account == account)
     return connection.execute(team_members.delete().where(where)).rowcount > 0
@@ -140,7 +140,7 @@ def teams_of(connection: sa.Connection, account: str) -> list[str]:
 def require_team(connection: sa.Connection, name: str) -> None:
     """Raises RyeError ``unknown-team``."""
     if connection.scalar(sa.select(teams.c.name).where(teams.c.name == name)) is None:
-        raise RyeError("unknown-team", f"There is no team {name[:80]!r}.", "Make it: rye-registry team create NAME")
+        raise RyeError("unknown-team", f"There is no team {name[:80]!r}.", "Create it: rye-registry team create NAME")
 
 
 def team_listing(connection: sa.Connection) -> dict[str, list[str]]:

@@ -1,4 +1,4 @@
-"""What a token may do. A scope opens a door; whether a statement counts is the signature's matter."""
+"""What a token may do. A scope grants access; whether a statement counts depends on its signature."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ SCOPES: dict[str, str] = {
     "claim": "claim namespaces and change their keys",
     "admin": "look at stages, and reject them",
 }
-"""In the order in which they are shown."""
+"""In display order."""
 DEFAULT_SCOPES = ("read", "publish", "stage", "yank", "claim")
-"""Of a token for which nothing is said."""
+"""The default scopes of a token."""
 
 
 def parse_scopes(given: Iterable[str]) -> tuple[str, ...]:
-    """Scopes from words that may hold several, separated by commas or spaces. Raises RyeError ``bad-scope``."""
+    """Parse scopes; each word can hold several, separated by commas or spaces. Raises RyeError ``bad-scope``."""
     words = [word for text in given for word in text.replace(",", " ").split()]
     for word in words:
         if word not in SCOPES:

@@ -1,7 +1,7 @@
-"""What one account may take of what all share: requests at once, places, and uploads that nothing refers to yet. A token without
-an account has a share of its own.
+"""Each account's share of common resources: concurrent requests, slots, and uploads that nothing refers to yet. A token
+without an account has its own share.
 
-Nothing here is exact across processes or restarts; it keeps one account from shutting the others out.
+Nothing here is exact across processes or restarts; it keeps one account from starving the others.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rye.errors import RyeError
 
 
 class Shares:
-    """Counts per owner (:attr:`registry_server.accounts.tokens.Account.owner`). Safe to use from several threads."""
+    """Counts per owner (:attr:`registry_server.accounts.tokens.Account.owner`). Thread-safe."""
 
     def __init__(self, requests: int, uploads_bytes: int, places: int = 1_000_000) -> None:
         self._requests = max(requests, 1)
@@ -25,9 +25,9 @@ class Shares:
         self._under_way: Counter[str] = Counter()
         self._at_work: Counter[str] = Counter()
         self._uploads: dict[str, tuple[str, int]] = {}
-        """SHA-256 of an upload that waits → token and size."""
+        """SHA-256 of a pending upload → token and size."""
         self._kept: Counter[str] = Counter()
-        """Token → bytes of its uploads that wait."""
+        """Token → bytes of its pending uploads."""
 
     @contextmanager
     def request(self, owner: str) -> Iterator[None]:
@@ -37,7 +37,7 @@ class Shares:
 
     @contextmanager
     def place(self, owner: str) -> Iterator[None]:
-        """One of the places for writing, once the body is there. Raises RyeError ``too-many-requests``."""
+        """One of the slots for writing, once the body has arrived. Raises RyeError ``too-many-requests``."""
         with self._one_of(self._at_work, owner, self._places):
             yield
 
@@ -48,7 +48,7 @@ class Shares:
                 raise RyeError(
                     "too-many-requests",
                     f"This account has {most} requests under way.",
-                    "Wait for some of them; several tokens do not help one publisher.",
+                    "Wait for some of them to finish. Using several tokens does not raise the limit.",
                 )
             counts[owner] += 1
         try:
@@ -60,7 +60,7 @@ class Shares:
                     del counts[owner]
 
     def fits(self, token: str, size: int) -> bool:
-        """Whether the token may keep an upload of this size beside those that it has."""
+        """Whether the token may keep an upload of this size in addition to its others."""
         with self._lock:
             return self._kept[token] + size <= self._uploads_bytes
 
@@ -71,7 +71,7 @@ class Shares:
             self._kept[token] += size
 
     def forget_all_but(self, present: set[str]) -> None:
-        """After a look at the store: what is not there any more was published or has expired."""
+        """Update from a listing of the store: uploads that are gone were published or have expired."""
         with self._lock:
             for sha256 in self._uploads.keys() - present:
                 self._forget(sha256)

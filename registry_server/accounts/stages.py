@@ -1,8 +1,8 @@
-"""Releases that wait for a maintainer's signature: rows, and who may see them. Their bytes lie in a store of their own.
+"""Releases that wait for a maintainer's signature: rows, and who may see them. Their bytes are in a separate store.
 
-A stage holds the text of a release note that nobody has signed. Each maintainer who approves signs one and the same note,
-which is the draft with a new time and the keyset in force; its signatures are collected here until there are as many as the
-keyset demands. Nothing of a stage is served, searched or referred to by other releases.
+A stage holds the text of an unsigned release note. Each maintainer who approves signs the same note, which is the draft with a
+new time and the keyset in force; its signatures are collected here until there are as many as the keyset requires. A stage is
+never served, never searched, and other releases cannot refer to it.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ class Stage(Struct, frozen=True):
     reason: str | None
 
     def is_waiting(self, now: str) -> bool:
-        """Whether somebody may still decide about it."""
+        """Whether it can still be approved or rejected."""
         return self.state == STAGED and self.expires > now
 
     def state_at(self, now: str) -> str:
-        """Its state; one whose time is over has ended, before anything has written that down."""
+        """Its state; a stage past its time is expired even before the database records that."""
         return EXPIRED if self.state == STAGED and self.expires <= now else self.state
 
 
@@ -57,24 +57,24 @@ def files_of(release: Release) -> dict[str, int]:
 
 
 def may_decide(account: Account, stage: Stage) -> bool:
-    """Whether someone may look at a stage and decide about it; the signature is checked on top."""
+    """Whether an account may see a stage and decide about it; the signature is checked separately."""
     return account.may_write(stage.namespace) and (account.has("publish") or account.has("admin"))
 
 
 def may_see(account: Account, stage: Stage) -> bool:
-    """Whoever may decide, and the token that sent it."""
+    """The accounts that may decide, and the token that staged it."""
     return may_decide(account, stage) or (account.token != "" and account.token == stage.token)
 
 
 def same_release(draft: Release, other: Release) -> bool:
-    """Whether two notes differ in time and keyset at the most."""
+    """Whether two notes differ at most in time and keyset."""
     return replace(draft, time=other.time, keyset=other.keyset) == other
 
 
 def add(
     connection: sa.Connection, draft: Release, account: Account, address: str, now: str, seconds: float
 ) -> tuple[Stage, bool]:
-    """Keep a draft; the stage, and whether it is new. The same draft again is the same stage."""
+    """Store a draft; returns the stage and whether it is new. The same draft again gives the same stage."""
     for stage in find(connection, draft.identity.namespace, index_name(draft.identity), draft.version):
         if stage.is_waiting(now) and same_release(stage.draft, draft) and stage.token == account.token:
             return stage, False
@@ -114,7 +114,7 @@ def find(connection: sa.Connection, namespace: str, name: str, version: str) -> 
 
 
 def listing(connection: sa.Connection, account: Account, now: str, *, everything: bool, most: int) -> list[Stage]:
-    """The newest that this account may see: those that wait, or also those that were decided."""
+    """The newest stages that this account may see: pending ones, or decided ones as well."""
     query = sa.select(stages).order_by(stages.c.created.desc(), stages.c.id).limit(most)
     if not everything:
         query = query.where(stages.c.state == STAGED, stages.c.expires > now)
@@ -126,7 +126,7 @@ def listing(connection: sa.Connection, account: Account, now: str, *, everything
 
 
 def open_bytes(connection: sa.Connection, now: str, account: Account | None = None) -> int:
-    """The size of all stages that wait, or of one account's (of one token's, where it has no account)."""
+    """The size of all pending stages, or of one account's (one token's, if it has no account)."""
     query = sa.select(sa.func.coalesce(sa.func.sum(stages.c.size), 0)).where(
         stages.c.state == STAGED, stages.c.expires > now
     )
@@ -138,7 +138,7 @@ def open_bytes(connection: sa.Connection, now: str, account: Account | None = No
 
 
 def add_signatures(connection: sa.Connection, stage: Stage, note: SignedNote) -> SignedNote:
-    """Keep the signatures of a note with those that are there; all of them. A note with another text takes the place."""
+    """Add a note's signatures to those already stored and return them all. A note with another text replaces the stored one."""
     before = stage.note.signatures if stage.note is not None and stage.note.text == note.text else ()
     known = {(line.name, line.key_id) for line in before}
     merged = SignedNote(
@@ -157,20 +157,20 @@ def decide(
     position: int | None = None,
     reason: str | None = None,
 ) -> bool:
-    """End a stage that waits; False where it waits no more."""
+    """Decide a pending stage; False if it is no longer pending."""
     where = sa.and_(stages.c.id == identifier, stages.c.state == STAGED)
     values = {"state": state, "decided": now, "position": position, "reason": reason}
     return connection.execute(stages.update().where(where).values(values)).rowcount == 1
 
 
 def expire(connection: sa.Connection, now: str) -> int:
-    """End what nobody decided in time."""
+    """Expire stages that were not decided in time."""
     where = sa.and_(stages.c.state == STAGED, stages.c.expires <= now)
     return connection.execute(stages.update().where(where).values(state=EXPIRED, decided=now)).rowcount
 
 
 def needed_files(connection: sa.Connection, among: Sequence[str] | None = None) -> set[str]:
-    """The files of stages that wait."""
+    """The files of pending stages."""
     query = sa.select(stage_files.c.sha256).join(stages, stages.c.id == stage_files.c.stage)
     query = query.where(stages.c.state == STAGED)
     if among is not None:
@@ -179,8 +179,10 @@ def needed_files(connection: sa.Connection, among: Sequence[str] | None = None) 
 
 
 def unknown(identifier: str) -> RyeError:
-    """What is said of a stage that is not there, and of one that this account may not see."""
-    return RyeError("unknown-stage", f"There is no stage {identifier[:80]!r}.", "`rye stage list` shows what waits.")
+    """The error for a stage that does not exist, and for one that this account may not see."""
+    return RyeError(
+        "unknown-stage", f"There is no stage {identifier[:80]!r}.", "`rye stage list` shows the pending stages."
+    )
 
 
 def _stage(row: sa.Row[tuple[object, ...]]) -> Stage:

@@ -1,4 +1,4 @@
-"""Moments and spans as the accounts' tables have them: text ``YYYY-MM-DDTHH:MM:SSZ``, which sorts as time does."""
+"""Times and durations as the accounts' tables store them: ``YYYY-MM-DDTHH:MM:SSZ``, which sorts chronologically."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _MOST_DAYS = 3660
 
 
 def now_text() -> str:
-    """This moment."""
+    """The current time."""
     return write_time(datetime.now(UTC))
 
 
 def after(now: str, seconds: float) -> str:
-    """A moment so many seconds after another."""
+    """The time a number of seconds after another."""
     return write_time(datetime.strptime(now, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC) + timedelta(seconds=seconds))
 
 
@@ -31,6 +31,6 @@ def read_span(text: str) -> int | None:
     seconds = int(match[1]) * _UNITS[match[2]] if match else 0
     if not 0 < seconds <= _MOST_DAYS * 86_400:
         raise RyeError(
-            "bad-time-span", f"{text[:80]!r} is not a span of time.", "Give one such as 12h, 7d or 4w; or never."
+            "bad-time-span", f"{text[:80]!r} is not a duration.", "Use a form such as 12h, 7d or 4w; or never."
         )
     return seconds

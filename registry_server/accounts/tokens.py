@@ -1,11 +1,11 @@
-"""Tokens: who may upload and read. A token opens doors and nothing else; authorship is the signature's matter.
+"""Tokens: who may upload and read. A token grants access only; authorship is proven by signatures.
 
-A token is ``rye_<id>_<secret>``: 16 hex digits that find it, 43 base64url characters (256 random bits) that prove it. The
-database holds the SHA-256 of the whole; a slow hash would protect nothing more, because the secret is random.
+A token is ``rye_<id>_<secret>``: 16 hex digits that identify it, 43 base64url characters (256 random bits) that prove it. The
+database holds the SHA-256 of the whole; a slow hash would add no protection, because the secret is random.
 
-What a token may do is the least of three: its scopes, the namespaces that it is bound to, and, where it belongs to an account,
-the account's roles at this moment (:mod:`registry_server.accounts.roles`). So a role that is taken away, and an account that is
-disabled, end the rights of every token at once.
+A token may do what all three allow: its scopes, the namespaces that it is bound to and, if it belongs to an account, the
+account's current roles (:mod:`registry_server.accounts.roles`). Removing a role or disabling an account therefore affects every
+token at once.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from rye.errors import RyeError
 from rye.items.identity import is_segment
 
 LIFETIME = "90d"
-"""Of a token for which a person says nothing."""
+"""The default lifetime of a token."""
 _TOKEN = re.compile(r"rye_([0-9a-f]{16})_[A-Za-z0-9_-]{43}")
 _UNKNOWN = hashlib.sha256(b"").hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What a token, or someone who is signed in, stands for. ``namespaces`` empty: any."""
+    """The identity and rights behind a token or a session. ``namespaces`` empty: any."""
 
     token: str
-    """The token's public ID; of a session it is empty."""
+    """The token's public ID; empty for a session."""
     name: str
     namespaces: tuple[str, ...]
     created: str = ""
@@ -46,34 +46,34 @@ class Account:
     expires: str | None = None
     last_used: str | None = None
     account: str | None = None
-    """Whose it is; None: the operator's, whose only bounds are its own."""
+    """The account that owns the token; None: the operator's token, limited only by its own scopes and namespaces."""
     roles: tuple[tuple[str, str], ...] = ()
-    """Namespace and role of that account, at this moment."""
+    """Namespaces and current roles of that account."""
 
     @property
     def owner(self) -> str:
-        """Whose share of what all share it takes from: the account's, so that many tokens are not many shares."""
+        """Whose share of common resources it uses: the account's, so that more tokens do not mean more shares."""
         return f"account {self.account}" if self.account is not None else self.token
 
     def is_good(self, now: str) -> bool:
-        """Whether it has neither ended nor been revoked."""
+        """Whether it has neither expired nor been revoked."""
         return self.revoked is None and not is_over(self.expires, now)
 
     def has(self, scope: str) -> bool:
         return scope in self.scopes
 
     def is_bound_to(self, namespace: str) -> bool:
-        """Whether the token's own list lets it near the namespace."""
+        """Whether the token's own list allows the namespace."""
         return not self.namespaces or namespace in self.namespaces
 
     def may_write(self, namespace: str) -> bool:
-        """Whether it may send what is about this namespace, as far as scopes allow."""
+        """Whether it may send statements about this namespace, scopes aside."""
         return self.is_bound_to(namespace) and (
             self.account is None or dict(self.roles).get(namespace) in roles.WRITERS
         )
 
     def may_read(self, namespace: str) -> bool:
-        """Whether it may have the bytes of this namespace, as far as scopes allow."""
+        """Whether it may read the bytes of this namespace, scopes aside."""
         return self.is_bound_to(namespace) and (self.account is None or namespace in dict(self.roles))
 
     @property
@@ -85,7 +85,7 @@ class Account:
 
     @property
     def readable(self) -> tuple[str, ...] | None:
-        """The namespaces that it may read, as far as scopes allow; None: all."""
+        """The namespaces that it may read, scopes aside; None: all."""
         if self.account is None:
             return self.namespaces or None
         return tuple(namespace for namespace, _ in self.roles if self.is_bound_to(namespace))
@@ -114,7 +114,7 @@ def create(
     seconds: float | None = None,
     account: str | None = None,
 ) -> str:
-    """Make a token and return it: the only time that it is seen. ``seconds``: how long it is good, None for ever.
+    """Create a token and return it, the only time that it is shown. ``seconds``: its lifetime, None for unlimited.
 
     Raises RyeError for a bad name, a bad namespace, or no scope.
     """
@@ -124,7 +124,7 @@ def create(
         if not is_segment(namespace):
             raise RyeError("bad-namespace", f"{namespace!r} is not a namespace.", "Use a-z, 0-9, - and _, at most 64.")
     if not scopes:
-        raise RyeError("bad-scope", "A token without a scope could do nothing.", "Name one: --scope read")
+        raise RyeError("bad-scope", "A token needs a scope.", "Name one: --scope read")
     identifier = secrets.token_hex(8)
     token = f"rye_{identifier}_{secrets.token_urlsafe(32)}"
     row = {
@@ -147,11 +147,11 @@ def check_room(connection: sa.Connection, account: str, most: int, now: str) -> 
     good = sa.or_(tokens.c.expires.is_(None), tokens.c.expires > now)
     where = (tokens.c.account == account, tokens.c.revoked.is_(None), good)
     if (connection.scalar(sa.select(sa.func.count()).select_from(tokens).where(*where)) or 0) >= most:
-        raise RyeError("too-many-tokens", f"The account has {most} tokens.", "Revoke those that nothing uses any more.")
+        raise RyeError("too-many-tokens", f"The account has {most} tokens.", "Revoke those that are no longer used.")
 
 
 def check(connection: sa.Connection, token: str, now: str | None = None) -> Account | None:
-    """The account of ``token``; None when it is malformed, unknown, wrong, expired or revoked (which is not told)."""
+    """The account of ``token``; None if it is malformed, unknown, wrong, expired or revoked, without saying which."""
     identifier = token_id(token)
     if identifier is None:
         return None
@@ -167,28 +167,28 @@ def check(connection: sa.Connection, token: str, now: str | None = None) -> Acco
 
 
 def token_id(token: str) -> str | None:
-    """The digits that find a token; None when it has not a token's form."""
+    """The ID in a token; None if the text does not have the form of a token."""
     match = _TOKEN.fullmatch(token)
     return match[1] if match else None
 
 
 def matches(token: str, sha256: str | None) -> bool:
-    """Whether the token has this digest; as long as ever where there is none."""
+    """Whether the token has this digest, in constant time even if there is no digest."""
     return hmac.compare_digest(digest(token), sha256 or _UNKNOWN)
 
 
 def is_over(expires: str | None, now: str | None = None) -> bool:
-    """Whether a moment has come."""
+    """Whether a time has passed."""
     return expires is not None and expires <= (now or now_text())
 
 
 def note_use(connection: sa.Connection, identifier: str, now: str) -> None:
-    """Remember that a token was used."""
+    """Record that a token was used."""
     connection.execute(tokens.update().where(tokens.c.id == identifier).values(last_used=now))
 
 
 def listing(connection: sa.Connection, account: str | None = None) -> list[Account]:
-    """All tokens, or those of one account, revoked ones too, the oldest first."""
+    """All tokens, or those of one account, including revoked ones, oldest first."""
     query = sa.select(tokens).order_by(tokens.c.created, tokens.c.id)
     if account is not None:
         query = query.where(tokens.c.account == account)
@@ -196,7 +196,7 @@ def listing(connection: sa.Connection, account: str | None = None) -> list[Accou
 
 
 def revoke(connection: sa.Connection, identifier: str, now: str, account: str | None = None) -> Account:
-    """Make a token worthless from now on. ``identifier``: its 16 digits, or the token itself; ``account``: only one of its own.
+    """Revoke a token. ``identifier``: its 16 digits, or the token itself; ``account``: only a token of this account.
 
     Raises RyeError ``unknown-token``.
     """
@@ -211,7 +211,7 @@ def revoke(connection: sa.Connection, identifier: str, now: str, account: str | 
 
 
 def digest(secret: str) -> str:
-    """What the database holds of a secret."""
+    """The digest of a secret that the database stores."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 

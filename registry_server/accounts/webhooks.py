@@ -1,7 +1,7 @@
-"""Webhooks: who is told of what is logged, and what became of each delivery. Events follow from the log, so none is lost.
+"""Webhooks: subscriptions to log entries, and the outcome of each delivery. Events derive from the log, so none is lost.
 
 A body is JSON; its header ``X-Rye-Signature: sha256=<hex>`` is HMAC-SHA256 over the body's bytes under the webhook's secret. A
-delivery that fails is tried again with longer and longer pauses, then given up.
+failed delivery is retried with increasing pauses, then given up.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ EVENTS: dict[str, type] = {
 PAUSES = (10, 60, 300, 1800, 7200, 21_600, 43_200, 86_400)
 """Seconds before each new attempt; after the last one a delivery is given up."""
 _LEASE_SECONDS = 120
-"""For how long a process has a delivery for itself."""
+"""How long a delivery is reserved for one process."""
 _KEPT_SECONDS = 30 * 86_400
 _CURSOR = "webhooks-position"
 _ROWS = 200
@@ -75,7 +75,7 @@ class Webhook(Struct, frozen=True):
 
 
 class Delivery(Struct, frozen=True):
-    """One that is due, with where it goes."""
+    """A delivery that is due, with its destination."""
 
     id: str
     url: str
@@ -83,7 +83,7 @@ class Delivery(Struct, frozen=True):
     event: str
     body: str
     attempts: int
-    """This one included."""
+    """Including this one."""
 
 
 def add(connection: sa.Connection, url: str, namespace: str, events: Sequence[str], now: str) -> Webhook:
@@ -103,7 +103,7 @@ def add(connection: sa.Connection, url: str, namespace: str, events: Sequence[st
     if unknown:
         raise RyeError("bad-webhook", f"{unknown[0][:80]!r} is not an event.", f"Events: {', '.join(EVENTS)}.")
     if connection.scalar(sa.select(sa.func.count()).select_from(webhooks)) == 0:
-        _move(connection, _log_size(connection))  # nobody is told of what was logged before
+        _move(connection, _log_size(connection))  # earlier entries are not announced
     found = Webhook(secrets.token_hex(8), url, namespace, tuple(events), secrets.token_urlsafe(32), now)
     row = {name: getattr(found, name) for name in found.__struct_fields__}
     connection.execute(webhooks.insert().values({**row, "events": " ".join(events)}))
@@ -128,7 +128,7 @@ def listing(connection: sa.Connection) -> list[Webhook]:
 
 
 def history(connection: sa.Connection, most: int, webhook: str | None = None) -> list[dict[str, object]]:
-    """The newest deliveries first."""
+    """Deliveries, newest first."""
     query = sa.select(deliveries).order_by(deliveries.c.created.desc(), deliveries.c.id).limit(most)
     if webhook is not None:
         query = query.where(deliveries.c.webhook == webhook)
@@ -136,7 +136,7 @@ def history(connection: sa.Connection, most: int, webhook: str | None = None) ->
 
 
 def collect(connection: sa.Connection, origin: str, now: str) -> int:
-    """Make deliveries of what was logged since the last time; how many. Some entries at a time."""
+    """Create deliveries for entries logged since the last call, a limited number at a time; returns how many."""
     hooks = listing(connection)
     size, start = _log_size(connection), _cursor(connection)
     if not hooks or start is None:
@@ -165,7 +165,7 @@ def collect(connection: sa.Connection, origin: str, now: str) -> int:
 
 
 def take_due(connection: sa.Connection, now: str, most: int = 20) -> list[Delivery]:
-    """Deliveries to try now; for some minutes nobody else takes them."""
+    """Deliveries to try now, reserved for this process for a few minutes."""
     query = (
         sa.select(deliveries, webhooks.c.url, webhooks.c.secret)
         .join(webhooks, webhooks.c.id == deliveries.c.webhook)
@@ -183,7 +183,7 @@ def take_due(connection: sa.Connection, now: str, most: int = 20) -> list[Delive
 
 
 def settle(connection: sa.Connection, delivery: Delivery, status: int | None, error: str | None, now: str) -> None:
-    """What came of an attempt: done, another one later, or given up."""
+    """Record an attempt's outcome: delivered, to be retried, or given up."""
     done = status is not None and 200 <= status < 300
     again = None if done or delivery.attempts > len(PAUSES) else after(now, PAUSES[delivery.attempts - 1])
     values = {"status": status, "error": error, "delivered": now if done else None, "due": again}
