@@ -51,5 +51,5 @@ def init(
         {"data": str(data), "origin": origin, "fingerprint": fingerprint, "root_key": str(where)},
         f"Registry {origin} is in {data}.\nFingerprint of its root: {fingerprint}",
     )
-    output.say(f"The owner's key is in {where}: back it up; whoever has it owns the registry.")
+    output.say(f"The owner's key is in {where}: back it up. Anyone who has it owns the registry.")
     output.say(f"Next: `rye-registry token create NAME --data {data}`, then `rye-registry serve --data {data}`")

@@ -1,4 +1,4 @@
-"""Git's objects, as far as a repository needs them that is written anew and never changed: blobs, trees, one commit, a pack.
+"""Git objects for a repository that is generated from scratch and never modified: blobs, trees, one commit, a pack.
 
 Formats: gitformat-pack(5) version 2 without deltas, and git's object model. The same files, words and time give the same commit
 on every machine; the pack's bytes may differ with the version of zlib, which no hash that a person sees depends on.

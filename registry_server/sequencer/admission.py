@@ -88,7 +88,7 @@ def admit(ledger: Ledger, candidate: Candidate, now: datetime, skew: timedelta =
                     raise RyeError(
                         "time-behind",
                         f"The release says that it was made at {statement.time:%Y-%m-%dT%H:%M:%SZ}, which is too long ago.",
-                        "Publish again: the release note is made anew. Policies of users count a release's age from it.",
+                        "Publish again: this makes a new release note. Users' policies count a release's age from its time.",
                     )
             _check_subject(ledger, statement)
         elif isinstance(statement, Takedown):
@@ -196,7 +196,7 @@ def _check_signers(
     if current is None:
         raise RyeError(
             "namespace-unclaimed",
-            f"Nobody has claimed the namespace {identity.namespace} yet.",
+            f"No one has claimed the namespace {identity.namespace} yet.",
             f"Claim it first: rye namespace claim {identity.namespace}",
         )
     signers = chain.check(ledger.size, statement, candidate.note, now)

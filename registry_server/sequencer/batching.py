@@ -222,7 +222,7 @@ class Batches:
         """One request of a batch that failed as a whole; what the batch had committed all the same is a duplicate now."""
         try:
             return self._log.work([request], [sender])[0]
-        except Exception as error:  # as in `_serve`: the answer of the one that waits
+        except Exception as error:  # as in `_serve`: any failure becomes the answer to the waiting request
             if not isinstance(error, RyeError):
                 _log.exception("a request failed")
             return error
@@ -232,7 +232,7 @@ class Batches:
             self._log.heartbeat()
         except RyeError as error:
             _log.warning("the heartbeat failed; it will be tried again: %s", error)
-        except Exception:  # the thread must go on: publishing may work though the heartbeat does not
+        except Exception:  # the thread must survive: publishing can work although the heartbeat fails
             _log.exception("the heartbeat failed; it will be tried again")
 
 

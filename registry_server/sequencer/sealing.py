@@ -48,7 +48,7 @@ class _End:
 
 
 class Sealer:
-    """Belongs to whoever holds the writer's lock."""
+    """Used only by the holder of the writer's lock."""
 
     def __init__(self, log_keys: Sequence[PrivateKey]) -> None:
         self._signers: list[tuple[bytes, Signer]] = [(key.verifier.key, key.signer) for key in log_keys]

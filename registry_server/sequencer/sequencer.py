@@ -12,9 +12,9 @@ batch is one database transaction under the writer's lock, and goes in steps tha
 5. ``shown``: ``/checkpoint`` and ``/head`` are replaced, each as a whole, by the batch's own.
 6. The requests are answered.
 
-The database is the truth and files are a function of it. A crash before 3 leaves nothing; after one behind 3, whoever writes
-next finds that the store shows less than the database has, and first writes what is owed since (rule 1). So a head is shown
-only when every file that it needs is there, and no file is ever of a batch that was not committed. Since the signed
+The database is the truth and files are a function of it. A crash before 3 leaves nothing; after one behind 3, the next
+writer finds that the store shows less than the database has and first writes the missing files (rule 1). So a head is shown
+only when every file that it needs exists, and no file ever belongs to a batch that was not committed. Since the signed
 checkpoint is part of the transaction, and what the store shows is compared with the database before 1 and replaced
 conditionally in 5 (:mod:`registry_server.sequencer.showing`), two different trees of one size are never signed for anybody to
 see: not by a crash, not by an old backup, not by a leader that was stopped and goes on

@@ -74,7 +74,7 @@ def _root_at(ledger: Ledger, size: int, published: Published | None) -> bytes:
 
 
 class Showing:
-    """What the store shows, as far as its owner has seen it. Belongs to whoever writes, or to one look."""
+    """What the store shows, as last seen by this object's owner: the writer, or a single check."""
 
     def __init__(self, public: Objects) -> None:
         self._public = public

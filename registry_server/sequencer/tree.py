@@ -1,7 +1,7 @@
 """The right edge of the log's tree: all that the sequencer needs to append, whatever the tree's size.
 
 The edge of a tree is its partial tiles (at most 255 hashes per level). Appending a leaf adds to them; a tile that fills up is set
-aside to be written and its level starts anew. Pure: values in, values out (tlog-tiles, Merkle Tree; RFC 6962 §2.1).
+aside to be written and its level starts again. Pure: values in, values out (tlog-tiles, Merkle Tree; RFC 6962 §2.1).
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ returns, bytes and names are durable. There are two ways to get there:
 
 * ``syncfs``: one call after all files have their places, cheapest where it can be trusted: Linux from 5.8 on, which reports
   failed writes. It waits for what other programs write to the same file system, too; when that takes long, the other way is
-  taken for a while. A power cut before the call may leave a file with any bytes, so whoever writes must not have told anybody
-  about it yet, and must compare bytes before it believes a file that is there.
+  taken for a while. A power cut before the call can leave a file with arbitrary bytes, so a writer must not announce a file
+  before it, and must compare bytes before trusting an existing file.
 * threads: ``fsync`` for each file, then for each folder, many at once, because the file system merges what waits.
 """
 

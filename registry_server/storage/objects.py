@@ -51,7 +51,7 @@ class Objects(Protocol):
     def replace(self, path: str, content: bytes, tag: str) -> str:
         """Write the object if it still has this tag; returns the new tag. Raises ChangedError.
 
-        After a power cut the object may be the one before; whoever relies on the newest compares with the database.
+        After a power cut this can be the previous object; a caller that needs the newest compares it with the database.
         """
 
     def put_all(self, objects: Iterable[tuple[str, bytes]], ahead: Sequence[tuple[str, bytes]] = ()) -> None:

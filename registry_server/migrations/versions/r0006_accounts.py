@@ -1,6 +1,6 @@
 """Where a program asked to be signed in from, whose repository a trusted publisher is, and no counts of downloads.
 
-A server of revision 0005 goes on beside it: it fills neither column and never used the table.
+A server of revision 0005 can run alongside: it fills neither column and never used the table.
 
 Revision: 0006
 """

@@ -1,4 +1,4 @@
-"""Who depends on what, for pages. Filled from the log by whoever first has to know it; an older server goes on beside it.
+"""Who depends on what, for pages. The table is filled from the log on first use; an older server can run alongside.
 
 Revision: 0007
 """
