@@ -13,7 +13,8 @@ from rye.project.placement import item_folder
 
 
 def attached_problem(main_file: Path) -> str | None:
-    """What is wrong with the files beside an installed ``SKILL.md`` or the like; None for what is not installed."""
+    """What is wrong with the files attached to an installed ``SKILL.md`` or the like. None if the item is not
+    installed."""
     found = installed_place(main_file)
     if found is None or main_file.name not in KINDS.main_files():
         return None

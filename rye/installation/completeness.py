@@ -136,7 +136,7 @@ class _Graph:
         self.groups_at_most = self._reach(only_certain=False)
 
     def asked(self, identity: Identity, wanted: str) -> str:
-        """The range that counts: the forced one, else the one that is asked for."""
+        """The range that applies: the forced one if there is one, otherwise the requested one."""
         return forced_range(self.overrides, identity) or wanted
 
     def _candidates(self, line: Wanted) -> list[Identity]:

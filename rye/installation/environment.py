@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Environment(Struct, frozen=True):
-    """What a release is judged by, beside the registry."""
+    """What a release is checked against besides the registry."""
 
     provides: frozenset[str]
     policy: Policy

@@ -1,4 +1,4 @@
-"""Checking the overrides in force against the versions about to be installed, before anything is written."""
+"""Checking the overrides in force against the versions about to be installed, before the files are switched."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from rye.resolution.versions import Version
 
 
 class Overruled(Struct, frozen=True):
-    """One forced item, and who asks for something else."""
+    """One forced item, and the items that ask for another version."""
 
     identity: Identity
     version: str

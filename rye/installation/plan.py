@@ -96,7 +96,7 @@ class ItemChange(Struct, frozen=True):
 
     @property
     def forces_anew(self) -> bool:
-        """Whether it is forced to something else than before, or no longer."""
+        """Whether it is forced to another version than before, or no longer forced."""
         return self.old is not None and self.new is not None and self.old.forced != self.new.forced
 
     @property
@@ -255,7 +255,7 @@ def _mark_pulled_in(changes: Sequence[ItemChange]) -> tuple[ItemChange, ...]:
 
 
 def never_approved(item: LockedItem) -> bool:
-    """Whether ``rye lock`` wrote the entry and nobody approved any release of the item."""
+    """Whether ``rye lock`` wrote the entry and no release of the item was ever approved."""
     return item.approved_signer == ""
 
 
@@ -324,7 +324,8 @@ def _asked(approved: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[Asked, .
 
 
 class Consent(Struct, frozen=True):
-    """What somebody agreed to. ``person``: asked and answered yes. ``yes``: ``--yes``. ``approved``: ``--approve`` arguments."""
+    """The consent given. ``person``: a person was asked and said yes. ``yes``: ``--yes``. ``approved``: ``--approve``
+    arguments."""
 
     person: bool = False
     yes: bool = False
@@ -349,7 +350,7 @@ def labels_named(plan: Plan, name: str) -> tuple[str, ...]:
 
 
 def refused(plan: Plan, consent: Consent) -> tuple[ItemChange, ...]:
-    """The changes that nobody agreed to. Nothing is installed while there is one."""
+    """The changes without consent. Nothing is installed while there are any."""
     return tuple(change for change in plan.changes if not consent.covers(change))
 
 

@@ -48,7 +48,7 @@ class Shadow(Struct, frozen=True):
         )
 
     def error(self) -> RyeError:
-        """The error of whoever looks the item up."""
+        """The error to raise when the item is looked up."""
         return RyeError(
             CODE,
             self.message,

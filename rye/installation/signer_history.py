@@ -16,7 +16,7 @@ from rye.signing.keys import PublicKey
 
 
 class SignerHistory(Struct, frozen=True):
-    """What a person should know of whoever signed a release. Times are those of the statements."""
+    """What a person should know about the signer of a release. Times are those of the statements."""
 
     released: datetime
     key_since: datetime

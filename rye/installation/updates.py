@@ -63,7 +63,7 @@ def _refused(history: History | None, item: LockedItem, environment: Environment
 
 
 def latest_version(history: History | None, environment: Environment) -> str | None:
-    """The highest version that nothing excludes, a pre-release only where there is nothing else."""
+    """The highest version that nothing excludes; a pre-release only if there is no other."""
     records = [record for record in history.records if not environment.exclusions(record)] if history else []
     versions = [Version.parse(record.version) for record in records]
     stable = [version for version in versions if not version.is_prerelease]

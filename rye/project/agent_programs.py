@@ -80,7 +80,7 @@ def is_deploy_place(path: str) -> bool:
 
 
 def is_shared_file(path: str) -> bool:
-    """Whether it is a file of somebody else's in which Rye keeps something."""
+    """Whether the file belongs to someone else and Rye only adds an entry to it."""
     return any(path in program.files for program in PROGRAMS)
 
 

@@ -63,7 +63,7 @@ class GitSource(Struct, frozen=True):
 
     @property
     def spec(self) -> str:
-        """Everything that rye.toml says of it, on one line; the lock remembers it."""
+        """Everything that rye.toml says about it, on one line, as recorded in the lock."""
         tail = f"{self.rev or ''}{f':{self.path}' if self.path else ''}"
         return f"{self.origin}#{tail}" if tail else self.origin
 

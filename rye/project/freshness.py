@@ -34,12 +34,12 @@ def wanted_ranges(manifest: Manifest) -> dict[str, str]:
 
 
 def is_stale(lock: Lock, manifest: Manifest) -> bool:
-    """Whether the manifest asks for something else, or forces something else, than when the lock was made."""
+    """Whether the manifest's dependencies or overrides changed since the lock was written."""
     return dict(lock.wanted) != wanted_ranges(manifest) or bool(wrongly_forced(lock.items, manifest))
 
 
 def wrongly_forced(items: Iterable[LockedItem], manifest: Manifest) -> list[LockedItem]:
-    """The items that the lock has as forced to something else than ``[overrides]`` says."""
+    """The items whose forced version in the lock differs from ``[overrides]``."""
     overrides = manifest.overrides
     if not overrides:
         return [item for item in items if item.forced is not None]

@@ -109,7 +109,7 @@ class LockedSource(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def unsigned(self) -> str:
-        """What stands for a signer where nobody signed."""
+        """The placeholder for the signer of an unsigned item."""
         if self.git is not None:
             return f"none (git commit {self.commit})"
         return f"none ({'editable ' * self.editable}folder {self.path})"

@@ -182,7 +182,7 @@ class DeployTable(Struct, frozen=True):
 
 
 class Ignored(Struct, frozen=True):
-    """A finding of ``rye audit`` that somebody accepted for a time."""
+    """A finding of ``rye audit`` that is ignored until a date."""
 
     id: str
     """An advisory's number, or ``RULE:KIND:ID``."""

@@ -47,7 +47,7 @@ def is_member_name(name: str) -> bool:
 
 
 def is_wild(part: str) -> bool:
-    """Whether a part of a pattern stands for more than one name."""
+    """Whether a part of a pattern can match more than one name."""
     return "*" in part or "?" in part
 
 

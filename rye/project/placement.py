@@ -12,7 +12,7 @@ from rye.project.lock import LockedItem
 
 
 def item_folder(item: LockedItem) -> str:
-    """The folder that the item's own file stands in, relative to the project with ``/``."""
+    """The folder that contains the item's own file, relative to the project, with ``/``."""
     return item_path(item).rpartition("/")[0]
 
 

@@ -40,7 +40,7 @@ class Entry(Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """The qualified id where a namespace is known, else the local id."""
+        """The qualified id if a namespace is known, otherwise the local id."""
         return f"{self.namespace}/{self.location.local_id}" if self.namespace else self.location.local_id
 
     @property

@@ -27,7 +27,7 @@ class Target(Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """The qualified id where a namespace is known, else the local id."""
+        """The qualified id if a namespace is known, otherwise the local id."""
         return self.entry.id if self.entry is not None else self.item.location.local_id
 
 

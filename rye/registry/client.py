@@ -185,7 +185,7 @@ class RegistryClient:
 
     @property
     def basis(self) -> Basis:
-        """What releases are now judged by, including what this run saw."""
+        """What releases are now checked against, including what this run saw."""
         keysets = {name: head.sha256 for name, head in self.state.keysets.items()}
         known = read_withdrawn(self._store.folder, self.origin)
         return make_basis(PinnedState(self.state.fingerprint, keysets), known | self._withdrawn)
@@ -250,7 +250,7 @@ class RegistryClient:
             remember_withdrawn(self._store.folder, self.origin, self._withdrawn)
 
     def histories(self, identities: Iterable[Identity]) -> dict[Identity, ItemHistory]:
-        """Everything that stands about these identities; one that does not exist is left out."""
+        """All statements about these identities. One that does not exist is left out."""
         wanted = list(dict.fromkeys(identities))
         spaces = dict.fromkeys(wire.namespace_name(identity.namespace) for identity in wanted)
         self._load_names([*map(str, wanted), *spaces])

@@ -29,7 +29,7 @@ class Judgements:
     def before(
         self, identities: Sequence[Identity], state: TrustedState, head: TrustedHead, entry: Entry
     ) -> dict[Identity, ItemHistory]:
-        """The histories that were judged before from the same index files, under the same keysets and roots."""
+        """The histories that were evaluated before from the same index files, under the same keysets and roots."""
         if not self._verdicts.remembers:
             return {}
         keys = {key: identity for identity in identities if (key := self._key(identity, state, entry)) is not None}
@@ -50,7 +50,7 @@ class Judgements:
         head: TrustedHead,
         entry: Entry,
     ) -> None:
-        """Remember a judgement, unless time alone would change it."""
+        """Remember a verdict, unless it would change with time alone."""
         time = head.snapshot.time
         key = self._key(history.identity, state, entry) if self._verdicts.remembers else None
         if key is None or chain.pending(time) is not None:  # a recovery that waits changes the judgement in time

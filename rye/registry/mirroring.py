@@ -137,7 +137,7 @@ class MirrorFolder:
         self.fetched_bytes = 0
 
     def read(self, path: str) -> bytes | None:
-        """A file that lies here; the caller verifies it."""
+        """Return a file of the mirror. The caller verifies it."""
         if self._root is None:
             return None
         place = self._root / path
@@ -165,7 +165,7 @@ class MirrorFolder:
         self.fetched_bytes += len(data)
 
     def locked(self, state: TrustedState) -> _Locked:
-        """The folder for one program alone. Raises RyeError ``not-a-mirror``, ``mirror-busy``."""
+        """Lock the folder for this program. Raises RyeError ``not-a-mirror``, ``mirror-busy``."""
         assert self._root is not None
         return _Locked(self._root, f"{state.origin} {state.fingerprint}\n")
 

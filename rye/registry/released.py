@@ -20,7 +20,7 @@ class ItemFiles(Struct, frozen=True):
 
 
 class Proofs(Struct, frozen=True):
-    """That statements are in the log: enough to show it to someone else, without the registry."""
+    """Proofs that statements are in the log, complete enough to check without the registry."""
 
     head: str
     """The signed head, whole, under whose checkpoint they are."""

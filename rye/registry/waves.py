@@ -118,7 +118,7 @@ def _tile_or_raise(tile: Tile, fetched: bytes | FetchError) -> bytes:
 
 
 def or_raise(fetched: bytes | FetchError) -> bytes:
-    """What was fetched; raises the error that stands in its place."""
+    """Return what was fetched, or raise the error that was recorded instead."""
     if isinstance(fetched, FetchError):
         raise fetched
     return fetched

@@ -97,7 +97,7 @@ class SourceBook:
         return found
 
     def grounds(self, origin: str, namespace: str) -> str | None:
-        """What rows of a source are judged by; None where rye.toml has no such source."""
+        """What rows of a source are checked against. None if rye.toml has no such source."""
         source = self._sources.get(namespace)
         return f"{origin} {self._basis}" if source is not None and source.origin == origin else None
 

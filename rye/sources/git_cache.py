@@ -70,7 +70,7 @@ class GitCache:
         return self._refs[url]
 
     def has(self, url: str, commit: str) -> bool:
-        """Whether the cache has the commit. That its files are there, too, shows when they are read."""
+        """Whether the cache has the commit. Whether it also has the files shows only when they are read."""
         return _is_ours(self._place(url), commit) and (self._place(url) / _mark(commit)).is_file()
 
     def fetch(self, url: str, commit: str, ref: str | None) -> None:

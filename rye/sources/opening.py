@@ -56,7 +56,7 @@ class OpenSource:
         self.items = {(item.kind, item.local_id): item for item in self.inventory.items}
 
     def place_of(self, found: Found) -> LockedSource:
-        """What the lock says of the item's place."""
+        """What the lock says about the item's place."""
         base = self.source.path if isinstance(self.source, GitSource) else ""
         return LockedSource(
             place=f"{base}/{found.place}".removeprefix("/"),

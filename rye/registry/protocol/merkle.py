@@ -169,7 +169,7 @@ def root_from_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[byte
 
 
 def verify_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes], root: bytes) -> None:
-    """Raises ProofError unless the leaf hash stands at ``index`` in the tree with this size and root."""
+    """Raise ProofError unless the leaf hash is at ``index`` in the tree with this size and root."""
     if root_from_inclusion(leaf, index, size, proof) != root:
         raise ProofError("proof-root", f"The inclusion proof of leaf {index} does not lead to the tree's root.")
 

@@ -91,7 +91,7 @@ class StatementsRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StatementResult(Struct, frozen=True, forbid_unknown_fields=True):
-    """Where a note stands in the log, and whether it stood there before."""
+    """The position of a note in the log, and whether it was already there."""
 
     log: Position
     duplicate: bool
@@ -200,7 +200,7 @@ class DeviceError(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StageRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """``POST <api>/stages``: the texts of release notes that nobody has signed; all of them or none."""
+    """``POST <api>/stages``: the texts of unsigned release notes. All are staged or none."""
 
     drafts: Annotated[list[Note], Meta(min_length=1, max_length=10_000)]
 

@@ -32,7 +32,7 @@ def state_path(folder: Path, origin: str) -> Path:
 
 
 class PinnedState(msgspec.Struct, frozen=True):
-    """As much of a trusted state as says what releases are judged by."""
+    """The part of a trusted state that releases are checked against."""
 
     fingerprint: str
     """SHA-256 of the text of the registry's first root: what the user pinned."""

@@ -21,7 +21,8 @@ def open_transport(
     allow_http: bool = False,
     token: str | Callable[[], str | None] | None = None,
 ) -> Transport:
-    """The end for an address: ``https://…``, ``http://`` on loopback, or ``file://…``. Raises UsageError (``registry-address``).
+    """The transport for an address: ``https://…``, ``http://`` on loopback, or ``file://…``. Raises UsageError
+    (``registry-address``).
 
     ``token`` is sent with every request to this host alone, for registries that only members may read; a function is called once
     the registry asks for a token. Over plain http it goes to this machine only.

@@ -42,7 +42,7 @@ from rye.registry.trust.trust_error import TrustError
 
 
 class Link(Struct, frozen=True):
-    """One keyset of a chain and where it stands in the log."""
+    """One keyset of a chain and its position in the log."""
 
     position: int
     keyset: Keyset
@@ -70,7 +70,7 @@ class Signers(Struct, frozen=True):
 
 
 class KeysetChain(Struct, frozen=True):
-    """The keysets of one namespace, oldest first. Behind a recovery that waits stands only what was dated ahead."""
+    """The keysets of one namespace, oldest first. Only postdated keysets can follow a pending recovery."""
 
     origin: str
     namespace: str
@@ -90,7 +90,7 @@ class KeysetChain(Struct, frozen=True):
         return next(reversed(self.effective(time)), None)
 
     def pending(self, time: datetime) -> Link | None:
-        """The recovery that stands in public and has not taken effect at this time."""
+        """The recovery that is announced and has not taken effect at this time."""
         return next(iter(self.links[len(self.effective(time)) :]), None)
 
     def unaccepted(self, accepted: frozenset[str], time: datetime) -> Link | None:

@@ -69,12 +69,12 @@ class ReleaseRecord(Struct, frozen=True):
 
     @property
     def is_withdrawn(self) -> bool:
-        """Whether nobody should be offered it: yanked, signed by revoked keys alone, or taken down."""
+        """Whether it should not be offered: yanked, signed only with revoked keys, or taken down."""
         return self.yank is not None or self.revoked or self.takedown is not None
 
 
 class ItemHistory(Struct, frozen=True):
-    """Everything that stands about one identity, in the order of the log."""
+    """All statements about one identity, in the order of the log."""
 
     identity: Identity
     records: tuple[ReleaseRecord, ...]
@@ -84,7 +84,7 @@ class ItemHistory(Struct, frozen=True):
 
 
 class Judged(Struct, frozen=True):
-    """A history that was judged, and for which heads the judgement holds."""
+    """An evaluated history, and the heads for which the result is valid."""
 
     history: ItemHistory
     last: int
@@ -186,7 +186,7 @@ def concerns(advisory: Advisory, version: str) -> bool:
 
 
 def latest_release(history: ItemHistory) -> ReleaseRecord | None:
-    """The highest release that may be chosen; a pre-release only where there is nothing else. None: there is none."""
+    """The highest release that can be chosen; a pre-release only if there is no other. None if there is no release."""
     usable = [
         (not version.is_prerelease, version, record)
         for record in history.records
@@ -213,7 +213,7 @@ def find_locked(history: ItemHistory | None, identity: Identity, version: str, s
 def check_installable(
     record: ReleaseRecord, content: ContentLimits = CONTENT, limits: RegistryLimits = REGISTRY
 ) -> None:
-    """What must hold of a release, beside its bytes, before anything of it is fetched. A yank does not forbid it.
+    """Check a release before any of its bytes are fetched. A yanked release is allowed.
 
     Raises TrustError: ``signer-revoked``, ``release-taken-down``, ``release-oversized``.
     """

@@ -126,7 +126,7 @@ def places_below(node: Inner) -> Iterator[Place]:
 
 
 def child_at(node: Inner, value: int) -> int | None:
-    """Which row has this value of the next byte in its range; None: there is no such name."""
+    """The row whose range has this value of the next byte. None: no such name exists."""
     at = bisect_right(node.lows, value) - 1
     return at if at >= 0 and value <= node.children[at].high else None
 

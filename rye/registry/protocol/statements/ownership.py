@@ -69,7 +69,7 @@ class Root(Statement, frozen=True):
 
 
 class Revocation(Struct, frozen=True):
-    """A key that counts no more, for what stands at ``position`` of the log or later."""
+    """A revoked key: it does not count for entries at ``position`` of the log or later."""
 
     key: bytes
     position: int

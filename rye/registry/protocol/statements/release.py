@@ -61,7 +61,7 @@ class AttachedFile(Struct, frozen=True):
 
 
 class Relation(Struct, frozen=True):
-    """A relation to another item: the reference as written, what it stands for, and the range (``*``: any)."""
+    """A relation to another item: the reference as written, the id that it means, and the range (``*``: any)."""
 
     reference: str
     identity: Identity | None

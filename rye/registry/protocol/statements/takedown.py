@@ -18,7 +18,7 @@ MAX_TAKEN_DOWN = 201
 
 
 class Takedown(Statement, frozen=True):
-    """``rye.takedown/v1``: files of a release that are no longer handed out. It is final."""
+    """``rye.takedown/v1``: files of a release that are no longer served. It is final."""
 
     TITLE: ClassVar[str] = "rye.takedown/v1"
     identity: Identity
