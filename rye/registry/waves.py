@@ -2,7 +2,6 @@
 are returned or cached.
 
 If only the caller knows what a file named by its hash must be, the caller checks it.
-
 """
 
 from __future__ import annotations

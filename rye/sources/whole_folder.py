@@ -2,7 +2,6 @@
 
 A source's listing has only the files that can be part of an item (:mod:`rye.sources.listing`); a digest covers every
 file.
-
 """
 
 from __future__ import annotations
