@@ -50,14 +50,14 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Who sent a request, for the operator's records."""
+    """The sender of a request, for the operator's records."""
 
     token: str
     """The token's public ID."""
     address: str
     """Of the machine that spoke to this server; a proxy's, where there is one that is not trusted to tell."""
     account: str | None = None
-    """Whose token it is; None: one that the operator made for nobody."""
+    """The token's account; None: a token that the operator created without one."""
 
 
 Outcome = Receipt | Exception
@@ -130,7 +130,7 @@ class Batches:
 
     @property
     def waiting(self) -> int:
-        """Requests that no batch has taken yet, about."""
+        """Approximate number of requests that no batch has taken yet."""
         return self._queue.qsize()
 
     def _run(self) -> None:

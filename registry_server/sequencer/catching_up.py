@@ -30,7 +30,7 @@ _log = logging.getLogger("rye.registry")
 _BLOBS_AT_ONCE = 16
 """Blobs in memory at once, of some MiB each."""
 _SILENCE_SECONDS = 2.0
-"""How long a batch may be at work on files before it tells PostgreSQL that it is alive."""
+"""How long a batch may work on files before it pings PostgreSQL to show that it is alive."""
 
 
 def catch_up(ledger: Ledger, shown: Checkpoint | None, public: Objects, uploads: Objects) -> None:
@@ -42,7 +42,7 @@ def catch_up(ledger: Ledger, shown: Checkpoint | None, public: Objects, uploads:
 
 
 def put_back(ledger: Ledger, published: Published, public: Objects) -> None:
-    """Files that a head which is shown needs, and that somebody took away: those that a look at a few finds missing."""
+    """Files that the shown head needs and that are missing from the store, as far as a spot check finds them."""
     lost_map = public.get(node_path(published.map)) is None
     first = ledger.size // WIDTH * WIDTH
     public.put_all(
@@ -83,7 +83,7 @@ def _report_missing(hashes: Sequence[str], public: Objects) -> None:
 
 
 def _keeping_alive(connection: sa.Connection, objects: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
-    """The objects one by one, with a word to the database now and then: a slow store is not a leader that hangs."""
+    """The objects one by one, pinging the database now and then: a slow store does not mean that the leader hangs."""
     last = time.monotonic()
     for entry in objects:
         if time.monotonic() - last > _SILENCE_SECONDS:

@@ -1,6 +1,6 @@
-"""Roots and keyset chains, verified from their notes and remembered: most requests are about namespaces that others just were.
+"""Roots and keyset chains, verified from their notes and cached: most requests concern recently used namespaces.
 
-What is remembered is a function of the bytes that it was made from, so it cannot be out of date.
+A cached value depends only on the bytes that it was made from, so it cannot be stale.
 """
 
 from __future__ import annotations

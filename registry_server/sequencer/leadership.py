@@ -1,4 +1,4 @@
-"""Who writes the log now: one row with an epoch that grows with every change of hands.
+"""The current writer of the log: one row with an epoch that grows whenever another process takes over.
 
 The writer's lock (:func:`registry_server.storage.database.writer`) lets one process in at a time. The epoch fences the
 others out: a batch commits only under the epoch that it began with, and a process that finds another one in the row knows
@@ -28,7 +28,7 @@ _CONFIRM = Prepared(
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """The time for which one process writes."""
+    """The period in which one process is the writer."""
 
     epoch: int
     is_new: bool
@@ -36,12 +36,12 @@ class Term:
 
 
 def holder_name() -> str:
-    """A name for this process that no other one has."""
+    """A unique name for this process."""
     return f"{socket.gethostname()[:60]}:{os.getpid()}:{secrets.token_hex(6)}"
 
 
 def take(connection: sa.Connection, holder: str) -> Term:
-    """Become the leader, in a transaction with the writer's lock; or stay it."""
+    """Become or remain the leader, in a transaction that holds the writer's lock."""
     row = _LEADER.first(connection)
     if row is None:
         connection.execute(leader.insert().values(id=1, epoch=1, holder=holder))

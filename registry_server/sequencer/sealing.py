@@ -37,7 +37,7 @@ class Sealed:
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """The log's end at one head: what the next batch goes on from."""
+    """The log's end at one head, from which the next batch continues."""
 
     checkpoint: bytes
     edge: Edge

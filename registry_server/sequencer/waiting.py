@@ -50,7 +50,7 @@ class Waiting:
     appended: list[tuple[bytes, bytes]] = field(default_factory=list)
     """Leaf and leaf hash of the entries that this transaction appended, written or not."""
     stale: set[str] = field(default_factory=set)
-    """Items whose entry in the search index is to be made again."""
+    """Items whose search entries must be rebuilt."""
     _undo: list[Callable[[], object]] = field(default_factory=list)
 
     def learn(self, facts: dict[_K, _V], key: _K, value: _V) -> None:
@@ -78,7 +78,7 @@ class Waiting:
         self._undo.append(self.appended.pop)
 
     def add(self, names: set[str], name: str) -> None:
-        """Put a name into a set that belongs to the batch."""
+        """Add a name to one of the batch's sets."""
         if name not in names:
             names.add(name)
             self._undo.append(lambda: names.discard(name))
@@ -102,6 +102,6 @@ class Waiting:
         self.stale.clear()
 
     def settled(self) -> None:
-        """Nothing before this moment is taken back any more."""
+        """Make everything up to now final: it can no longer be taken back."""
         self._undo.clear()
         self.appended.clear()
