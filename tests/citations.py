@@ -145,10 +145,19 @@ def families(known: Mapping[Rule, str]) -> dict[str, int]:
     return {rule.book: len(rule.number) - 1 for rule in known if len(rule.book) == 1}
 
 
+_NOT_OURS = frozenset(("programs", "node_modules", ".venv"))
+"""Where ``make test-clients`` installs other people's programs."""
+
+
 def files() -> list[Path]:
     """The files that cite: Python source of the project and its tests, and the pages of the documentation outside the design."""
     roots = [*(ROOT / name for name in ("rye", "registry_server", "tests", "benchmarks")), ROOT / "docs"]
-    found = [path for root in roots for path in root.rglob("*") if path.suffix in (".py", ".md")]
+    found = [
+        path
+        for root in roots
+        for path in root.rglob("*")
+        if path.suffix in (".py", ".md") and not _NOT_OURS.intersection(path.parts)
+    ]
     mine = {ROOT / "tests" / name for name in ("citations.py", "test_citations.py", "rules_table.py")}
     return sorted(
         path for path in found if DESIGN not in path.parents and path not in mine and "vectors" not in path.parts

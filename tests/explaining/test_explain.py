@@ -91,6 +91,7 @@ def test_nothing_and_nonsense_begin_no_code(rye: Program, typed: str) -> None:
     assert rye.run("explain", typed, "--json").error["code"] == "unknown-code"
 
 
+@pytest.mark.processes
 def test_a_terminal_is_told_where_to_read_more_where_there_is_no_hint(rye: Program) -> None:
     rye.write(".ai/skills/pdf/SKILL.md", "---\nname: PDF\n---\n")
     assert "`rye explain S0" in rye.terminal("validate")
