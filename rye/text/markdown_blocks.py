@@ -1,14 +1,14 @@
-"""The block structure of a Markdown text, exactly as CommonMark 0.31 has it. Every view of a text's structure is made from it.
+"""The block structure of a Markdown text, exactly as CommonMark 0.31 defines it. All other views of a text build on it.
 
-What is found: headings of both kinds, fenced and indented code, HTML blocks, thematic breaks, quotes and list items, each with
-its lines and offsets. Inline markup is never looked at. The algorithm is the specification's own ("A parsing strategy"): one
-pass over the lines with a stack of open containers. The stack's depth is capped by ``CONTENT.markdown_depth``; a text that
-goes deeper is reported, and reading stops there, so that nobody acts on half of a structure.
+The scanner finds headings of both kinds, fenced and indented code, HTML blocks, thematic breaks, quotes and list items, each
+with its lines and offsets. It ignores inline markup. The algorithm is the specification's own ("A parsing strategy"): one pass
+over the lines with a stack of open containers. ``CONTENT.markdown_depth`` caps the depth of that stack. When a text nests
+deeper, the result says so and reading stops there, so that no one acts on half a structure.
 
-Two things make it fast. Outside containers, one regular expression skips a whole run of plain and blank lines, and a block of
-code or HTML is taken whole by looking for its end. Only lines that may start something are looked at one by one.
+Two shortcuts make it fast. Outside containers, one regular expression skips a whole run of plain and blank lines, and a search
+for its end consumes a whole block of code or HTML. Only lines that may start a block are read one by one.
 
-A line ends at LF alone: a lone CR, NEL or U+2028 is an ordinary character, as for the signature's hash. Lines count from 1,
+Only LF ends a line: a lone CR, NEL or U+2028 is an ordinary character, as it is for the signature's hash. Lines count from 1,
 offsets from 0, in characters.
 """
 
@@ -47,26 +47,26 @@ MAX_DEPTH = CONTENT.markdown_depth
 
 
 def scan(text: str, *, only_comments: bool = False, until: str | None = None) -> Blocks:
-    """The blocks of ``text`` (LF line endings). Never fails: every text is Markdown. Time and memory are linear in its length.
+    """Return the blocks of ``text`` (LF line endings). Never fails: every text is Markdown. Linear in time and memory.
 
-    ``only_comments``: of HTML blocks only comments count, other HTML is ordinary text (DECISIONS Agents 6, where a tag on a line
-    of its own is not to hide the headings below it). ``until``: stop after the first fence outside containers with this first
-    word; ``Blocks.read_to`` says where.
+    ``only_comments``: count only comments as HTML blocks; other HTML is ordinary text, so that a tag on its own line does not
+    hide the headings below it (DECISIONS Agents 6). ``until``: stop after the first fence outside containers whose first word
+    is this one; ``Blocks.read_to`` says where.
     """
     return _Scanner(text, only_comments, until).run()
 
 
 _MAY_NEST = lazy_pattern(rf"\n[ \t>*+\-0-9.)]{{{MAX_DEPTH // 2}}}")
-"""A line that is in half as many containers as allowed: each takes one character, but a tab may serve two list items."""
+"""A line in half as many containers as allowed. Each container takes one character, but a tab can serve two list items."""
 
 
 def may_be_too_deep(text: str, start: int) -> bool:
-    """Whether quotes and lists below the line that ends before ``start`` might nest too deep; False is certain, True is not."""
+    """Whether quotes and lists after offset ``start`` (the end of a line) might nest too deep. Only False is certain."""
     return _MAY_NEST.search(text, max(start - 1, 0)) is not None
 
 
 class _Scanner(Cursor):
-    """The state of one pass: the open containers, the open leaf, and the place in the present line."""
+    """The state of one pass: the open containers, the open leaf, and the position in the current line."""
 
     def __init__(self, text: str, only_comments: bool, until: str | None) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ class _Scanner(Cursor):
         self.html: list[Html] = []
         self.breaks: list[Break] = []
         self.closed: list[Container] = []
-        # The present line: where it starts, its number, and where the first line starts that was not read yet.
+        # The current line: its offset, its number, and the offset of the first line that is not read yet.
         self.start = 0
         self.number = 1
         self.after = 0
@@ -96,7 +96,7 @@ class _Scanner(Cursor):
             if self.containers:
                 if character not in " \t\n>" and self._at_margin():
                     continue
-            elif self.leaf.kind != "fence":  # an indented fence is read line by line
+            elif self.leaf.kind != "fence":  # indented fences are read line by line
                 if character in SPECIAL:
                     if self._at_margin():
                         continue
@@ -126,9 +126,9 @@ class _Scanner(Cursor):
     # Many lines at once.
 
     def _plain(self) -> bool:
-        """Skip plain and blank lines outside containers. False: the present line is neither."""
+        """Skip plain and blank lines outside containers. False: the current line is neither."""
         if self.leaf.lines is not None:
-            return False  # it may be a link reference definition, of which every line counts
+            return False  # it may be a link reference definition, where every line counts
         found = PLAIN.match(self.text, self.start)
         assert found is not None
         end = found.end()
@@ -142,7 +142,7 @@ class _Scanner(Cursor):
         return True
 
     def _at_margin(self) -> bool:
-        """Read the commonest lines that start at the margin, where a line continues no container. False: it is none of them."""
+        """Read the most common lines at the margin, which continue no container. False: the line is not one of them."""
         text, start, paragraph = self.text, self.start, self.leaf.kind == "paragraph"
         if paragraph and (found := LAZY.match(text, start)):
             end = found.end()
@@ -170,14 +170,14 @@ class _Scanner(Cursor):
     # One line.
 
     def _read(self) -> None:
-        """Read the line at ``start``; ``after`` is then where the first unread one starts."""
+        """Read the line at ``start``, and set ``after`` to the offset of the next unread line."""
         end = self.text.index("\n", self.start)
         self.line = self.text[self.start : end]
         self.after = end + 1
         self.offset = self.column = self.rest_of_tab = 0
         if not self.containers and self.leaf.kind != "fence":
             self.find()
-            if self.blank:  # after a paragraph of which every line counts
+            if self.blank:  # after a paragraph where every line counts
                 self._close_leaf()
             else:
                 self._open_blocks(0, True)
@@ -217,7 +217,7 @@ class _Scanner(Cursor):
             self.columns(1)
 
     def _continue_leaf(self) -> bool:
-        """Give the line to the open leaf. False: the leaf is closed, or is a paragraph that a new block may interrupt."""
+        """Offer the line to the open leaf. False: the leaf is closed, or is a paragraph that a new block can interrupt."""
         leaf = self.leaf
         self.find()
         if leaf.kind == "fence":
@@ -328,7 +328,7 @@ class _Scanner(Cursor):
             self.leaf = PLAIN_TEXT if lines is None else Leaf("paragraph", lines=lines)
 
     def _has_text(self) -> bool:
-        """Whether the open paragraph has text besides link reference definitions, which no underline can make a heading."""
+        """Whether the open paragraph has text besides link reference definitions; without, an underline makes no heading."""
         if self.leaf.lines is None:
             return True
         text, position = "\n".join(self.leaf.lines), 0
@@ -337,7 +337,7 @@ class _Scanner(Cursor):
         return position < len(text)
 
     def _list_marker(self, in_paragraph: bool) -> int | None:
-        """The width of the list marker at ``next``; None where there is none, or where it may not interrupt the paragraph."""
+        """The width of the list marker at ``next``; None if there is none, or if it may not interrupt the paragraph."""
         found = MARKER.match(self.line, self.next)
         if found is None:
             return None
@@ -360,10 +360,10 @@ class _Scanner(Cursor):
             self.to_next()
         self._push(Open(indent + width, self.number))
 
-    # Blocks that are taken whole outside containers, and line by line inside them.
+    # Outside containers, these blocks are read whole; inside containers, line by line.
 
     def _html_start(self, paragraph: bool) -> int:
-        """The kind of HTML block that starts at ``next``; 0: none."""
+        """The kind of HTML block that starts at ``next``, or 0."""
         if self.only_comments:
             return COMMENT if self.line.startswith("<!--", self.next) else 0
         found = html_open().match(self.line, self.next)
@@ -372,7 +372,7 @@ class _Scanner(Cursor):
         return 0 if found.lastindex == 7 and paragraph else found.lastindex
 
     def _html_close(self, kind: int, start: int, end: int) -> int:
-        """Where in ``text[start:end]`` an HTML block of kinds 1 to 5 ends; -1: nowhere."""
+        """The offset in ``text[start:end]`` where an HTML block of kinds 1 to 5 ends, or -1."""
         if kind == 1:
             found = first_html_close().search(self.text, start, end)
             return found.start() if found else -1
@@ -454,7 +454,7 @@ class _Scanner(Cursor):
         self.containers.append(item)
 
     def _drop(self, matched: int) -> None:
-        """Close the open leaf and every container beyond the first ``matched``; the present line is none of theirs."""
+        """Close the open leaf and every container beyond the first ``matched``; the current line does not belong to them."""
         if self.leaf.kind:
             self._close_leaf()
         containers = self.containers

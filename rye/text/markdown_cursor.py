@@ -1,10 +1,10 @@
-"""A place in one line of Markdown, in characters and in columns: tabs reach to stops of four (CommonMark 2.2)."""
+"""A position in one line of Markdown, in characters and in columns. Tab stops are every four columns (CommonMark 2.2)."""
 
 from __future__ import annotations
 
 
 class Cursor:
-    """The present line, and how far it was read: ``offset`` in characters, ``column`` with tabs expanded."""
+    """The current line and how far it has been read: ``offset`` in characters, ``column`` with tabs expanded."""
 
     def __init__(self) -> None:
         self.line = ""
@@ -16,7 +16,7 @@ class Cursor:
         self.blank = False
 
     def find(self) -> None:
-        """Set ``next`` to the next character that is not a blank, ``indent`` to the columns before it."""
+        """Set ``next`` to the next character that is not whitespace, and ``indent`` to the columns before it."""
         line, offset = self.line, self.offset
         rest = line[offset:].lstrip(" \t") if offset else line.lstrip(" \t")
         self.next = position = len(line) - len(rest)
@@ -30,19 +30,19 @@ class Cursor:
         self.indent = column - self.column
 
     def to_next(self) -> None:
-        """Go to ``next``."""
+        """Advance to ``next``."""
         self.column += self.indent
         self.offset = self.next
         self.rest_of_tab = 0
 
     def characters(self, count: int) -> None:
-        """Go on by ``count`` characters that are no tabs."""
+        """Advance by ``count`` characters, none of which is a tab."""
         self.offset += count
         self.column += count
         self.rest_of_tab = 0
 
     def columns(self, count: int) -> None:
-        """Advance by up to ``count`` columns of whitespace; a tab may be left half used."""
+        """Advance by up to ``count`` columns of whitespace, possibly into the middle of a tab."""
         line, length = self.line, len(self.line)
         while count > 0 and self.offset < length:
             character = line[self.offset]
@@ -62,7 +62,7 @@ class Cursor:
                 return
 
     def remaining(self) -> str:
-        """The rest of the line; what is left of a tab as spaces."""
+        """Return the rest of the line; what remains of a tab becomes spaces."""
         if self.rest_of_tab:
             return " " * self.rest_of_tab + self.line[self.offset + 1 :]
         return self.line[self.offset :]

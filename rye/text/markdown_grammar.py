@@ -1,6 +1,6 @@
-"""CommonMark's grammar for single lines, as regular expressions. Those that few texts need are compiled on first use.
+"""CommonMark's grammar for single lines, as regular expressions. The rarely needed ones are compiled on first use.
 
-No capturing group stands inside a possessive repetition: CPython 3.11's ``re`` fails there.
+Possessive repetitions contain no capturing groups: CPython 3.11's ``re`` gets those wrong.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from rye.text.lazy_pattern import lazy_pattern
 
 _STARTS = "#`~*+_=<>0-9-"
 SPECIAL = frozenset("#`~*+_=<>-0123456789")
-"""What a block that is not a paragraph can start with; the same as a set of characters in a pattern above."""
+"""What a block other than a paragraph can start with: the characters of the pattern above, as a set."""
 BULLETS = frozenset("*+-0123456789")
 """What a list item can start with."""
 
 PLAIN = lazy_pattern(rf"(?>(?: {{0,3}}+[^{_STARTS}\[ \t\n][^\n]*+\n|[ \t]*+\n)*)")
-"""Lines that start nothing but paragraphs, and blank ones."""
+"""Lines that start only paragraphs, and blank lines."""
 LAZY = lazy_pattern(rf"(?:[^{_STARTS} \t\n][^\n]*+\n)++")
-"""Lines at the margin that go on with any open paragraph."""
+"""Lines at the margin that continue any open paragraph."""
 ATX = lazy_pattern(r" {0,3}(#{1,6})(?![^ \t\n])")
 ITEM = lazy_pattern(rf"([*+-]|([0-9]{{1,9}})[.)]) {{1,4}}(?=[^{_STARTS}\[ \t\n])")
-"""A list item at the start of a line that starts with a paragraph: what most lists are made of."""
+"""A list item at the margin whose first block is a paragraph: the bulk of most lists."""
 CODE_LINES = lazy_pattern(r"(?>(?:(?:[ \t]*+\n)*+(?: {4}| {0,3}\t)[ \t]*+[^ \t\n][^\n]*+\n)*)")
-"""Indented code to its last line, the blank ones after that left out."""
+"""Indented code up to its last line, without the blank lines after it."""
 BLANK_LINE = lazy_pattern(r"\n[ \t]*+\n")
 """A blank line with the end of the line before it."""
 FENCE_OPEN = lazy_pattern(r"`{3,}(?=[^`]*$)|~{3,}")
@@ -37,7 +37,7 @@ MARKER = lazy_pattern(r"(?:[*+-]|([0-9]{1,9})[.)])(?=[ \t]|$)")
 
 @cache
 def html_open() -> re.Pattern[str]:
-    """What starts an HTML block; the group that matches is its kind. Compiled when the first ``<`` starts a line."""
+    """The start of an HTML block; the group that matches is its kind. Compiled when a line first starts with ``<``."""
     names = (
         "address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup|dd|details|dialog|dir|div|dl|dt"
         "|fieldset|figcaption|figure|footer|form|frame|frameset|h[1-6]|head|header|hr|html|iframe|legend|li|link|main|menu"
@@ -54,7 +54,7 @@ def html_open() -> re.Pattern[str]:
 
 
 HTML_CLOSE = ("", "-->", "?>", ">", "]]>")
-"""What ends an HTML block of kinds 2 to 5, by its index; kind 1 has a pattern, 6 and 7 end at a blank line."""
+"""What ends an HTML block of kinds 2 to 5, by index. Kind 1 has a pattern; 6 and 7 end at a blank line."""
 
 
 @cache
@@ -81,13 +81,13 @@ def _escape() -> re.Pattern[str]:
 
 
 def heading_of(line: str) -> tuple[int, str] | None:
-    """``(level, text)`` when the line, taken alone, is an ATX heading."""
+    """``(level, text)`` if the line is an ATX heading by itself, or None."""
     found = ATX.match(line)
     return (len(found[1]), heading_text(line[found.end() :])) if found else None
 
 
 def heading_text(rest: str) -> str:
-    """What stands behind the hashes, without a closing run of them."""
+    """A heading's text, given what follows the opening hashes; the closing hashes are dropped."""
     text = rest.strip(" \t")
     if text.endswith("#"):
         opened = text.rstrip("#")

@@ -21,7 +21,7 @@ _ATTRIBUTE = re.compile(r"<(?:a|img)\s[^<>]{0,500}?(?:href|src)\s{0,5}=\s{0,5}([
 
 
 class Link(Struct, frozen=True):
-    """A destination as written; ``line`` counts from 0 in the text, ``column`` from 1."""
+    """A link's destination as written. ``line`` counts from 0 in the text, ``column`` from 1."""
 
     destination: str
     line: int
@@ -29,12 +29,13 @@ class Link(Struct, frozen=True):
 
     @property
     def relative(self) -> bool:
+        """Whether it is a relative path, as the module's docstring defines it."""
         text = self.destination
         return bool(text) and not text.startswith(("#", "/", "\\")) and _SCHEME.match(text) is None
 
     @property
     def path(self) -> str:
-        """The file that is meant: without query and anchor, percent-decoded, a leading ``./`` dropped."""
+        """The path of the target: no query and anchor, percent-decoded, without a leading ``./``."""
         text = unquote(re.split(r"[?#]", self.destination, maxsplit=1)[0])
         while text.startswith("./"):
             text = text[2:]
@@ -44,7 +45,7 @@ class Link(Struct, frozen=True):
 def links(outline: Outline) -> list[Link]:
     """Every link destination, in order."""
     found: list[Link] = []
-    opaque = outline.opaque  # computed on each access: asking for it line by line would take quadratic time
+    opaque = outline.opaque  # a property that computes its value: read once, or this loop is quadratic
     for number, raw in enumerate(outline.lines):
         if number in opaque:
             continue
@@ -56,14 +57,14 @@ def links(outline: Outline) -> list[Link]:
         while at != -1:
             destination, end = _destination(line, at + 2)
             found.append(Link(destination, number, at + 3))
-            at = line.find("](", end)  # not from inside the destination: that would take quadratic time
+            at = line.find("](", end)  # not from inside the destination, which would be quadratic
         if "<" in line:
             found += [Link(match[2].strip(), number, match.start(2) + 1) for match in _ATTRIBUTE.finditer(line)]
     return found
 
 
 def _destination(line: str, start: int) -> tuple[str, int]:
-    """The destination that starts at ``start``, and where it ends."""
+    """The destination that starts at ``start``, and the offset of its end."""
     while start < len(line) and line[start] in " \t":
         start += 1
     if line.startswith("<", start):
@@ -82,7 +83,7 @@ def _destination(line: str, start: int) -> tuple[str, int]:
 
 
 def without_code_spans(line: str) -> str:
-    """The line with its code spans blanked out, character for character (spans that cross lines are not seen)."""
+    """The line with each code span replaced by as many spaces. Spans that cross lines are not recognized."""
     if "`" not in line:
         return line
     runs = [(match.start(), match.end()) for match in _CODE_SPAN.finditer(line)]

@@ -1,25 +1,25 @@
-"""What a Markdown text is made of, as :mod:`rye.text.markdown_blocks` finds it. Lines count from 1, offsets from 0."""
+"""The blocks of a Markdown text, as :mod:`rye.text.markdown_blocks` finds them. Lines count from 1, offsets from 0."""
 
 from __future__ import annotations
 
 from msgspec import Struct
 
 COMMENT = 2
-"""The kind of HTML block that a comment is, in CommonMark's numbering."""
+"""The number that CommonMark gives to HTML blocks that are comments."""
 
 
 class Heading(Struct, frozen=True):
-    """An ATX heading (``## Text``), or a setext one (underlined, ``setext``), whose text nobody asks for."""
+    """An ATX heading (``## Text``) or a setext heading (underlined; ``setext`` is true and the text is not read)."""
 
     level: int
     text: str
-    """Without the hashes and the whitespace around it; empty for a setext heading."""
+    """The text without hashes and surrounding whitespace; empty for a setext heading."""
     line: int
-    """An ATX heading's line, or the line of a setext heading's underline."""
+    """The line of an ATX heading, or of a setext heading's underline."""
     offset: int
-    """Where that line starts in the text."""
+    """The offset of that line in the text."""
     depth: int
-    """How many quotes and list items it stands in."""
+    """How many quotes and list items contain it."""
     setext: bool = False
 
 
@@ -29,36 +29,36 @@ class Fence(Struct, frozen=True):
     info: str
     """The info string, trimmed, with character references and backslash escapes resolved."""
     line: int
-    """Of the opening marker."""
+    """The line of the opening marker."""
     column: int
-    """Of the opening marker, from 1."""
+    """The column of the opening marker, from 1."""
     end_line: int
-    """The last line that belongs to the block: the closing marker's, or the last one of its content."""
+    """The last line of the block: that of the closing marker, or else of its content."""
     closed: bool
     depth: int
-    """How many quotes and list items it stands in."""
+    """How many quotes and list items contain it."""
     text: str
-    """The content, without container prefixes and without the fence's own indent; it starts on line ``line + 1``."""
+    """The content without container prefixes and without the fence's own indent. It starts on line ``line + 1``."""
     start: int
-    """Where the opening marker's line starts in the text."""
+    """The offset of the opening marker's line in the text."""
     end: int
-    """Where the line after the block starts in the text; the text's end where there is none."""
+    """The offset of the line after the block, or the text's length."""
     offsets: tuple[int, ...] = ()
-    """For each content line, how many characters of the file's line stand before it; empty where none do on any line."""
+    """For each content line, how many characters precede it on the file's line; empty if that is 0 for every line."""
 
     @property
     def word(self) -> str:
-        """The first word of the info string in lower case; empty where there is none."""
+        """The first word of the info string in lower case, or an empty string."""
         words = self.info.split(None, 1)
         return words[0].lower() if words else ""
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The content's lines."""
+        """The lines of the content."""
         return tuple(self.text.split("\n")) if self.end_line - self.closed > self.line else ()
 
     def place(self, line: int, column: int) -> tuple[int, int]:
-        """A place in the content (both from 1) as line and column of the file."""
+        """Convert a position in the content (line and column, from 1) to one in the file."""
         index = line - 1
         before = self.offsets[index] if 0 <= index < len(self.offsets) else 0
         return self.line + line, column + before
@@ -72,7 +72,7 @@ class Html(Struct, frozen=True):
     end_line: int
     depth: int
     closed: bool = True
-    """Kinds 1 to 5: whether what ends such a block was found; else the end of what holds it ended it."""
+    """For kinds 1 to 5, whether its end marker was found; if not, it ends with its container or with the text."""
 
 
 class Code(Struct, frozen=True):
@@ -91,19 +91,19 @@ class Break(Struct, frozen=True):
 
 
 class Container(Struct, frozen=True):
-    """A quote or a list item, ``depth`` containers deep itself."""
+    """A quote or a list item; ``depth`` is how many containers it is in."""
 
     quote: bool
     line: int
     end_line: int
-    """The last line that continues it, lazily or not; for a list item, blank lines after it may count."""
+    """The last line that continues it, lazily or not. For a list item, this can include trailing blank lines."""
     depth: int
     text: str
-    """The paragraph that an outermost list item starts with, each line trimmed; empty for all others."""
+    """The first paragraph of an outermost list item, each line trimmed; empty for other containers."""
 
 
 class Blocks(Struct, frozen=True):
-    """What a text is made of. Each list is in the order of the text; paragraphs are what is left over."""
+    """All blocks of a text, each kind in document order. Whatever is in none of them is paragraphs."""
 
     headings: tuple[Heading, ...]
     fences: tuple[Fence, ...]
@@ -112,13 +112,13 @@ class Blocks(Struct, frozen=True):
     breaks: tuple[Break, ...]
     containers: tuple[Container, ...]
     read_to: int
-    """Where reading stopped: the text's length, unless ``until`` ended it."""
+    """The offset where reading stopped: the text's length, unless ``until`` ended it."""
     too_deep: int | None = None
-    """The line where quotes and lists nest deeper than MAX_DEPTH; reading stopped there, so do not rely on the rest."""
+    """The line where quotes and lists nest deeper than MAX_DEPTH. Reading stopped there, so the rest is unknown."""
 
     @property
     def open_at_end(self) -> str | None:
-        """What the text leaves open outside containers, so that it would swallow whatever is put after it."""
+        """What the text leaves open outside containers, in words, or None. It would swallow any text appended after it."""
         for fence in self.fences[-1:]:
             if not fence.closed and not fence.depth:
                 return "code fence"
@@ -129,11 +129,11 @@ class Blocks(Struct, frozen=True):
 
     @property
     def code_lines(self) -> list[tuple[int, int]]:
-        """First and last line of every code block, fenced and indented."""
+        """First and last line of each code block, fenced or indented."""
         fenced = [(block.line, block.end_line) for block in self.fences]
         return fenced + [(block.line, block.end_line) for block in self.code]
 
     @property
     def comment_lines(self) -> list[tuple[int, int]]:
-        """First and last line of every HTML block that is a comment."""
+        """First and last line of each HTML block that is a comment."""
         return [(block.line, block.end_line) for block in self.html if block.kind == COMMENT]

@@ -1,4 +1,4 @@
-"""The blocks that a scanner of Markdown has open: containers, and one leaf in the last of them."""
+"""The blocks that the Markdown scanner has open: a stack of containers, and one leaf in the innermost."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from msgspec import Struct, field
 
 
 class Open(Struct):
-    """An open container: a quote (``indent`` 0), or a list item that later lines continue when indented by ``indent``."""
+    """An open container: a quote (``indent`` 0), or a list item that lines indented by ``indent`` continue."""
 
     indent: int
     line: int
     empty: bool = True
-    """Nothing but its marker so far."""
+    """Whether it has only its marker so far."""
     text: str = ""
 
 
@@ -29,14 +29,14 @@ class Leaf(Struct):
     info: str = ""
     html: int = 0
     item: Open | None = None
-    """The outermost list item that this paragraph starts."""
+    """The outermost list item whose first block is this paragraph."""
     start: int = 0
-    """Where the fence's line, or that paragraph, starts in the text."""
+    """The offset of the fence's line, or of that paragraph."""
     lines: list[str] | None = None
-    """A fence's content; of a paragraph that may be a link reference definition, its lines so far."""
+    """The content of a fence, or the lines so far of a paragraph that may be a link reference definition."""
     offsets: list[int] = field(default_factory=list)
 
 
 NO_LEAF = Leaf("")
 PLAIN_TEXT = Leaf("paragraph")
-"""A paragraph of which nothing needs to be known. These two are shared, so they are never changed."""
+"""A paragraph whose content does not matter. Both constants are shared; never modify them."""

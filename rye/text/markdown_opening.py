@@ -1,6 +1,6 @@
 """What a Markdown text opens with: a fenced block, or a title. A view of :mod:`rye.text.markdown_blocks`.
 
-Comments may stand above either; of HTML blocks only they count (DECISIONS Agents 6).
+Comments may come before either. Other HTML counts as text (DECISIONS Agents 6).
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from rye.text.markdown_model import Blocks, Fence
 
 
 def leading_fence(text: str, word: str) -> tuple[Fence | None, int]:
-    """The fenced block that a text opens with, below blank lines and comments, and the line that it opens on.
+    """Return the fenced block that opens the text (blank lines and comments may precede it), and the line it starts on.
 
-    None where something else comes first; then the line is that thing's, or the last one where nothing comes. ``word``: the
-    block's expected first word, which only saves reading what stands below it.
+    If something else comes first, return None with the line of that, or with the last line if there is nothing at all.
+    ``word`` is the first word expected in the block's info string; it only lets the scan stop early.
     """
     blocks = scan(text, only_comments=True, until=word)
     line = _first_line(text, blocks)
@@ -22,7 +22,7 @@ def leading_fence(text: str, word: str) -> tuple[Fence | None, int]:
 
 
 def _first_line(text: str, blocks: Blocks) -> int:
-    """The first line that is neither blank nor part of a comment. A lone ``-->``, which older tools left behind, is none."""
+    """The first line that is neither blank nor part of a comment. Skips a lone ``-->``, which older tools left behind."""
     comments = iter(blocks.comment_lines)
     first, last = next(comments, (0, 0))
     lines = text.split("\n")
@@ -35,7 +35,7 @@ def _first_line(text: str, blocks: Blocks) -> int:
 
 
 def title(text: str) -> str | None:
-    """The text of the first heading of level 1 at the top level; None where there is none, or a fenced block comes first."""
+    """The text of the first level-1 heading at the top level; None if there is none, or if a fenced block comes first."""
     blocks = scan(text, only_comments=True)
     heading = next((one for one in blocks.headings if one.level == 1 and not one.depth and not one.setext), None)
     if heading is None or any(fence.line < heading.line for fence in blocks.fences):

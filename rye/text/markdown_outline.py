@@ -1,8 +1,8 @@
 """The outline of a Markdown text: ATX headings, thematic breaks, lists and quotes at the top level, and which lines are opaque.
 
-A view of :mod:`rye.text.markdown_blocks`, with the one difference that is decided: of HTML blocks only comments count (DECISIONS
-Agents 6), so a tag on a line of its own does not hide the headings below it. Headings inside fences, indented code, comments,
-quotes and lists are none; setext headings are left out (DECISIONS Agents 12).
+A view of :mod:`rye.text.markdown_blocks` with one deliberate difference: only comments count as HTML blocks (DECISIONS Agents 6),
+so a tag on its own line does not hide the headings below it. It leaves out headings inside fences, indented code, comments,
+quotes and lists, and all setext headings (DECISIONS Agents 12).
 """
 
 from __future__ import annotations
@@ -21,41 +21,41 @@ class Heading(Struct, frozen=True):
 
 
 class ListItem(Struct, frozen=True):
-    """One item of a list at the top level; ``text`` is the paragraph it starts with, ``line`` counts from 0."""
+    """An item of a list at the top level. ``text`` is its first paragraph; ``line`` counts from 0."""
 
     text: str
     line: int
 
 
 class Outline(Struct, frozen=True):
-    """What a text's lines are. All line numbers count from 0."""
+    """A text's lines and what they are. All line numbers count from 0."""
 
     lines: tuple[str, ...]
     headings: tuple[Heading, ...]
     breaks: tuple[int, ...]
-    """Lines of thematic breaks at the top level, whatever their character."""
+    """Lines of thematic breaks at the top level, of any style."""
     items: tuple[ListItem, ...]
     quotes: tuple[tuple[int, int], ...]
-    """Blockquotes at the top level: first line, line after the last."""
+    """Block quotes at the top level: the first line, and the line after the last."""
     code: frozenset[int]
     """Lines inside fences (their markers included) and indented code, at any depth."""
     comments: frozenset[int]
-    """Lines of HTML comments that stand as blocks."""
+    """Lines of HTML comments that are blocks."""
     too_deep: int | None = None
-    """Where containers nest deeper than we follow: what comes after is not read, so readers refuse the text."""
+    """The line where containers nest too deep. Nothing below it has been read, so readers must refuse the text."""
 
     @property
     def opaque(self) -> frozenset[int]:
-        """Lines whose text is code or comment."""
+        """Lines that are code or comments."""
         return self.code | self.comments
 
     def text(self, start: int, end: int) -> str:
-        """The lines from ``start`` up to ``end``, without a line end after the last."""
+        """Return the lines from ``start`` up to ``end`` (exclusive), joined, without a final line end."""
         return "\n".join(self.lines[start:end])
 
 
 def outline(text: str) -> Outline:
-    """The outline of a text (LF line endings). Never fails: every text is Markdown."""
+    """Return the outline of a text (LF line endings). Never fails: every text is Markdown."""
     blocks = scan(text, only_comments=True)
     top = [container for container in blocks.containers if container.depth == 0]
     return Outline(

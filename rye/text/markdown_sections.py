@@ -1,8 +1,8 @@
-"""A Markdown text as sections to change: its headings, each with the lines up to the next one (DECISIONS Overrides 8, 10).
+"""A Markdown text as editable sections: its headings, each with the lines up to the next one (DECISIONS Overrides 8, 10).
 
-A view of :mod:`rye.text.markdown_blocks`. A section starts at an ATX heading of the top level, exactly where CommonMark has one:
-none in frontmatter, code, HTML blocks and comments, quotes and list items. Setext headings are neither targets nor boundaries;
-they are only reported (DECISIONS Overrides 8).
+A view of :mod:`rye.text.markdown_blocks`. A section starts at an ATX heading at the top level, exactly where CommonMark sees one:
+not in frontmatter, code, HTML blocks, comments, quotes or list items. Setext headings are neither targets nor boundaries; they
+are only reported (DECISIONS Overrides 8).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rye.text.markdown_model import Blocks
 
 
 class Block(Struct, frozen=True):
-    """A heading with the lines up to the next heading of any level: ``lines[start:end]``. Level 0: the text before the first."""
+    """A heading with the lines up to the next heading of any level: ``lines[start:end]``. Level 0: text before any heading."""
 
     level: int
     text: str
@@ -23,24 +23,24 @@ class Block(Struct, frozen=True):
 
 
 class Sections(Struct, frozen=True):
-    """The blocks of some lines, which cover them without gaps. Indexes count from 0 in those lines."""
+    """The blocks of a list of lines. They cover it without gaps; indexes count from 0."""
 
     blocks: tuple[Block, ...]
     setext: tuple[int, ...]
-    """The underlines of setext headings, without those of table rows, which authors do not mean as headings."""
+    """The underlines of setext headings, except under table rows, where the author did not mean a heading."""
     open_at_end: str | None
-    """What the last line leaves open, in words; None: nothing."""
+    """What is still open at the last line, in words, or None."""
     too_deep: int | None
-    """Where quotes and lists nest too deep to read: the blocks are not to be relied on."""
+    """The line where quotes and lists nest too deep to read. If set, do not rely on the blocks."""
 
 
 def blocks_of(lines: list[str], start: int = 0) -> Blocks:
-    """What ``lines[start:]`` are made of; line numbers count from 1 at ``start``."""
+    """Return the block structure of ``lines[start:]``; its line numbers count from 1 at ``start``."""
     return scan("\n".join(lines[start:] if start else lines))
 
 
 def sections(lines: list[str], start: int = 0) -> Sections:
-    """The sections of ``lines[start:]``. There is a first block of level 0 only when text stands before the first heading."""
+    """Return the sections of ``lines[start:]``. A block of level 0 comes first only if there is text before the first heading."""
     found = blocks_of(lines, start)
     blocks: list[Block] = []
     setext: list[int] = []

@@ -292,7 +292,7 @@ def test_R12_a_process_inside_the_fence() -> None:
     found = only(content, "R12")
     assert (found.line, found.column) == (line_of(content, "<process><step name='x'"), 3)
     assert found.hint is not None
-    assert "behind the fence" in found.hint
+    assert "after the fence" in found.hint
 
 
 def test_R12_is_reported_even_where_the_process_breaks_the_xml() -> None:

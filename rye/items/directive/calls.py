@@ -1,9 +1,9 @@
 """Calls that a process step writes in backticks: ``rye_execute(item_type="tool", item_id="rye/file-system/write", …)``.
 
-They are prose for a model, not a program, so everything that can be read is: code spans as CommonMark has them (any number of
-backticks, no blank line inside), single or double quotes, nested braces, brackets and parentheses, arguments that are no
-values (``parameters={...}``), a call that is cut off. Only ``item_type`` and ``item_id`` among the call's own arguments count,
-never those inside ``parameters``. Action elements are read by :mod:`rye.items.directive.process`.
+Calls are prose for a model, not a program, so the reader accepts as much as it can: code spans as CommonMark defines them (any
+number of backticks, no blank line inside), single or double quotes, nested braces, brackets and parentheses, arguments that are
+not values (``parameters={...}``), and calls that are cut off. Of a call's own arguments, only ``item_type`` and ``item_id``
+count, never those inside ``parameters``. :mod:`rye.items.directive.process` reads action elements.
 
 One pass from left to right, linear in the length.
 """
@@ -21,9 +21,9 @@ _BLANK_LINE = lazy_pattern(r"\n[ \t]*\n")
 _CALL = lazy_pattern(r"(?<![A-Za-z0-9_])rye_(execute|search|load|sign)[ \t\r\n]*\(")
 _QUOTED = lazy_pattern(r"\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"|'[^'\\]*+(?:\\.[^'\\]*+)*+'", re.DOTALL)
 _PIECE = lazy_pattern(r"[\"'(\[{)\]},]|(?<![A-Za-z0-9_])rye_(?:execute|search|load|sign)[ \t\r\n]*\(")
-"""What matters inside a call: quotes, brackets, commas, and another call."""
+"""The significant tokens inside a call: quotes, brackets, commas, and the start of another call."""
 _PLAIN_ARGUMENT = lazy_pattern(r"\s*([A-Za-z_]\w*)\s*=\s*\"([^\"\\]*)\"\s*,")
-"""An argument that needs no second look, with the comma after it."""
+"""A simple argument with the comma after it, the fast path."""
 _COMMON = lazy_pattern(r"item_type=\"([^\"\\]*)\", item_id=\"([^\"\\]*)\"(?=[,)])")
 """How nearly every call begins."""
 _OWN = frozenset(("item_type", "item_id"))
@@ -31,10 +31,10 @@ _ESCAPED = lazy_pattern(r"\\(.)", re.DOTALL)
 
 
 def find_calls(text: str, first_line: int = 1) -> tuple[Call, ...]:
-    """The calls in the code spans of ``text``, in order; ``first_line`` is the file's line on which ``text`` begins.
+    """Return the calls in the code spans of ``text``, in order. ``first_line`` is the file's line where ``text`` begins.
 
-    Lines and columns count from 1; a column is right where ``text`` begins at a line's start. ``item_type`` and ``item_id`` are
-    as written, placeholders included, and None where they are missing or no quoted text. A call's place is that of its name.
+    A call's position is that of its name. Lines and columns count from 1; columns are right only if ``text`` begins at the start
+    of a line. ``item_type`` and ``item_id`` are as written, placeholders included; None if missing or not a quoted string.
     """
     found: list[Call] = []
     line, counted = first_line, 0
@@ -53,11 +53,11 @@ def find_calls(text: str, first_line: int = 1) -> tuple[Call, ...]:
 
 
 def _code_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Start and end of what stands between two equally long runs of backticks in one paragraph that may hold a call."""
+    """Start and end offsets of code spans that may hold a call: text between two equal runs of backticks in one paragraph."""
     ends = map(re.Match.start, _BLANK_LINE.finditer(text))
     paragraph = end = 0
     while (named := text.find("rye_", end)) >= 0:
-        while end <= named:  # on to the paragraph that the name stands in
+        while end <= named:  # advance to the paragraph that contains the name
             paragraph, end = end, next(ends, len(text))
         longer = text.find("``", paragraph, end)
         behind = _run_end(text, longer) if longer >= 0 else -1
@@ -65,7 +65,7 @@ def _code_spans(text: str) -> Iterator[tuple[int, int]]:
             yield from _single_spans(text, paragraph, end, (longer, behind))
             continue
         runs = [match.span() for match in _TICKS.finditer(text, paragraph, end)]
-        following: dict[int, list[int]] = {}  # run length: indices of such runs, the last first
+        following: dict[int, list[int]] = {}  # run length: indices of those runs, last first
         for index in range(len(runs) - 1, -1, -1):
             following.setdefault(runs[index][1] - runs[index][0], []).append(index)
         index = 0
@@ -80,9 +80,9 @@ def _code_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _single_spans(text: str, start: int, end: int, longer: tuple[int, int]) -> Iterator[tuple[int, int]]:
-    """The spans that hold a name, in the common paragraph: single backticks pair up, and the one longer run opens nothing.
+    """The spans that hold a name, in the usual paragraph: single backticks pair up, and one longer run opens nothing.
 
-    ``longer``: start and end of that run, -1 where there is none.
+    ``longer``: start and end of that run, or -1 each.
     """
     named = text.find("rye_", start, end)
     while named >= 0:
@@ -105,22 +105,22 @@ def _single_spans(text: str, start: int, end: int, longer: tuple[int, int]) -> I
 
 
 def _run_end(text: str, start: int) -> int:
-    """The offset behind the run of backticks at ``start``."""
+    """The offset after the run of backticks at ``start``."""
     found = _TICKS.match(text, start)
     return found.end() if found is not None else start
 
 
 def _arguments(text: str, start: int, end: int) -> tuple[dict[str, str], int]:
-    """The call's own quoted ``item_type`` and ``item_id``, the first of each, and the offset at which the call is over.
+    """Return the call's own quoted ``item_type`` and ``item_id`` (the first of each), and the offset where the call ends.
 
-    A call ends at its closing parenthesis, before another call outside quotes, or where the code span does.
+    A call ends at its closing parenthesis, before another call that is not in quotes, or at the end of the code span.
     """
     common = _COMMON.match(text, start, end)
     if common is not None and text.find("rye_", common.end(), end) < 0:
         return {
             "item_type": common[1],
             "item_id": common[2],
-        }, end  # the first of each counts, and no other call follows
+        }, end  # the first of each counts, and there is no further call
     arguments: dict[str, str] = {}
     while (plain := _PLAIN_ARGUMENT.match(text, start, end)) is not None:
         start = plain.end()

@@ -13,15 +13,15 @@
 
 Values are those of JSON. The rules of evaluation:
 
-* A missing name is null. Only ``true`` is true: ``and``, ``or`` and ``not`` take everything else as false.
-* Types are null, boolean, number, string, array and object; ``1 == 1.0``, but ``true`` is not a number. Different types are
-  unequal. Only two numbers or two strings have an order; every other ordered comparison is false.
-* Arithmetic takes two numbers, ``+`` also two strings; everything else, a division by zero and a result that is not finite
-  give null.
-* ``in`` looks for an equal element of an array, a key of an object or a part of a string; in anything else it is false.
+* A missing name is null. Only ``true`` is true: ``and``, ``or`` and ``not`` treat everything else as false.
+* Types are null, boolean, number, string, array and object; ``1 == 1.0``, but ``true`` is not a number. Values of different
+  types are unequal. Only two numbers or two strings are ordered; every other ordered comparison is false.
+* Arithmetic needs two numbers; ``+`` also accepts two strings. Anything else, a division by zero or a non-finite result
+  gives null.
+* ``in`` looks for an equal element of an array, a key of an object or a substring of a string. For anything else it is false.
 
-There are no calls, no attributes of values, no chained comparisons, and nothing is looked up but keys of mappings.
-Length and depth are capped by :class:`rye.limits.ContentLimits`. Columns count characters from 1 in the expression.
+There are no calls, no attributes of values and no chained comparisons. Lookups only read keys of mappings.
+:class:`rye.limits.ContentLimits` caps length and depth. Columns count characters from 1 in the expression.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from rye.text.lazy_pattern import lazy_pattern
 
 
 class ExpressionError(ValueError):
-    """The text is not an expression. ``column`` counts from 1 in the expression."""
+    """The text is not a valid expression. ``column`` counts from 1 in the expression."""
 
     def __init__(self, message: str, column: int):
         super().__init__(f"{message} (column {column})")
@@ -47,41 +47,52 @@ class ExpressionError(ValueError):
 
 
 class Constant(Struct, frozen=True):
+    """A literal: a boolean, number, string or null."""
+
     value: bool | int | float | str | None
 
 
 class Name(Struct, frozen=True):
+    """A dotted name, with its column in the expression (from 1)."""
+
     parts: tuple[str, ...]
     column: int
 
     @property
     def dotted(self) -> str:
+        """The name as written, e.g. ``cost.current``."""
         return ".".join(self.parts)
 
 
 class Not(Struct, frozen=True):
+    """``not operand``."""
+
     operand: Node
 
 
 class Negative(Struct, frozen=True):
+    """``-operand``."""
+
     operand: Node
 
 
 class Logical(Struct, frozen=True):
-    """``and`` or ``or`` over two operands or more: chains are flat, so that depth is what a reader would call nesting."""
+    """``and`` or ``or`` over two or more operands. Chains are flat, so that depth matches what a reader would call nesting."""
 
     operator: Literal["and", "or"]
     operands: tuple[Node, ...]
 
 
 class Comparison(Struct, frozen=True):
+    """``left operator right``; gives a boolean."""
+
     operator: str
     left: Node
     right: Node
 
 
 class Arithmetic(Struct, frozen=True):
-    """``first`` and then each operator with its operand, from left to right."""
+    """``first``, then each operator with its operand, from left to right."""
 
     first: Node
     rest: tuple[tuple[str, Node], ...]
@@ -91,26 +102,26 @@ Node = Constant | Name | Not | Negative | Logical | Comparison | Arithmetic
 
 
 class Expression(Struct, frozen=True):
-    """A parsed expression: its text, its tree, and the names in it in order of appearance."""
+    """A parsed expression: its text, its tree, and its names in order of appearance."""
 
     text: str
     root: Node
     variables: tuple[Name, ...]
 
     def names(self) -> frozenset[str]:
-        """The dotted names that it reads, e.g. ``{"cost.current", "loop_count"}``."""
+        """The dotted names that the expression reads, e.g. ``{"cost.current", "loop_count"}``."""
         return frozenset(name.dotted for name in self.variables)
 
     def unknown(self, known: frozenset[str] | set[str]) -> tuple[Name, ...]:
-        """The names whose top-level variable is not one of ``known``, in order (R10's warning)."""
+        """The names whose top-level variable is not in ``known``, in order (R10's warning)."""
         return tuple(name for name in self.variables if name.parts[0] not in known)
 
 
 def parse(text: str) -> Expression:
-    """Read ``text``. Raises ExpressionError with the column of the first thing that is not part of the language."""
+    """Parse ``text``. Raises ExpressionError with the column of the first thing that is not part of the language."""
     if len(text) > CONTENT.expression_characters:
         limit = CONTENT.expression_characters
-        raise ExpressionError(f"an expression has at most {limit} characters, this one has {len(text)}", limit + 1)
+        raise ExpressionError(f"an expression can have at most {limit} characters; this one has {len(text)}", limit + 1)
     parser = _Parser(_tokens(text))
     root = parser.expression()
     parser.end()
@@ -118,7 +129,7 @@ def parse(text: str) -> Expression:
 
 
 def evaluate(expression: Expression, context: Mapping[str, object]) -> object:
-    """The value of ``expression`` where names are looked up in ``context``, a mapping of JSON values. Never raises."""
+    """Return the value of ``expression``, looking up names in ``context``, a mapping of JSON values. Never raises."""
     return _value(expression.root, context)
 
 
@@ -128,7 +139,7 @@ def holds(expression: Expression, context: Mapping[str, object]) -> bool:
 
 
 def look_up(parts: tuple[str, ...], context: Mapping[str, object]) -> object:
-    """The value at a dotted name; None when any part of the way is missing or is not an object."""
+    """Return the value at a dotted name, or None if a part of the path is missing or not an object."""
     value: object = context
     for part in parts:
         if not isinstance(value, Mapping) or part not in value:
@@ -169,11 +180,11 @@ class _Token(NamedTuple):
     text: str
     column: int
     value: int | float | str | None = None
-    """Of a number or string; of a ``wrong`` token, which no token follows, what is wrong with it."""
+    """The value of a number or string. For a ``wrong`` token, always the last, the error to raise."""
 
 
 def _tokens(text: str) -> list[_Token]:
-    """All tokens, up to the first thing that is none: so that the parser finds the first error, of whichever sort."""
+    """All tokens, up to the first invalid one, so that the parser reports the first error of any kind."""
     tokens: list[_Token] = []
     try:
         _scan(text, tokens)
@@ -197,7 +208,7 @@ def _scan(text: str, tokens: list[_Token]) -> None:
             tokens.append(_Token("keyword" if piece in _KEYWORDS else "name", piece, column))
         elif match.lastgroup == "number":
             if position < len(text) and (text[position].isalnum() or text[position] == "_"):
-                raise ExpressionError(f"{piece + text[position]!r} is neither a number nor a name", column)
+                raise ExpressionError(f"{piece + text[position]!r} is not a number or a name", column)
             tokens.append(_Token("number", piece, column, _number(piece, column)))
         elif match.lastgroup == "operator":
             tokens.append(_Token("operator", piece, column))
@@ -216,7 +227,7 @@ def _number(text: str, column: int) -> int | float:
 
 
 def _string(text: str, start: int, quote: str) -> tuple[str, int]:
-    """The string whose first character stands at ``start``, and the offset after its closing quote."""
+    """Read the string whose first character is at ``start``. Return it and the offset after its closing quote."""
     parts: list[str] = []
     position = start
     while position < len(text):
@@ -319,7 +330,7 @@ class _Parser:
         if token.kind == "name":
             name = Name(tuple(self.take().text.split(".")), token.column)
             if self.at("("):
-                raise ExpressionError(f"there are no calls: {name.dotted!r} cannot be called", self.token.column)
+                raise ExpressionError(f"cannot call {name.dotted!r}: expressions have no calls", self.token.column)
             self.names.append(name)
             return name
         if token.kind == "keyword" and token.text in _LITERALS:
@@ -352,9 +363,9 @@ class _Parser:
         token = self.token
         if token.kind == "wrong":
             return ExpressionError(str(token.value), token.column)
-        found = "the expression ends" if token.kind == "end" else f"{token.text!r} stands"
+        found = "the expression ends" if token.kind == "end" else f"found {token.text!r}"
         advice = f"; {_ADVICE[token.text]}" if token.kind == "operator" and token.text in _ADVICE else ""
-        return ExpressionError(f"{found} where {expected} should be{advice}", token.column)
+        return ExpressionError(f"{found}, expected {expected}{advice}", token.column)
 
 
 # --- evaluation -----------------------------------------------------------------------------------------------------------
@@ -459,7 +470,7 @@ def _type_name(value: object) -> str:
 
 
 def equal(left: object, right: object) -> bool:
-    """Equality of JSON values: same type and same value, numbers by value. Without recursion, whatever the nesting."""
+    """Whether two JSON values are equal: same type and value, numbers by value. Not recursive, so nesting depth is no problem."""
     pending = [(left, right)]
     while pending:
         one, other = pending.pop()

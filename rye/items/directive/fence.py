@@ -1,4 +1,4 @@
-"""Which fence is the directive's, and R12: no process in it or before it."""
+"""Find the directive's fence, and enforce R12: no process inside it or before it."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from rye.text.markdown_blocks import may_be_too_deep, scan
 from rye.text.markdown_model import Blocks, Fence
 
 PROCESS_PLACE = (
-    "Move it behind the fence: the fence holds metadata, inputs and outputs only. `rye validate --fix` does it."
+    "Move it after the fence; the fence holds only metadata, inputs and outputs. `rye validate --fix` does this."
 )
 
 
 def scan_to_fence(text: str) -> Blocks:
-    """The blocks down to the directive's fence; all of them where what is below could make a difference.
+    """Return the blocks down to the directive's fence; all blocks if those below it could make a difference.
 
-    Below, only two things do: a second fence whose root is ``<directive>``, and nesting too deep to be read.
+    Only two things below the fence do: a second fence whose root is ``<directive>``, and nesting too deep to read.
     """
     scanned = scan(text, until="xml")
     below = scanned.read_to
@@ -28,41 +28,41 @@ def scan_to_fence(text: str) -> Blocks:
 
 
 def the_fence(scanned: Blocks, findings: Findings) -> Fence | None:
-    """The directive's own fence; None, with a finding, where there is none. D001, D002, D008, D009."""
+    """Return the directive's own fence; if there is none, report D001, D002, D008 or D009 and return None."""
     fences = [fence for fence in scanned.fences if fence.word == "xml"]
     if not fences:
         unlabelled = next((fence for fence in scanned.fences if sniff_root(fence.text) == "directive"), None)
         if unlabelled is not None:
-            message = (
-                f"There is no `xml` fence; the fence on line {unlabelled.line} holds a `<directive>` without that word."
-            )
-            findings.add("error", "D001", message, unlabelled.line, unlabelled.column, "Write ```xml to open it.")
+            message = f"There is no `xml` fence; the fence on line {unlabelled.line} holds a `<directive>` but lacks that word."
+            findings.add("error", "D001", message, unlabelled.line, unlabelled.column, "Open it with ```xml.")
         else:
-            hint = "Put the `<directive>` element into a fenced code block that opens with ```xml."
-            findings.add("error", "D001", "There is no `xml` fence, so no directive.", None, None, hint)
+            hint = "Put the `<directive>` element in a fenced code block that opens with ```xml."
+            findings.add("error", "D001", "There is no `xml` fence, so there is no directive.", None, None, hint)
         return None
     first, *later = fences
     root = sniff_root(first.text)
     if root != "directive":
         shown = f"holds `<{root[:80]}>`" if root else "holds no element"
-        hint = "Put the directive's fence first; give examples before it another info word, such as `text`."
+        hint = "Put the directive's fence first; mark examples before it with another info word, such as `text`."
         findings.add(
             "error", "D002", f"The first `xml` fence {shown}, not `<directive>`.", first.line, first.column, hint
         )
         return None
     if not first.closed:
-        message = "The directive's fence is never closed, so the rest of the file belongs to it."
-        findings.add("error", "D009", message, first.line, first.column, "Close it with a line of the same marker.")
+        message = "The directive's fence is never closed, so it swallows the rest of the file."
+        findings.add(
+            "error", "D009", message, first.line, first.column, "Close it with the same marker on a line of its own."
+        )
     for fence in later:
         if sniff_root(fence.text) == "directive":
             message = f"A second `xml` fence holds a `<directive>`; the directive's own is on line {first.line}."
-            hint = "Delete it, or show the example in a fence with another info word, or inside a longer fence."
+            hint = "Delete it. If it is an example, use another info word or a longer fence around it."
             findings.add("error", "D008", message, fence.line, fence.column, hint)
     return first
 
 
 def process_before(scanned: Blocks, lines: list[str], findings: Findings) -> None:
-    """R12 for a process above the fence. ``lines``: those above it."""
+    """Report R12 for a process above the fence. ``lines``: the lines above the fence."""
     if not any("<process" in line for line in lines):
         return
     above = list(lines)
@@ -71,15 +71,15 @@ def process_before(scanned: Blocks, lines: list[str], findings: Findings) -> Non
             above[number - 1] = ""
     for tag in tags("\n".join(above)):
         if tag.name == "process" and not tag.closing:
-            findings.error("R12", "`<process>` stands before the fence.", tag, PROCESS_PLACE)
+            findings.error("R12", "`<process>` is before the fence.", tag, PROCESS_PLACE)
 
 
 def process_in_text(fence: Fence, findings: Findings) -> None:
-    """R12 for a process that keeps the fence's XML from being read at all."""
+    """Report R12 for a process that keeps the fence's XML from being parsed at all."""
     if "<process" not in fence.text:
         return
     for tag in tags(fence.text):
         if tag.name == "process" and not tag.closing:
             line, column = fence.place(tag.line, tag.column)
-            findings.add("error", "R12", "`<process>` stands inside the fence.", line, column, PROCESS_PLACE)
+            findings.add("error", "R12", "`<process>` is inside the fence.", line, column, PROCESS_PLACE)
             return

@@ -1,15 +1,15 @@
-"""Mending a directive's text: what ``rye validate --fix`` and ``rye migrate directive`` write. Pure: text in, text out.
+"""Fix a directive's text, for ``rye validate --fix`` and ``rye migrate directive``. Pure: text in, text out.
 
-Only what has one answer is changed, and nothing outside the spans concerned:
+Only problems with exactly one fix are changed, and nothing outside the affected spans:
 
 ==================  ==================================================================================================
-``fix``             a BOM and CR LF go; ``turns``/``tokens`` of ``<limits>`` get their full names; the process (or the success
-                    criteria) moves behind the fence; the category becomes the file's folder
-``migrate``         the same; a ``<cost>`` is made from ``<limits>`` where there is none; a signature over the fence alone
-                    is dropped, and so is any other that the changes break
+``fix``             removes a BOM and CR LF; gives ``turns``/``tokens`` of ``<limits>`` their full names; moves the process
+                    (or the success criteria) after the fence; sets the category to the file's folder
+``migrate``         does the same; also creates a missing ``<cost>`` from ``<limits>``, and drops a signature over the fence
+                    alone or one that the changes break
 ==================  ==================================================================================================
 
-Both leave a file alone that they cannot read; neither ever changes what is granted.
+Neither changes a file that it cannot parse, and neither ever changes what is granted.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from rye.text.markdown_blocks import scan
 from rye.text.markdown_model import Fence
 
 Step = Callable[[str, Source], tuple[str, str] | None]
-"""One kind of change: the new text and what was done, or None where there is nothing to do."""
+"""One kind of change: returns the new text and a description of the change, or None if there is nothing to do."""
 
 
 def fix(text: str, source: Source) -> Fixed:
-    """Mend what has one answer. ``text`` may have a BOM and CR LF; of ``source`` only name and category are used."""
+    """Fix what has exactly one fix. ``text`` may have a BOM and CR LF. Of ``source``, only name and category are used."""
     return _run(text, source, (_aliases, _move_sections, _category))
 
 
 def migrate(text: str, source: Source) -> Fixed:
-    """Bring a directive of an older form to today's rules. The result is unsigned where it changed."""
+    """Bring an older directive up to the current rules. If anything changed, the result is unsigned."""
     fence_only = is_signed_over_fence_only(text.removeprefix("\ufeff").replace("\r\n", "\n"))
     return _drop_signature(_run(text, source, (_aliases, _move_sections, _category, _cost)), fence_only)
 
@@ -66,13 +66,13 @@ def _run(text: str, source: Source, steps: tuple[Step, ...]) -> Fixed:
 
 
 def _fence(text: str) -> Fence | None:
-    """The directive's fence, where it is closed."""
+    """The directive's fence, if it is closed."""
     fence = next((fence for fence in scan(text).fences if fence.word == "xml"), None)
     return fence if fence is not None and fence.closed else None
 
 
 def _metadata(text: str) -> Element | None:
-    """The one ``<metadata>`` of a directive that parses."""
+    """The one ``<metadata>`` of a directive, if the directive parses."""
     fence = _fence(text)
     if fence is None:
         return None
@@ -121,7 +121,7 @@ def _aliases(text: str, source: Source) -> tuple[str, str] | None:
             pieces.append(f"{blank}{full}{equals}{value}")
             done.append(f"`{name}` is now `{full}`")
         elif limits.attributes[full].strip() == limits.attributes[name].strip():
-            done.append(f"`{name}` is gone, `{full}` says the same")
+            done.append(f"removed `{name}`, which repeats `{full}`")
         else:
             pieces.append(found.group())
     if not done:
@@ -129,7 +129,7 @@ def _aliases(text: str, source: Source) -> tuple[str, str] | None:
     return "".join(pieces) + text[position:], f"In `<limits>`: {', '.join(done)}."
 
 
-# Sections that stand in the wrong zone.
+# Sections in the wrong zone.
 
 
 def _move_sections(text: str, source: Source) -> tuple[str, str] | None:
@@ -153,7 +153,7 @@ def _move_sections(text: str, source: Source) -> tuple[str, str] | None:
                 continue
             if _has_section(lines[fence.end_line :], tag.name):
                 continue
-            return _moved(text, part, first, tag, closer), f"Moved `<{tag.name}>` of line {tag.line} behind the fence."
+            return _moved(text, part, first, tag, closer), f"Moved `<{tag.name}>` of line {tag.line} after the fence."
     return None
 
 
@@ -170,9 +170,9 @@ def _moved(text: str, part: str, first: int, tag: Tag, closer: Tag) -> str:
         section = textwrap.dedent(indent + section)
         start -= len(indent)
         if text.startswith("\n", end) and (start == 0 or text[start - 1] == "\n"):
-            end += 1  # the lines were its own
+            end += 1  # the section has these lines to itself
             if text[:start].endswith("\n\n") and text.startswith("\n", end):
-                end += 1  # and so was one of the blank lines around it
+                end += 1  # and one of the blank lines around it
     without = text[:start] + text[end:]
     fence = _fence(without)
     assert fence is not None
@@ -223,7 +223,7 @@ _START_TAG = re.compile(r"<limits(?:[^<>\"']|\"[^\"]*\"|'[^']*')*?(/?)>")
 
 
 def _cost(text: str, source: Source) -> tuple[str, str] | None:
-    """A ``<cost>`` that says what ``<limits>`` says; the usage is that of the format's table of complexities."""
+    """Add a ``<cost>`` with the values of ``<limits>``. The usage comes from the format's table of complexities."""
     metadata = _metadata(text)
     limits = _only(metadata, "limits")
     if metadata is None or limits is None or metadata.of("cost"):
@@ -252,13 +252,13 @@ def _cost(text: str, source: Source) -> tuple[str, str] | None:
     return text[:end] + block + text[end:], f"Added `<cost>` from `<limits>` ({usage} usage, {turns} turns)."
 
 
-# The signature of an older form.
+# Signatures of an older form.
 
 _SIGNATURE_HASH = re.compile(r":([0-9a-f]{64}):")
 
 
 def is_signed_over_fence_only(text: str) -> bool:
-    """Whether line 1's HASH is that of the text from the first ``<directive`` to the last ``</directive>`` (DESIGN §4)."""
+    """Whether the HASH on line 1 covers the text from the first ``<directive`` to the last ``</directive>`` (DESIGN §4)."""
     line, _, rest = text.partition("\n")
     found = _SIGNATURE_HASH.search(line)
     start, end = rest.find("<directive"), rest.rfind("</directive>")
@@ -273,7 +273,7 @@ def _drop_signature(fixed: Fixed, fence_only: bool) -> Fixed:
     if not line.startswith(("<!-- rye:signed:", "<!-- ryeos:signed:")):
         return fixed
     if fence_only:
-        return Fixed(rest, (*fixed.changes, "Dropped the signature, which covered the fence alone."))
+        return Fixed(rest, (*fixed.changes, "Removed the signature, which covered only the fence."))
     if fixed.changes:
-        return Fixed(rest, (*fixed.changes, "Dropped the signature: the changes break it."))
+        return Fixed(rest, (*fixed.changes, "Removed the signature, which no longer matches."))
     return fixed

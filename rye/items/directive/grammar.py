@@ -1,8 +1,8 @@
-"""The elements of a directive as a table: what may stand in each, with which attributes and values. For editors.
+"""The elements of a directive as a table: which children, attributes and values each accepts. For editors.
 
-The readers (:mod:`rye.items.directive.reader` and its neighbours) decide; ``tests/items/test_directive_grammar.py`` holds that
-they take every child and attribute of this table, and none that is not in it. Elements are named with their parent, because two
-are called ``context`` and what stands in ``<execute>`` depends on where it is.
+The readers (:mod:`rye.items.directive.reader` and its neighbours) decide. ``tests/items/test_directive_grammar.py`` checks that
+they accept every child and attribute of this table and no others. Keys include the parent, because two elements are called
+``context`` and the content of ``<execute>`` depends on where it is.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from rye.items.directive.model import RELATIONS
 
 
 class ElementRule(Struct, frozen=True):
-    """One element where it stands."""
+    """What the format allows in one element at one place."""
 
     says: str
-    """What it is for, in a sentence."""
+    """A sentence on what it is for."""
     children: tuple[str, ...] = ()
     attributes: Mapping[str, tuple[str, ...]] = {}
-    """Names, each with its values where it has a list of them; none: any text."""
+    """Attribute names, each with its allowed values; an empty tuple allows any text."""
     text: str = ""
-    """What its text is: ``capability`` (a path), ``item`` (an id), ``usage`` and the like; nothing where it is free."""
+    """What its text is: ``capability`` (a path), ``item`` (an id), ``usage`` and so on; empty if it is free text."""
 
 
 _USAGE = ("low", "medium", "high")
 _TYPES = {"type": INPUT_TYPES}
 _RELATION_SAYS = {
-    "requires": "A feature that the project provides, or else an item that must be there.",
+    "requires": "A feature that the project provides, or an item that must be present.",
     "depends_on": "An item that is installed along with this one.",
     "used_by": "An item that uses this one. For readers.",
     "suggests": "An item that goes well with this one. It is shown, not installed.",
@@ -51,17 +51,19 @@ GRAMMAR: Mapping[str, ElementRule] = {
         "A workflow for an agent.", ("metadata", "inputs", "outputs"), {"name": (), "version": ()}
     ),
     "directive/metadata": ElementRule(
-        "What the directive is, and what it may do.",
+        "What the directive is and what it can do.",
         ("description", "category", "author", "model", "limits", "permissions", "cost", "context", "hooks"),
     ),
     "metadata/description": ElementRule("What the directive does, in a sentence."),
     "metadata/category": ElementRule("The folder below `directives/`."),
     "metadata/author": ElementRule("Who wrote it."),
     "metadata/model": ElementRule(
-        "Which model fits, and how it should reason.", (), {"tier": (), "id": (), "fallback": (), "fallback_id": ()}
+        "Which model to use and how it should reason.", (), {"tier": (), "id": (), "fallback": (), "fallback_id": ()}
     ),
-    "metadata/limits": ElementRule("The most that a run may use.", (), dict.fromkeys(LIMITS, ())),
-    "metadata/permissions": ElementRule("What a run may do. What is not named is denied.", (*PRIMARIES, "acknowledge")),
+    "metadata/limits": ElementRule("The most that a run can use.", (), dict.fromkeys(LIMITS, ())),
+    "metadata/permissions": ElementRule(
+        "What a run is allowed to do. Everything else is denied.", (*PRIMARIES, "acknowledge")
+    ),
     **{f"permissions/{name}": ElementRule(_PRIMARY_SAYS[name], ITEM_TYPES) for name in PRIMARIES},
     "permissions/acknowledge": ElementRule("A note to the reader. It grants nothing."),
     **{
@@ -71,26 +73,24 @@ GRAMMAR: Mapping[str, ElementRule] = {
     },
     "metadata/cost": ElementRule("What a run is expected to use.", ("context", "duration", "spend")),
     "cost/context": ElementRule(
-        "Tokens at most, and how much of the context a run uses.",
+        "The maximum number of tokens, and how much of the context a run uses.",
         (),
         {"estimated_usage": _USAGE, "turns": (), "spawn_threshold": ()},
     ),
-    "cost/duration": ElementRule("Seconds at most."),
-    "cost/spend": ElementRule("Money at most.", (), {"currency": ("USD", "EUR")}),
-    "metadata/context": ElementRule(
-        "Files and items that belong to this one.", ("related_files", "dependencies", *RELATIONS)
-    ),
+    "cost/duration": ElementRule("The maximum in seconds."),
+    "cost/spend": ElementRule("The maximum amount of money.", (), {"currency": ("USD", "EUR")}),
+    "metadata/context": ElementRule("Related files and items.", ("related_files", "dependencies", *RELATIONS)),
     "context/related_files": ElementRule("A list of files."),
-    "context/dependencies": ElementRule("A list of what must be installed outside of Rye."),
+    "context/dependencies": ElementRule("A list of dependencies to install outside of Rye."),
     **{f"context/{name}": ElementRule(_RELATION_SAYS[name], (), {"version": ()}, text="item") for name in RELATIONS},
     "metadata/hooks": ElementRule("What happens when a condition holds.", ("hook",)),
     "hooks/hook": ElementRule("One condition and one action.", ("when", "execute", "inputs")),
     "hook/when": ElementRule("An expression over the event. Write `&lt;` for `<`."),
     "hook/execute": ElementRule("The item that is run.", (), {"item_type": ITEM_TYPES}, text="item"),
     "hook/inputs": ElementRule("Values for the item's inputs; `${name}` stands for a value of the event."),
-    "directive/inputs": ElementRule("What a caller gives.", ("input",)),
+    "directive/inputs": ElementRule("What a caller passes in.", ("input",)),
     "inputs/input": ElementRule(
-        "One value that a caller gives.", (), {"name": (), **_TYPES, "required": ("true", "false"), "default": ()}
+        "One value that a caller passes in.", (), {"name": (), **_TYPES, "required": ("true", "false"), "default": ()}
     ),
     "directive/outputs": ElementRule("What a run returns.", ("output",)),
     "outputs/output": ElementRule("One value that a run returns.", (), {"name": (), **_TYPES}),
@@ -99,20 +99,20 @@ GRAMMAR: Mapping[str, ElementRule] = {
 
 _CALL = {"item_type": ITEM_TYPES, "item_id": ()}
 SECTIONS: Mapping[str, ElementRule] = {
-    "process": ElementRule("The steps of the work.", ("step",)),
+    "process": ElementRule("The steps to follow.", ("step",)),
     "process/step": ElementRule("One step.", ("description", *PRIMARIES), {"name": ()}),
     "step/description": ElementRule("What the step does."),
     **{f"step/{name}": ElementRule(_PRIMARY_SAYS[name], ("param",), _CALL) for name in PRIMARIES},
     **{f"{name}/param": ElementRule("One argument of the call.", (), {"name": (), "value": ()}) for name in PRIMARIES},
-    "success_criteria": ElementRule("What holds when the work is done.", ("criterion",)),
+    "success_criteria": ElementRule("What is true when the work is done.", ("criterion",)),
     "success_criteria/criterion": ElementRule("One thing that can be checked."),
 }
-"""What stands after the fence."""
+"""The sections after the fence."""
 AFTER_THE_FENCE = ("process", "success_criteria")
 
 
 def rule_at(path: Sequence[str], *, fence: bool) -> ElementRule | None:
-    """The row of the last element of a path; None for one that the table does not have there."""
+    """The row for the last element of a path, or None if the table has no such element there."""
     table = GRAMMAR if fence else SECTIONS
     if not path:
         return None
@@ -120,7 +120,7 @@ def rule_at(path: Sequence[str], *, fence: bool) -> ElementRule | None:
 
 
 def children_at(path: Sequence[str], *, fence: bool) -> tuple[str, ...]:
-    """The names of what may stand in the last element of a path; at the top, what may stand there."""
+    """Names of the elements allowed inside the last element of a path; for an empty path, at the top."""
     if not path:
         return ("directive",) if fence else AFTER_THE_FENCE
     rule = rule_at(path, fence=fence)

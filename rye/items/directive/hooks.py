@@ -1,4 +1,4 @@
-"""``<hooks>``: when each fires and exactly what it would execute (R10; DESIGN §7, §8)."""
+"""``<hooks>``: when each one fires and exactly what it executes (R10; DESIGN §7, §8)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from rye.items.directive.xml_tree import Element
 from rye.items.identity import is_id
 
 VARIABLES = frozenset(("cost", "loop_count", "error", "deviation", "directive"))
-"""The top-level variables of an event's context."""
+"""The top-level variables in an event's context."""
 
 
 def read_hooks(element: Element, findings: Findings) -> tuple[Hook, ...]:
-    """The hooks in document order. One that does not say what it executes is left out."""
+    """Return the hooks in document order, without those that do not say what to execute."""
     findings.attributes("error", "hooks", element.attributes, element, ())
     _refuse_text(element, findings)
     hooks = []
@@ -54,24 +54,26 @@ def _hook(element: Element, findings: Findings) -> Hook | None:
 def _expression(when: Element, findings: Findings) -> Expression | None:
     findings.attributes("error", "when", when.attributes, when, ())
     if when.children:
-        findings.error("D050", "`<when>` holds elements.", when, "Write the expression as text, with `&lt;` for `<`.")
+        findings.error(
+            "D050", "`<when>` holds elements.", when, "Write the expression as plain text, with `&lt;` for `<`."
+        )
         return None
     try:
         expression = parse(when.trimmed)
     except ExpressionError as error:
         line, column = _place(when, error.column)
-        hint = "Comparisons, and/or/not, in, arithmetic, literals and dotted names; no calls."
+        hint = "Use comparisons, and/or/not, in, arithmetic, literals and dotted names; calls are not supported."
         findings.add("error", "R10", f"The condition does not parse: {error.message}", line, column, hint)
         return None
     for name in expression.unknown(VARIABLES):
         line, column = _place(when, name.column)
-        message = f"The condition reads {name.dotted!r}, which no event has; it is always null."
+        message = f"The condition reads {name.dotted!r}, which no event sets, so it is always null."
         findings.add("warning", "R10", message, line, column, f"Variables: {', '.join(sorted(VARIABLES))}.")
     return expression
 
 
 def _place(when: Element, column: int) -> tuple[int, int]:
-    """A column of the expression as a place in the file, counted in the text as written, where `&lt;` is four characters."""
+    """Convert a column of the expression to a position in the file, where for example `&lt;` is four characters."""
     position = at = 0
     source = when.source.lstrip(" \t\r\n")
     while at < column - 1 and position < len(source):
@@ -113,6 +115,7 @@ def _execute(hook: Element, execute: Element | None, findings: Findings) -> tupl
 
 
 def _inputs(element: Element, findings: Findings) -> tuple[tuple[str, str], ...]:
+    """The values for the inputs of the hook's item, as pairs of name and text."""
     findings.attributes("error", "inputs", element.attributes, element, ())
     _refuse_text(element, findings)
     values: dict[str, str] = {}
@@ -120,9 +123,11 @@ def _inputs(element: Element, findings: Findings) -> tuple[tuple[str, str], ...]
         findings.attributes("error", child.tag, child.attributes, child, ())
         if child.children:
             no_children(child, findings)
-            findings.error("D050", f"The hook's input `{child.tag}` holds elements.", child, "Give its value as text.")
+            findings.error(
+                "D050", f"The hook's input `{child.tag}` holds elements.", child, "Write its value as plain text."
+            )
         elif child.tag in values:
-            findings.error("D050", f"The hook's input `{child.tag}` is given twice.", child, "Give it once.")
+            findings.error("D050", f"The hook's input `{child.tag}` is a duplicate.", child, "Keep one.")
         else:
             values[child.tag] = child.trimmed
     return tuple(values.items())
@@ -130,5 +135,5 @@ def _inputs(element: Element, findings: Findings) -> tuple[tuple[str, str], ...]
 
 def _refuse_text(element: Element, findings: Findings) -> None:
     if element.trimmed:
-        message = f"Text ({element.trimmed[:40]!r}) stands in `<{element.tag}>`, where only elements belong."
+        message = f"`<{element.tag}>` contains text ({element.trimmed[:40]!r}), but allows only elements."
         findings.error("D014", message, element, "Delete it.")

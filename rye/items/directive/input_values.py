@@ -1,7 +1,7 @@
 """An input that an item declares, and text read as a value of the declared type.
 
-The types are those of the directive format: string, integer, boolean, object and array. Text is converted where a person or a
-``default`` attribute gives it (DECISIONS Directives 14); values from JSON are checked, never converted.
+The types are those of the directive format: string, integer, boolean, object and array. Text is converted when a person types it
+or a ``default`` attribute holds it (DECISIONS Directives 14). Values from JSON are checked and never converted.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ _PYTHON_TYPES: dict[str, type] = {"string": str, "integer": int, "boolean": bool
 
 
 class InputDeclaration(Struct, frozen=True):
-    """One ``<input>``."""
+    """One declared ``<input>``."""
 
     name: str
     type: str
     """One of :data:`INPUT_TYPES`."""
     required: bool = False
     default: str | None = None
-    """The attribute as written; None: there is none. It is read as text of the declared type."""
+    """The attribute as written, or None. It is read as text of the declared type."""
     description: str = ""
     line: int | None = None
-    """From 1, in the file."""
+    """The line in the file, from 1."""
 
 
 def from_text(input_type: str, text: str) -> object:
-    """The value that ``text`` stands for in an input of ``input_type``. Raises ValueError saying what was expected."""
+    """Convert ``text`` to a value of ``input_type``. Raises ValueError saying what was expected."""
     if input_type == "string":
         value: object = text
     elif input_type == "integer":
@@ -54,7 +54,7 @@ def from_text(input_type: str, text: str) -> object:
 
 
 def checked(input_type: str, value: object) -> object:
-    """``value`` as it is when it has the declared type exactly: ``"5"`` and ``5.0`` are no integers, ``true`` and ``1`` differ.
+    """Return ``value`` unchanged if it has exactly the declared type: ``"5"`` and ``5.0`` are no integers, ``1`` is not ``true``.
 
     Raises ValueError saying what was expected.
     """
@@ -69,13 +69,13 @@ def checked(input_type: str, value: object) -> object:
             compact_json(value).encode()
         except UnicodeEncodeError:
             raise ValueError("holds half of a surrogate pair, which is not text") from None
-        except RecursionError:  # a program's value: JSON that was read is never so deep
+        except RecursionError:  # only a value built by a program; the JSON reader limits depth
             raise ValueError(f"is nested more than {CONTENT.json_depth} deep") from None
     return value
 
 
 def compact_json(value: object) -> str:
-    """JSON without spaces, in the order of the value, letters as they are. Raises ValueError for NaN and infinities."""
+    """Return JSON without spaces, keys in their own order, non-ASCII as is. Raises ValueError for NaN and infinities."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 

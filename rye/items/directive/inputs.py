@@ -15,7 +15,7 @@ _LEGACY = ("success", "failure")
 
 
 def read_inputs(element: Element, findings: Findings) -> tuple[InputDeclaration, ...]:
-    """The declared inputs in order; malformed ones are left out, of two with one name the first counts."""
+    """Return the declared inputs in order, without malformed ones. Of two with the same name, the first counts."""
     findings.attributes("error", "inputs", element.attributes, element, ())
     _refuse_text(element, findings)
     declared: dict[str, InputDeclaration] = {}
@@ -28,7 +28,7 @@ def read_inputs(element: Element, findings: Findings) -> tuple[InputDeclaration,
             continue
         first = declared.setdefault(declaration.name, declaration)
         if first is not declaration:
-            message = f"The input {declaration.name!r} is declared twice; the first time on line {first.line}."
+            message = f"The input {declaration.name!r} is a duplicate; it is first declared on line {first.line}."
             findings.error("R11", message, child, "Rename one of the two, or delete it.")
     return tuple(declared.values())
 
@@ -41,15 +41,19 @@ def _input(element: Element, findings: Findings) -> InputDeclaration | None:
     name, type_ = given.get("name", ""), given.get("type", "")
     if not is_input_name(name):
         message = f"{name[:80]!r} is not an input name." if name else "The input has no `name`."
-        findings.error("D060", message, element, "Names are letters, digits and `_`, and do not start with a digit.")
+        findings.error("D060", message, element, "Use letters, digits and `_`, and do not start with a digit.")
         return None
     if type_ not in INPUT_TYPES:
-        message = f"The input {name!r} has the type {type_[:40]!r}." if type_ else f"The input {name!r} has no `type`."
+        message = (
+            f"The input {name!r} has the unknown type {type_[:40]!r}."
+            if type_
+            else f"The input {name!r} has no `type`."
+        )
         findings.error("D060", message, element, f"Types are {', '.join(INPUT_TYPES)}.")
         return None
     required = given.get("required", "false")
     if required not in ("true", "false"):
-        message = f"`required` of the input {name!r} is {required[:40]!r}."
+        message = f"`required` of the input {name!r} is {required[:40]!r}, not a boolean."
         findings.error("D060", message, element, "Write `true` or `false`.")
     default = given.get("default")
     if default is not None:
@@ -57,13 +61,13 @@ def _input(element: Element, findings: Findings) -> InputDeclaration | None:
             from_text(type_, default)
         except ValueError as error:
             message = f"The default of the input {name!r} is not of its type: {error}."
-            findings.error("D060", message, element, f"Give a default of type {type_}, or none.")
+            findings.error("D060", message, element, f"Change the default to type {type_}, or delete it.")
             default = None
     return InputDeclaration(name, type_, required == "true", default, element.trimmed, element.line)
 
 
 def read_outputs(element: Element, findings: Findings) -> tuple[Output, ...] | LegacyOutputs:
-    """A list (``<output name>``), a dict (``<key>description</key>``) or the legacy ``<success>``/``<failure>``."""
+    """Read a list (``<output name>``), a dict (``<key>description</key>``) or the legacy ``<success>``/``<failure>``."""
     findings.attributes("error", "outputs", element.attributes, element, ())
     _refuse_text(element, findings)
     tags = {child.tag for child in element.children}
@@ -88,7 +92,7 @@ def _list(element: Element, findings: Findings) -> tuple[Output, ...]:
             )
             continue
         if _KEY.fullmatch(name) is None:
-            message = f"The output's name {name[:80]!r} is not a plain word; parents must match it exactly."
+            message = f"The output's name {name[:80]!r} is not a plain word, and parents must match it exactly."
             findings.warning("D061", message, child, "Use letters, digits, `_` and `-`.")
         outputs.append((child, Output(name, child.trimmed, _type(child, findings), child.line)))
     return _unique(outputs, findings)
@@ -111,7 +115,9 @@ def _unique(outputs: list[tuple[Element, Output]], findings: Findings) -> tuple[
         for child in element.children:
             findings.unknown("error", child.tag, child, element.tag, ())
         if found.setdefault(output.name, output) is not output:
-            message = f"The output {output.name!r} is declared twice; the first time on line {found[output.name].line}."
+            message = (
+                f"The output {output.name!r} is a duplicate; it is first declared on line {found[output.name].line}."
+            )
             findings.error("D061", message, element, "Rename one of the two, or delete it.")
     return tuple(found.values())
 
@@ -120,7 +126,7 @@ def _type(element: Element, findings: Findings) -> str | None:
     given = element.attributes.get("type")
     if given is not None and given not in INPUT_TYPES:
         findings.warning(
-            "D061", f"The output's type is {given[:40]!r}.", element, f"Types are {', '.join(INPUT_TYPES)}."
+            "D061", f"The output has the unknown type {given[:40]!r}.", element, f"Types are {', '.join(INPUT_TYPES)}."
         )
     return given
 
@@ -129,7 +135,7 @@ def _legacy(element: Element, findings: Findings) -> LegacyOutputs:
     messages: dict[str, Element] = {}
     for child in element.children:
         if child.tag not in _LEGACY:
-            message = f"`<{child.tag}>` stands beside `<success>` or `<failure>`."
+            message = f"`<{child.tag}>` is next to `<success>` or `<failure>`."
             findings.error("D061", message, child, 'Declare every output as `<output name="…">`.')
             continue
         findings.attributes("error", child.tag, child.attributes, child, ())
@@ -151,5 +157,5 @@ def _legacy(element: Element, findings: Findings) -> LegacyOutputs:
 
 def _refuse_text(element: Element, findings: Findings) -> None:
     if element.trimmed:
-        message = f"Text ({element.trimmed[:40]!r}) stands in `<{element.tag}>`, where only elements belong."
-        findings.error("D014", message, element, "Delete it, or put it into an element.")
+        message = f"`<{element.tag}>` contains text ({element.trimmed[:40]!r}), but allows only elements."
+        findings.error("D014", message, element, "Delete it, or move it into an element.")

@@ -1,4 +1,4 @@
-"""A directive as the JSON that ``rye show`` prints (DESIGN §9): stable, fields are only ever added."""
+"""A directive as the JSON that ``rye show`` prints (DESIGN §9). The form is stable: fields are only ever added."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rye.items.directive.model import RELATIONS, Context, Cost, Directive, Hook,
 
 
 def as_json(directive: Directive) -> dict[str, Any]:
-    """The parsed directive for ``rye show`` (DESIGN §9). What is not there is null, an empty list or an empty object."""
+    """Return the parsed directive for ``rye show`` (DESIGN §9). Missing parts are null, an empty list or an empty object."""
     model = directive.model
     return {
         "name": directive.name,
@@ -68,7 +68,7 @@ def _cost_json(cost: Cost | None) -> dict[str, Any] | None:
 
 
 def _context_json(context: Context) -> dict[str, Any]:
-    """The six relations by name; each entry has the reference and its version range."""
+    """The six relations by name. Each entry has the reference and its version range."""
     relations = {
         relation: [
             {"reference": found.reference, "version": found.range}

@@ -28,12 +28,12 @@ _INTEGER_LIMITS = {
     "calls": 0,
     "tool_seconds": 0,
 }
-"""The least value of each."""
+"""The minimum of each."""
 LIMITS = (*_LIMIT_ALIASES, *_INTEGER_LIMITS, "spend")
 
 
 def read_model(element: Element, findings: Findings) -> Model | None:
-    """R04. None where there is no tier."""
+    """Read R04's ``<model>``; None if it has no tier."""
     findings.attributes("warning", "model", element.attributes, element, ("tier", "id", "fallback", "fallback_id"))
     no_children(element, findings)
     given = {name: value.strip() or None for name, value in element.attributes.items()}
@@ -45,7 +45,7 @@ def read_model(element: Element, findings: Findings) -> Model | None:
 
 
 def read_limits(element: Element, findings: Findings) -> dict[str, int | Decimal | str]:
-    """The limits under their full names; one that is malformed is left out, other attributes are kept as text."""
+    """Read the limits under their full names, without malformed ones. Other attributes are kept as text."""
     findings.attributes("warning", "limits", element.attributes, element, LIMITS)
     no_children(element, findings)
     no_text(element, findings)
@@ -61,11 +61,11 @@ def read_limits(element: Element, findings: Findings) -> dict[str, int | Decimal
             value = text
         if value is None:
             wanted = "a decimal number" if name == "spend" else f"a whole number of at least {_INTEGER_LIMITS[name]}"
-            findings.error("D020", f"The limit `{written}` is {text[:40]!r}.", element, f"Give {wanted}.")
+            findings.error("D020", f"The limit `{written}` is {text[:40]!r}.", element, f"It must be {wanted}.")
         elif name in limits and limits[name] != value:
             short = next(alias for alias, full in _LIMIT_ALIASES.items() if full == name)
             both = f"{element.attributes[short][:20]} and {element.attributes[name][:20]}"
-            message = f"`{short}` and `{name}` mean the same and differ: {both}."
+            message = f"`{short}` and `{name}` mean the same limit but have different values: {both}."
             findings.error("D020", message, element, f"Keep only `{name}`.")
             del limits[name]
         else:
@@ -74,7 +74,7 @@ def read_limits(element: Element, findings: Findings) -> dict[str, int | Decimal
 
 
 def read_cost(element: Element, findings: Findings) -> Cost:
-    """R07: at least ``<context>`` with ``estimated_usage`` and ``turns``."""
+    """Read R07's ``<cost>``: at least ``<context>`` with ``estimated_usage`` and ``turns``."""
     findings.attributes("warning", "cost", element.attributes, element, ())
     no_text(element, findings)
     only(element, ("context", "duration", "spend"), findings)
@@ -90,7 +90,7 @@ def read_cost(element: Element, findings: Findings) -> Cost:
         seconds = _integer(duration.trimmed, 1)
         if seconds is None:
             message = f"`<duration>` is {duration.trimmed[:40]!r}."
-            findings.error("D021", message, duration, "Give whole seconds, e.g. `<duration>600</duration>`.")
+            findings.error("D021", message, duration, "Write whole seconds, e.g. `<duration>600</duration>`.")
     return Cost(_cost_context(context, findings), seconds, _spend(single(element, "spend", findings), findings))
 
 
@@ -107,19 +107,19 @@ def _cost_context(element: Element | None, findings: Findings) -> CostContext | 
         findings.error("R07", f"`<context>` in `<cost>` has no {names}.", element, hint)
     usage: str | None = given.get("estimated_usage", "").strip() or None
     if usage is not None and usage not in _USAGE:
-        findings.error("R07", f"`estimated_usage` is {usage[:40]!r}.", element, f"Give one of {', '.join(_USAGE)}.")
+        findings.error("R07", f"`estimated_usage` is {usage[:40]!r}.", element, f"Use one of {', '.join(_USAGE)}.")
         usage = None
     turns = _integer(given.get("turns", ""), 1)
     if turns is None and "turns" not in missing:
-        findings.error("R07", f"`turns` is {given['turns'][:40]!r}.", element, "Give a whole number of at least 1.")
+        findings.error("R07", f"`turns` is {given['turns'][:40]!r}.", element, "Use a whole number of at least 1.")
     threshold = _integer(given["spawn_threshold"], 0) if "spawn_threshold" in given else None
     if threshold is None and "spawn_threshold" in given:
         message = f"`spawn_threshold` is {given['spawn_threshold'][:40]!r}."
-        findings.error("D021", message, element, "Give a whole number.")
+        findings.error("D021", message, element, "Use a whole number.")
     tokens = _integer(element.trimmed, 1) if element.trimmed else None
     if tokens is None and element.trimmed:
         message = f"The text of `<context>` in `<cost>` is {element.trimmed[:40]!r}."
-        findings.error("D021", message, element, "Give the context tokens at most, a whole number such as 8000.")
+        findings.error("D021", message, element, "Write the maximum number of context tokens, such as 8000.")
     return CostContext(usage, turns, threshold, tokens)
 
 
@@ -131,13 +131,13 @@ def _spend(element: Element | None, findings: Findings) -> Spend | None:
     amount = _decimal(element.trimmed)
     if amount is None:
         message = f"`<spend>` is {element.trimmed[:40]!r}."
-        findings.error("D021", message, element, 'Give a decimal number, e.g. `<spend currency="USD">5.00</spend>`.')
+        findings.error("D021", message, element, 'Write a decimal number, e.g. `<spend currency="USD">5.00</spend>`.')
         return None
     return Spend(amount, element.attributes.get("currency", "").strip() or None)
 
 
 def read_context(element: Element, findings: Findings) -> Context:
-    """Related files, external dependencies, and the six relations in document order."""
+    """Read related files, external dependencies, and the six relations in document order."""
     findings.attributes("warning", "context", element.attributes, element, ())
     no_text(element, findings)
     only(element, ("related_files", "dependencies", *RELATIONS), findings)
@@ -150,7 +150,7 @@ def read_context(element: Element, findings: Findings) -> Context:
 
 
 def _listed(element: Element | None, findings: Findings) -> tuple[str, ...]:
-    """The items of a Markdown list, one per line; a line without a marker is an item too."""
+    """The items of a Markdown list, one per line. A line without a list marker is an item as well."""
     if element is None:
         return ()
     only(element, (), findings, relations=True)
@@ -165,15 +165,15 @@ def _relation(element: Element, findings: Findings) -> Dependency | None:
     no_children(element, findings)
     text, column = element.trimmed, element.text_column
     version = element.attributes.get("version")
-    hint = f'Write `<{element.tag} version="^1.2">namespace/category/name</{element.tag}>`, or a bare name.'
+    hint = f'Write `<{element.tag} version="^1.2">namespace/category/name</{element.tag}>`, or only the name.'
     try:
         reference = parse_reference(text)
     except UsageError as error:
         findings.add("error", "D040", f"`<{element.tag}>`: {error.message}", element.text_line, column, hint)
         return None
     if version is not None and reference.range is not None and version.strip() != reference.range:
-        message = f"`<{element.tag}>` gives two ranges, {version!r} and {reference.range!r}."
-        findings.error("D041", message, element, "Give one, in `version`.")
+        message = f"`<{element.tag}>` has two ranges, {version!r} and {reference.range!r}."
+        findings.error("D041", message, element, "Keep only the one in `version`.")
         return None
     wanted = version.strip() if version is not None else reference.range
     if wanted is not None and not is_range(wanted):
@@ -194,11 +194,11 @@ def _decimal(text: str) -> Decimal | None:
     return Decimal(text) if _DECIMAL.fullmatch(text) else None
 
 
-# What an element may hold.
+# What an element may contain.
 
 
 def single(element: Element, tag: str, findings: Findings) -> Element | None:
-    """The one child of that name; the first where there are several, which is D013."""
+    """Return the only child with that tag. If there are several, report D013 and return the first."""
     found = element.of(tag)
     for extra in found[1:]:
         second(found[0], extra, findings)
@@ -206,24 +206,25 @@ def single(element: Element, tag: str, findings: Findings) -> Element | None:
 
 
 def second(first: Element, extra: Element, findings: Findings) -> None:
-    """D013 for an element that stands where ``first`` does already."""
+    """Report D013 for ``extra``, which repeats ``first``."""
     message = f"A second `<{first.tag}>`; the first is on line {first.line}."
-    findings.error("D013", message, extra, "Keep one: only one could count, and a reader may see the other.")
+    findings.error("D013", message, extra, "Delete one: only one counts, and a reader may see the other.")
 
 
 def only(element: Element, known: tuple[str, ...], findings: Findings, *, relations: bool = False) -> None:
-    """D011 for every child that is not one of ``known``. Relationship elements are R09's, where ``relations`` is given."""
+    """Report D011 for every child not in ``known``. With ``relations``, leave relationship elements to R09."""
     for child in element.children:
         if child.tag not in known and not (relations and child.tag in RELATIONS):
             findings.unknown("warning", child.tag, child, element.tag, known)
 
 
 def no_children(element: Element, findings: Findings) -> None:
+    """Report D011 for every child, except relationship elements, which R09 covers."""
     only(element, (), findings, relations=True)
 
 
 def no_text(element: Element, findings: Findings) -> None:
-    """D014 where an element of elements holds text."""
+    """Report D014 if an element that allows only elements contains text."""
     if element.trimmed:
-        message = f"Text ({element.trimmed[:40]!r}) stands in `<{element.tag}>`, where only elements belong."
-        findings.warning("D014", message, element, "Delete it, or put it into the element that it belongs to.")
+        message = f"`<{element.tag}>` contains text ({element.trimmed[:40]!r}), but allows only elements."
+        findings.warning("D014", message, element, "Delete it, or move it into the right element.")

@@ -18,6 +18,8 @@ OPAQUE = ("template", "example", "raw")
 
 
 class Model(Struct, frozen=True):
+    """``<model>``: which model to use."""
+
     tier: str
     id: str | None = None
     fallback: str | None = None
@@ -27,36 +29,44 @@ class Model(Struct, frozen=True):
 
 
 class CostContext(Struct, frozen=True):
+    """``<context>`` in ``<cost>``: how much of the model's context a run is expected to use."""
+
     estimated_usage: str | None = None
     """``low``, ``medium`` or ``high``."""
     turns: int | None = None
     spawn_threshold: int | None = None
     max_tokens: int | None = None
-    """The element's text: context tokens at most."""
+    """The element's text: the maximum number of context tokens."""
 
 
 class Spend(Struct, frozen=True):
+    """``<spend>``: the maximum amount of money."""
+
     amount: Decimal
     currency: str | None = None
 
 
 class Cost(Struct, frozen=True):
+    """``<cost>``: what a run is expected to use."""
+
     context: CostContext | None = None
     duration: int | None = None
-    """Seconds at most."""
+    """The maximum in seconds."""
     spend: Spend | None = None
 
 
 class Context(Struct, frozen=True):
+    """``<context>`` in ``<metadata>``: related files and items."""
+
     related_files: tuple[str, ...] = ()
     dependencies: tuple[str, ...] = ()
-    """External ones, as written (``pytest>=7.0``)."""
+    """External dependencies as written (``pytest>=7.0``)."""
     relations: tuple[Dependency, ...] = ()
     """In document order."""
 
 
 class Hook(Struct, frozen=True):
-    """One ``<hook>``. ``expression`` is None where ``<when>`` does not parse: such a hook never fires."""
+    """One ``<hook>``. ``expression`` is None if ``<when>`` does not parse; such a hook never fires."""
 
     when: str
     expression: Expression | None
@@ -70,6 +80,8 @@ class Hook(Struct, frozen=True):
 
 
 class Output(Struct, frozen=True):
+    """One declared ``<output>``."""
+
     name: str
     description: str
     type: str | None = None
@@ -77,13 +89,13 @@ class Output(Struct, frozen=True):
 
 
 class LegacyOutputs(Struct, frozen=True):
-    """``<success>`` and ``<failure>`` messages; None where the element is not there."""
+    """``<success>`` and ``<failure>`` messages, each None if the element is missing."""
 
     success: str | None = None
     failure: str | None = None
     line: int | None = None
     success_lines: tuple[int, ...] = ()
-    """The line of the file that each line of ``success`` stands on."""
+    """The line in the file of each line of ``success``."""
     failure_lines: tuple[int, ...] = ()
 
 
@@ -93,7 +105,7 @@ class Section(Struct, frozen=True):
     kind: str
     attributes: tuple[tuple[str, str], ...]
     text: str
-    """Its text where it holds no elements; else what stands between its tags, as written."""
+    """Its text, or, if it contains elements, everything between its tags as written."""
     line: int
     column: int
 
@@ -105,7 +117,7 @@ class Action(Struct, frozen=True):
     item_type: str | None
     item_id: str | None
     attributes: tuple[tuple[str, str], ...]
-    """All of them, ``item_type`` and ``item_id`` too."""
+    """All attributes, including ``item_type`` and ``item_id``."""
     params: tuple[tuple[str, str], ...]
     """Its ``<param name value/>`` children."""
     line: int
@@ -113,9 +125,11 @@ class Action(Struct, frozen=True):
 
 
 class Step(Struct, frozen=True):
+    """One ``<step>`` of a process."""
+
     name: str
     written: str
-    """What stands in it, as written."""
+    """Its content as written."""
     description: str | None
     """The text of its ``<description>`` element."""
     actions: tuple[Action, ...]
@@ -124,18 +138,18 @@ class Step(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """What stands in it without its common indent and outer blank lines; made when asked for, since few readers do."""
+        """The content without its common indent and outer blank lines. Computed on access, since few callers need it."""
         return _dedented(self.written).strip("\n").rstrip()
 
 
 def _dedented(text: str) -> str:
-    """``textwrap.dedent`` without its import: whitespace-only lines become empty, and the indentation common to the
-    others is removed."""
+    """``textwrap.dedent`` without its import: empties whitespace-only lines, then removes the indentation that all others
+    share."""
     lines = [line if line.strip(" \t") else "" for line in text.split("\n")]
     filled = [line for line in lines if line]
     if not filled:
         return "\n".join(lines)
-    first, last = min(filled), max(filled)  # what these two share, all lines share
+    first, last = min(filled), max(filled)  # a prefix common to these two is common to all lines
     margin = 0
     while margin < len(first) and first[margin] in " \t" and first[margin] == last[margin : margin + 1]:
         margin += 1
@@ -147,7 +161,7 @@ class Process(Struct, frozen=True):
 
     steps: tuple[Step, ...]
     text: str
-    """What stands between its tags, as written."""
+    """The content between its tags, as written."""
     source: str
     """The whole section with its tags, as written."""
     line: int
@@ -156,12 +170,14 @@ class Process(Struct, frozen=True):
 
 
 class Criterion(Struct, frozen=True):
+    """One ``<criterion>`` of the success criteria."""
+
     text: str
     line: int
 
 
 class Directive(Struct, frozen=True):
-    """A directive. Where the file broke a rule, the part concerned is missing here; nothing wrong ever grants anything."""
+    """A directive. Parts that break a rule are missing; nothing invalid ever grants anything."""
 
     name: str
     version: str
@@ -169,12 +185,12 @@ class Directive(Struct, frozen=True):
     category: str
     author: str
     title: str
-    """The text of the Markdown title above the fence; empty where there is none."""
+    """The text of the Markdown title above the fence, or an empty string."""
     title_line: int | None
     introduction: str
-    """The Markdown between title and fence."""
+    """The Markdown between the title and the fence."""
     introduction_lines: tuple[int, ...]
-    """The line of the file that each line of it stands on; so for ``description_lines``."""
+    """The line in the file of each line of ``introduction``. ``description_lines`` is the same for ``description``."""
     description_lines: tuple[int, ...]
     model: Model | None
     limits: dict[str, int | Decimal | str]
@@ -189,16 +205,16 @@ class Directive(Struct, frozen=True):
     body: str
     """Everything after the fence, as written (DECISIONS Directives 18)."""
     body_line: int
-    """The line of the file that it begins on."""
+    """The line in the file where it begins."""
     process: Process | None
     success_criteria: tuple[Criterion, ...]
     success_criteria_source: str
-    """The whole ``<success_criteria>`` section with its tags, as written; empty where there is none."""
+    """The whole ``<success_criteria>`` section with its tags, as written, or an empty string."""
     success_criteria_line: int | None
     calls: tuple[Call, ...]
     """Every call in the process, in order."""
     line: int
-    """Of the ``<directive>`` element."""
+    """The column of the ``<directive>`` element."""
 
     @property
     def capabilities(self) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """``<permissions>`` as capability strings (R06, R08; DECISIONS Directives 6).
 
-Nothing that breaks a rule grants anything: a malformed path, a child in the wrong place, text beside elements. Where the whole
-is ambiguous (two of it, or ``*`` beside anything) nothing in it counts.
+Whatever breaks a rule grants nothing: a malformed path, a child in the wrong place, text mixed with elements. If the whole
+element is ambiguous (a second one, or ``*`` together with anything), nothing in it counts.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ _SHAPE = "Write primaries (`<execute>`, `<search>`, `<load>`, `<sign>`) with ite
 
 
 def read_permissions(element: Element, findings: Findings) -> tuple[Permission, ...]:
-    """The capabilities that ``<permissions>`` declares, in document order."""
+    """Return the capabilities that ``<permissions>`` declares, in document order."""
     findings.attributes("error", "permissions", element.attributes, element, ())
     text = element.trimmed
     if text and element.children:
-        findings.error("R06", f"Text ({text[:40]!r}) stands beside elements in `<permissions>`.", element, _SHAPE)
+        findings.error("R06", f"`<permissions>` mixes text ({text[:40]!r}) with elements.", element, _SHAPE)
         return ()
     if text:
         if text == "*":
             return (Permission(EVERYTHING, element.line, element.column),)
         findings.error(
-            "R06", f"`<permissions>` holds the text {text[:40]!r}; the only text allowed is `*`.", element, _SHAPE
+            "R06", f"`<permissions>` contains {text[:40]!r}; the only text it allows is `*`.", element, _SHAPE
         )
         return ()
     granted: dict[str, Permission] = {}
     primaries = 0
     for child in element.children:
         if child.tag == "acknowledge":
-            continue  # a note to the reader: grants nothing, whatever it says
+            continue  # a note to the reader; grants nothing, whatever it says
         if child.tag not in PRIMARIES:
             _misplaced(child, findings)
-        else:  # one that is repeated is the union of both (DECISIONS Directives 19)
+        else:  # if it is repeated, both count (DECISIONS Directives 19)
             primaries += 1
             for permission in _without_duplicates(_primary(child, findings), findings):
                 granted.setdefault(permission.capability, permission)
@@ -47,11 +47,11 @@ def read_permissions(element: Element, findings: Findings) -> tuple[Permission, 
 def _misplaced(child: Element, findings: Findings) -> None:
     if child.tag in ITEM_TYPES:
         path = child.trimmed[:80]
-        message = f"`<{child.tag}>` stands in `<permissions>` without a primary around it."
+        message = f"`<{child.tag}>` is directly in `<permissions>`, without a primary around it."
         shown = f"`<execute><{child.tag}>{path}</{child.tag}></execute>`"
-        findings.error("R06", message, child, f"Say what may be done with it, e.g. {shown}.")
+        findings.error("R06", message, child, f"Wrap it in what is allowed, e.g. {shown}.")
         return
-    message = f"`<{child.tag[:80]}>` is not a primary."
+    message = f"`<{child.tag[:80]}>` is not a primary element."
     findings.error("R06", message, child, f"Primaries are {', '.join(f'`<{name}>`' for name in PRIMARIES)}.")
 
 
@@ -61,17 +61,17 @@ def _primary(element: Element, findings: Findings) -> list[Permission]:
     text = element.trimmed
     hint = f"Write `<{primary}>*</{primary}>` for everything, or item types: `<{primary}><tool>…</tool></{primary}>`."
     if text and element.children:
-        findings.error("R06", f"Text ({text[:40]!r}) stands beside elements in `<{primary}>`.", element, hint)
+        findings.error("R06", f"`<{primary}>` mixes text ({text[:40]!r}) with elements.", element, hint)
         return []
     if text:
         if text == "*":
             return [Permission(everything_of(primary), element.line, element.column)]
-        findings.error(
-            "R06", f"`<{primary}>` holds the text {text[:40]!r}; the only text allowed is `*`.", element, hint
-        )
+        findings.error("R06", f"`<{primary}>` contains {text[:40]!r}; the only text it allows is `*`.", element, hint)
         return []
     if not element.children:
-        findings.warning("D031", f"`<{primary}>` is empty and grants nothing.", element, f"Delete it, or: {hint}")
+        findings.warning(
+            "D031", f"`<{primary}>` is empty and grants nothing.", element, f"Delete it, or fill it. {hint}"
+        )
     granted = []
     for child in element.children:
         permission = _item_type(primary, child, findings)
@@ -88,10 +88,8 @@ def _item_type(primary: str, element: Element, findings: Findings) -> Permission
     findings.attributes("error", element.tag, element.attributes, element, ())
     path = element.trimmed
     if element.children or not is_path_pattern(path):
-        message = f"{path[:80]!r} is not a capability path." if path else f"`<{element.tag}>` holds no capability path."
-        hint = (
-            "Segments of A-Z a-z 0-9 _ - joined by `.` or `/`; wildcards `*`, `?` and `[…]`, e.g. `rye.file-system.*`."
-        )
+        message = f"{path[:80]!r} is not a capability path." if path else f"`<{element.tag}>` has no capability path."
+        hint = "Use segments of A-Z a-z 0-9 _ - joined by `.` or `/`; wildcards `*`, `?` and `[…]`, e.g. `rye.file-system.*`."
         findings.error("R08", message, element, hint)
         return None
     return Permission(capability(primary, element.tag, path), element.line, element.column)
@@ -102,6 +100,6 @@ def _without_duplicates(granted: list[Permission], findings: Findings) -> tuple[
     for permission in granted:
         known = first.setdefault(permission.capability, permission)
         if known is not permission:
-            message = f"{permission.capability!r} is declared twice; the first time on line {known.line}."
-            findings.error("D030", message, permission, "Delete one of the two.")
+            message = f"{permission.capability!r} is a duplicate; it is first declared on line {known.line}."
+            findings.error("D030", message, permission, "Delete one of them.")
     return tuple(first.values())

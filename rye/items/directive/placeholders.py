@@ -7,8 +7,8 @@
 ``{input:name|default}`` the same
 ======================== =========================================================
 
-A name is ``[A-Za-z_][A-Za-z0-9_]*``. A default runs to the first closing brace, may hold ``:`` and ``|`` and may be empty.
-Whatever else looks similar is text. One pass: what stands inside a placeholder, or comes in with a value, is never read again.
+A name is ``[A-Za-z_][A-Za-z0-9_]*``. A default runs to the first closing brace, can contain ``:`` and ``|``, and can be empty.
+Anything else that looks similar is text. There is one pass: the inside of a placeholder and inserted values are never expanded.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ _OPENER = lazy_pattern(r"\{input:([A-Za-z_][A-Za-z0-9_]*)(\}|\?\}|[:|])")
 
 
 class Placeholder(Struct, frozen=True):
-    """One placeholder: ``text[start:end]`` with offsets in characters, from 0."""
+    """One placeholder: ``text[start:end]``, with offsets in characters from 0."""
 
     start: int
     end: int
     name: str
     optional: bool
-    """Whether it stands for the empty string when there is no value (``{input:name?}``)."""
+    """Whether it becomes the empty string if there is no value (``{input:name?}``)."""
     default: str | None
-    """What it stands for when there is no value; None in the two forms without a default."""
+    """The text to use if there is no value; None in the two forms without a default."""
 
     @property
     def required(self) -> bool:
@@ -39,12 +39,12 @@ class Placeholder(Struct, frozen=True):
 
 
 def is_input_name(text: str) -> bool:
-    """Whether an input of this name can be used in a placeholder."""
+    """Whether a placeholder can name this input."""
     return INPUT_NAME.fullmatch(text) is not None
 
 
 def find(text: str) -> list[Placeholder]:
-    """All placeholders of ``text`` in order, without overlaps. Linear in the length of the text."""
+    """Return all placeholders of ``text`` in order, without overlaps. Linear in the length of the text."""
     found: list[Placeholder] = []
     position = 0
     while (opener := _OPENER.search(text, position)) is not None:
@@ -54,7 +54,7 @@ def find(text: str) -> list[Placeholder]:
         if form in ":|":
             close = text.find("}", position)
             if close < 0:
-                break  # no brace closes this default, nor any after it
+                break  # no closing brace is left for this or any later default
             default, position = text[position:close], close + 1
         found.append(Placeholder(opener.start(), position, name, form == "?}", default))
     return found

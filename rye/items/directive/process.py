@@ -1,9 +1,9 @@
 """The sections after the fence: ``<process>`` with its steps, and ``<success_criteria>`` (DECISIONS Directives 3, 7, 8).
 
-They look like XML and are not: a model reads them as prose, so they hold ``<``, ``&`` and whole programs. Only the
-format's own tags count, and only outside code fences, code spans and HTML comments; everything else is text. Fences here may be
-indented as the steps around them are, which CommonMark would read as indented code; the meaning is the same: what stands in
-code is not markup. A fence that nothing closes is text.
+They look like XML but are not: a model reads them as prose, so they contain ``<``, ``&`` and whole programs. Only the format's
+own tags count, and only outside code fences, code spans and HTML comments; everything else is text. A fence here can be indented
+like the steps around it. CommonMark would call that indented code, but the meaning is the same: code contains no markup. A fence
+that is never closed is text.
 
 One pass from left to right, linear in the length.
 """
@@ -36,20 +36,20 @@ _EVENT = lazy_pattern(
     rf"(?>(?:[^`<]++|(?<!`)`[^`\n]++`(?!`)|<(?!!--|/?(?:{_NAMES})[\s/>]))*)"
     rf"([`<])(?:(?<=`)`*+|(?<=<)(?:(!--)|(/?)({_NAMES})((?:\s(?>(?:[^<>\"'/]++|\"[^\"]*+\"|'[^']*+'|/(?!>))*))?)(/?)>)?)"
 )
-"""The next run of backticks, start of a comment, tag of the format, or a ``<`` that nearly was one. What comes before is passed
-over without a stop, and code spans of one backtick on one line with it. To be matched, never searched."""
+"""The next run of backticks, start of a comment, tag of the format, or a ``<`` that nearly is one. The match skips over
+everything before it, including single-backtick code spans on one line. Use ``match``, never ``search``."""
 
 
 _NO_FENCE = (1 << 60, 1 << 60)
 
 
 class Tag(Struct, frozen=True, gc=False):
-    """One of the format's tags, outside code. Offsets are into the text that was scanned."""
+    """One of the format's tags, outside code. Offsets are relative to the scanned text."""
 
     name: str
     closing: bool
     empty: bool
-    """``<name …/>``"""
+    """Whether it is an empty-element tag, ``<name …/>``."""
     written: str
     """The attributes as written."""
     start: int
@@ -58,13 +58,13 @@ class Tag(Struct, frozen=True, gc=False):
     column: int
 
     def attributes(self) -> tuple[tuple[str, str], ...]:
-        """Names and values in order, with XML's five entities resolved; duplicates are kept."""
+        """Names and values in order, with XML's five entities resolved. Duplicates are kept."""
         if not self.written:
             return ()
         return tuple([(name, _resolved(double or single)) for name, double, single in _ATTRIBUTE.findall(self.written)])
 
     def well_formed(self) -> bool:
-        """Whether the attributes are all ``name="value"``, each name once."""
+        """Whether the attributes are all ``name="value"`` and no name repeats."""
         if _ONE_ATTRIBUTE.fullmatch(self.written):
             return True
         names = [name for name, _ in self.attributes()]
@@ -79,7 +79,7 @@ def _resolved(value: str) -> str:
 
 
 class Sections(Struct, frozen=True):
-    """What the text after the fence holds."""
+    """The sections found after the fence."""
 
     process: Process | None
     criteria: tuple[Criterion, ...]
@@ -88,7 +88,7 @@ class Sections(Struct, frozen=True):
 
 
 def tags(text: str, first_line: int = 1) -> Iterator[Tag]:
-    """Every tag of the format's own names in ``text`` that stands outside code and comments, in order."""
+    """Yield every tag with one of the format's names in ``text``, outside code and comments, in order."""
     fences = iter(_fences(text))
     fence_start, fence_end = next(fences, _NO_FENCE)
     spans = _Spans(text)
@@ -114,24 +114,24 @@ def tags(text: str, first_line: int = 1) -> Iterator[Tag]:
             position = spans.end(at, position)
         elif comment is not None and comments:
             end = text.find("-->", position)
-            comments = end >= 0  # when nothing closes this one, nothing closes a later one
+            comments = end >= 0  # if this one is never closed, neither is any later one
             position = end + 3 if comments else position
 
 
 def _may_open_fence(text: str) -> bool:
-    """Whether any line starts as a code fence does."""
+    """Whether any line starts the way a code fence does."""
     for marker in ("```", "~~~"):
         at = text.find(marker)
         while at >= 0:
             if _FENCE_PREFIX.fullmatch(text, text.rfind("\n", 0, at) + 1, at):
                 return True
-            end = text.find("\n", at)  # only the first marker of a line can stand at its start
+            end = text.find("\n", at)  # only the first marker of a line can be at its start
             at = text.find(marker, end) if end >= 0 else -1
     return False
 
 
 def _fences(text: str) -> list[tuple[int, int]]:
-    """Start and end offsets of the code fences, by lines, whatever their indent; one that is never closed is none."""
+    """Start and end offsets of the closed code fences, found line by line at any indent."""
     if not _may_open_fence(text):
         return []
     lines = text.split("\n")
@@ -162,16 +162,16 @@ def _fences(text: str) -> list[tuple[int, int]]:
 
 
 class _Spans:
-    """Where code spans end. A span does not reach beyond its paragraph, nor beyond a line that begins with a section's tag."""
+    """Where code spans end. A span ends with its paragraph at the latest, or before a line that begins with a section's tag."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.paragraph_end = -1
         self.runs: dict[int, list[int]] = {}
-        """Of the paragraph: where the runs of backticks of each length start, once a short look did not do."""
+        """Offsets of the backtick runs of each length in the paragraph; filled only if a short look ahead finds no match."""
 
     def end(self, start: int, after: int) -> int:
-        """The offset behind the code span that the backticks at ``start`` open; ``after`` where they open none."""
+        """The offset after the code span that the backticks at ``start`` open, or ``after`` if they open none."""
         text = self.text
         if start >= self.paragraph_end:
             found = _PARAGRAPH_END.search(text, start)
@@ -194,7 +194,7 @@ class _Spans:
 
 
 def read_sections(text: str, first_line: int, findings: Findings) -> Sections:
-    """The sections of ``text``, which begins at line ``first_line`` of the file, right after the directive's fence."""
+    """Read the sections of ``text``, which begins on line ``first_line`` of the file, right after the directive's fence."""
     return _Reader(text, findings).run(tags(text, first_line))
 
 
@@ -213,7 +213,7 @@ class _Reader(Struct):
     params: dict[str, str] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
     extra: set[str] = field(default_factory=set)
-    """Sections open a second time: reported when they opened, their content does not count."""
+    """Repeated sections that are open. They were reported when they opened; their content does not count."""
     description: Tag | None = None
     criteria_tag: Tag | None = None
     criterion: Tag | None = None
@@ -246,7 +246,7 @@ class _Reader(Struct):
 
     def _unclosed(self, code: str, tag: Tag) -> None:
         message = f"`<{tag.name}>` is never closed outside code."
-        self.findings.error(code, message, tag, f"Add `</{tag.name}>`; one inside a code fence or backticks is text.")
+        self.findings.error(code, message, tag, f"Add `</{tag.name}>`; a tag inside a code fence or backticks is text.")
 
     def _process(self, tag: Tag) -> None:
         if tag.closing:
@@ -272,11 +272,13 @@ class _Reader(Struct):
             if self.process is None:
                 self.extra.add("process")
             self.findings.error(
-                "D070", message, tag, "A directive has one process: merge them, or put an example into a code fence."
+                "D070", message, tag, "A directive has one process. Merge them, or put an example in a code fence."
             )
             return
         if tag.empty:
-            self.findings.error("D070", "The process is empty.", tag, "Write `<process>`, its steps and `</process>`.")
+            self.findings.error(
+                "D070", "The process is empty.", tag, "Write the steps between `<process>` and `</process>`."
+            )
             return
         self.process = tag
 
@@ -306,7 +308,7 @@ class _Reader(Struct):
         self._close_step_early(tag)
         self.step = _OpenStep(tag)
         if tag.empty:
-            self.findings.error("D071", "The step is empty.", tag, "Say in it what is to be done.")
+            self.findings.error("D071", "The step is empty.", tag, "Describe what to do in it.")
             self.step = None
 
     def _finish_step(self, end: int) -> None:
@@ -317,7 +319,9 @@ class _Reader(Struct):
         if not name:
             self.findings.warning("D071", "The step has no name.", opened, 'Write `<step name="…">`.')
         elif name in self.names:
-            self.findings.warning("D071", f"A second step is named {name!r}.", opened, "Give each step its own name.")
+            self.findings.warning(
+                "D071", f"Another step is already named {name!r}.", opened, "Give each step its own name."
+            )
         self.names.add(name)
         written = self.text[opened.end : end]
         self.steps.append(
@@ -340,7 +344,7 @@ class _Reader(Struct):
             "D071",
             "`<step>` is never closed outside code.",
             self.step.tag,
-            "Add `</step>`; one inside a code fence or backticks is text.",
+            "Add `</step>`; a tag inside a code fence or backticks is text.",
         )
         self._finish_step(at.start if at is not None else len(self.text))
 
@@ -351,7 +355,7 @@ class _Reader(Struct):
             return
         given = dict(tag.attributes())
         if "item_type" not in given and "item_id" not in given:
-            return  # a word in angle brackets, no action
+            return  # a word in angle brackets, not an action
         self._close_action_early()
         self.action = tag
         if tag.empty:
@@ -365,14 +369,17 @@ class _Reader(Struct):
         item_type, item_id = given.get("item_type"), given.get("item_id")
         if not tag.well_formed():
             self.findings.error(
-                "D072", f"The attributes of `<{tag.name}>` are malformed or doubled.", tag, "Quote each, once."
+                "D072",
+                f"The attributes of `<{tag.name}>` are malformed or repeated.",
+                tag,
+                "Write each once, with a quoted value.",
             )
         if item_type not in ITEM_TYPES:
             shown = f"the item type {item_type!r}" if item_type else "no item type"
             message = f"`<{tag.name}>` has {shown}."
-            self.findings.warning("D072", message, tag, f"Give `item_type`: one of {', '.join(ITEM_TYPES)}.")
+            self.findings.warning("D072", message, tag, f"Set `item_type` to one of {', '.join(ITEM_TYPES)}.")
         if not item_id and tag.name != "search":
-            self.findings.warning("D072", f"`<{tag.name}>` names no item.", tag, "Give `item_id`.")
+            self.findings.warning("D072", f"`<{tag.name}>` names no item.", tag, "Set `item_id`.")
         action = Action(tag.name, item_type, item_id, attributes, tuple(self.params.items()), tag.line, tag.column)
         if self.step is not None:
             self.step.actions.append(action)
@@ -395,7 +402,7 @@ class _Reader(Struct):
         if not name or not tag.well_formed():
             self.findings.error("D072", "A `<param>` is malformed.", tag, 'Write `<param name="…" value="…" />`.')
         elif name in self.params:
-            self.findings.error("D072", f"The parameter {name!r} is given twice.", tag, "Give it once.")
+            self.findings.error("D072", f"The parameter {name!r} is a duplicate.", tag, "Keep one.")
         else:
             self.params[name] = given.get("value", "")
 
@@ -420,8 +427,8 @@ class _Reader(Struct):
                 self.extra.add("success_criteria")
             return
         if self.process is not None:
-            message = "`<success_criteria>` stands inside `<process>`."
-            self.findings.warning("D073", message, tag, "Move it behind `</process>`.")
+            message = "`<success_criteria>` is inside `<process>`."
+            self.findings.warning("D073", message, tag, "Move it after `</process>`.")
         if not tag.empty:
             self.criteria_tag = tag
 
@@ -443,7 +450,9 @@ class _Reader(Struct):
         if text:
             self.criteria.append(Criterion(text, opened.line))
         else:
-            self.findings.warning("D073", "An empty criterion.", opened, "Say what can be checked, or delete it.")
+            self.findings.warning(
+                "D073", "The criterion is empty.", opened, "Write something that can be checked, or delete it."
+            )
 
     def _close_criterion(self) -> None:
         if self.criterion is not None:

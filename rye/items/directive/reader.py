@@ -1,18 +1,17 @@
-"""Directives: two-zone XML in Markdown. ``read`` gives the value and every finding, ``as_json`` what ``rye show`` prints.
+"""Directives: two-zone XML in Markdown. ``read`` returns the value and every finding.
 
 How a file is read:
 
-1. The fences as CommonMark has them (:mod:`rye.items.directive.fence`). The first ``xml`` one is the directive's; a second one
-   with a ``<directive>`` root is an error, and so is anything that would let two readers see two directives.
-2. Its XML, hardened (:mod:`rye.items.directive.xml_tree`).
-3. The metadata, each part by its own module: ``directive_metadata``, ``directive_permissions``, ``directive_hooks``,
-   ``directive_inputs``.
-4. The sections after the fence (:mod:`rye.items.directive.process`).
+1. Find the fences as CommonMark defines them (:mod:`rye.items.directive.fence`). The first ``xml`` fence is the directive's. A
+   second one with a ``<directive>`` root is an error, as is anything that would let two readers see two directives.
+2. Parse its XML with a hardened reader (:mod:`rye.items.directive.xml_tree`).
+3. Read the metadata; each part has its own module: ``metadata``, ``permissions``, ``hooks``, ``inputs``.
+4. Read the sections after the fence (:mod:`rye.items.directive.process`).
 
-What ``rye show`` prints of it is in :mod:`rye.items.directive.json_form`.
+:mod:`rye.items.directive.json_form` has the form that ``rye show`` prints.
 
-The value is None when 1 or 2 fail: then nothing may be rendered, granted or fired. Otherwise it is there, without
-the parts that broke a rule. Rules and codes: :mod:`rye.items.directive.rules`.
+If step 1 or 2 fails, the value is None and nothing may be rendered, granted or fired. Otherwise the value lacks only the parts
+that broke a rule. Rules and codes: :mod:`rye.items.directive.rules`.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ METADATA = ("description", "category", "author", "model", "limits", "permissions
 """The children of ``<metadata>``."""
 _PARTS = ("metadata", "inputs", "outputs")
 _PLACED = frozenset((*RELATIONS, "process"))
-"""Elements that have a rule about where they stand."""
+"""Elements that are only allowed in certain places."""
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
@@ -83,13 +82,13 @@ def read(source: Source, options: ReadOptions) -> Reading[Directive]:
 def _read(source: Source, findings: Findings) -> Directive | None:
     text = source.text
     if len(text) > CONTENT.item_bytes:
-        message = f"The text has {len(text):,} characters; an item has at most {CONTENT.item_bytes:,} bytes."
+        message = f"The text has {len(text):,} characters; an item can have at most {CONTENT.item_bytes:,} bytes."
         findings.add("error", "D006", message, None, None, "Split the directive.")
         return None
     scanned = scan_to_fence(text)
     if scanned.too_deep is not None:
         message = "Quotes and lists are nested too deeply to read."
-        findings.add("error", "D006", message, scanned.too_deep, 1, "Flatten them.")
+        findings.add("error", "D006", message, scanned.too_deep, 1, "Reduce the nesting.")
         return None
     fence = the_fence(scanned, findings)
     if fence is None:
@@ -99,12 +98,12 @@ def _read(source: Source, findings: Findings) -> Directive | None:
     try:
         root = parse(fence)
     except XmlError as error:
-        findings.add("error", error.code, error.message, error.line, error.column, error.hint or "Mend the XML.")
+        findings.add("error", error.code, error.message, error.line, error.column, error.hint or "Fix the XML.")
         process_in_text(fence, findings)
         return None
     if root.tag != "directive":
         message = f"The first XML fence holds `<{root.tag}>`, not `<directive>`."
-        hint = "Put the directive's fence first; give examples before it another info word, such as `text`."
+        hint = "Put the directive's fence first; mark examples before it with another info word, such as `text`."
         findings.add("error", "D002", message, root.line, root.column, hint)
         return None
     if any(found.code in ("D008", "D009") for found in findings.found):
@@ -135,14 +134,14 @@ class _Prose(Struct, frozen=True):
 def _introduction(
     scanned: Blocks, above: list[str], findings: Findings
 ) -> tuple[str, int | None, str, tuple[int, ...]]:
-    """The title and its line, the Markdown between it and the fence and the line of each of its lines.
+    """Return the title and its line, then the Markdown between it and the fence with the line number of each of its lines.
 
     ``above``: the lines above the fence.
     """
     title = next((h for h in scanned.headings if h.text and h.level == 1 and h.depth == 0), None)
     if title is not None and title.line <= len(above):
         return (title.text, title.line, *_stripped(above, range(title.line + 1, len(above) + 1)))
-    findings.add("notice", "D090", "There is no Markdown title above the fence.", 1, 1, "Add a line `# Title`.")
+    findings.add("notice", "D090", "There is no Markdown title above the fence.", 1, 1, "Add a line such as `# Title`.")
     skipped = {
         number
         for first, last in (*scanned.code_lines, *scanned.comment_lines)
@@ -152,8 +151,8 @@ def _introduction(
 
 
 def _stripped(lines: list[str], numbers: Sequence[int]) -> tuple[str, tuple[int, ...]]:
-    """The lines of these numbers (from 1) as one text without whitespace at its ends, and the number of each line that
-    is left."""
+    """Join the lines with these numbers (from 1), stripped as one text. Return it and the number of each line that
+    remains."""
     text = "\n".join([lines[number - 1] for number in numbers])
     lead = text.count("\n", 0, len(text) - len(text.lstrip()))
     text = text.strip()
@@ -215,7 +214,7 @@ def _directive(root: Element, source: Source, sections: Sections, prose: _Prose,
 
 
 def _parts(metadata: Element | None, findings: Findings) -> dict[str, Element | None]:
-    """The children of ``<metadata>`` by name: the first of each."""
+    """The children of ``<metadata>`` by name, the first of each."""
     parts: dict[str, Element | None] = dict.fromkeys(METADATA)
     if metadata is None:
         return parts
@@ -236,7 +235,7 @@ def _parts(metadata: Element | None, findings: Findings) -> dict[str, Element | 
 def _powers(
     root: Element, metadata: Element | None, parts: dict[str, Element | None], findings: Findings
 ) -> tuple[tuple[Permission, ...], tuple[Hook, ...]]:
-    """Permissions and hooks: none where there are two of what declares them, for a reader may believe the other one."""
+    """Read permissions and hooks. If the element that declares them is repeated, return none: a reader may see the other one."""
     permissions = read_permissions(parts["permissions"], findings) if parts["permissions"] else ()
     hooks = read_hooks(parts["hooks"], findings) if parts["hooks"] else ()
     if metadata is None or len(root.of("metadata")) > 1:
@@ -246,7 +245,7 @@ def _powers(
 
 
 def _sections(root: Element) -> tuple[tuple[Section, ...], frozenset[int]]:
-    """The opaque sections, and the identities of all elements below them, which no rule looks at."""
+    """The opaque sections, and the identities of all elements below them, which no rule applies to."""
     sections: list[Section] = []
     hidden: set[int] = set()
     if not any(tag in root.document.tags for tag in OPAQUE):
@@ -261,14 +260,14 @@ def _sections(root: Element) -> tuple[tuple[Section, ...], frozenset[int]]:
 
 
 def _structure(root: Element, hidden: frozenset[int], findings: Findings) -> None:
-    """What may stand where: the root's children, R09, R12 and namespaces, everywhere but in opaque sections."""
+    """Check what may be where: the root's children, R09, R12 and namespaces. Opaque sections are exempt."""
     for child in root.children:
         if child.tag in METADATA:
-            message = f"`<{child.tag}>` stands in `<directive>`, where it does not count."
+            message = f"`<{child.tag}>` is directly in `<directive>`, where it has no effect."
             findings.error("D011", message, child, "Move it into `<metadata>`.")
         elif child.tag == "success_criteria":
-            message = "`<success_criteria>` stands inside the fence, where nobody reads it."
-            findings.error("D073", message, child, "Move it behind the fence, after the process.")
+            message = "`<success_criteria>` is inside the fence, where nothing reads it."
+            findings.error("D073", message, child, "Move it below the fence, after the process.")
         elif child.tag not in _PARTS and child.tag not in _PLACED:
             findings.unknown("warning", child.tag, child, "directive", _PARTS)
     if root.document.plain and len([tag for tag in root.document.tags if tag in _PLACED]) == _well_placed(root):
@@ -283,14 +282,14 @@ def _structure(root: Element, hidden: frozenset[int], findings: Findings) -> Non
                 "D015", f"`<{element.tag[:80]}>` uses a namespace.", element, "Write it without prefix and `xmlns`."
             )
         if path[-3:] == ("hooks", "hook", "inputs"):
-            continue  # names of a hook's inputs are the author's own
+            continue  # the author chooses the names of a hook's inputs
         if path == ("directive", "outputs"):
-            continue  # so are the names of outputs
+            continue  # and of outputs
         if element.tag == "process":
-            findings.error("R12", "`<process>` stands inside the fence.", element, PROCESS_PLACE)
+            findings.error("R12", "`<process>` is inside the fence.", element, PROCESS_PLACE)
             continue
         if element.tag in RELATIONS and path != ("directive", "metadata", "context"):
-            message = f"`<{element.tag}>` stands in `<{path[-1] if path else ''}>`."
+            message = f"`<{element.tag}>` is in `<{path[-1] if path else ''}>`."
             findings.error("R09", message, element, "Make it a direct child of `<context>` in `<metadata>`.")
         below = (*path, element.tag)
         for child in element.children:
@@ -299,27 +298,29 @@ def _structure(root: Element, hidden: frozenset[int], findings: Findings) -> Non
 
 
 def _well_placed(root: Element) -> int:
-    """How many relationship elements stand where they belong. Where that is all of them, none stands anywhere else."""
+    """How many relationship elements are where they belong. If that is all of them, none is elsewhere."""
     contexts = [context for metadata in root.of("metadata") for context in metadata.of("context")]
     return len([child for context in contexts for child in context.children if child.tag in RELATIONS])
 
 
 def _name(root: Element, source: Source, findings: Findings) -> str:
-    """R01, and DECISIONS Directives 5."""
+    """Read the name; R01 and DECISIONS Directives 5."""
     name = root.attributes.get("name", "")
     if not name.strip():
         findings.error("R01", "`<directive>` has no `name`.", root, f'Add `name="{source.name or "deploy_staging"}"`.')
     elif _NAME.fullmatch(name) is None or len(name) > 64:
         message = f"The name {name[:80]!r} is not snake_case."
-        findings.error("D010", message, root, "Use lower-case letters, digits and `_`, a letter first, at most 64.")
+        findings.error(
+            "D010", message, root, "Use at most 64 lower-case letters, digits and `_`, starting with a letter."
+        )
     elif source.name is not None and name != source.name:
-        message = f"The name is {name!r}, the file's is {source.name!r}."
+        message = f"The name is {name!r}, but the file is named {source.name!r}."
         findings.error("D010", message, root, f'Rename the file to `{name}.md`, or write `name="{source.name}"`.')
     return name
 
 
 def _version(root: Element, findings: Findings) -> str:
-    """R01, R03."""
+    """Read the version; R01 and R03."""
     version = root.attributes.get("version", "")
     if not version.strip():
         findings.error("R01", "`<directive>` has no `version`.", root, 'Add `version="1.0.0"`.')
@@ -340,14 +341,14 @@ _EXAMPLES = {
 
 
 def _required(parts: dict[str, Element | None], at: Element, no_metadata: bool, findings: Findings) -> None:
-    """R02, with its mercy for a missing cost beside limits."""
+    """Report R02. A missing cost is only a warning if there are limits."""
     if no_metadata:
-        findings.error("R02", "`<directive>` has no `<metadata>`.", at, "Add it, with every required field.")
+        findings.error("R02", "`<directive>` has no `<metadata>`.", at, "Add it with every required field.")
     for tag, example in _EXAMPLES.items():
         element = parts[tag]
         if element is None:
             if tag == "cost" and parts["limits"] is not None:
-                hint = f"Add `{example}`; `rye migrate directive` makes it from the limits."
+                hint = f"Add `{example}`; `rye migrate directive` creates it from the limits."
                 findings.warning("R02", "`<metadata>` has no `<cost>`, only `<limits>`.", at, hint)
             else:
                 findings.error("R02", f"`<metadata>` has no `<{tag}>`.", at, f"Add `{example}`.")
@@ -359,7 +360,7 @@ def _required(parts: dict[str, Element | None], at: Element, no_metadata: bool, 
 
 
 def _category(element: Element | None, source: Source, findings: Findings) -> str:
-    """R05."""
+    """Read the category; R05."""
     category = element.trimmed if element is not None else ""
     if element is None or not category:
         return ""
@@ -368,7 +369,7 @@ def _category(element: Element | None, source: Source, findings: Findings) -> st
         findings.error("R05", f"The category {category[:80]!r} is not a folder path.", element, hint)
     elif source.category is not None and category != source.category:
         where = f"`directives/{source.category}/`" if source.category else "`directives/` itself"
-        message = f"The category is {category!r}, but the file stands in {where}."
+        message = f"The category is {category!r}, but the file is in {where}."
         hint = f"Move the file to `directives/{category}/`"
         hint += f", or write `<category>{source.category}</category>`." if source.category else "."
         findings.error("R05", message, element, hint)
@@ -379,7 +380,7 @@ def _category(element: Element | None, source: Source, findings: Findings) -> st
 
 
 def _calls(process: Process | None) -> tuple[Call, ...]:
-    """Every call in the process: in backticks anywhere in it, and action elements in its steps."""
+    """Every call in the process: in backticks anywhere, and as action elements in its steps."""
     if process is None:
         return ()
     found = list(find_calls(" " * (process.column - 1) + process.source, process.line))
@@ -391,16 +392,16 @@ def _calls(process: Process | None) -> tuple[Call, ...]:
 
 
 def _missing_process(directive: Directive, findings: Findings) -> None:
-    """D070, where nothing else says what became of the process."""
+    """Report D070 for a missing process, unless another finding explains what happened to it."""
     if directive.process is None and not {found.code for found in findings.found} & {"R12", "D070"}:
-        hint = "Write `<process>` with its steps behind the fence; one inside a code fence is text."
+        hint = "Write `<process>` with its steps after the fence; a process inside a code fence is text."
         findings.add("warning", "D070", "There is no `<process>`.", directive.line, None, hint)
 
 
 def _placeholders(directive: Directive, above: tuple[str, int], findings: Findings) -> None:
-    """D080 for placeholders in what is rendered that no input is declared for (DECISIONS Directives 8).
+    """Report D080 for placeholders in rendered text that name no declared input (DECISIONS Directives 8).
 
-    ``above`` is title and introduction as written, and the line that they begin on.
+    ``above``: the title and introduction as written, and the line where they begin.
     """
     declared = {declaration.name for declaration in directive.inputs}
     parts: list[tuple[str, Sequence[int]]] = [(above[0], consecutive(*above))]
@@ -423,7 +424,7 @@ def _placeholders(directive: Directive, above: tuple[str, int], findings: Findin
             findings.add("warning", "D080", message, lines[line], column, hint)
 
 
-# What others take from it.
+# What other modules take from a directive.
 
 
 def _metadata(directive: Directive) -> Metadata:

@@ -1,4 +1,4 @@
-"""The text of a new directive, with only what the format demands; it passes ``rye validate --strict`` as it is."""
+"""The text of a new directive with only the required parts; it passes ``rye validate --strict`` as it is."""
 
 from __future__ import annotations
 
@@ -71,23 +71,23 @@ _TEXT = """\
 
 
 def template(name: str, category: str, author: str | None = None) -> str:
-    """What ``rye new directive`` writes: :func:`new_directive` without words of its own."""
+    """What ``rye new directive`` writes: :func:`new_directive` with its placeholder description."""
     return new_directive(name, category, author=author)
 
 
 def new_directive(name: str, category: str, description: str | None = None, author: str | None = None) -> str:
-    """A conforming directive for ``directives/<category>/<name>.md``. Raises UsageError for a name or category that cannot be."""
+    """Return a valid directive for ``directives/<category>/<name>.md``. Raises UsageError for an invalid name or category."""
     if _NAME.fullmatch(name) is None:
         raise UsageError(
             "bad-name",
-            f"{name!r} is not a directive's name: names are snake_case.",
-            "Use lower-case letters, digits and `_`, a letter first, e.g. deploy_staging.",
+            f"{name!r} is not a valid directive name: names are snake_case.",
+            "Use lower-case letters, digits and `_`, starting with a letter, e.g. deploy_staging.",
         )
     if not is_id(category):
         raise UsageError(
             "bad-category",
-            f"{category!r} is not a category: categories are lower-case folders joined by '/'.",
-            "Write it as workflows or team/release.",
+            f"{category!r} is not a valid category: categories are lower-case folders joined by '/'.",
+            "Use a category such as workflows or team/release.",
         )
     words = " ".join((description or "").split()) or f"Say here what {name} does"
     title = name.replace("_", " ").capitalize()
@@ -102,7 +102,7 @@ def new_directive(name: str, category: str, description: str | None = None, auth
 
 
 def _plain(words: str) -> str:
-    """A sentence as Markdown that opens no block and no tag: nobody's description may start a fence or a process."""
+    """Escape a sentence so that it opens no block and no tag in Markdown: a description must not start a fence or a process."""
     shown = re.sub(r"([\\`*<>#~\[\]{}]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9]))", r"\\\1", words)
     shown = re.sub(r"^([-+=]|\d+(?=[.)]))", r"\\\1", shown)
     return shown if shown.endswith((".", "!", "?")) else f"{shown}."

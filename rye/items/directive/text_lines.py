@@ -1,7 +1,7 @@
-"""Which line of the file each line of a text stands on.
+"""The line in the file for each line of a text.
 
-A text that was cut out of a file as it is has consecutive lines. The text of an XML element has not: comments are left out of it,
-and a character reference brings in a line that the file has not.
+If a text is a verbatim slice of a file, its lines are consecutive. The text of an XML element is not: comments are dropped from
+it, and a character reference can add a line end that the file does not have.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from rye.items.directive.xml_tree import BLANKS, Element
 
 
 def consecutive(text: str, first: int) -> range:
-    """The lines of a text that begins on line ``first``."""
+    """The line numbers of a text that begins on line ``first``."""
     return range(first, first + text.count("\n") + 1)
 
 
 @cache
 def _turns() -> re.Pattern[str]:
-    """What makes the lines of an element's text differ from the file's, or ends one."""
+    """What makes the lines of an element's text differ from the file's, or ends a line."""
     return re.compile(r"<!--.*?-->|&#(?:0*10|x0*[aA]);|\n", re.DOTALL)
 
 
 def element_lines(element: Element) -> tuple[int, ...]:
-    """The line of each line of ``element.trimmed``; the element holds no other elements."""
+    """The line in the file of each line of ``element.trimmed``. The element must have no child elements."""
     source = element.source
     lead = len(source) - len(source.lstrip(BLANKS))
     at = element.text_line - source.count("\n", 0, lead)

@@ -1,14 +1,14 @@
-"""The XML inside a directive's fence as a tree of elements, each with its place in the file (DECISIONS Directives 2).
+"""The XML inside a directive's fence as a tree of elements, each with its position in the file (DECISIONS Directives 2).
 
 The rules of this file:
 
 * No DOCTYPE in any form, no entities beyond XML's five, no network, no recovery, no processing instructions, UTF-8 only, a cap on
-  depth. Refused before lxml sees the text where possible, and by lxml's own settings as well.
-* What an element is, and every attribute and text, comes from lxml's tree. lxml knows an element's line but not its column, so
-  the text is also walked by a scanner that only records where tags stand. Both must tell the same story, tag by tag;
-  where they differ the text is refused, because it then means different things to different readers.
-* A character reference can bring in what may not stand in the file itself, so the parsed text is looked at again for hidden
-  characters (DESIGN §5 Content).
+  depth. These are refused before lxml sees the text where possible, and by lxml's own settings as well.
+* Elements, attributes and text come from lxml's tree. lxml knows an element's line but not its column, so a scanner also walks
+  the text and records only where tags are. Both must agree tag by tag. Where they differ, the text is refused, because it means
+  different things to different readers.
+* A character reference can produce a character that the file itself must not contain, so the parsed text is checked again for
+  hidden characters (DESIGN §5 Content).
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from lxml.etree import _Element
 
 BLANKS = " \t\r\n"
-"""XML's white space; other space characters are text."""
+"""XML's whitespace; other space characters are text."""
 
 
 class XmlError(Exception):
-    """The fence's content is not XML that may be read. ``line`` and ``column`` are the file's."""
+    """The fence's content is not acceptable XML. ``line`` and ``column`` are positions in the file."""
 
     def __init__(self, message: str, line: int, column: int, hint: str | None = None, code: str = "D003"):
         super().__init__(message)
@@ -47,86 +47,90 @@ class XmlError(Exception):
 
 
 class Document(Struct, frozen=True, gc=False):
-    """What all elements of one fence share: its content and where its lines start."""
+    """What all elements of one fence share: its content and the offsets of its lines."""
 
     fence: Fence
     content: str
     starts: list[int]
-    """Where each line of the content starts."""
+    """The offset of each line of the content."""
     tags: list[str]
     """The name of every element, in document order."""
 
     @property
     def plain(self) -> bool:
-        """Whether certainly no namespace is involved: no element has a colon in its name, and nothing can declare one."""
+        """Whether there is certainly no namespace: no element name contains a colon, and nothing can declare one."""
         return "xmlns" not in self.content and ":" not in "".join(self.tags)
 
     def place(self, offset: int) -> tuple[int, int]:
-        """Offset in the content to line and column of the file."""
+        """Convert an offset in the content to a line and column of the file."""
         index = bisect_right(self.starts, offset)
         return self.fence.place(index, offset - self.starts[index - 1] + 1)
 
     def line(self, offset: int) -> int:
-        """The line of the file alone."""
+        """Convert an offset in the content to a line of the file."""
         return self.fence.line + bisect_right(self.starts, offset)
 
 
 class Element(Struct, frozen=True, gc=False):
-    """One element. Places are those in the file; they are computed when asked for, since most never are."""
+    """One element. Positions are in the file; they are computed on access, since most are never needed."""
 
     tag: str
     attributes: dict[str, str]
     children: tuple[Element, ...]
     text: str
-    """The text directly in it, all pieces joined, comments left out; untrimmed."""
+    """The text directly in it, all pieces joined, without comments; not trimmed."""
     document: Document
     start: int
-    """Where its ``<`` stands in the document's content."""
+    """The offset of its ``<`` in the document's content."""
     inner: int
-    """Where what is inside begins."""
+    """The offset of its content."""
     end: int
-    """Where its closing tag begins; ``inner`` for an empty-element tag."""
+    """The offset of its closing tag; ``inner`` for an empty-element tag."""
     prefixed: bool = False
-    """Whether a namespace is involved, which the format does not have."""
+    """Whether it involves a namespace, which the format does not have."""
 
     @property
     def trimmed(self) -> str:
+        """The text without surrounding whitespace."""
         return self.text.strip(BLANKS)
 
     @property
     def source(self) -> str:
-        """What stands between its tags, as written."""
+        """The content between its tags, as written."""
         return self.document.content[self.inner : self.end]
 
     @property
     def line(self) -> int:
-        """Of its ``<``."""
+        """The line of its ``<``."""
         return self.document.line(self.start)
 
     @property
     def column(self) -> int:
+        """The column of its ``<``."""
         return self.document.place(self.start)[1]
 
     @property
     def text_place(self) -> tuple[int, int]:
-        """Line and column of the first character between its tags that is not white space."""
+        """Line and column of the first character between its tags that is not whitespace."""
         source = self.source
         return self.document.place(self.inner + len(source) - len(source.lstrip(BLANKS)))
 
     @property
     def text_line(self) -> int:
+        """The line of ``text_place``."""
         return self.text_place[0]
 
     @property
     def text_column(self) -> int:
+        """The column of ``text_place``."""
         return self.text_place[1]
 
     def of(self, tag: str) -> tuple[Element, ...]:
-        """Its direct children of that name."""
+        """Its direct children with that tag."""
         return tuple([child for child in self.children if child.tag == tag])
 
     def walk(self) -> Iterator[Element]:
-        """This element and everything below it, in document order."""
+        """Yield this element and everything below it, in document order."""
         stack = [self]
         while stack:
             element = stack.pop()
@@ -140,7 +144,7 @@ _TOKEN = lazy_pattern(
     r"|/([^\s<>/=\"'!?]++)(?>(?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*)>"
     r"|!--(?s:.*?)-->|!\[CDATA\[(?s:.*?)\]\]>|(.?))"
 )
-"""A start tag, with what follows it up to its closing tag where that is only text; a closing tag; a comment, a CDATA section; or,
+"""A start tag, with its text and closing tag if there is only text between them; a closing tag; a comment; a CDATA section; or,
 as the last group, a ``<`` that starts none of these."""
 
 
@@ -155,7 +159,7 @@ def _declaration() -> re.Pattern[str]:
 
 @cache
 def _read_xml() -> Callable[[bytes], _Element]:
-    """The hardened reader: one for all directives, since making a parser costs as much as reading a small file."""
+    """The hardened parser. All directives share one, since creating a parser costs as much as reading a small file."""
     from lxml import etree
 
     parser = etree.XMLParser(
@@ -181,14 +185,14 @@ class _Tag(Struct, gc=False):
     name: str
     start: int
     inner: int
-    """Where what is inside begins."""
+    """The offset of its content."""
     end: int
-    """Where the closing tag begins; ``inner`` for an empty-element tag."""
+    """The offset of the closing tag; ``inner`` for an empty-element tag."""
     prefixed: bool
 
 
 def sniff_root(content: str) -> str | None:
-    """The name of the first element in ``content``, well-formed or not, without a namespace prefix. None: there is none."""
+    """The name of the first element in ``content``, well-formed or not, without a namespace prefix, or None."""
     position = 0
     while True:
         while position < len(content) and (content[position] in BLANKS or content[position] == "\ufeff"):
@@ -208,7 +212,7 @@ def sniff_root(content: str) -> str | None:
 
 
 def _end_of_declaration(content: str, position: int) -> int:
-    """The ``>`` that ends ``<!…`` at ``position``, past an internal subset; -1 where nothing ends it."""
+    """The offset of the ``>`` that ends ``<!…`` at ``position``, after any internal subset; -1 if it never ends."""
     close = content.find(">", position)
     subset = content.find("[", position)
     if 0 <= subset < close:
@@ -218,7 +222,7 @@ def _end_of_declaration(content: str, position: int) -> int:
 
 
 def parse(fence: Fence) -> Element:
-    """The root element of the fence's content. Raises XmlError at the first thing that is wrong."""
+    """Return the root element of the fence's content. Raises XmlError at the first problem."""
     reader = _Reader(fence)
     reader.refuse()
     tags = reader.scan()
@@ -240,18 +244,18 @@ class _Reader:
         content = self.content
         if "<!" in content and (found := _DOCTYPE.search(content)):
             raise self.fail(
-                "A DOCTYPE is not allowed, not even in a comment: it can define entities and pull in other files.",
+                "A DOCTYPE is not allowed, not even in a comment: a DOCTYPE can define entities and load other files.",
                 found.start(),
-                "Delete it; write `&lt;!DOCTYPE` where you mean the text.",
+                "Delete it; for the literal text, write `&lt;!DOCTYPE`.",
                 "D004",
             )
         for character in ("\0", "\r"):
             at = content.find(character)
             if at >= 0:
-                raise self.fail(f"U+{ord(character):04X} cannot stand in XML.", at, "Delete the character.")
+                raise self.fail(f"U+{ord(character):04X} is not allowed in XML.", at, "Delete the character.")
 
     def scan(self) -> list[_Tag]:
-        """Where every start tag stands, in document order. Raises for what only this walk can name well."""
+        """Find every start tag, in document order. Raises XmlError for what only this walk can describe well."""
         tags: list[_Tag] = []
         open_tags: list[_Tag] = []
         depth, attributes = CONTENT.xml_depth, CONTENT.xml_attributes
@@ -263,7 +267,7 @@ class _Reader:
                 name, rest, closed = found.group(1, 2, 3)
                 inner = found.end(2) + 1
                 prefixed = ":" in name or (namespaces and _XMLNS.search(rest) is not None)
-                # An element of text alone is the commonest: its closing tag is part of the match.
+                # Most elements contain only text; their closing tag is part of the match.
                 tag = _Tag(name, found.start(), inner, inner if closed is None else found.start(3), prefixed)
                 if not open_tags or crowded or len(open_tags) >= depth or len(rest) > attributes:
                     self._refuse_too_much(tag, rest, tags, open_tags)
@@ -278,7 +282,7 @@ class _Reader:
             tag = open_tags[-1]
             raise self.fail(f"`<{tag.name}>` is never closed.", tag.start, f"Add `</{tag.name}>`.")
         if not tags:
-            raise self.fail("The fence holds no element.", 0, "Put the `<directive>` element into it.")
+            raise self.fail("The fence contains no element.", 0, "Put the `<directive>` element in it.")
         self.document.tags.extend([tag.name for tag in tags])
         return tags
 
@@ -288,27 +292,29 @@ class _Reader:
         tag = open_tags.pop()
         if tag.name != name:
             line = self.document.line(tag.start)
-            message = f"`</{name}>` stands where `<{tag.name}>` of line {line} must be closed."
+            message = f"`</{name}>` appears while `<{tag.name}>` of line {line} is still open."
             raise self.fail(message, at, f"Write `</{tag.name}>` first.")
         tag.end = at
 
     def _refuse_too_much(self, tag: _Tag, rest: str, before: list[_Tag], open_tags: list[_Tag]) -> None:
-        """Refuse a second root, and more attributes, elements or depth than allowed. ``rest``: the tag behind its name."""
+        """Refuse a second root, and too many attributes or elements or too much depth. ``rest``: the tag after its name."""
         name, at, limits = tag.name, tag.start, CONTENT
         if not open_tags and before:
-            message = f"`<{name}>` stands after the end of `<{before[0].name}>`."
+            message = f"`<{name}>` comes after the end of `<{before[0].name}>`."
             raise self.fail(message, at, "Only one root element is allowed.")
         if len(rest) > limits.xml_attributes and len(_EQUALS.findall(rest)) > limits.xml_attributes:
             message = f"`<{name}>` has more than {limits.xml_attributes} attributes."
-            raise self.fail(message, at, "Drop some.", "D006")
+            raise self.fail(message, at, "Remove some.", "D006")
         if len(before) >= limits.xml_elements:
             message = f"The fence has more than {limits.xml_elements:,} elements."
-            raise self.fail(message, at, "Drop some.", "D006")
+            raise self.fail(message, at, "Remove some.", "D006")
         if len(open_tags) >= limits.xml_depth and not rest.endswith("/"):
-            raise self.fail(f"Elements are nested more than {limits.xml_depth} deep.", at, "Flatten them.", "D006")
+            raise self.fail(
+                f"Elements are nested more than {limits.xml_depth} deep.", at, "Reduce the nesting.", "D006"
+            )
 
     def _other(self, at: int) -> None:
-        """Refuse a ``<`` that starts no tag, comment or CDATA section; an XML declaration at the start is fine."""
+        """Refuse a ``<`` that starts no tag, comment or CDATA section. An XML declaration at the start is allowed."""
         content = self.content
         if content.startswith("<!--", at):
             raise self.fail("A comment is never closed.", at, "End it with `-->`.")
@@ -320,7 +326,7 @@ class _Reader:
             message = "Processing instructions and encodings other than UTF-8 are not allowed."
             raise self.fail(message, at, "Delete it; a directive needs no XML declaration.", "D005")
         hint = "In the fence, write `&lt;` for `<` and `&amp;` for `&`, and quote attribute values."
-        raise self.fail("This `<` starts no well-formed tag.", at, hint)
+        raise self.fail("This `<` does not start a well-formed tag.", at, hint)
 
     def tree(self, tags: list[_Tag]) -> Element:
         try:
@@ -336,20 +342,20 @@ class _Reader:
                 self._check_name(name, tag)
         if len(nodes) != len(tags):
             unread = tags[min(len(nodes), len(tags) - 1)]
-            raise self.fail("The XML reads in two ways here.", unread.start, "Write it more plainly.")
+            raise self.fail("The XML is ambiguous here.", unread.start, "Write it in a simpler form.")
         element = self._element(nodes, tags)
         if self.references:
             self._refuse_hidden(element)
         return element
 
     def _element(self, nodes: list[_Element], tags: list[_Tag]) -> Element:
-        """The root's element. ``nodes``: the root and all below it in document order; their tags at the same places.
+        """Build the root's element. ``nodes`` are the root and everything below it in document order, ``tags`` their tags.
 
-        From the last node to the first, so that an element's children are complete before it. Names in document order with
-        the number of each one's children leave one tree only: lxml's.
+        It runs from the last node to the first, so that an element's children are complete before it. The names in document order
+        and the number of children of each determine a single tree: lxml's.
         """
         document = self.document
-        waiting: list[Element] = []  # those whose parent is still to come, the last child first
+        waiting: list[Element] = []  # those whose parent is still to come, last child first
         for index in range(len(nodes) - 1, -1, -1):
             node, tag = nodes[index], tags[index]
             text = node.text or ""
@@ -367,19 +373,19 @@ class _Reader:
         return waiting[0]
 
     def _check_name(self, name: object, tag: _Tag) -> None:
-        """Refuse an element that is not the one whose tag was found; its namespace is not compared."""
+        """Refuse an element whose name is not that of the tag found. Namespaces are not compared."""
         if not isinstance(name, str) or name.rpartition("}")[2] != tag.name.rpartition(":")[2]:
-            raise self.fail("The XML reads in two ways here.", tag.start, "Write it more plainly.")
+            raise self.fail("The XML is ambiguous here.", tag.start, "Write it in a simpler form.")
 
     def _refuse_hidden(self, root: Element) -> None:
-        """What a character reference brought in that the file itself may not hold."""
+        """Refuse what a character reference produces but the file itself may not contain."""
         for element in root.walk():
             for text in (element.text, *element.attributes.values()):
                 if text.isascii() and text.isprintable():
                     continue
                 for found in check_text(text):
                     if found.severity == "error":
-                        message = f"A character reference in `<{element.tag}>` brings in what a file may not hold:"
+                        message = f"A character reference in `<{element.tag}>` produces text that is not allowed:"
                         raise self.fail(f"{message} {found.message}", element.start, "Delete the reference.", "D007")
 
     def _syntax_error(self, error: SyntaxError) -> XmlError:
@@ -394,10 +400,10 @@ class _Reader:
         if "ntity" in message or "EntityRef" in message:
             hint = "Write `&amp;` for `&`; the only entities are &lt; &gt; &amp; &quot; and &apos;."
         elif "redefined" in message:
-            hint = "Give the attribute once."
+            hint = "Write the attribute once."
         return XmlError(f"The XML is malformed: {message}.", *self.fence.place(line, column), hint)
 
 
 def escape(text: str) -> str:
-    """A text as character data. The library's function would import half of the network stack."""
+    """Escape text for use as character data. The standard library's function would import half the network stack."""
     return text.translate({ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;"})
