@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-.PHONY: demo test test-fast test-clients test-browser screenshots format lint check bench fuzz mutate requirements completion-table command-pages schemas rules-table error-pages dist clean
+.PHONY: demo test test-fast test-clients test-browser screenshots screens format lint check bench fuzz mutate requirements completion-table command-pages schemas rules-table error-pages dist clean
 
 # A stamp for each set of pinned requirements: installing is skipped until the pins or the project's metadata change.
 $(VENV)/.runtime: requirements/runtime.txt pyproject.toml
@@ -45,6 +45,10 @@ test-browser: $(VENV)/.dev
 SCREENSHOTS ?= build/screenshots
 screenshots: $(VENV)/.dev
 	$(BIN)/python -m tests.browser.screenshots $(SCREENSHOTS) $(DOCS)
+
+# What commands print on a terminal, tests/cli/screens (tests/cli/test_screens.py holds it current): look at the diff before you commit it.
+screens: $(VENV)/.dev
+	$(BIN)/python -m tests.cli.screens
 
 format: $(VENV)/.dev
 	$(BIN)/ruff format .

@@ -1,0 +1,39 @@
+"""``make screens``: take every screen again and write its file. What changed is seen with ``git diff tests/cli/screens``."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import registry_server.embedded
+from registry_server.migrations import opening
+from tests import forked_registry, migrated_database
+from tests.cli.screens.shots import FOLDER, SCREENS, kept, shot, variants
+from tests.cli.screens.world import make_world
+
+
+def main() -> None:
+    """Write every file, and remove those of screens that are not kept any more."""
+    registry_server.embedded.launch = forked_registry.launch
+    opening._upgrade = migrated_database.upgrade
+    changed = 0
+    with tempfile.TemporaryDirectory(prefix="rye-screens-") as made:
+        world = make_world(Path(made))
+        try:
+            for variant, width, color in variants():
+                (FOLDER / variant).mkdir(exist_ok=True)
+                for old in (FOLDER / variant).glob("*.txt"):
+                    if old.stem not in SCREENS:
+                        old.unlink()
+                for name in SCREENS:
+                    text, file = shot(world, name, width, color), kept(variant, name)
+                    if not file.exists() or file.read_text("utf-8") != text:
+                        changed += 1
+                        file.write_text(text, "utf-8")
+        finally:
+            world.registry.stop()
+    print(f"{len(SCREENS)} screens, {changed} files changed; `git diff {FOLDER.relative_to(Path.cwd())}` shows how")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""Which screens are kept, and the files that they are kept in: ``WIDTH/NAME.txt``, with colours ``WIDTH-color/NAME.txt``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.cli.screens.taking import take
+from tests.cli.screens.world import LABORATORY, LONG, World
+
+FOLDER = Path(__file__).parent
+WIDTHS = (60, 100, 200)
+COLORED = 100
+"""The width at which the colours are kept too."""
+
+
+@dataclass(frozen=True)
+class Screen:
+    """A command line, and who types it: a field of :class:`World`. Questions get no for an answer."""
+
+    who: str
+    words: tuple[str, ...]
+
+
+def _screen(who: str, words: str) -> Screen:
+    return Screen(who, tuple(words.split()))
+
+
+_DRAFTS = ".ai/directives"
+SCREENS = {
+    "add": _screen("clean", f"add acme/{LONG} skill:acme/pdf-notes {LABORATORY}/search/wide"),
+    "add-harmless": _screen("clean", f"add skill:{LABORATORY}/summarize"),
+    "audit": _screen("shop", "audit"),
+    "check": _screen("shop", "check"),
+    "deploy": _screen("healthy", "deploy --dry-run"),
+    "deploy-status": _screen("healthy", "deploy status"),
+    "doctor": _screen("shop", "doctor"),
+    "error-choice": _screen("healthy", f"add {LABORATORY}/search/literature@1.0.0"),
+    "error-command": _screen("shop", "instal"),
+    "error-edited": _screen("shop", "deploy --target claude"),
+    "error-name": _screen("clean", "add acme/ops/bakcup"),
+    "error-option": _screen("clean", "update --dry"),
+    "facts": _screen("author", f"facts {_DRAFTS}"),
+    "help": _screen("clean", "--help"),
+    "help-add": _screen("clean", "add --help"),
+    "hooks": _screen("author", f"hooks list {_DRAFTS}/{LONG}.md"),
+    "info": _screen("clean", f"info acme/{LONG}"),
+    "info-advisory": _screen("clean", f"info {LABORATORY}/search/wide"),
+    "info-yanked": _screen("clean", f"info {LABORATORY}/search/literature@1.0.0"),
+    "install-unseen": _screen("cloned", "install"),
+    "list": _screen("shop", "list"),
+    "list-unverified": _screen("cloned", "list"),
+    "outdated": _screen("shop", "outdated"),
+    "permissions": _screen("author", f"permissions show {_DRAFTS}/{LONG}.md"),
+    "permissions-diff": _screen("author", f"permissions diff {_DRAFTS}/ops/cleanup.md {_DRAFTS}/{LONG}.md"),
+    "publish": _screen("author", "publish --allow-uncommitted"),
+    "search": _screen("shop", "search rotate"),
+    "search-nothing": _screen("shop", "search zzyzx --kind skill"),
+    "tree": _screen("shop", "tree"),
+    "tree-unverified": _screen("cloned", "tree"),
+    "update": _screen("healthy", "update"),
+    "validate": _screen("shop", "validate"),
+    "verify": _screen("shop", "verify"),
+    "why": _screen("shop", "why tool:acme/vault/rotate"),
+}
+
+
+def variants() -> Iterator[tuple[str, int, bool]]:
+    """The folders: name, width, and whether with colours."""
+    for width in WIDTHS:
+        yield str(width), width, False
+    yield f"{COLORED}-color", COLORED, True
+
+
+def shot(world: World, name: str, width: int, color: bool) -> str:
+    """The text of a screen."""
+    screen = SCREENS[name]
+    return take(getattr(world, screen.who), screen.words, width, color=color)
+
+
+def kept(variant: str, name: str) -> Path:
+    """The file of a screen."""
+    return FOLDER / variant / f"{name}.txt"

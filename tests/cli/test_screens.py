@@ -1,0 +1,50 @@
+"""What people see on a terminal is kept in ``tests/cli/screens``, so that a change of wording or layout is seen in review."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cli.screens.shots import COLORED, FOLDER, SCREENS, kept, shot, variants
+from tests.cli.screens.world import World, make_world
+
+pytestmark = pytest.mark.processes
+
+_TAG = re.compile(r"\[(/|(bold|dim|red|green|yellow|blue|cyan)( (dim|red|green|yellow|blue|cyan))*)\]")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    made = make_world(tmp_path_factory.mktemp("screens"))
+    yield made
+    made.registry.stop()
+
+
+@pytest.mark.parametrize("name", SCREENS)
+def test_a_screen_is_as_it_is_kept(world: World, name: str) -> None:
+    for variant, width, color in variants():
+        file = kept(variant, name)
+        before = file.read_text("utf-8") if file.exists() else ""
+        now = shot(world, name, width, color)
+        lines = difflib.unified_diff(before.splitlines(), now.splitlines(), f"{variant}/{name}.txt", "now", lineterm="")
+        assert now == before, "\n".join([*lines, "", "`make screens` renews the files; look at their diff."])
+
+
+def test_no_file_is_left_of_a_screen_that_is_gone() -> None:
+    expected = {kept(variant, name) for variant, _, _ in variants() for name in SCREENS}
+    assert set(FOLDER.glob("*/*.txt")) == expected
+
+
+@pytest.mark.parametrize("name", SCREENS)
+def test_colours_say_nothing_that_the_words_do_not(name: str) -> None:
+    colored = kept(f"{COLORED}-color", name).read_text("utf-8")
+    assert _TAG.sub("", colored) == kept(str(COLORED), name).read_text("utf-8")
+
+
+def test_the_screens_are_what_a_terminal_shows(world: World) -> None:
+    """The screens are taken without one, which is faster: here one is compared with a terminal's."""
+    shown = world.shop.terminal("tree", "--color", "never", env={"COLUMNS": "100"})
+    assert shown == shot(world, "tree", 100, color=False).partition("\n")[2]
