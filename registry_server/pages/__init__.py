@@ -1,13 +1,13 @@
-"""The registry's pages: what people read before they let text steer their agents. No scripts, and nothing from elsewhere.
+"""The registry's pages: what people read before they let text steer their agents. No scripts, nothing from other hosts.
 
-``frame``        what a page is, how it becomes bytes, with which headers; how to add one
-``desk``         where pages are made and kept: bounded, beside everything else
-``look``         one transaction's view, which knows what its reader may see
-``addresses``    the paths of pages, written and read
+``frame``        what a page is, how it becomes bytes and with which headers; how to add one
+``desk``         where pages are made and cached, in a bounded pool of threads
+``look``         one transaction's view of the registry, limited to what its reader may see
+``addresses``    the paths of pages: writing and parsing
 ``negotiation``  HTML or JSON
-``hidden``       text of strangers as HTML, with hidden characters in plain sight
-``limits``       what bounds a page
-``kept``         values that are kept while there is room
+``hidden``       untrusted text as HTML that shows hidden characters
+``limits``       the limits of pages
+``kept``         a bounded cache
 ``errors``       a failure as a page
-``home``         the first page
+``home``         the home page
 """

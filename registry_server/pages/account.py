@@ -1,7 +1,7 @@
-"""The pages below ``/-/account``: what each shows. Pure; :mod:`registry_server.api.account_pages` has the routes.
+"""The content of the pages below ``/-/account``. Pure; the routes are in :mod:`registry_server.api.account_pages`.
 
-They are HTML only, made for one reader and never kept. Nothing on them publishes: a stage is signed with a key, on the
-maintainer's own machine, and the page shows the command for it.
+These pages are HTML only, made for one reader and never cached. They cannot publish: maintainers sign a stage with a
+key on their own machine, and the page shows the command.
 """
 
 from __future__ import annotations
@@ -30,61 +30,69 @@ PLACES = (
     (f"{HOME}/teams", "Teams"),
 )
 _REVOKED_SHOWN = 10
-"""Tokens that are worthless now, of which the newest are listed."""
+"""How many expired or revoked tokens are listed, newest first."""
 HEADERS: Headers = (
     *((name, value) for name, value in frame.headers("html", is_private=True) if name != "referrer-policy"),
-    # Under `no-referrer` a browser hides where a form comes from, even from ourselves.
+    # With `no-referrer`, browsers would not tell us that a form came from our own page.
     ("referrer-policy", "same-origin"),
 )
 
 
 class Signed(Struct, frozen=True):
-    """What every page of somebody who is signed in has."""
+    """What every page of a signed-in person has."""
 
     name: str
     proof: str
-    """What each form carries."""
+    """The anti-forgery proof that every form carries."""
     here: str
-    """Which of the places this is."""
+    """The path of the current tab."""
     places: tuple[tuple[str, str], ...] = PLACES
 
 
 class SignInView(Struct, frozen=True):
-    """``issuer`` None: links of the operator alone sign people in."""
+    """The sign-in page. ``issuer`` None: people can sign in only with a link from the operator."""
 
     issuer: str | None
     code: str = ""
-    """Of a program that waits to be confirmed afterwards."""
+    """The code of a program to confirm after signing in."""
     is_open: bool = True
     """Whether the registry can be read without signing in."""
 
 
 class LinkView(Struct, frozen=True):
+    """The page behind a sign-in link. ``name``: the account's name."""
+
     name: str
 
 
 class RoleRow(Struct, frozen=True):
+    """A role of the signed-in person."""
+
     namespace: str
     role: str
     path: str
-    """Of the namespace's page."""
+    """The path of the namespace's page."""
     manage: str | None
-    """Where its roles are managed; None: only its owners do."""
+    """The path of the page that manages its roles; None: the person is not an owner."""
 
 
 class HomeView(Struct, frozen=True):
+    """The account's overview."""
+
     signed: Signed
     issuer: str
-    """Who vouches for the person; empty: the operator."""
+    """The identity provider that the person signs in with; empty: the operator created the account."""
     account: str
     roles: tuple[RoleRow, ...]
     waiting: int
-    """Stages that wait for somebody's decision, this person's among them."""
+    """How many stages wait for a signature that this person may see."""
     tokens: int
     teams: int
 
 
 class TokenRow(Struct, frozen=True):
+    """A token in the list."""
+
     id: str
     name: str
     scopes: tuple[str, ...]
@@ -96,31 +104,37 @@ class TokenRow(Struct, frozen=True):
 
 
 class TokensView(Struct, frozen=True):
+    """The page that lists and creates tokens."""
+
     signed: Signed
     tokens: tuple[TokenRow, ...]
     scopes: tuple[tuple[str, str], ...]
     namespaces: tuple[str, ...]
-    """Those in which the person has a role."""
+    """The namespaces in which the person has a role."""
     lifetime: str
     most: int
     made: str = ""
-    """The token that was made just now: the only time that it is shown."""
+    """The token that was just created. It is shown only this once."""
 
 
 class TeamRow(Struct, frozen=True):
+    """A team of the signed-in person."""
+
     name: str
     members: tuple[str, ...]
     roles: tuple[tuple[str, str], ...]
-    """Namespace and role."""
+    """Pairs of namespace and role."""
 
 
 class TeamsView(Struct, frozen=True):
+    """The page of the person's teams."""
+
     signed: Signed
     teams: tuple[TeamRow, ...]
 
 
 class HolderRow(Struct, frozen=True):
-    """Who has a role. ``field``: what the form to take it away says."""
+    """An account or team that has a role. ``account`` or ``team`` is sent to remove it; the other is empty."""
 
     label: str
     detail: str
@@ -130,6 +144,8 @@ class HolderRow(Struct, frozen=True):
 
 
 class RolesView(Struct, frozen=True):
+    """The page on which owners manage a namespace's roles."""
+
     signed: Signed
     namespace: str
     path: str
@@ -138,15 +154,19 @@ class RolesView(Struct, frozen=True):
 
 
 class DeviceView(Struct, frozen=True):
+    """The page that confirms a program. ``waiting`` None: no program is waiting with this code."""
+
     signed: Signed
     code: str
     waiting: Waiting | None
     lifetime: str
     decided: str = ""
-    """``approved``, ``denied`` or ``gone``, once the form was sent."""
+    """``approved``, ``denied`` or ``gone`` after the form was sent; empty before."""
 
 
 class StagesView(Struct, frozen=True):
+    """The list of stages that wait for a signature."""
+
     signed: Signed
     stages: tuple[StageRow, ...]
 
@@ -155,16 +175,19 @@ class StagesView(Struct, frozen=True):
 
 
 def sign_in_page(view: SignInView) -> Page:
+    """Return the page for people who are not signed in."""
     return _page("sign_in", view, "Sign in")
 
 
 def link_page(view: LinkView) -> Page:
+    """Return the page behind a sign-in link."""
     return _page("link", view, "Sign in with a link")
 
 
 def home_page(
     signed: Signed, member: Member, held: tuple[tuple[str, str], ...], waiting: int, tokens: int, teams: int
 ) -> Page:
+    """Return the overview. ``held``: pairs of namespace and role; the numbers count stages, active tokens and teams."""
     rows = tuple(
         RoleRow(
             namespace,
@@ -181,7 +204,8 @@ def home_page(
 def tokens_page(
     signed: Signed, own: list[Account], held: tuple[tuple[str, str], ...], most: int, now: str, made: str = ""
 ) -> Page:
-    """``own``: the oldest first."""
+    """Return the page of tokens. ``own``: the account's tokens, oldest first; ``made``: the token that was just
+    created."""
     rows = [
         TokenRow(
             one.token,
@@ -202,16 +226,17 @@ def tokens_page(
 
 
 def teams_page(signed: Signed, teams: list[TeamRow]) -> Page:
+    """Return the page of the person's teams."""
     return _page("teams", TeamsView(signed, tuple(teams)), "Teams")
 
 
 def roles_page(signed: Signed, namespace: str, given: list[Given], people: dict[str, Member]) -> Page:
-    """``people``: accounts by name."""
+    """Return the page of a namespace's roles. ``people``: accounts by name."""
     rows = []
     for one in given:
         if one.account is not None:
             member = people[one.account]
-            detail = f"{member.issuer} {member.subject}" if member.issuer else "made by the operator"
+            detail = f"{member.issuer} {member.subject}" if member.issuer else "created by the operator"
             rows.append(HolderRow(member.name, f"{member.id}, {detail}", one.role, member.id, ""))
         else:
             rows.append(HolderRow(f"team {one.team}", "", one.role, "", str(one.team)))
@@ -220,19 +245,22 @@ def roles_page(signed: Signed, namespace: str, given: list[Given], people: dict[
 
 
 def device_page(view: DeviceView) -> Page:
-    return _page("device", view, "Sign a program in")
+    """Return the page that confirms a program."""
+    return _page("device", view, "Sign in a program")
 
 
 def stages_page(signed: Signed, rows: list[StageRow]) -> Page:
+    """Return the list of stages that wait for a signature."""
     return _page("stages", StagesView(signed, tuple(rows)), "Stages to approve")
 
 
 def html(page: Page, site: Site, now: datetime) -> bytes:
+    """Render an account page as HTML."""
     return frame.render(page, "html", site, Now(now)).whole(site)
 
 
 def moment(text: str | None) -> datetime | None:
-    """A time of the accounts' tables."""
+    """Parse a time from the accounts' tables."""
     return None if text is None else datetime.strptime(text, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
 
 

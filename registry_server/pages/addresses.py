@@ -1,11 +1,11 @@
-"""The paths of pages, written and read in one place.
+"""The paths of pages: writing and parsing.
 
     /-/KIND/NAMESPACE/…/NAME[@VERSION]                 an item
     /-/KIND/NAMESPACE/…/NAME[@VERSION]/source[/PATH]   the source of its file, or of an attached one
     /-/KIND/NAMESPACE/…/NAME[@VERSION]/diff[/A..B]     what changed between two versions
 
-No part of an id holds ``@`` or ``.``, so a view is told from a name wherever a version, a range or a file's path stands. Without
-any of these, ``source`` and ``diff`` are the last part of a name.
+No part of an id contains ``@`` or ``.``, so a version, a range or a file's path marks ``source`` and ``diff`` as views.
+Without any of these they are the last part of a name.
 """
 
 from __future__ import annotations
@@ -25,23 +25,24 @@ View = Literal["item", "source", "diff"]
 
 
 class ItemAddress(Struct, frozen=True):
-    """What an item's path names."""
+    """The item, version and view that a path names."""
 
     identity: Identity
     version: str | None = None
-    """None: the highest that is not withdrawn."""
+    """None: the highest version that is not withdrawn."""
     view: View = "item"
     rest: str = ""
-    """Of ``source`` the attached file's path, of ``diff`` the two versions; empty: the item's own file, the default versions."""
+    """For ``source`` the attached file's path, empty for the item's own file; for ``diff`` the two versions, empty for
+    the default."""
 
     @property
     def path(self) -> str:
-        """The canonical path."""
+        """The path in its canonical spelling."""
         return item_path(self.identity, self.version, self.view, self.rest)
 
 
 def item_path(identity: Identity, version: str | None = None, view: View = "item", rest: str = "") -> str:
-    """The path of an item's page, or of another view of it."""
+    """Return the path of an item's page, or of another view of the item."""
     path = item_page_path(identity, version)
     if view != "item":
         path += f"/{view}"
@@ -51,12 +52,12 @@ def item_path(identity: Identity, version: str | None = None, view: View = "item
 
 
 def diff_path(identity: Identity, old: str, new: str) -> str:
-    """The path of the page that compares two versions."""
+    """Return the path of the page that compares two versions."""
     return item_path(identity, None, "diff", f"{old}..{new}")
 
 
 def read_item_path(path: str) -> ItemAddress | None:
-    """What a decoded path names; None where it is none of an item."""
+    """Parse a decoded path. None: it is not an item's path."""
     if len(path) > 2_000 or not path.startswith("/-/"):
         return None
     kind, _, rest = path.removeprefix("/-/").partition("/")
@@ -97,13 +98,16 @@ def _are_two_versions(text: str) -> bool:
 
 
 def namespace_path(namespace: str) -> str:
+    """Return the path of a namespace's page."""
     return f"/-/namespaces/{namespace}"
 
 
 def entry_path(position: int) -> str:
+    """Return the path of a log entry's page."""
     return f"/-/log/{position}"
 
 
 def search_path(query: str, offset: int = 0, kind: str = "") -> str:
+    """Return the path of a page of search results. ``kind``: empty for all kinds."""
     asked = {"q": query, **({"kind": kind} if kind else {}), **({"offset": str(offset)} if offset else {})}
     return f"/-/search?{urlencode(asked)}"

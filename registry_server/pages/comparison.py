@@ -1,7 +1,7 @@
-"""Two versions of an item side by side: first what the newer may do that the older may not, last their texts. Pure.
+"""Compare two versions of an item: first what the newer may do that the older may not, then their texts. Pure.
 
-Two files decide nothing by looking alike: everything here is computed from the signed release notes and the released bytes, and
-what cannot be computed is said (``unknown``), so that an empty list never stands for a comparison that was not made.
+Everything is computed from the signed release notes and the released bytes. What cannot be compared is listed in
+``unknown``, so an empty list always means that nothing changed.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ from rye.text.facts import Fact, difference, severity
 
 
 class Side(Struct, frozen=True):
-    """One released version, with as many of its bytes as there are."""
+    """One released version, with the bytes that the store still has."""
 
     record: ReleaseRecord
     files: Mapping[str, bytes]
-    """By path, the item's own file by its name; what the store does not have is missing."""
+    """By path, the item's own file by its name. Files that the store does not have are missing."""
 
     @property
     def contents(self) -> Contents:
+        """The release and its bytes, without its place in the log."""
         return Contents(self.record.release, self.files, self.record.takedown is not None)
 
 
@@ -49,90 +50,96 @@ class VersionRow(Struct, frozen=True):
 
     version: str
     time: datetime
-    """Of the release note."""
+    """The time in the release note."""
     log: int
-    """Its position in the log."""
+    """The release's position in the log."""
     keyset: int
     signers: tuple[str, ...]
     """Fingerprints of the keys that signed it."""
     yanked: str | None
-    """Why it was yanked; null: it is not."""
+    """Why it was yanked; null: it is not yanked."""
     taken_down: str | None
-    """Why bytes of it were taken down."""
+    """Why files of it were taken down; null: they were not."""
     revoked: bool
-    """Signed with keys that were revoked for it."""
+    """Whether the keys that signed it are revoked from a position at or before this release."""
 
 
 class RightRow(Struct, frozen=True):
-    """A capability that one version grants beyond the other."""
+    """A capability that one version grants and the other does not."""
 
     capability: str
     tier: str
     example: str | None
-    """An action that shows it; null: the comparison was too complex to finish, which counts as a change."""
+    """An action that only one version allows; null: too complex to compare in full, which counts as a change."""
 
 
 class RunChange(Struct, frozen=True):
-    """One thing that can run: new, gone, or with other bytes."""
+    """Something that can run and is new, gone or changed."""
 
     state: Literal["added", "removed", "changed"]
     what: str
     where: str
     action: str
     before: str | None
-    """Of what changed, the action it had."""
+    """The previous action of something that changed."""
     sha256: str
 
 
 class SignerChange(Struct, frozen=True):
-    """Other keys signed the newer version."""
+    """The newer version is signed by other keys."""
 
     before: tuple[str, ...]
     after: tuple[str, ...]
     why: str | None
-    """What became of the key before."""
+    """What happened to the previous key."""
     key_since: datetime
-    """When the new key first stood in a keyset of the namespace."""
+    """When the new key first appeared in a keyset of the namespace."""
 
 
 class Lists(Struct, frozen=True):
-    """What came and what went, in words."""
+    """What was added and removed, in words."""
 
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
 
 
 class Tools(Struct, frozen=True):
-    """Tools of the agent program, and restrictions of them that went or came, in words."""
+    """Changes to the tools of the agent program and to their restrictions, in words."""
 
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     any_command: bool = False
-    """Whether it may run any command now, and might not before."""
+    """Whether it can now run any command, and could not before."""
 
 
 class Hooks(Struct, frozen=True):
+    """Hooks that were added and removed."""
+
     added: tuple[HookAction, ...] = ()
     removed: tuple[HookAction, ...] = ()
 
 
 class Facts(Struct, frozen=True):
+    """Facts that are new and gone."""
+
     added: tuple[Fact, ...] = ()
     removed: tuple[Fact, ...] = ()
 
 
 class Rights(Struct, frozen=True):
+    """Capabilities that only the newer version grants, and those that only the older one grants."""
+
     widened: tuple[RightRow, ...] = ()
     narrowed: tuple[RightRow, ...] = ()
 
 
 class Differences(Struct, frozen=True):
-    """What two releases say and may do differently, as far as their bytes are there."""
+    """How two releases differ in what they may do and say, as far as their bytes are available."""
 
     unknown: tuple[str, ...]
     """What could not be compared, and why."""
     partly: tuple[str, ...]
-    """The lists that leave something out because of it: ``hooks``, ``agent_tools``, ``runs``, ``facts``."""
+    """The lists that are incomplete because of it: ``hooks``, ``agent_tools``, ``runs``, ``facts``."""
     rights: Rights
     agent_tools: Tools
     hooks: Hooks
@@ -143,28 +150,28 @@ class Differences(Struct, frozen=True):
 
 
 class Comparison(Differences, frozen=True):
-    """Everything in which the version ``new`` differs from ``old``."""
+    """Every difference between the versions ``old`` and ``new``."""
 
     kind: str
     id: str
     old: VersionRow
     new: VersionRow
     order: Literal["forward", "backward", "same"]
-    """Whether ``new`` is the later version."""
+    """Whether ``new`` is the later version (``forward``) or the earlier one."""
     equal: bool
-    """Nothing but version and signature differ, and everything could be compared."""
+    """Only version and signature differ, and everything could be compared."""
     signers: SignerChange | None
 
 
 PARTS = ("agent_tools", "hooks", "runs", "facts")
-"""The lists that may leave something out."""
+"""The lists that can be incomplete."""
 
 
 # -- comparing -------------------------------------------------------------------------------------------------------------
 
 
 def compare_sides(old: Side, new: Side, chain: KeysetChain, now: datetime) -> Comparison:
-    """Two releases. ``now``: the snapshot's time. Never raises for what the files hold."""
+    """Compare two releases. ``now``: the snapshot's time. Never raises because of a file's content."""
     found = differences(old.contents, new.contents)
     signers = _signers(old.record, new.record, chain, now)
     return Comparison(
@@ -180,7 +187,7 @@ def compare_sides(old: Side, new: Side, chain: KeysetChain, now: datetime) -> Co
 
 
 def differences(old: Contents, new: Contents) -> Differences:
-    """What ``new`` has that ``old`` has not, and the other way round. Never raises for what the files hold."""
+    """Return what only one of two releases has. Never raises because of a file's content."""
     before, after = _read(old), _read(new)
     if before.metadata is not None and after.metadata is not None:
         found = compare(Version("", "", before.metadata), Version("", "", after.metadata))
@@ -196,7 +203,7 @@ def differences(old: Contents, new: Contents) -> Differences:
         tools, hooks = Tools(), _noted_hooks(old.release, new.release)
         relations = _noted_relations(old.release, new.release)
         runs = _runs(before.attached, after.attached)
-    # What is not known of the newer version is not gone from it.
+    # A run that is unknown in the newer version is not known to be removed.
     if "runs" in after.partly:
         runs = tuple(run for run in runs if run.state != "removed")
     more, less = map(_by_level, difference(before.facts, after.facts))
@@ -221,7 +228,7 @@ def _are_none(found: Differences) -> bool:
 
 
 class _Content(Struct, frozen=True):
-    """What a version's bytes say, as far as they are there and can be read."""
+    """What a version's bytes say, as far as they exist and can be read."""
 
     metadata: Metadata | None
     attached: tuple[Run, ...]
@@ -241,24 +248,24 @@ def _read(side: Contents) -> _Content:
         metadata = read_published(release.identity, release.file.suffix, data, paths).metadata
     if metadata is None:
         partly.update(("hooks", "agent_tools", "runs"))
-        why = f"its file cannot be read as a {release.identity.kind} by today's rules"
+        why = f"its file cannot be read as a {release.identity.kind} under the current rules"
         if data is None:
             partly.add("facts")
             why = "its file was taken down" if side.is_taken_down else "the registry does not have its file"
         unknown.append(
-            f"{release.version}: {why}. Rights, hooks and relations are those of the signed release note; agent tools and what "
-            f"the file itself runs are not known{', nor its facts' if data is None else ''}."
+            f"{release.version}: {why}. Rights, hooks and relations come from the signed release note. Agent tools and what the "
+            f"file runs are unknown{', and so are its facts' if data is None else ''}."
         )
     present = [entry for entry in release.attached if entry.path in side.files]
     if len(present) < len(release.attached):
         partly.update(("runs", "facts"))
         gone = len(release.attached) - len(present)
-        unknown.append(f"{release.version}: {gone} of its attached files are gone; nothing is known of what they run.")
+        unknown.append(f"{release.version}: {gone} of its attached files are gone, and what they run is unknown.")
     texts, left_out = texts_for_facts(name, side.files)
     if left_out:
         partly.add("facts")
         unknown.append(
-            f"{release.version}: it is too large to look for facts in all of it. Files left out: {len(left_out)}, among them "
+            f"{release.version}: it is too large to search all of it for facts. Files left out: {len(left_out)}, including "
             f"{left_out[0]}."
         )
     attached = attached_runs((e.path, e.executable, e.sha256, side.files[e.path]) for e in present)
@@ -292,7 +299,7 @@ def _order(old: ReleaseRecord, new: ReleaseRecord) -> Literal["forward", "backwa
 
 
 def _rights(changes: Iterable[Change]) -> tuple[RightRow, ...]:
-    """The riskiest first."""
+    """Return rows for the changes, riskiest first."""
     found = list(changes)
     levels = tiers(change.pattern for change in found)
     rows = [(levels[change.pattern], change) for change in found]
@@ -301,7 +308,7 @@ def _rights(changes: Iterable[Change]) -> tuple[RightRow, ...]:
 
 
 def _noted_hooks(old: Release, new: Release) -> Hooks:
-    """As the release notes have them: without condition and inputs."""
+    """Compare hooks as the release notes list them, without conditions and inputs."""
     before = [HookAction("", hook.item_type, hook.item_id) for hook in old.hooks]
     after = [HookAction("", hook.item_type, hook.item_id) for hook in new.hooks]
     return Hooks(
@@ -325,7 +332,7 @@ def _relations(release: Release) -> Iterable[str]:
 
 
 def _runs(before: Iterable[Run], after: Iterable[Run]) -> tuple[RunChange, ...]:
-    """What is new or has other bytes comes first."""
+    """Return what is new or changed, then what was removed."""
     old, new = set(before), set(after)
     gone = {(run.what, run.where): run for run in sorted(old - new)}
     found = []

@@ -1,7 +1,7 @@
-"""A comparison on pages of bounded size. Pure.
+"""Split a comparison into pages of bounded size. Pure.
 
-The first page begins with what the newer version may do more; the lines of the texts come last. What does not fit goes to the
-next page, row by row in the same order, so nothing is left out and nothing is told twice.
+The first page begins with the rights that the newer version adds; the lines of the texts come last. What does not fit
+continues on the next page, row by row in the same order, so nothing is omitted or repeated.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from registry_server.pages.text_changes import Hunk, Line, Part
 D = TypeVar("D", bound=Differences)
 
 _ROW, _LINE, _PART, _FILE = 220, 150, 30, 900
-"""HTML around a row of a list, a line of a diff, a marked part of one, and a file's lines."""
+"""Characters of HTML around a row of a list, a line of a diff, a marked part of a line, and the lines of a file."""
 
 
 class _Row(Struct, frozen=True):
-    """One row, where it belongs, and what it costs."""
+    """One row, the list or file that it belongs to, and its cost in characters of HTML."""
 
     slot: str
     value: Any
@@ -42,12 +42,12 @@ class Paged(Struct, Generic[D], frozen=True):
     pages: tuple[tuple[_Row, ...], ...]
 
     def page(self, number: int) -> D:
-        """What is on page ``number``, from 1; nothing on one that there is not."""
+        """Return the part on page ``number``, from 1. It is empty for a page that does not exist."""
         return _built(self.whole, self.pages[number - 1] if 1 <= number <= len(self.pages) else ())
 
 
 def paged(whole: D, most: int = COMPARISON.page_characters) -> Paged[D]:
-    """The comparison on as few pages as it fits on, each of ``most`` characters of HTML. There is always one."""
+    """Split a comparison into as few pages as possible, at least one, each of at most ``most`` characters of HTML."""
     pages: list[list[_Row]] = [[]]
     room = most
     open_file = open_hunk = -1
@@ -77,7 +77,7 @@ def _rows(whole: Differences) -> Iterator[_Row]:
 
 
 def _lists(whole: Differences) -> dict[str, tuple[Any, ...]]:
-    """The lists in the order in which they are read."""
+    """Return the lists in reading order."""
     return {
         "unknown": whole.unknown,
         "widened": whole.rights.widened,
@@ -95,7 +95,7 @@ def _lists(whole: Differences) -> dict[str, tuple[Any, ...]]:
 
 
 def _cost(row: Any) -> int:
-    """HTML of everything that a row says; each text is cut there (:func:`fit`)."""
+    """Return the characters of HTML for all texts of a row. The page cuts each text (filter ``fitted``)."""
     if isinstance(row, str):
         return _html(row)
     if isinstance(row, Struct):
@@ -110,7 +110,7 @@ def _html(text: str) -> int:
 
 
 def _fitted(line: Line) -> Line:
-    """The line, cut where its HTML would be too long: characters that nobody sees take much room when they are shown."""
+    """Cut the line where its HTML becomes too long: a hidden character takes much more room when it is shown."""
     room = PAGES.fitted_characters
     parts: list[Part] = []
     left_out = 0
@@ -142,7 +142,7 @@ def _built(whole: D, rows: Sequence[_Row]) -> D:
 
 
 def _files(whole: Differences, rows: Sequence[_Row]) -> Iterator[FileChange]:
-    """The files that have a row on the page, each with its lines there."""
+    """Yield the files that have rows on the page, each with its lines on that page."""
     for at in dict.fromkeys(row.file for row in rows):
         file = whole.files[at]
         own = [row for row in rows if row.file == at and row.slot == "line"]

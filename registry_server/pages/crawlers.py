@@ -1,4 +1,4 @@
-"""What programs that read the web ask for: ``/robots.txt`` and a sitemap in parts (sitemaps.org)."""
+"""Documents for crawlers: ``/robots.txt`` and a sitemap in parts (sitemaps.org)."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from rye.items.identity import Identity
 _SITEMAPS = "http://www.sitemaps.org/schemas/sitemap/0.9"
 _NAMESPACES: Any = {None: _SITEMAPS}
 _CLOSED = ("/-/account", "/-/search", "/-/*/diff", "/api/")
-"""What crawlers should leave alone: pages for one person, and pages without end."""
+"""What crawlers should skip: pages for one person, and pages with endless variants."""
 
 
 class Listed(Struct, frozen=True):
-    """What a document for crawlers lists."""
+    """The addresses that a document for crawlers lists."""
 
     addresses: tuple[str, ...]
 
 
 def robots_page(look: Look) -> Page:
-    """The maker of ``/robots.txt``."""
+    """Make ``/robots.txt``."""
     rules = [f"Disallow: {path}" for path in (("/",) if look.reader.is_private else _CLOSED)]
     sitemap = [] if look.reader.is_private else ["", f"Sitemap: {look.site.address}/sitemap.xml"]
     text = "\n".join(["User-agent: *", *rules, *sitemap, ""])
@@ -37,7 +37,7 @@ def robots_page(look: Look) -> Page:
 
 
 def sitemap_index(look: Look) -> Page:
-    """The maker of ``/sitemap.xml``: the parts, each with the items that come after a name."""
+    """Make ``/sitemap.xml``: the index of the parts, each of which begins after a name."""
     where = stretches(look.reader.namespaces)
     ends = part_ends(look.connection, where, RECORDS.sitemap_names, RECORDS.sitemap_parts - 1)
     addresses = [f"{look.site.address}{part_path(after)}" for after in ("", *ends)]
@@ -45,7 +45,8 @@ def sitemap_index(look: Look) -> Page:
 
 
 def sitemap_part(after: str) -> Maker:
-    """The maker of one part: the items after this name, empty for the first ones, with the first page before them."""
+    """Return the maker of the part with the items after this name. Empty: the first part, which begins with the home
+    page."""
 
     def make(look: Look) -> Page:
         found = offered_names(look.connection, stretches(look.reader.namespaces), after, RECORDS.sitemap_names)
@@ -59,6 +60,7 @@ def sitemap_part(after: str) -> Maker:
 
 
 def part_path(after: str) -> str:
+    """Return the path of the part with the items after this name."""
     return f"/sitemap.xml?after={after}"
 
 

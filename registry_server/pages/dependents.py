@@ -1,8 +1,8 @@
-"""Who depends on an item: a table that is filled from the log as far as someone had to know it.
+"""The items that depend on an item: a table that pages fill from the log when they need it.
 
-Publishing does not wait for it. A page that shows dependents first reads the entries that came since, many at a time and for a
-bounded time; it says how far it got. The last few entries are read once for each head and not written, so that looking at
-pages hardly ever writes.
+Publishing does not wait for the table. A page that shows dependents first reads new log entries into it, in batches and
+for a bounded time, and says how far it got. The last few entries are read once per head without being written, so
+viewing pages rarely writes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MARKS = (b"\ndepends_on ", b"\nrequires ")
 
 
 class Dependent(Struct, frozen=True, order=True):
-    """A release that says it depends on, or requires, another item."""
+    """A release that depends on or requires another item."""
 
     name: str
     """``kind:id``."""
@@ -37,17 +37,17 @@ class Dependent(Struct, frozen=True, order=True):
 
 
 class Dependents(Struct, frozen=True):
-    """Those that the reader may see, the newest of each item, in the order of their names."""
+    """The dependents that the reader may see: the newest release of each item, sorted by name."""
 
     rows: tuple[Dependent, ...]
     more: bool
-    """Whether there are others beyond the limit."""
+    """Whether there are more beyond the limit."""
     is_whole: bool
-    """Whether the whole log was looked at. If not, others may be missing."""
+    """Whether the whole log was searched. If not, some may be missing."""
 
 
 def catch_up(engine: sa.Engine, size: int) -> None:
-    """Read entries of a log of ``size`` that came since into the table, for a bounded time."""
+    """Read new entries of a log of ``size`` into the table, for a bounded time."""
     known = _filled.get(engine)
     if known is not None and size - known < PAGES.catch_up_entries:
         return
@@ -57,16 +57,16 @@ def catch_up(engine: sa.Engine, size: int) -> None:
 
 
 _filled: WeakKeyDictionary[sa.Engine, int] = WeakKeyDictionary()
-"""How many entries of each log the table is known to hold: it only ever grows."""
+"""How many entries of each log the table is known to cover. The number only grows."""
 
 
 def dependents_of(look: Look, identity: Identity) -> Dependents:
-    """Who depends on an item now. Withdrawn releases do not count."""
+    """Return what depends on an item now. Withdrawn releases do not count."""
     return look.ask(lambda quiet: _dependents_of(quiet, str(identity)))
 
 
 def entries_read(look: Look) -> int:
-    """How many entries of the log dependents are looked for in."""
+    """Return how many log entries are searched for dependents."""
     return min(look.head.size, _cursor(look.connection) + PAGES.catch_up_entries)
 
 
@@ -86,11 +86,11 @@ def _dependents_of(look: Look, target: str) -> Dependents:
 
 
 _Tail = Mapping[str, Sequence[tuple[str, str]]]
-"""``(name, version)`` of the releases that say they depend on a name."""
+"""By name, ``(name, version)`` of the releases that depend on it."""
 
 
 def _tail(look: Look, start: int, end: int) -> _Tail:
-    """What the entries say that are not in the table yet."""
+    """Return the relations in entries that are not in the table yet."""
     if end <= start:
         return {}
     key = (look.site.origin, look.site.fingerprint, start, end)
@@ -119,7 +119,7 @@ def _relations(leaves: Iterable[bytes]) -> Iterator[tuple[str, str, str]]:
 
 
 def _fill(engine: sa.Engine) -> bool:
-    """Read some entries into the table; returns whether there may be others worth it."""
+    """Read a batch of entries into the table. Return whether there may be another full batch."""
     with database.reader(engine) as connection:
         first = _cursor(connection)
         query = sa.select(log_entries.c.leaf).where(
@@ -128,12 +128,12 @@ def _fill(engine: sa.Engine) -> bool:
         leaves = [bytes(leaf) for leaf in connection.scalars(query.order_by(log_entries.c.position))]
     if len(leaves) < PAGES.catch_up_entries:
         _filled[engine] = first
-        return False  # so few are read again for each head
+        return False  # a partial batch is read again for each head instead
     found = sorted(set(_relations(leaves)))
     with database.change(engine) as connection:
         for target, name, version in found:
             connection.execute(_INSERT, {"target": target, "name": name, "version": version})
-        if _cursor(connection) == first:  # else another process read them meanwhile, and wrote the same
+        if _cursor(connection) == first:  # otherwise another process has written the same rows meanwhile
             connection.execute(registry.delete().where(registry.c.key == _CURSOR))
             connection.execute(registry.insert().values(key=_CURSOR, value=str(first + len(leaves))))
     return True

@@ -1,4 +1,4 @@
-"""The page that compares two versions of an item: what changed in what it may do, and then in what it says."""
+"""The page that compares two versions of an item: what changed in what it may do, then in its text."""
 
 from __future__ import annotations
 
@@ -22,34 +22,35 @@ from rye.resolution.versions import Version, comparable
 
 
 class OtherDiff(Struct, frozen=True):
-    """A comparison of the same version with another one."""
+    """A comparison of the newer version with another version."""
 
     version: str
     path: str
 
 
 class DiffView(Comparison, frozen=True):
-    """The JSON of the page: the comparison's rows that are on it."""
+    """The JSON of the page: the part of the comparison that is on it."""
 
     summary: tuple[str, ...]
-    """What changed, in counts, over all pages."""
+    """The number of changes of each sort, over all pages."""
     page: int
     pages: int
     first_page: str
     previous_page: str | None
     next_page: str | None
     swapped: str
-    """The path of the same comparison the other way round."""
+    """The path of the comparison with the two versions swapped."""
     old_path: str
     new_path: str
     others: tuple[OtherDiff, ...]
-    """The nearest versions to compare with, the highest first."""
+    """The nearest versions to compare with, highest first."""
     command: str
-    """What compares both on one's own machine, verified."""
+    """The command that verifies and compares both versions on the reader's machine."""
 
 
 def diff_page(address: ItemAddress, number: int = 1) -> Maker:
-    """The maker of ``…/diff/A..B``, and of ``…@VERSION/diff`` with the version before. ``number``: which part, from 1."""
+    """Return the maker of ``…/diff/A..B``, and of ``…@VERSION/diff`` against the previous version. ``number``: the
+    part, from 1."""
 
     def make(look: Look) -> Page:
         identity = address.identity
@@ -71,7 +72,7 @@ def diff_page(address: ItemAddress, number: int = 1) -> Maker:
 
 
 def chosen(look: Look, address: ItemAddress, history: ItemHistory) -> tuple[ReleaseRecord, ReleaseRecord]:
-    """The two releases that an address names. Raises RyeError ``not-found``."""
+    """Return the two releases that an address names. Raises RyeError ``not-found``."""
     records = {record.version: record for record in history.records}
     if address.rest:
         old, _, new = address.rest.partition("..")
@@ -85,14 +86,17 @@ def chosen(look: Look, address: ItemAddress, history: ItemHistory) -> tuple[Rele
     if before is None:
         raise RyeError(
             "not-found",
-            f"{address.identity} {version} has no version before it.",
+            f"{address.identity} {version} has no earlier version.",
             f"Its page: {item_path(address.identity, version)}",
         )
     return records[before], records[version]
 
 
 def newest_offered(history: ItemHistory) -> str:
-    """The highest version that is not withdrawn, a pre-release only where there is nothing else; of none, the highest."""
+    """Return the highest version that is not withdrawn, or the highest of all if every version is.
+
+    Pre-releases count only if there is no other version.
+    """
     offered = [record.version for record in history.records if not record.is_withdrawn]
     versions = in_order(offered or [record.version for record in history.records])
     stable = [version for version in versions if (parsed := comparable(version)) and not parsed.is_prerelease]
@@ -100,25 +104,28 @@ def newest_offered(history: ItemHistory) -> str:
 
 
 def version_before(versions: Sequence[str], version: str) -> str | None:
-    """The one before in SemVer order; None for the first."""
+    """Return the previous version in SemVer order; None for the first."""
     ordered = in_order(versions)
     at = ordered.index(version)
     return ordered[at - 1] if at else None
 
 
 def in_order(versions: Sequence[str]) -> list[str]:
-    """From the lowest to the highest; what cannot be compared comes first."""
+    """Sort versions from lowest to highest. Those that are not SemVer come first."""
     lowest = Version.of(0, 0, 0, "0")
     return sorted(versions, key=lambda text: (comparable(text) is not None, comparable(text) or lowest, text))
 
 
 _kept: Kept[tuple[object, ...], Paged[Comparison]] = Kept(COMPARISON.kept_bytes)
-"""Comparisons of the last time, for those who read on: a page of one costs as much as all of them."""
+"""Recent comparisons: computing one page of a comparison costs as much as computing all its pages."""
 
 
 def _compared(look: Look, old: ReleaseRecord, new: ReleaseRecord) -> Paged[Comparison]:
-    """The comparison, for a reader who may see both versions. It is a function of the item's history and of the bytes that are
-    there; they are read in any case, so that the look notes what became of them."""
+    """Return the comparison, for a reader who may see both versions.
+
+    It depends only on the item's history and on the bytes that exist. The bytes are read even on a cache hit, so that
+    the look records whether they still exist.
+    """
     sides = _side(look, old), _side(look, new)
     there = tuple(tuple(sorted(side.files)) for side in sides)
     key = (look.origin, str(old.identity), *look.basis(old.identity), old.version, new.version, there)
@@ -133,7 +140,7 @@ def _compared(look: Look, old: ReleaseRecord, new: ReleaseRecord) -> Paged[Compa
 
 
 def diff_view(compared: Paged[Comparison], number: int, versions: Sequence[str]) -> DiffView:
-    """One page of a comparison."""
+    """Return one page of a comparison."""
     whole, pages = compared.whole, len(compared.pages)
     part = compared.page(number)
     identity = Identity(whole.kind, whole.id)
@@ -156,7 +163,7 @@ def diff_view(compared: Paged[Comparison], number: int, versions: Sequence[str])
 
 
 def part_path(path: str, number: int) -> str:
-    """The path of one part of a comparison, from 1."""
+    """Return the path of one part of a comparison, from 1."""
     return f"{path}?page={number}" if number > 1 else path
 
 

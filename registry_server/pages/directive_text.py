@@ -1,8 +1,9 @@
-"""The parts of a directive's text that a page shows better than as Markdown: its fence, its steps and its criteria. Pure.
+"""Split a directive's text into Markdown, its XML fence, its steps and its criteria, which a page shows in their own
+forms. Pure.
 
-A section is a part of its own only where it is written plainly: nothing but blanks stands between its elements, no step has an
-attribute besides its name, and no tag of the format is left open. Anything else stays Markdown, where tags are text, so that a
-page never leaves out what an agent reads.
+A section is recognized only if it is written plainly: only whitespace between its elements, no attribute on a step
+except its name, and no tag of the format left open. Everything else stays Markdown, where tags are text, so a page
+never omits what an agent reads.
 """
 
 from __future__ import annotations
@@ -16,29 +17,30 @@ from rye.items.directive.process import Tag, tags
 
 _FENCE = re.compile(r"```xml[ \t]*\n(?P<xml>\s*<directive\b.*?)^ {0,3}`{3,}[ \t]*$\n?", re.MULTILINE | re.DOTALL)
 FOLD = "Metadata, inputs and outputs as XML"
-"""What stands on a folded fence, before the number of its lines."""
+"""The label of a folded fence, before the number of its lines."""
 _OF = {"process": "step", "success_criteria": "criterion"}
 
 
 class Prose(Struct, frozen=True):
-    """Markdown."""
+    """A piece of Markdown."""
 
     text: str
 
 
 class Fence(Struct, frozen=True):
-    """The XML of the directive, without the fence's own lines."""
+    """The XML of the directive, without the lines of the fence itself."""
 
     xml: str
 
     @property
     def is_plain(self) -> bool:
-        """Whether it can be folded: it has no comments, CDATA or instructions, where words for the agent alone could stand."""
+        """Whether it can be folded: it has no comment, CDATA or processing instruction that could hold words only
+        agents read."""
         return "<!" not in self.xml and "<?" not in self.xml
 
 
 class Steps(Struct, frozen=True):
-    """A process: name and Markdown of each step."""
+    """A process: the name and Markdown of each step."""
 
     steps: tuple[tuple[str, str], ...]
 
@@ -53,12 +55,12 @@ Part = Prose | Fence | Steps | Criteria
 
 
 def undivided(text: str) -> tuple[Part, ...]:
-    """The whole text as Markdown."""
+    """Return the whole text as Markdown."""
     return (Prose(text),)
 
 
 def parts(text: str) -> tuple[Part, ...]:
-    """The whole text in order; one :class:`Prose` where it has no fence with a ``<directive>`` first."""
+    """Split the text, in order. It is one :class:`Prose` if its first fence is not a ``<directive>``."""
     start = text.find("```")
     above = text[: max(start, 0)]
     fence = _FENCE.match(text, start) if start >= 0 and (not above or above.endswith("\n")) else None
@@ -77,18 +79,18 @@ def parts(text: str) -> tuple[Part, ...]:
 
 
 def said(part: Part) -> str:
-    """All words of a part, without the tags that its form replaces."""
+    """Return all words of a part, without the tags that its form replaces."""
     if isinstance(part, Prose):
         return part.text
     if isinstance(part, Fence):
-        return f"{FOLD}\n{part.xml}"  # the fold's own words hide no loss of the same words
+        return f"{FOLD}\n{part.xml}"  # count the label's words too, so that they cannot hide lost words
     if isinstance(part, Steps):
         return "\n\n".join(f"{name}\n{text}" for name, text in part.steps)
     return "\n\n".join(part.texts)
 
 
 def _sections(body: str) -> list[tuple[Tag, Tag, list[Tag]]]:
-    """Each section that begins at the start of a line: its two tags, and those of its elements between."""
+    """Return each section that begins at the start of a line: its two tags, and the tags of its elements."""
     found = []
     opened: Tag | None = None
     inner: list[Tag] = []
@@ -105,7 +107,7 @@ def _sections(body: str) -> list[tuple[Tag, Tag, list[Tag]]]:
 
 
 def _section(body: str, opened: Tag, closed: Tag, inner: Sequence[Tag]) -> Steps | Criteria | None:
-    """The section's elements; None where it is not written plainly."""
+    """Return the section's elements; None if it is not written plainly."""
     if not inner or len(inner) % 2 or closed.written.strip():
         return None
     elements: list[tuple[str, str]] = []
@@ -128,7 +130,7 @@ def _section(body: str, opened: Tag, closed: Tag, inner: Sequence[Tag]) -> Steps
 
 
 def _dedented(text: str) -> str:
-    """The lines without the blanks that all of them begin with; the first line follows a tag and has no indent of its own."""
+    """Remove the indentation that all lines share. The first line follows a tag and does not count."""
     first, *lines = text.split("\n")
     filled = [line for line in lines if line.strip()]
     margin = min((len(line) - len(line.lstrip(" ")) for line in filled), default=0)

@@ -1,7 +1,7 @@
-"""What an entry of the log says, in words: one sentence for each kind of statement. Pure.
+"""One sentence that describes a log entry, for each kind of statement. Pure.
 
-The sentence tells what the statement claims. Who had to sign it, and whether it counts, is the clients' judgement
-(:mod:`rye.registry.trust`): the pages that judge say so.
+The sentence says what the statement claims. Clients decide who had to sign it and whether it counts
+(:mod:`rye.registry.trust`); pages that report such a decision say so.
 """
 
 from __future__ import annotations
@@ -26,26 +26,27 @@ from rye.registry.protocol.statements import (
 
 
 class EntryWords(Struct, frozen=True):
-    """A statement, told."""
+    """A statement in words."""
 
     type: str
-    """``release``, ``yank``, ``unyank``, ``deprecation``, ``advisory``, ``takedown``, ``keyset``, ``recovery``, ``root`` or
-    ``snapshot``."""
+    """``release``, ``yank``, ``unyank``, ``deprecation``, ``advisory``, ``takedown``, ``keyset``, ``recovery``,
+    ``root`` or ``snapshot``."""
     words: str
     """One sentence."""
     kind: str | None
     id: str | None
-    """Of the item that it is about."""
+    """The id of the item that the statement is about."""
     version: str | None
     namespace: str | None
     keyset: int | None
-    """Under which it is signed; of a keyset its own number. Null: the registry's owners or its log signed it."""
+    """The number of the keyset that it is signed under; for a keyset, its own. Null: signed by the registry's owners or
+    log."""
     time: datetime
-    """As its signer gave it."""
+    """The signer's time."""
 
 
 def entry_words(statement: Logged) -> EntryWords:
-    """What the statement says."""
+    """Return the description of a statement."""
     if isinstance(statement, Keyset):
         kind = "recovery" if statement.recovery is not None else "keyset"
         return EntryWords(
@@ -54,7 +55,7 @@ def entry_words(statement: Logged) -> EntryWords:
     if isinstance(statement, Root):
         return EntryWords("root", _root(statement), None, None, None, None, None, statement.time)
     if isinstance(statement, Snapshot | FormerSnapshot):
-        words = f"The registry stated all its names, under root {statement.root}."
+        words = f"The registry recorded a snapshot of all its names, under root {statement.root}."
         return EntryWords("snapshot", words, None, None, None, None, None, statement.time)
     kind, words = _about_item(statement)
     identity = statement.identity
@@ -98,7 +99,7 @@ def _keyset(statement: Keyset) -> str:
     if statement.recovery is not None:
         return (
             f"The registry's owners give the namespace {statement.namespace} to {keys} with keyset {statement.number}, in effect "
-            f"from {write_time(statement.recovery)} unless its present keys object{revoked}."
+            f"from {write_time(statement.recovery)} unless its current keys object{revoked}."
         )
     if statement.number == 1:
         return f"The namespace {statement.namespace} was claimed with {keys}; {signs}."
@@ -108,4 +109,4 @@ def _keyset(statement: Keyset) -> str:
 def _root(statement: Root) -> str:
     owners = f"{statement.threshold} of {len(statement.owners)} owners"
     logs = "1 log key" if len(statement.logs) == 1 else f"{len(statement.logs)} log keys"
-    return f"Root {statement.number}: {owners} decide, {logs}, until {write_time(statement.expires)}."
+    return f"Root {statement.number}: {owners} must sign, {logs}, valid until {write_time(statement.expires)}."

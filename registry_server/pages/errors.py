@@ -1,4 +1,4 @@
-"""A failure, as a page for people. What it says is what the API says: code, message, hint."""
+"""Errors as pages for people. They say what the API says: message and hint."""
 
 from __future__ import annotations
 
@@ -15,30 +15,34 @@ from rye.errors import RyeError
 _TITLES = {
     401: "Sign in to read this",
     403: "You may not read this",
-    404: "Nothing here",
-    405: "Not possible here",
+    404: "Not found",
+    405: "Method not allowed",
     429: "Too many requests",
     451: "Taken down",
-    503: "Not now",
+    503: "Try again later",
 }
 
 
 class ErrorBody(Struct, frozen=True):
+    """An error as the API reports it, its texts cut."""
+
     code: str
     message: str
     hint: str | None
 
 
 class ErrorView(Struct, frozen=True):
+    """What an error page shows."""
+
     title: str
     error: ErrorBody
     sign_in: bool
-    """Whether signing in may help."""
+    """Whether signing in can help."""
 
 
 def error_page(error: RyeError, status: int, site: Site, now: datetime) -> bytes:
-    """The HTML of a failure. It depends on nothing that the reader may not know."""
+    """Return the HTML of an error. It reveals nothing that the reader may not see."""
     body = ErrorBody(error.code, error.message[:2000], error.hint[:2000] if error.hint else None)
-    title = _TITLES.get(status, "It failed" if status < 500 else "The registry failed")
+    title = _TITLES.get(status, "The request failed" if status < 500 else "The registry failed")
     page = Page("error.html", ErrorView(title, body, status == 401), title, title, "/", status, is_indexed=False)
     return frame.render(page, "html", site, Now(now)).whole(site)

@@ -1,4 +1,4 @@
-"""The first page: what this registry is, how to pin it, and what is new."""
+"""The home page: what this registry is, how to pin it, and what is new."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from rye.registry.protocol.statements import Release
 
 
 class NewRelease(Struct, frozen=True):
+    """A release in the list of new ones."""
+
     kind: str
     id: str
     version: str
@@ -30,7 +32,7 @@ class NewRelease(Struct, frozen=True):
 
 
 class HomeView(Struct, frozen=True):
-    """The JSON of the first page, for who asks for it at ``/-/``."""
+    """The JSON of the home page, which is at ``/-/``."""
 
     origin: str
     fingerprint: str
@@ -38,25 +40,26 @@ class HomeView(Struct, frozen=True):
     pin: str
     """The command that pins the registry."""
     entries: int
-    """Of the log."""
+    """The size of the log."""
     releases: tuple[NewRelease, ...]
-    """The newest first, none that was withdrawn."""
+    """Newest first, without those that were withdrawn."""
 
 
 def home_page(look: Look) -> Page:
-    """The maker of ``/``."""
+    """Make the page at ``/``."""
     view = home_view(look.site, look.head.size, newest(look))
     words = f"{view.origin} is a registry of signed text for software agents: directives, skills, tools, agents."
     return Page("home.html", view, "Registry", words, "/", feed="/feed.atom")
 
 
 def home_view(site: Site, entries: int, found: Sequence[NewRelease]) -> HomeView:
+    """Return the view of the home page for a log of ``entries`` and its newest releases."""
     pin = f"rye registry add {site.address} --fingerprint {site.fingerprint}"
     return HomeView(site.origin, site.fingerprint, site.address, pin, entries, tuple(found))
 
 
 def newest(look: Look) -> list[NewRelease]:
-    """The newest releases that this reader may see and that are not withdrawn."""
+    """Return the newest releases that this reader may see and that are not withdrawn."""
     found: list[NewRelease] = []
     before = look.head.size
     while len(found) < PAGES.newest and before > 0:

@@ -1,4 +1,4 @@
-"""The whole source of an item's own file or of an attached one, every line with its number."""
+"""The page of a file's whole source, with line numbers: the item's own file or an attached one."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ class SourceView(Struct, frozen=True):
     id: str
     version: str
     page: str
-    """Of the item."""
+    """The path of the item's page."""
     path: str
-    """The attached file's, or the own file's name."""
+    """The attached file's path, or the name of the item's own file."""
     size: int
     sha256: str
     executable: bool
     text: str | None
-    """Null: it is not UTF-8, too large, or gone."""
+    """Null: not UTF-8, too large, or gone."""
     why: str | None
     """Why there is no text."""
     hidden: int
-    """Characters that readers do not see, or see elsewhere."""
+    """How many characters people do not see, or see in the wrong place."""
     blob: str
     """The path of its bytes."""
 
 
 def source_page(address: ItemAddress) -> Maker:
-    """The maker of ``…@VERSION/source[/PATH]``."""
+    """Return the maker of ``…@VERSION/source[/PATH]``."""
 
     def make(look: Look) -> Page:
         _, record = chosen(look, address)
@@ -68,7 +68,7 @@ def source_page(address: ItemAddress) -> Maker:
             blob=f"/{blob_path(sha256)}",
         )
         title = f"{path} of {identity.id} {record.version}"
-        words = f"The source of {path} in {identity.kind} {identity.id} {record.version}."
+        words = f"The source of {path} in the {identity.kind} {identity.id} {record.version}."
         return Page("source.html", view, title, words, address.path, is_whole_source=True, is_indexed=False)
 
     return make
@@ -86,10 +86,10 @@ def _file(look: Look, record: ReleaseRecord, address: ItemAddress) -> tuple[str,
 
 def _text(data: bytes | None) -> tuple[str | None, str | None]:
     if data is None:
-        return None, "The registry does not have these bytes any more."
+        return None, "The registry no longer has these bytes."
     if len(data) > PAGES.source_bytes:
-        return None, f"It has more than {PAGES.source_bytes:,} bytes, the most that a page shows."
+        return None, f"The file has more than {PAGES.source_bytes:,} bytes, the most that a page shows."
     try:
         return data.decode("utf-8"), None
     except UnicodeDecodeError:
-        return None, "It is not UTF-8 text."
+        return None, "The file is not UTF-8 text."

@@ -48,7 +48,7 @@ class TestJourneys:
         page.get_by_role("link", name="Tokens", exact=True).click()
         page.get_by_role("textbox", name="Name", exact=True).fill("laptop")
         page.get_by_role("checkbox", name=re.compile("publish:")).check()
-        page.get_by_role("button", name="Make it").click()
+        page.get_by_role("button", name="Create it").click()
         token = TOKEN.search(page.content())
         assert token is not None
         assert whoami(registry, token[0]).json()["scopes"] == ["read", "publish"]
@@ -84,11 +84,11 @@ class TestJourneys:
         visit.page.get_by_role("link", name="Manage the roles in acme").click()
         visit.page.get_by_role("textbox", name="Account").fill("helper")
         visit.page.get_by_label("Role", exact=True).select_option("publisher")
-        visit.page.get_by_role("button", name="Give it").click()
-        take = visit.page.get_by_role("button", name="Take away from helper")
+        visit.page.get_by_role("button", name="Give role").click()
+        take = visit.page.get_by_role("button", name="Remove from helper")
         assert take.is_visible()
         take.click()
-        assert visit.page.get_by_role("button", name="Take away from helper").count() == 0
+        assert visit.page.get_by_role("button", name="Remove from helper").count() == 0
         visit.close()
 
 
@@ -128,7 +128,7 @@ def test_a_member_reads_after_signing_in_and_a_stranger_learns_where(tmp_path: P
         visit = Visit(browser, scripts=False)
         for path in ("/", "/-/log", "/-/namespaces/acme"):
             assert visit.open(url + path) == 401
-            assert "Head of" not in visit.page.content()
+            assert "Head:" not in visit.page.content()
         visit.page.get_by_role("link", name="Sign in", exact=True).click()
         assert visit.page.url == f"{url}/-/account"
         made = operator("account", "create", "member", "--data", str(data)).strip()

@@ -263,7 +263,7 @@ class TestDevices:
         for sign in (":", "!", "<b>now", "\u202e", "https://evil"):
             assert sign not in re.sub(r"<[^>]*>", "", page.partition("calls itself")[2].partition("asks for")[0])
         assert "127.0.0.1" in page
-        assert "Refuse" in page
+        assert "Deny" in page
 
     def test_one_address_does_not_take_all_places(self, local: Local) -> None:
         now = now_text()
@@ -401,11 +401,11 @@ class TestPrivateReading:
     def test_pages_for_nobody_say_nothing_of_the_log(self, tmp_path: Path) -> None:
         with Closing(Local(tmp_path / "data", 'read = "members"\n')) as club:
             browser = sign_in(club, "member-of-it")
-            assert "Head of" in club.get("/", headers={**browser, "Accept": "text/html"}).text
+            assert "Head:" in club.get("/", headers={**browser, "Accept": "text/html"}).text
             for path in ("/", "/-/log", "/-/account", "/-/account/nothing", "/-/account/link/x"):
                 text = club.get(path, headers={"Accept": "text/html"}).text
                 assert "registry.example.org" in text
-                assert "Head of" not in text
+                assert "Head:" not in text
                 assert "Fingerprint" not in text
 
 

@@ -182,7 +182,7 @@ class TestWhatItMayDo:
         unbounded = document(shelf.local, path_of(identity, "2.0.0", "3.0.0"))["agent_tools"]
         assert unbounded["added"] == ["Bash"]
         assert unbounded["any_command"]
-        assert "It may run any command now." in " ".join(
+        assert "It can now run any command." in " ".join(
             page(shelf.local, path_of(identity, "2.0.0", "3.0.0")).text_content().split()
         )
         assert not document(shelf.local, path_of(identity, "3.0.0", "2.0.0"))["agent_tools"]["any_command"]
@@ -257,7 +257,7 @@ class TestText:
         assert (file["path"], file["state"], file["form"]) == ("data.txt", "mode", "same-bytes")
         assert not found["equal"]
         assert [(run["state"], run["where"]) for run in found["runs"]] == [("added", "data.txt")]
-        assert "It is executable now." in page(shelf.local, path_of(identity, "1.0.0", "2.0.0")).text_content()
+        assert "It is now executable." in page(shelf.local, path_of(identity, "1.0.0", "2.0.0")).text_content()
 
     def test_files_of_a_skill_come_go_move_and_change(self, shelf: Shelf) -> None:
         identity = shelf.item("skill")
@@ -395,7 +395,7 @@ class TestWhichVersions:
             assert (found["old"]["version"], found["new"]["version"]) == (old, new)
         first = shelf.local.get(f"{base}@1.0.0/diff", headers=JSON)
         assert first.status_code == 404
-        assert "no version before it" in first.json()["error"]["message"]
+        assert "has no earlier version" in first.json()["error"]["message"]
 
     def test_order_is_that_of_versions_and_not_of_letters_or_releases(self) -> None:
         versions = ["1.10.0", "1.9.0", "2.0.0", "2.0.0-rc.1", "1.0.0", "2.0.0-rc.10", "2.0.0-rc.2"]
@@ -461,7 +461,7 @@ class TestBytesThatAreGone:
         assert found["partly"] == ["agent_tools", "hooks", "runs", "facts"]
         assert found["facts"] == {"added": [], "removed": []}
         assert not found["equal"]
-        sections = page(shelf.local, path).xpath('//section[contains(., "The same")]/@aria-labelledby')
+        sections = page(shelf.local, path).xpath('//section[contains(., "Unchanged")]/@aria-labelledby')
         assert sections == ["signer"]
         assert [file["form"] for file in found["files"]] == ["gone"]
         assert text.decode()[:40] not in shelf.local.get(path, headers=HTML).text

@@ -140,7 +140,7 @@ class TestFailures:
     def test_a_browser_gets_a_page_and_a_program_a_document(self, local: Local) -> None:
         page = local.get("/-/directive/acme/a/nothing", headers=HTML)
         assert (page.status_code, page.headers["content-type"]) == (404, "text/html; charset=utf-8")
-        assert "Nothing here" in page.text
+        assert "Not found" in page.text
         assert error_code(local.get("/-/directive/acme/a/nothing")) == "not-found"
 
     def test_the_api_never_answers_with_a_page(self, local: Local) -> None:

@@ -214,7 +214,7 @@ class TestWhatItMayDo:
         assert time.process_time() - started < 5
         assert may["unread"]["rows"] == ["big.txt"]
         assert any(row["path"] == "small.txt" for row in may["facts"]["rows"])
-        assert "Not everything was looked into" in text_of(shelf.html(path_of(identity)))
+        assert "Some files were not examined" in text_of(shelf.html(path_of(identity)))
 
 
 class TestHostileText:
@@ -245,12 +245,12 @@ class TestHostileText:
                 attached={f"{'d' * 60}/{'f' * 60}{n}": b"" for n in range(120)},
             )
             tree = shelf.html(path_of(identity))
-            assert "This is not all of it" in text_of(tree)
+            assert "The text is cut here." in text_of(tree)
 
     def test_what_markdown_would_hide_is_said(self, shelf: Shelf) -> None:
         identity = shelf.put("# a\n\n| a |\n|---|\n| x | unseen orders |\n", "knowledge")
         words = text_of(shelf.html(path_of(identity)))
-        assert "Markdown shows less than the text says" in words
+        assert "Rendered Markdown hides some of the text" in words
         assert "unseen, orders" in words
 
     def test_a_source_has_every_line_and_numbers(self, shelf: Shelf) -> None:
@@ -440,7 +440,7 @@ class TestSearch:
 
     def test_nothing_to_find(self, shelf: Shelf) -> None:
         assert shelf.json("/-/search")["results"] == []
-        assert "Nothing here fits qqqqqqqq" in text_of(shelf.html("/-/search?q=qqqqqqqq"))
+        assert "No items match qqqqqqqq" in text_of(shelf.html("/-/search?q=qqqqqqqq"))
         short = shelf.html("/-/search?q=x", 400)
         assert "two letters" in text_of(short) or "letter" in text_of(short)
         for query in ("q=" + "x" * 201, "q=ab&kind=nothing", "q=ab&offset=-1", "q=ab&offset=99999"):

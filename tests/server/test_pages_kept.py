@@ -112,7 +112,7 @@ class TestWhatStays:
             assert not was_made
             with database.reader(registry.local.service.engine) as connection:
                 size = Ledger(connection).size
-            assert f"Head of <strong>{size}</strong> entries" in text
+            assert f"Head: <strong>{size}</strong> entries" in text
         after = registry.local.get(ITEM, headers={**HTML, "If-None-Match": before.headers["etag"]})
         assert after.status_code == 200
         assert after.headers["etag"] != before.headers["etag"]
@@ -238,14 +238,14 @@ class TestWhatChanges:
         signed = notes.sign(keyset.text(), [Publisher("acme", rescue).signer, *owners])
         assert registry.local.statements(registry.local.token(), signed.encode()).status_code == 200
         registry.local.service.pages.forget_head()
-        assert "is about to go to other keys" in page()
+        assert "is about to move to other keys" in page()
         # Nothing is written about the item or its namespace any more: only the time of the head goes on.
         with registry.local.service.engine.begin() as connection:
             later = f"{effect + timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}"
             connection.execute(schema.head.update().values(time=later, map="0" * 64))
         registry.local.service.pages.forget_head()
         text = page()
-        assert "is about to go to other keys" not in text
+        assert "is about to move to other keys" not in text
         assert rescue.public.fingerprint in text
 
     def test_a_dependent_and_its_yank(self, registry: Counted, page: Callable[[], str]) -> None:
@@ -264,7 +264,7 @@ class TestWhatChanges:
         assert path.startswith(blob_path("0" * 64)[:4])
         service.public.delete(path)
         service.pages._made._values.clear()
-        assert "does not have its bytes" in registry.get(ITEM)
+        assert "no longer has its bytes" in registry.get(ITEM)
         service.public.put(path, data)
         registry.put("anything")
         assert "Sometimes there" in registry.get(ITEM)

@@ -250,8 +250,8 @@ TOLD: list[tuple[Logged, str, str]] = [
     (Takedown(ORIGIN, ITEM, "1.0.0", ("0" * 64,), TIME, "Law"), "takedown", "took down 1 file of the directive acme/a/item"),
     (Keyset(ORIGIN, "acme", 1, None, TIME, 1, (KEY,)), "keyset", "The namespace acme was claimed with 1 key; 1 must sign"),
     (NEW_KEYS, "recovery", "give the namespace acme to 1 key with keyset 2"),
-    (Root(ORIGIN, 1, None, TIME, TIME + timedelta(days=9), 1, (KEY,), (KEY,)), "root", "Root 1: 1 of 1 owners decide"),
-    (Snapshot(ORIGIN, TIME, 1, "0" * 64), "snapshot", "stated all its names"),
+    (Root(ORIGIN, 1, None, TIME, TIME + timedelta(days=9), 1, (KEY,), (KEY,)), "root", "Root 1: 1 of 1 owners must sign"),
+    (Snapshot(ORIGIN, TIME, 1, "0" * 64), "snapshot", "recorded a snapshot of all its names"),
 ]  # fmt: skip
 
 

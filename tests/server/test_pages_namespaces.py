@@ -92,7 +92,7 @@ class TestKeys:
             "keyset"
         ] * 3
         shown = page(local)
-        assert "2 of 2 keys sign a release" in shown
+        assert "2 of 2 keys must sign a release" in shown
         assert "revoked from log entry 3 on" in shown
 
     def test_a_recovery_that_waits_is_told_before_anything_else(self, local: Local) -> None:
