@@ -289,7 +289,11 @@ def _checked(name: str, value: object, where: str) -> object:
     kind = _TYPES.get(name)
     if kind is None:
         near = difflib.get_close_matches(name, _TYPES, n=1)
-        hint = f"Did you mean {near[0]}?" if near else "See docs/how-to/registry.md for the settings there are."
+        hint = (
+            f"Did you mean {near[0]}?"
+            if near
+            else "See docs/reference/registry-settings.md for the settings there are."
+        )
         raise UsageError("unknown-setting", f"{name} in {where} is not a setting.", hint)
     if kind is float and type(value) is int:
         value = float(value)

@@ -209,7 +209,7 @@ IMPORTS = ImportLimits()
 
 
 class WorkspaceLimits(Struct, frozen=True):
-    """What ``[workspace] members`` may name (docs/reference/projects.md)."""
+    """What ``[workspace] members`` may name (docs/how-to/workspaces.md)."""
 
     patterns: int = 64
     members: int = 256
@@ -492,7 +492,7 @@ RUNTIME = RuntimeLimits()
 
 
 class RunLimits(Struct, frozen=True):
-    """What ``rye run`` takes from a model's endpoint, and how long it waits (docs/explanation/runtime.md)."""
+    """What ``rye run`` takes from a model's endpoint, and how long it waits (docs/how-to/running.md)."""
 
     turn_tokens: int = 8192
     """One answer of a model, where no limit of the run leaves less."""

@@ -14,13 +14,15 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 DESIGN = ROOT / "docs" / "design"
 BOOKS = {
-    "DESIGN": "design.md",
-    "house": "house.md",
-    "agents": "agents.md",
-    "server": "server.md",
-    "sources": "sources.md",
+    "DESIGN": ("design.md", "projects.md"),
+    "house": ("house.md",),
+    "agents": ("agents.md",),
+    "server": ("server.md",),
+    "sources": ("sources.md",),
 }
-"""Books with numbered headings."""
+"""Books with numbered headings, and their pages."""
+PARTS = ("directives", "overrides", "overlays", "agents", "roles", "skills", "every-kind")
+"""The pages of the decisions, one for each format."""
 SHORT = {"Role directives": "Role directives and formula overlays", "Overlays": "Role directives and formula overlays"}
 """Other names of parts of the decisions."""
 
@@ -39,10 +41,11 @@ class Rule(NamedTuple):
 def rules() -> dict[Rule, str]:
     """Everything that can be cited, with a title, in the order of the pages."""
     found: dict[Rule, str] = {}
-    for book, page in BOOKS.items():
-        found.update(headings(book, (DESIGN / page).read_text("utf-8")))
-    found.update(decisions((DESIGN / "decisions.md").read_text("utf-8")))
-    found.update(completeness((DESIGN / "design.md").read_text("utf-8")))
+    for book, pages in BOOKS.items():
+        for page in pages:
+            found.update(headings(book, (DESIGN / page).read_text("utf-8")))
+    found.update(decisions())
+    found.update(completeness((DESIGN / "projects.md").read_text("utf-8")))
     found.update(codes(ROOT / "rye"))
     return found
 
@@ -58,14 +61,14 @@ def headings(book: str, page: str) -> Iterator[tuple[Rule, str]]:
             yield Rule(book, f"{section} {name[1]}"), name[1]
 
 
-def decisions(page: str) -> Iterator[tuple[Rule, str]]:
+def decisions() -> Iterator[tuple[Rule, str]]:
     """The parts of the decisions and their numbers; the title is the bold beginning, else the first words."""
     part = ""
-    for line in page.splitlines():
-        if line.startswith("## "):
-            part = line.removeprefix("## ")
+    for line in (line for name in PARTS for line in (DESIGN / f"decisions/{name}.md").read_text("utf-8").splitlines()):
+        if line.startswith("# "):
+            part = line.removeprefix("# ")
             yield Rule(part, ""), part
-        elif part and (item := re.match(r"(\d+)\. (?:\*\*(.+?)\*\*|(.{1,60}))", line)):
+        elif item := re.match(r"(\d+)\. (?:\*\*(.+?)\*\*|(.{1,60}))", line):
             yield Rule(part, item[1]), (item[2] or item[3].rpartition(" ")[0] + " …").rstrip(".:")
 
 

@@ -13,9 +13,9 @@ _SHOWN = 3
 """Test files named for a rule; the rest are there, too, and one look for the rule's number finds them."""
 _HEAD = """# Rules and their tests
 
-Made by `make rules-table`; do not edit. For each rule of [decisions.md](decisions.md), each section of the design and each code
-of a finding: what it is about, and test files that cite it, three at most. To find all of them, search `tests/` for the citation.
-A rule without a file is played by tests that do not name it, or by none.
+Made by `make rules-table`; do not edit. For each rule of the [decisions](decisions/README.md), each section of the design
+and each code of a finding: what it is about, and test files that cite it, three at most. To find all of them, search `tests/` for
+the citation. A rule without a file is played by tests that do not name it, or by none.
 """
 _TITLES = {
     "DESIGN": "DESIGN",

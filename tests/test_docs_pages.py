@@ -1,4 +1,4 @@
-"""``docs/reference/pages.md`` says what is true: its tables list the fields of the documents, its example runs."""
+"""``docs/reference/pages.md`` and ``page-documents.md`` are true: tables list the fields of the documents, the example runs."""
 
 from __future__ import annotations
 
@@ -22,8 +22,11 @@ from registry_server.pages.search import SearchView
 from registry_server.pages.source import SourceView
 from tests.registry_process import RegistryProcess
 
-TEXT = (Path(__file__).resolve().parents[1] / "docs" / "reference" / "pages.md").read_text("utf-8")
-TABLES = dict(re.findall(r"<!-- fields: (\w+) -->\n((?:\|.*\n)+)", TEXT))
+REFERENCE = Path(__file__).resolve().parents[1] / "docs" / "reference"
+TEXT = (REFERENCE / "pages.md").read_text("utf-8")
+TABLES = dict(
+    re.findall(r"<!-- fields: (\w+) -->\n((?:\|.*\n)+)", (REFERENCE / "page-documents.md").read_text("utf-8"))
+)
 PAGES = (ItemView, SourceView, SearchView, DiffView, LogView, EntryView, NamespaceView)
 VIEWS: dict[str, type[Struct]] = {view.__name__: view for view in PAGES}
 EXAMPLES = dict(re.findall(r"<!-- example: (.*?) -->\n```\n(.*?)```", TEXT, re.DOTALL))

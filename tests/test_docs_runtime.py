@@ -1,6 +1,5 @@
-"""``docs/explanation/runtime.md`` says what is true: its five commands end in a denied call, and every threat and code
-is played or
-listed."""
+"""``docs/explanation/runtime.md`` and the pages next to it are true: five commands end in a denied call, every attack and code
+is played or listed."""
 
 from __future__ import annotations
 
@@ -19,7 +18,10 @@ from tests.mcp.workshop import Caller, Workshop, play
 
 pytestmark = pytest.mark.processes
 TESTS = Path(__file__).resolve().parent
-TEXT = (TESTS.parent / "docs" / "explanation" / "runtime.md").read_text(encoding="utf-8")
+DOCS = TESTS.parent / "docs"
+TEXT = (DOCS / "explanation" / "runtime.md").read_text(encoding="utf-8")
+RUNNING = (DOCS / "how-to" / "running.md").read_text(encoding="utf-8")
+ATTACKS = (DOCS / "reference" / "attacks-runs.md").read_text(encoding="utf-8")
 DENIED = json.loads(TEXT.split("```json\n")[1].split("```")[0])
 
 
@@ -46,7 +48,7 @@ def test_five_commands_from_nothing_to_a_denied_call(tmp_path: Path) -> None:
 
 
 def test_the_example_of_a_model_is_one() -> None:
-    example = TEXT.split("<!-- example: models -->\n```toml\n")[1].split("```")[0]
+    example = RUNNING.split("<!-- example: models -->\n```toml\n")[1].split("```")[0]
     model = parse_models(tomllib.loads(example)["models"], "config.toml")["general"]
     assert (model.dialect, model.key_env) == ("anthropic", "ANTHROPIC_API_KEY")
     assert model.cost(1_000_000, 0) == 3
@@ -58,10 +60,9 @@ def test_every_code_is_listed() -> None:
     assert {code for cell in cells for code in re.findall(r"`([a-z-]+)`", cell)} == set(CODES)
 
 
-def test_every_threat_names_a_test_that_exists() -> None:
-    threats = TEXT.split("## Threats")[1]
-    rows = re.findall(r"^\| [^|]+\| [^|]+\| `(test_\w+)\.py::(test_\w+)` \|$", threats, re.MULTILINE)
-    assert len(rows) == threats.count("`test_")
+def test_every_attack_names_a_test_that_exists() -> None:
+    rows = re.findall(r"^\| [^|]+\| [^|]+\| `(test_\w+)\.py::(test_\w+)` \|$", ATTACKS, re.MULTILINE)
+    assert len(rows) == ATTACKS.count("`test_") > 30
     for module, name in rows:
         (path,) = (
             found for folder in ("runtime", "runtime/run", "mcp") for found in TESTS.glob(f"{folder}/{module}.py")

@@ -32,7 +32,7 @@ from rye.registry.protocol.notes import SignedNote
 from rye.registry.protocol.statements import Root, root_key_name
 
 _SETTINGS_TEXT = (
-    "# Settings of this registry; docs/how-to/registry.md lists them all.\n"
+    "# Settings of this registry; docs/reference/registry-settings.md lists them all.\n"
     "# Flags and RYE_REGISTRY_… win over this file.\n"
 )
 

@@ -1,4 +1,4 @@
-"""Making the release note of one item, with every check that the registry will make again (docs/reference/protocol.md,
+"""Making the release note of one item, with every check that the registry will make again (docs/reference/statements.md,
 rye.release/v1).
 
 An item can be released when: its file is UTF-8, LF, without BOM; its kind's rules hold, those for publishing included; it has a

@@ -1,5 +1,5 @@
 """Attacks on the index and the log behind it: what exists, what is complete, what is logged
-(docs/reference/protocol.md, Index)."""
+(docs/reference/protocol.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attacks on who owns a namespace: stolen keys, takeovers, recoveries (docs/reference/protocol.md, rye.keyset/v1)."""
+"""Attacks on who owns a namespace: stolen keys, takeovers, recoveries (docs/reference/statements.md, rye.keyset/v1)."""
 
 from __future__ import annotations
 

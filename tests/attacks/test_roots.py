@@ -1,4 +1,4 @@
-"""Attacks on the registry's root of trust: who owns it, which keys sign its log (docs/reference/protocol.md, rye.root/v1)."""
+"""Attacks on the registry's root of trust: who owns it, which keys sign its log (docs/reference/statements.md, rye.root/v1)."""
 
 from __future__ import annotations
 

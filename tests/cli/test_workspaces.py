@@ -199,7 +199,7 @@ class TestInit:
 
 
 def test_the_commands_of_the_docs_do_what_the_docs_say(registry: RealRegistry, acme: Author) -> None:
-    docs = (Path(__file__).parents[2] / "docs" / "reference" / "projects.md").read_text("utf-8")
+    docs = (Path(__file__).parents[2] / "docs" / "how-to" / "workspaces.md").read_text("utf-8")
     table, commands = (
         re.search(rf"<!-- {name} -->\n```[a-z]*\n(.*?)```", docs, re.DOTALL)
         for name in ("workspace", "workspace commands")

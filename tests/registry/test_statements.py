@@ -1,4 +1,4 @@
-"""Statements: golden texts, one spelling for every value, and what each grammar refuses (docs/reference/protocol.md,
+"""Statements: golden texts, one spelling for every value, and what each grammar refuses (docs/reference/statements.md,
 Statements)."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a release note says of an item is what the item's bytes say (docs/reference/protocol.md, rye.release/v1)."""
+"""What a release note says of an item is what the item's bytes say (docs/reference/statements.md, rye.release/v1)."""
 
 from __future__ import annotations
 

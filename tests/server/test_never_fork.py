@@ -1,4 +1,4 @@
-"""An older database beside a newer store never writes again, whatever restored it (docs/how-to/registry.md, Never going back)."""
+"""An older database beside a newer store never writes again, whatever restored it (docs/how-to/registry-upkeep.md)."""
 
 from __future__ import annotations
 

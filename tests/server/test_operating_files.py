@@ -1,4 +1,4 @@
-"""``operating/`` and ``docs/how-to/registry.md``: what they show is run, or checked as far as this machine can."""
+"""``operating/`` and the operator's pages in ``docs/how-to``: what they show is run, or checked as far as this machine can."""
 
 from __future__ import annotations
 
@@ -22,16 +22,19 @@ pytestmark = pytest.mark.processes
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "operating"
-PAGE = (ROOT / "docs" / "how-to" / "registry.md").read_text("utf-8")
-ACCESS = (ROOT / "docs" / "how-to" / "registry-access.md").read_text("utf-8")
+HOW_TO = ROOT / "docs" / "how-to"
+START, UPKEEP, ACCESS = (
+    (HOW_TO / name).read_text("utf-8") for name in ("registry.md", "registry-upkeep.md", "registry-access.md")
+)
+PAGE = START + UPKEEP
 PLAYED = dict(re.findall(r"^<!-- played: ([a-z ]+) -->\n```\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
 SECTIONS = ["Try it", "Run it", "Secure it", "Watch it", "Back it up", "Restore it", "Upgrade it", "Grow it"]
 
 
-def test_the_page_follows_an_operators_life() -> None:
+def test_the_pages_follow_an_operators_life() -> None:
     headings = re.findall(r"^## (.+)$", PAGE, re.MULTILINE)
     assert headings[: len(SECTIONS)] == SECTIONS
-    for page in (PAGE, ACCESS):
+    for page in (START, UPKEEP, ACCESS):
         links = re.findall(r"\]\(#([a-z0-9-]+)\)", page)
         every = re.findall(r"^##+ (.+)$", page, re.MULTILINE)
         places = {re.sub(r"[^a-z0-9 -]", "", heading.lower()).replace(" ", "-") for heading in every}

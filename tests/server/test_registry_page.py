@@ -13,7 +13,9 @@ from rye.errors import RyeError
 from tests.registry_process import init, run
 
 HOW_TO = Path(__file__).resolve().parents[2] / "docs" / "how-to"
-PAGE = "".join((HOW_TO / name).read_text("utf-8") for name in ("registry.md", "registry-access.md"))
+PAGE = "".join(
+    (HOW_TO / name).read_text("utf-8") for name in ("registry.md", "registry-upkeep.md", "registry-access.md")
+)
 
 
 def commands(heading: str) -> list[list[str]]:

@@ -395,7 +395,7 @@ def test_an_audit_finds_what_was_changed_behind_the_servers_back(data: Path) -> 
 
 
 class TestKeysets:
-    """Recovery, objection and revocation as admission sees them (docs/reference/protocol.md, rye.keyset/v1)."""
+    """Recovery, objection and revocation as admission sees them (docs/reference/statements.md, rye.keyset/v1)."""
 
     def _recovery(self, data: Path, acme: Publisher, fresh: Publisher, when: datetime, hours: int = 72) -> Candidate:
         (owner,) = keys.in_folder(data / "keys", "root")

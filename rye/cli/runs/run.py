@@ -94,7 +94,7 @@ def run(
 
     With tool:ID, run one tool once, to try it: in its sandbox, with what rye.toml grants it, and without a model.
 
-    The models are in your config.toml, one [models.TIER] each; see docs/explanation/runtime.md. Tools run in a
+    The models are in your config.toml, one [models.TIER] each; see docs/how-to/running.md. Tools run in a
     sandbox, every call is written down in .ai/runs, and limits end the run. Exit 0 when it returned what it declares, else 1.
     """
     cancel = threading.Event()

@@ -1,4 +1,4 @@
-"""What a release note must say about an item, derived from the item's bytes (docs/reference/protocol.md,
+"""What a release note must say about an item, derived from the item's bytes (docs/reference/statements.md,
 rye.release/v1).
 
 DESIGN §5: truth is the blob. Publisher, server and client share this module. The publisher writes the lines with it;

@@ -1,4 +1,4 @@
-"""Who owns a namespace, over time: the chain of its keysets (docs/reference/protocol.md, rye.keyset/v1). Values in, values out.
+"""Who owns a namespace, over time: the chain of its keysets (docs/reference/statements.md, rye.keyset/v1). Values in, values out.
 
 Rules, in the order in which :func:`extend` checks them:
 

@@ -1,6 +1,6 @@
 """Evaluating an identity's index: its releases, with all later statements about them.
 
-Rules (docs/reference/protocol.md, Statements); the log's order decides, never a statement's own time:
+Rules (docs/reference/statements.md); the log's order decides, never a statement's own time:
 
 1. Every statement is signed under the keyset in force (:meth:`rye.registry.trust.keysets.KeysetChain.check`); along the index the
    keyset's number never goes down (``statement-keyset``). An advisory of ``keyset root`` is signed by the root's owners

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from rye.workspace.trusting.own_keys import OwnKeys
 
 _NO_VERSION = "<0.0.0-0"
-"""The range that holds no version: it withdraws an advisory (docs/reference/protocol.md, rye.advisory/v1)."""
+"""The range that holds no version: it withdraws an advisory (docs/reference/statements.md, rye.advisory/v1)."""
 
 
 class AdvisoryRequest(Struct, frozen=True):

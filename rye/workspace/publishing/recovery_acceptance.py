@@ -1,4 +1,4 @@
-"""Accepting a namespace whose lost keys the registry's owners replaced (docs/reference/protocol.md, rye.keyset/v1)."""
+"""Accepting a namespace whose lost keys the registry's owners replaced (docs/reference/statements.md, rye.keyset/v1)."""
 
 from __future__ import annotations
 

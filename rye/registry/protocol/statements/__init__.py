@@ -1,4 +1,4 @@
-"""The statements that a registry is made of (docs/reference/protocol.md, Statements): one frozen value for each, with
+"""The statements that a registry is made of (docs/reference/statements.md): one frozen value for each, with
 its one text.
 
 Rules:
