@@ -20,15 +20,15 @@ START_SECONDS = 30.0
 def start_embedded(data: Path, *, port: int = 0, arguments: Sequence[str] = ()) -> tuple[subprocess.Popen[bytes], str]:
     """Serve the registry in ``data`` on loopback; returns the process and its address once it answers.
 
-    ``port`` 0: a free one. Its log goes to ``server.log`` in the data folder. Raises RyeError with what the server said when it
-    does not start. End it with :func:`stop_embedded`.
+    ``port`` 0: a free one. The server's log goes to ``server.log`` in the data folder. Raises RyeError ``no-registry``,
+    or ``registry-not-started`` with the server's own output. Stop it with :func:`stop_embedded`.
     """
     with tempfile.TemporaryDirectory(prefix="rye-registry-") as folder:
         ready, said = Path(folder, "ready.json"), data / "server.log"
         try:
             log = said.open("ab")
         except OSError as error:
-            hint = f"Make a registry first: rye-registry init --data {data} --origin NAME"
+            hint = f"Create a registry first: rye-registry init --data {data} --origin NAME"
             raise RyeError("no-registry", f"{data} holds no registry: {error.strerror}.", hint) from error
         with log:
             before = log.tell()
@@ -54,13 +54,13 @@ def start_embedded(data: Path, *, port: int = 0, arguments: Sequence[str] = ()) 
 
 
 def launch(words: Sequence[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
-    """Start a program that writes to ``log`` and reads nothing."""
+    """Start a program with its output going to ``log`` and no input."""
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment)
 
 
 def stop_embedded(process: subprocess.Popen[bytes], seconds: float = 15.0) -> None:
-    """End the server: ask, then insist. Answered publishes are safe either way."""
+    """Stop the server: ask, then kill after ``seconds``. Publishes that were answered are safe either way."""
     if process.poll() is None:
         process.terminate()
         try:

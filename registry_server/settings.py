@@ -1,9 +1,9 @@
 """Every setting and limit of the server, in one place. Sizes in bytes, times in seconds unless the name says otherwise.
 
-A value comes from the command's flag, else from the environment (``RYE_REGISTRY_<NAME>`` in upper case), else from
-``registry.toml`` in the data folder, else from the default here. A name that is not listed here is an error in the file, so that
-a typing mistake cannot silently leave a limit at its default. The limits of an item's content are the client's too and stand
-in :mod:`rye.limits`.
+A value comes from the command's flag, or from the environment (``RYE_REGISTRY_<NAME>`` in upper case), or from
+``registry.toml`` in the data folder, or is the default here: the first that is given wins. An unknown name in the file
+is an error, so a typing mistake cannot silently leave a limit at its default. Limits on an item's content are the
+client's as well; they are in :mod:`rye.limits`.
 """
 
 from __future__ import annotations
@@ -20,102 +20,103 @@ from rye.errors import RyeError, UsageError
 from rye.limits import MIB, PUBLISHING, REGISTRY
 
 READERS = ("skills", "git", "apm", "renovate", "osv")
-"""What other programs can read a registry as."""
+"""The kinds of other programs that can read a registry."""
 SETTINGS_FILE = "registry.toml"
 ENVIRONMENT_PREFIX = "RYE_REGISTRY_"
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What one server process runs with. ``data`` is the folder that everything lives in."""
+    """The settings of one server process. ``data`` is the folder that contains everything."""
 
     data: Path
 
-    # Where it listens and what it says of itself.
+    # Where it listens, and its public address.
     host: str = "127.0.0.1"
     """Address to listen on. Loopback by default: put a TLS proxy in front before listening anywhere else."""
     port: int = 8420
-    """TCP port; 0 takes a free one (printed, and written to ``--ready-file``)."""
+    """TCP port; 0: a free one (printed, and written to ``--ready-file``)."""
     address: str = ""
-    """The registry's address as people and build servers know it, e.g. ``https://registry.example.org``: what links begin with
-    and what OIDC tokens must be made for. Empty: the one that it listens on."""
+    """The registry's address as people and build servers know it, e.g. ``https://registry.example.org``. Links begin with it,
+    and OIDC tokens must be issued for it. Empty: the address that it listens on."""
     trusted_proxies: str = ""
-    """Addresses of the proxies whose ``X-Forwarded-For`` and ``X-Forwarded-Proto`` are believed, or networks such as
-    ``10.0.0.0/8``, separated by commas. Loopback is believed when this is empty."""
+    """Proxies whose ``X-Forwarded-For`` and ``X-Forwarded-Proto`` are trusted: addresses, or networks such as
+    ``10.0.0.0/8``, separated by commas. Empty: loopback."""
     api: str = "/api/v1"
-    """What ``/config.json`` gives as the API's address: a path on the same host, or an absolute address."""
+    """The API's address in ``/config.json``: a path on the same host, or an absolute address."""
 
     # What it writes to its log.
     log_format: str = "auto"
-    """``json``: one object a line, for programs; ``text``: for people; ``auto``: text on a terminal, else JSON."""
+    """``json``: one object per line, for programs; ``text``: for people; ``auto``: text on a terminal, JSON elsewhere."""
     log_requests: str = "changes"
-    """Which requests get a line: ``none``; ``changes``, writing and what failed inside; or ``all``."""
+    """Which requests are logged: ``none``; ``changes``, which are writes and internal errors; or ``all``."""
 
     # Where it keeps things.
     database: str = ""
-    """SQLAlchemy address of the database, e.g. ``postgresql+psycopg://…``; empty: SQLite in the data folder."""
+    """SQLAlchemy address of the database, e.g. ``postgresql+psycopg://…``. Empty: SQLite in the data folder."""
     objects: str = ""
     """Where static files go: empty for ``public/`` in the data folder, or ``s3://bucket/prefix`` (credentials from the
     standard ``AWS_*`` variables)."""
     s3_endpoint: str = ""
     """Address of an S3-compatible service other than Amazon's."""
     s3_region: str = ""
-    """Region of the bucket; empty: from the environment."""
+    """Region of the bucket. Empty: from the environment."""
 
     # Who may do what.
     read: str = "public"
-    """Who may read: ``public``; ``members``, who have a token or an account; or ``namespaces``: members, and the bytes of items
-    only where their token and role allow the namespace."""
+    """Who may read: ``public``, everyone; ``members``, who have a token or an account; or ``namespaces``, members, who read the
+    bytes of items only where their token and role allow the namespace."""
     oidc_issuer: str = ""
-    """The OIDC issuer that signs people in, e.g. ``https://id.example.org``; empty: links of the operator alone do."""
+    """The OIDC issuer that signs people in, e.g. ``https://id.example.org``. Empty: only the operator's links sign people in."""
     oidc_client_id: str = ""
-    """What the issuer calls this registry."""
+    """This registry's client ID at the issuer."""
     oidc_client_secret_file: str = ""
-    """A file with the client secret, below the data folder unless it is absolute; 0600. Empty: a public client."""
+    """A file with the client secret, mode 0600; relative to the data folder. Empty: a public client."""
     webhooks: bool = False
-    """Whether webhooks are told of what is logged."""
+    """Whether webhooks are called for new entries of the log."""
     open_claims: bool = True
     """Whether a token that is not bound to namespaces may claim a free one."""
     metrics: str = "loopback"
-    """Who may read ``/metrics``: ``loopback``, this machine itself and no proxy; ``public``; or ``off``. A registry that is not
-    public asks for a token as well."""
+    """Who may read ``/metrics``: ``loopback``, this machine, not through a proxy; ``public``; or ``off``. A registry that is not
+    public requires a token as well."""
 
     # Programs that know nothing of Rye.
     interoperate: tuple[str, ...] = READERS
-    """What they may read: the well-known index of ``skills``, plugin marketplaces over ``git``, ``apm``'s registry,
+    """What they can read: the well-known index of ``skills``, plugin marketplaces over ``git``, ``apm``'s registry,
     ``renovate``'s data source, advisories as ``osv``. Empty: nothing."""
     reader_threads: int = 4
-    """Their questions at work at the same moment."""
+    """Requests of theirs that run at the same time."""
     reader_waiting: int = 64
-    """Questions that wait for one of these; more are answered 503 with ``Retry-After``."""
+    """Requests that wait for one of these threads; more get 503 with ``Retry-After``."""
     reader_skills: int = 10_000
     """Skills in one index or repository."""
     reader_versions: int = 200
-    """Versions of one skill in apm's list, the latest."""
+    """Versions of one skill in apm's list: the latest ones."""
     reader_bytes: int = 128 * MIB
-    """Repositories and archives that are kept in memory."""
+    """Memory for repositories and archives."""
     repository_bytes: int = 64 * MIB
     """The files of one namespace's repository, all together."""
     git_request_bytes: int = MIB
-    """What ``git`` sends in one request, uncompressed."""
+    """One request from ``git``, uncompressed."""
     git_sending: int = 16
-    """Repositories on their way to ``git`` at the same moment; more are answered 503."""
+    """Repositories that are sent to ``git`` at the same time; more get 503."""
     advisories: int = 50_000
     """Advisories in ``/osv/all.zip``."""
 
     # The log.
     heartbeat_seconds: int = 24 * 3600
-    """A snapshot older than this is signed afresh without any publish. Clients warn at 72 h and stop at 7 d."""
+    """When the newest snapshot is this old, the server signs a new one even if nothing was published. Clients warn at 72 h and
+    stop at 7 d."""
     heartbeat_check_seconds: float = 60.0
-    """How often the age of the head is looked at."""
+    """How often the server checks the head's age."""
     batch_statements: int = 1000
-    """Statements in one batch of the sequencer, i.e. under one signed head."""
+    """Statements in one batch of the sequencer, which get one signed head."""
     batch_interval_seconds: float = 0.0
-    """From the beginning of one batch to that of the next, at least: fewer heads, and fewer new files behind a CDN."""
+    """Minimum time from the start of one batch to the start of the next: fewer heads, and fewer new files behind a CDN."""
     clock_skew_seconds: int = REGISTRY.clock_skew_seconds
-    """How far in the future a statement's time may lie: as far as clients accept a head's."""
+    """How far in the future a statement's time may be: as far as clients accept a head's."""
     root_days: int = 365
-    """For how long a new root statement is valid."""
+    """How long a new root statement is valid."""
 
     # Requests.
     blob_bytes: int = 8 * MIB
@@ -123,63 +124,63 @@ class Settings:
     request_bytes: int = 4 * MIB
     """The body of ``POST /api/statements``."""
     request_statements: int = PUBLISHING.request_statements
-    """Statements in one request; they are accepted or refused together."""
+    """Statements in one request. They are accepted or refused together."""
     request_seconds: float = 30.0
-    """A request's body must have arrived by then, however slowly its sender drips."""
+    """Time for a request's whole body to arrive, however slowly the client sends."""
     answer_seconds: float = 60.0
     """How long a publish waits for its entries to be in a signed, durable checkpoint."""
     examiners: int = 8
-    """Processes that examine requests under load, beside this one: never more than the machine has further cores; 0: none."""
+    """Extra processes that check requests under load: at most one fewer than the machine has cores. 0: none."""
     concurrent_writes: int = 64
-    """Writing requests at work at the same moment; more are answered 503 with ``Retry-After``."""
+    """Writing requests that run at the same time; more get 503 with ``Retry-After``."""
     account_requests: int = 96
-    """Writing requests of one account under way at the same moment, slow bodies included; more are answered 429. A token without
-    an account counts as one."""
+    """Writing requests of one account in flight at the same time, slow bodies included; more get 429. A token without an
+    account counts as an account."""
     account_places: int = 48
-    """Of ``concurrent_writes``, what one account may have, and never more than three quarters; more are answered 429."""
+    """One account's share of ``concurrent_writes``, never more than three quarters; more get 429."""
     sign_in_tries: int = 120
-    """In a minute, from one address: sign-ins begun or ended, links opened, programs that ask to be signed in, identity tokens
-    exchanged. More are answered 429. A program that waits may ask ten times as often."""
+    """Per minute, from one address: sign-ins begun or ended, links opened, programs that ask to be signed in, identity tokens
+    exchanged. More get 429. A program that waits may ask ten times as often."""
     form_tries: int = 60
-    """In a minute, of one account: forms sent on its pages, and codes of programs looked up."""
+    """Per minute, of one account: forms sent on its pages, and codes of programs looked up."""
     account_tokens: int = 100
-    """Tokens that one account may have at the same time."""
+    """Active tokens of one account."""
     uploads_bytes: int = 512 * MIB
-    """Uploaded blobs that no statement refers to yet, all together."""
+    """Total size of uploaded blobs that no statement refers to yet."""
     account_uploads_bytes: int = 128 * MIB
-    """Of these, what one token may have."""
+    """One token's share of these."""
     uploads_hours: int = 24
     """How long such a blob is kept."""
     stages_bytes: int = 1024 * MIB
-    """Files of releases that wait to be approved, all together."""
+    """Total size of the files of releases that wait for approval."""
     account_stages_bytes: int = 128 * MIB
-    """Of these, what one account may have, or one token without an account."""
+    """The share of one account, or of one token without an account."""
     stage_days: int = 14
-    """How long a release waits to be approved."""
+    """How long a release waits for approval."""
     search_characters: int = 200
-    """A search query."""
+    """Length of a search query."""
     search_results: int = 100
     """Results in one page of a search."""
     search_threads: int = 2
-    """Searches at work at the same moment, each with a thread and a database connection of its own."""
+    """Searches that run at the same time, each with its own thread and database connection."""
     search_waiting: int = 16
-    """Searches that wait for one of these; more are answered 503 with ``Retry-After``."""
+    """Searches that wait for one of these threads; more get 503 with ``Retry-After``."""
     search_seconds: float = 5.0
-    """How long one search may take its database."""
+    """Time limit for one search in the database."""
     page_threads: int = 2
-    """Pages that are made at the same moment, each with a thread and a database connection of its own."""
+    """Pages that are rendered at the same time, each with its own thread and database connection."""
     page_waiting: int = 64
-    """Pages that wait for one of these; more are answered 503 with ``Retry-After``."""
+    """Pages that wait for one of these threads; more get 503 with ``Retry-After``."""
 
     # Start and stop.
     stop_seconds: int = 10
-    """How long requests at work may take to finish after SIGTERM."""
+    """Time for running requests to finish after SIGTERM."""
     database_wait_seconds: float = 30.0
-    """How long a transaction waits for the writer lock; then the request gets 503."""
+    """How long a transaction waits for the writer's lock; then the request gets 503."""
     leader_seconds: float = 20.0
-    """PostgreSQL: how long a writer may say nothing before it loses the lock to another process."""
+    """PostgreSQL: how long a writer may be silent before it loses the lock to another process."""
     store_wait_seconds: float = 20.0
-    """One request to the bucket, its repeats included."""
+    """Time limit for one request to the bucket, retries included."""
 
     @property
     def database_url(self) -> str:
@@ -188,13 +189,15 @@ class Settings:
 
     @property
     def public_address(self) -> str:
-        """The registry's address for links, without a slash at its end."""
+        """The registry's address for links, without a trailing slash."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return (self.address or f"http://{host}:{self.port}").rstrip("/")
 
     @property
     def oidc_client_secret(self) -> str:
-        """The secret in ``oidc_client_secret_file``. Raises RyeError ``exposed-secret`` where others can read it."""
+        """The secret in ``oidc_client_secret_file``. Raises RyeError ``exposed-secret`` if other users can read the
+        file.
+        """
         if not self.oidc_client_secret_file:
             return ""
         return read_secret(self.data / self.oidc_client_secret_file)
@@ -206,17 +209,17 @@ class Settings:
 
     @property
     def public(self) -> Path:
-        """Folder of the static registry, when it is one."""
+        """Folder of the static registry, unless it is in a bucket."""
         return self.data / "public"
 
     @property
     def staged(self) -> Path:
-        """Folder of the files of releases that wait to be approved: nothing in it is served."""
+        """Folder of the files of releases that wait for approval. Nothing in it is served."""
         return self.data / "staged"
 
     @property
     def uploads(self) -> Path:
-        """Folder of uploaded blobs that are not published yet: nothing in it is served."""
+        """Folder of uploaded blobs that are not published yet. Nothing in it is served."""
         return self.data / "uploads"
 
 
@@ -226,25 +229,37 @@ _CHOICES = {
     "log_format": ("auto", "json", "text"),
     "log_requests": ("none", "changes", "all"),
 }
+_KINDS: dict[type, str] = {
+    bool: "true or false",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    tuple: "a list",
+}
+"""How a message names the type of a setting."""
 _PARTS = {"interoperate": READERS}
-"""What a list may hold."""
+"""What a list may contain."""
 _MOST = {"port": 65_535, "search_threads": 256, "page_threads": 256, "search_results": 1_000}
 _TYPES: dict[str, type] = {field.name: type(field.default) for field in fields(Settings) if field.name != "data"}
 
 
 def load(data: Path, flags: Mapping[str, object | None], environ: Mapping[str, str]) -> Settings:
-    """The settings in force. ``flags``: what the command line gave, None where it gave nothing. Raises RyeError."""
+    """Return the settings in force. ``flags``: values from the command line, None where it gave none. Raises
+    RyeError.
+    """
     path = data / SETTINGS_FILE
     if not path.is_file():
         raise RyeError(
             "no-registry",
-            f"{data} holds no registry: there is no {SETTINGS_FILE} in it.",
-            f"Make one: rye-registry init --data {data} --origin NAME",
+            f"There is no registry in {data}: it contains no {SETTINGS_FILE}.",
+            f"Create one: rye-registry init --data {data} --origin NAME",
         )
     try:
         written = tomllib.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise RyeError("bad-settings", f"{path} cannot be read: {error}", "Mend the file; it is TOML.") from error
+        raise RyeError(
+            "bad-settings", f"{path} cannot be read: {error}", "Fix the file: it must be valid TOML."
+        ) from error
     if isinstance(written.get("database"), str) and holds_password(written["database"]):
         refuse_exposed(path)
     values: dict[str, object] = {}
@@ -258,7 +273,9 @@ def load(data: Path, flags: Mapping[str, object | None], environ: Mapping[str, s
 
 
 def read_secret(path: Path) -> str:
-    """One line of a file that nobody else may read. Raises RyeError ``exposed-secret``, ``bad-settings``."""
+    """Return the content of a file that no other user can read, stripped. Raises RyeError ``exposed-secret``,
+    ``bad-settings``.
+    """
     refuse_exposed(path)
     try:
         with path.open(encoding="utf-8") as file:
@@ -268,19 +285,19 @@ def read_secret(path: Path) -> str:
 
 
 def refuse_exposed(path: Path) -> None:
-    """Raises RyeError ``exposed-secret`` for a file that other users of the machine can read."""
+    """Raise RyeError ``exposed-secret`` if other users of the machine can read the file."""
     if os.name != "nt" and path.exists() and path.stat().st_mode & 0o077:
         raise RyeError("exposed-secret", f"Other users can read {path}, which holds a secret.", f"chmod 600 {path}")
 
 
 def holds_password(database: str) -> bool:
-    """Whether a database's address has a password in it."""
+    """Whether a database's address contains a password."""
     parts = urlsplit(database)
     return bool(parts.password) or "password=" in parts.query.lower()
 
 
 def from_environment(environ: Mapping[str, str]) -> dict[str, object]:
-    """The settings that the environment gives. Raises RyeError."""
+    """Return the settings that the environment gives. Raises RyeError."""
     given = {name: environ.get(ENVIRONMENT_PREFIX + name.upper()) for name in _TYPES}
     return {name: _from_text(name, text) for name, text in given.items() if text is not None}
 
@@ -289,32 +306,27 @@ def _checked(name: str, value: object, where: str) -> object:
     kind = _TYPES.get(name)
     if kind is None:
         near = difflib.get_close_matches(name, _TYPES, n=1)
-        hint = (
-            f"Did you mean {near[0]}?"
-            if near
-            else "See docs/reference/registry-settings.md for the settings there are."
-        )
+        hint = f"Did you mean {near[0]}?" if near else "docs/reference/registry-settings.md lists the settings."
         raise UsageError("unknown-setting", f"{name} in {where} is not a setting.", hint)
     if kind is float and type(value) is int:
         value = float(value)
     if kind is tuple and isinstance(value, list):
         value = tuple(value)
     if type(value) is not kind:
-        what = "list" if kind is tuple else kind.__name__
-        raise UsageError("bad-setting", f"{name} in {where} is {value!r}, which is no {what}.", None)
+        raise UsageError("bad-setting", f"{name} in {where} is {value!r}, which is not {_KINDS[kind]}.", None)
     if isinstance(value, tuple):
         strange = [part for part in value if part not in _PARTS[name]]
         if strange or len(set(value)) < len(value):
-            hint = f"A list of some of these, each once: {', '.join(_PARTS[name])}."
+            hint = f"List some of these, each at most once: {', '.join(_PARTS[name])}."
             raise UsageError("bad-setting", f"{name} in {where} is {list(value)!r}.", hint)
     choices = _CHOICES.get(name)
     if choices is not None and value not in choices:
-        raise UsageError("bad-setting", f"{name} in {where} is {value!r}.", f"It is one of {', '.join(choices)}.")
+        raise UsageError("bad-setting", f"{name} in {where} is {value!r}.", f"Use one of {', '.join(choices)}.")
     if isinstance(value, int | float) and not isinstance(value, bool) and value < 0:
-        raise UsageError("bad-setting", f"{name} in {where} is negative.", "Give a number from 0.")
+        raise UsageError("bad-setting", f"{name} in {where} is negative.", "Give 0 or a larger number.")
     most = _MOST.get(name)
     if most is not None and isinstance(value, int | float) and value > most:
-        raise UsageError("bad-setting", f"{name} in {where} is {value}.", f"Give a number up to {most}.")
+        raise UsageError("bad-setting", f"{name} in {where} is {value}.", f"Give {most} or a smaller number.")
     return value
 
 
@@ -328,4 +340,4 @@ def _from_text(name: str, text: str) -> object:
             return _checked(name, [part.strip() for part in text.split(",") if part.strip()], where)
         return _checked(name, kind(text), where)
     except (ValueError, KeyError):
-        raise UsageError("bad-setting", f"{where} is {text!r}, which is no {kind.__name__}.", None) from None
+        raise UsageError("bad-setting", f"{where} is {text!r}, which is not {_KINDS[kind]}.", None) from None

@@ -36,6 +36,7 @@ class Event(Struct, frozen=True):
     hash: str
 
     def as_json(self) -> dict[str, object]:
+        """The event as ``rye-registry audit-events --json`` shows it."""
         return {name: getattr(self, name) for name in self.__struct_fields__}
 
 

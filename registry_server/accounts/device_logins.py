@@ -48,7 +48,10 @@ class Begun(Struct, frozen=True):
 
 
 def begin(connection: sa.Connection, name: str, now: str, address: str = "") -> Begun:
-    """Raises RyeError ``busy`` if too many programs wait, ``too-many-requests`` if too many from this address do."""
+    """Register a program that wants to be signed in.
+
+    Raises RyeError ``busy`` if too many programs wait, ``too-many-requests`` if too many from this address do.
+    """
     connection.execute(device_logins.delete().where(device_logins.c.expires <= now))
     if _count(connection) >= _MOST_WAITING:
         raise RyeError("busy", "Too many programs are waiting to be signed in.", "Try again in a few minutes.")

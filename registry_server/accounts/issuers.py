@@ -1,14 +1,16 @@
 """The documents of OIDC issuers, and the verification of their tokens.
 
-Only issuers that the operator named are ever contacted: for their discovery document and their keys, over https (plain http on
-this machine only), without redirects, with limits on size and time, and with caching. A token is accepted when, in this order:
+Only issuers that the operator named are ever contacted: for their discovery document and their keys, over https (plain
+http on this machine only), without redirects, with limits on size and time, and with caching. A token is accepted when,
+in this order:
 
-1. It is a JWS of three parts, at most 16 kB, with an asymmetric algorithm of :data:`ALGORITHMS`; never ``none`` or an HMAC.
+1. It is a JWS of three parts, at most 16 kB, with an asymmetric algorithm of :data:`ALGORITHMS`; never ``none`` or an
+   HMAC.
 2. Its signature is by a key that the issuer currently publishes, of a type that fits the algorithm.
-3. ``iss`` is the issuer, ``aud`` names this registry, ``exp`` has not come, ``iat`` and ``nbf`` have, with a minute of grace, and
-   it was made for at most a day.
+3. ``iss`` is the issuer, ``aud`` names this registry, ``exp`` is in the future, ``iat`` and ``nbf`` are in the past,
+   with a minute of tolerance, and the token is valid for at most a day.
 
-What it says is then :class:`Claims`; the caller decides what follows from it.
+The verified content is :class:`Claims`; the caller decides what follows from it.
 """
 
 from __future__ import annotations
@@ -74,7 +76,7 @@ def fetch(address: str) -> bytes:
             for piece in answer.iter_bytes():
                 data += piece
                 if len(data) > _DOCUMENT_BYTES:
-                    raise _unavailable(address, "it answers too much")
+                    raise _unavailable(address, "its answer is too large")
                 if time.monotonic() > deadline:
                     raise _unavailable(address, "it answers too slowly")
     except httpx.HTTPError as error:
@@ -166,7 +168,7 @@ class Issuer:
         parts = urlsplit(found) if isinstance(found, str) else urlsplit("")
         plain = parts.scheme == "http" and is_loopback(parts.hostname or "") and self.address.startswith("http:")
         if not (parts.scheme == "https" or plain) or not parts.hostname:
-            raise _unavailable(self.address, f"its discovery document has no good {name}")
+            raise _unavailable(self.address, f"its discovery document has no valid {name}")
         return str(found)
 
 
@@ -189,7 +191,7 @@ def check_claims(claims: Claims, issuer: str, audience: str, now: float) -> None
         raise refused(f"it was not issued for this registry: its audience must be {audience}")
     expires, issued, begins = (_moment(claims, name) for name in ("exp", "iat", "nbf"))
     if expires is None or issued is None:
-        raise refused("it lacks the time of issue or expiry")
+        raise refused("it has no time of issue or expiry")
     if expires + _GRACE_SECONDS <= now:
         raise refused("it has expired")
     if max(issued, begins or issued) - _GRACE_SECONDS > now:
@@ -199,6 +201,7 @@ def check_claims(claims: Claims, issuer: str, audience: str, now: float) -> None
 
 
 def refused(reason: str) -> RyeError:
+    """The error for an identity token that is not accepted, and why."""
     return RyeError(
         "oidc-refused",
         f"The identity token is refused: {reason}.",

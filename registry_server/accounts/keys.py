@@ -29,23 +29,27 @@ class PrivateKey:
 
     @classmethod
     def generate(cls, name: str) -> PrivateKey:
+        """Create a key from the system's random numbers."""
         return cls(name, os.urandom(32))
 
     @property
     def verifier(self) -> VerifierKey:
+        """The public half."""
         return VerifierKey(self.name, bytes(SigningKey(self.seed).verify_key))
 
     @property
     def signer(self) -> Signer:
+        """What signs notes with this key."""
         key = SigningKey(self.seed)
         return Signer(VerifierKey(self.name, bytes(key.verify_key)), lambda message: bytes(key.sign(message).signature))
 
     def encode(self) -> str:
+        """The text of the key file."""
         return f"PRIVATE+KEY+{self.name}+{self.verifier.key_id.hex()}+{encode_base64(ED25519 + self.seed)}\n"
 
     @classmethod
     def decode(cls, text: str) -> PrivateKey:
-        """Read a key file's text. Raises RyeError; the message never holds the key."""
+        """Read a key file's text. Raises RyeError ``bad-key``; the message never contains the key."""
         match = _FORM.fullmatch(text)
         try:
             material = decode_base64(match[3]) if match else b""
@@ -53,23 +57,27 @@ class PrivateKey:
             material = b""
         if match is None or len(material) != 33 or material[:1] != ED25519:
             raise RyeError(
-                "bad-key", "This is not a private key of a registry.", "It is one line: PRIVATE+KEY+name+id+key."
+                "bad-key", "This is not a registry's private key.", "A key file is one line: PRIVATE+KEY+name+id+key."
             )
         key = cls(match[1], material[1:])
         if key.verifier.key_id.hex() != match[2]:
             raise RyeError(
-                "bad-key", "The key file is damaged: its key ID belongs to another key.", "Take a backup of it."
+                "bad-key",
+                "The key file is damaged: its key ID belongs to another key.",
+                "Restore the file from a backup.",
             )
         return key
 
 
 def write(path: Path, key: PrivateKey) -> None:
-    """Write a new key file, 0600 from its first byte on. Raises RyeError when the file exists."""
+    """Write a new key file, mode 0600 from the start. Raises RyeError ``key-exists``."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
-        raise RyeError("key-exists", f"{path} exists; a key is never overwritten.", "Choose another file.") from None
+        raise RyeError(
+            "key-exists", f"{path} already exists; a key is never overwritten.", "Choose another file."
+        ) from None
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
         file.write(key.encode())
         file.flush()
@@ -77,7 +85,7 @@ def write(path: Path, key: PrivateKey) -> None:
 
 
 def read(path: Path) -> PrivateKey:
-    """Read a key file. Raises RyeError."""
+    """Read a key file. Raises RyeError ``no-key``, ``bad-key``."""
     try:
         with path.open(encoding="utf-8") as file:
             text = file.read(1000)
@@ -89,17 +97,17 @@ def read(path: Path) -> PrivateKey:
 
 
 def file_name(role: str, key: PrivateKey) -> str:
-    """``log-1a2b3c4d.key`` or ``root-1a2b3c4d.key``."""
+    """The name of a key's file: ``log-1a2b3c4d.key`` or ``root-1a2b3c4d.key``."""
     return f"{role}-{key.verifier.key_id.hex()}.key"
 
 
 def in_folder(folder: Path, role: str) -> list[PrivateKey]:
-    """All keys of a role in the registry's key folder, by file name. Raises RyeError for a key that cannot be read."""
+    """All keys of a role in the registry's key folder, sorted by file name. Raises RyeError if one cannot be read."""
     return [read(path) for path in sorted(folder.glob(f"{role}-*.key"))]
 
 
 def exposed(folder: Path) -> list[Path]:
-    """The key files, and the folder itself, that other users of the machine can read."""
+    """The key files, and the folder itself, if other users of the machine can read them."""
     if os.name == "nt":
         return []
     paths = [folder, *folder.glob("*.key")] if folder.is_dir() else []

@@ -79,7 +79,7 @@ def of_issuer(connection: sa.Connection, issuer: str, subject: str, wanted: str,
 
 
 def get(connection: sa.Connection, identifier: str) -> Member:
-    """By its ID. Raises RyeError ``unknown-account``."""
+    """Return an account by its ID. Raises RyeError ``unknown-account``."""
     row = connection.execute(sa.select(accounts).where(accounts.c.id == identifier)).first()
     if row is None:
         raise _unknown(identifier)
@@ -92,7 +92,7 @@ def is_id(name: str) -> bool:
 
 
 def named(connection: sa.Connection, name: str) -> Member:
-    """By its ID or name: an ID is never read as a name. Raises RyeError ``unknown-account``."""
+    """Return an account by its ID or name: an ID is never read as a name. Raises RyeError ``unknown-account``."""
     column = accounts.c.id if is_id(name) else accounts.c.name
     row = connection.execute(sa.select(accounts).where(column == name)).first()
     if row is None:
@@ -170,6 +170,7 @@ def session_member(connection: sa.Connection, secret: str, now: str) -> Member |
 
 
 def close_session(connection: sa.Connection, secret: str) -> None:
+    """Delete a session; an unknown one is ignored."""
     connection.execute(sessions.delete().where(sessions.c.sha256 == digest(secret)))
 
 
@@ -179,6 +180,7 @@ def form_proof(secret: str) -> str:
 
 
 def roles_of(connection: sa.Connection, member: Member) -> tuple[tuple[str, str], ...]:
+    """The namespaces and roles of a member, as :func:`registry_server.accounts.roles.of_account` returns them."""
     return roles.of_account(connection, member.id)
 
 

@@ -40,7 +40,7 @@ class Pace:
         if left < 1.0:
             raise RyeError(
                 "too-many-requests",
-                f"More than {self._most:g} attempts in a minute.",
+                f"There were more than {self._most:g} attempts in a minute.",
                 "Wait a minute, then try again.",
             )
 

@@ -41,7 +41,7 @@ _KEPT_SECONDS = 2 * 86_400
 
 
 class Publisher(Struct, frozen=True):
-    """One row."""
+    """One trusted publisher: a workflow, and what its tokens may do."""
 
     id: str
     namespace: str
@@ -55,6 +55,7 @@ class Publisher(Struct, frozen=True):
     """The ID of the repository's owner; None: no token has been exchanged yet, or the issuer does not state it."""
 
     def as_json(self) -> dict[str, object]:
+        """The publisher as ``rye-registry publisher list --json`` shows it; no environment is null."""
         document = {name: getattr(self, name) for name in self.__struct_fields__}
         return {**document, "scopes": list(self.scopes), "environment": self.environment or None}
 
@@ -83,9 +84,11 @@ def add(
         raise RyeError("bad-namespace", f"{namespace[:80]!r} is not a namespace.", "Use a-z, 0-9, - and _, at most 64.")
     check_issuer(issuer)
     if _REPOSITORY.fullmatch(repository) is None:
-        raise RyeError("bad-repository", f"{repository[:200]!r} is not a repository.", "Give OWNER/NAME.")
+        raise RyeError("bad-repository", f"{repository[:200]!r} is not a repository.", "Write OWNER/NAME.")
     if _WORKFLOW.fullmatch(workflow) is None or ".." in workflow:
-        raise RyeError("bad-workflow", f"{workflow[:200]!r} is not a workflow file.", "Give e.g. release.yml.")
+        raise RyeError(
+            "bad-workflow", f"{workflow[:200]!r} is not a workflow file.", "Write its file name, such as release.yml."
+        )
     if len(environment) > 255 or not environment.isprintable():
         raise RyeError("bad-environment", "An environment's name is at most 255 printable characters.", None)
     if not scopes or not set(scopes) <= set(ALLOWED_SCOPES):
@@ -126,6 +129,7 @@ def remove(connection: sa.Connection, identifier: str) -> Publisher:
 
 
 def listing(connection: sa.Connection, namespace: str | None = None, issuer: str | None = None) -> list[Publisher]:
+    """All trusted publishers, or those of a namespace or an issuer, by namespace and age."""
     query = sa.select(trusted_publishers).order_by(trusted_publishers.c.namespace, trusted_publishers.c.created)
     if namespace is not None:
         query = query.where(trusted_publishers.c.namespace == namespace)
@@ -149,7 +153,7 @@ def identity_of(claims: Claims) -> Identity:
     if reference:
         place, _, file = _path_of(reference).partition("//")
         if place.partition("/")[2].lower() != repository.lower():
-            raise refused("its workflow lies in another repository")
+            raise refused("its workflow is in another repository")
         return Identity(repository, file, environment, owner)
     if claims.get("iss") == GITHUB:
         raise refused("it names no workflow file")
@@ -157,7 +161,7 @@ def identity_of(claims: Claims) -> Identity:
 
 
 def is_meant(publisher: Publisher, identity: Identity) -> bool:
-    """Whether a publisher is this build."""
+    """Whether the publisher is this build."""
     file = identity.workflow if "/" in publisher.workflow else identity.workflow.rpartition("/")[2]
     return (
         publisher.repository.lower() == identity.repository.lower()
@@ -222,7 +226,7 @@ def _number(claims: Claims, name: str) -> str:
 
 def _file_in(path: str, folder: str) -> str:
     if not path.lower().startswith(folder.lower()):
-        raise refused("its workflow lies in another repository")
+        raise refused("its workflow is in another repository")
     return path[len(folder) :]
 
 

@@ -27,7 +27,7 @@ class Unanswered(Exception):
 
 
 class QuickLook:
-    """Belongs to one thread."""
+    """Looks tokens up over one connection. Use it from one thread only."""
 
     def __init__(self, engine: sa.Engine) -> None:
         self._place = engine.url.database if engine.dialect.name == "sqlite" else None
@@ -65,6 +65,7 @@ class QuickLook:
         )
 
     def close(self) -> None:
+        """Close the connection; the next look-up opens a new one."""
         if self._connection is not None:
             self._connection.close()
             self._connection = None

@@ -98,16 +98,16 @@ def listing(connection: sa.Connection, namespace: str | None = None) -> list[Giv
 
 
 def create_team(connection: sa.Connection, name: str, now: str) -> None:
-    """Raises RyeError ``bad-team``, ``team-exists``."""
+    """Create an empty team. Raises RyeError ``bad-team``, ``team-exists``."""
     if not is_segment(name):
-        raise RyeError("bad-team", f"{name[:80]!r} is not a name for a team.", "Use a-z, 0-9, - and _, at most 64.")
+        raise RyeError("bad-team", f"{name[:80]!r} is not a valid team name.", "Use a-z, 0-9, - and _, at most 64.")
     if connection.scalar(sa.select(teams.c.name).where(teams.c.name == name)) is not None:
         raise RyeError("team-exists", f"The team {name} already exists.", "rye-registry team list shows them.")
     connection.execute(teams.insert().values(name=name, created=now))
 
 
 def delete_team(connection: sa.Connection, name: str) -> None:
-    """A team with its roles. Raises RyeError ``unknown-team``."""
+    """Delete a team, its memberships and its roles. Raises RyeError ``unknown-team``."""
     require_team(connection, name)
     connection.execute(namespace_roles.delete().where(namespace_roles.c.team == name))
     connection.execute(team_members.delete().where(team_members.c.team == name))
@@ -138,9 +138,15 @@ def teams_of(connection: sa.Connection, account: str) -> list[str]:
 
 
 def require_team(connection: sa.Connection, name: str) -> None:
-    """Raises RyeError ``unknown-team``."""
+    """Check that a team exists. Raises RyeError ``unknown-team``."""
     if connection.scalar(sa.select(teams.c.name).where(teams.c.name == name)) is None:
-        raise RyeError("unknown-team", f"There is no team {name[:80]!r}.", "Create it: rye-registry team create NAME")
+        raise RyeError(
+            "unknown-team",
+            f"There is no team {name[:80]!r}.",
+            f"Create it: rye-registry team create {name[:80]}"
+            if is_segment(name)
+            else "rye-registry team list shows them.",
+        )
 
 
 def team_listing(connection: sa.Connection) -> dict[str, list[str]]:

@@ -1,7 +1,7 @@
-"""Each account's share of common resources: concurrent requests, slots, and uploads that nothing refers to yet. A token
-without an account has its own share.
+"""Each account's share of common resources: concurrent requests, slots, and uploads that nothing refers to yet.
 
-Nothing here is exact across processes or restarts; it keeps one account from starving the others.
+A token without an account has its own share. Nothing here is exact across processes or restarts; it keeps one account
+from starving the others.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Shares:
             if counts[owner] >= most:
                 raise RyeError(
                     "too-many-requests",
-                    f"This account has {most} requests under way.",
+                    f"This account already has {most} requests running.",
                     "Wait for some of them to finish. Using several tokens does not raise the limit.",
                 )
             counts[owner] += 1
@@ -65,6 +65,7 @@ class Shares:
             return self._kept[token] + size <= self._uploads_bytes
 
     def keep(self, token: str, sha256: str, size: int) -> None:
+        """Count an upload of a token, in place of an earlier upload of the same bytes."""
         with self._lock:
             self._forget(sha256)
             self._uploads[sha256] = (token, size)

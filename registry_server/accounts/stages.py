@@ -100,7 +100,7 @@ def add(
 
 
 def get(connection: sa.Connection, identifier: str) -> Stage:
-    """Raises RyeError ``unknown-stage``."""
+    """Return a stage. Raises RyeError ``unknown-stage``."""
     row = connection.execute(sa.select(stages).where(stages.c.id == identifier)).first()
     if row is None:
         raise unknown(identifier)

@@ -60,6 +60,7 @@ class Account:
         return self.revoked is None and not is_over(self.expires, now)
 
     def has(self, scope: str) -> bool:
+        """Whether it has this scope."""
         return scope in self.scopes
 
     def is_bound_to(self, namespace: str) -> bool:
@@ -91,6 +92,7 @@ class Account:
         return tuple(namespace for namespace, _ in self.roles if self.is_bound_to(namespace))
 
     def as_json(self) -> dict[str, object]:
+        """The token as ``rye-registry token list --json`` shows it; the secret is not known here."""
         return {
             "token": self.token,
             "name": self.name,
@@ -124,7 +126,7 @@ def create(
         if not is_segment(namespace):
             raise RyeError("bad-namespace", f"{namespace!r} is not a namespace.", "Use a-z, 0-9, - and _, at most 64.")
     if not scopes:
-        raise RyeError("bad-scope", "A token needs a scope.", "Name one: --scope read")
+        raise RyeError("bad-scope", "A token needs at least one scope.", "Add one, such as --scope read")
     identifier = secrets.token_hex(8)
     token = f"rye_{identifier}_{secrets.token_urlsafe(32)}"
     row = {

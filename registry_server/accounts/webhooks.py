@@ -55,6 +55,8 @@ _ROWS = 200
 
 
 class Webhook(Struct, frozen=True):
+    """One subscription: an address, and the events that it receives."""
+
     id: str
     url: str
     namespace: str
@@ -87,7 +89,7 @@ class Delivery(Struct, frozen=True):
 
 
 def add(connection: sa.Connection, url: str, namespace: str, events: Sequence[str], now: str) -> Webhook:
-    """Raises RyeError ``bad-webhook``, ``bad-namespace``."""
+    """Add a webhook. Raises RyeError ``bad-webhook``, ``bad-namespace``, ``private-address``."""
     parts = urlsplit(url)
     try:
         port = parts.port
@@ -111,7 +113,7 @@ def add(connection: sa.Connection, url: str, namespace: str, events: Sequence[st
 
 
 def remove(connection: sa.Connection, identifier: str) -> Webhook:
-    """Raises RyeError ``unknown-webhook``."""
+    """Remove a webhook and give up its pending deliveries. Raises RyeError ``unknown-webhook``."""
     row = connection.execute(sa.select(webhooks).where(webhooks.c.id == identifier)).first()
     if row is None:
         raise RyeError(
@@ -124,6 +126,7 @@ def remove(connection: sa.Connection, identifier: str) -> Webhook:
 
 
 def listing(connection: sa.Connection) -> list[Webhook]:
+    """All webhooks, oldest first."""
     return [_webhook(row) for row in connection.execute(sa.select(webhooks).order_by(webhooks.c.created))]
 
 

@@ -1,4 +1,4 @@
-"""The program ``rye-registry``: arguments and printing, nothing else."""
+"""The program ``rye-registry``: arguments and printing only."""
 
 from registry_server.cli.program import main
 

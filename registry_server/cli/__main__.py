@@ -1,4 +1,4 @@
-"""``python -m registry_server.cli``: the program, whichever interpreter runs it."""
+"""``python -m registry_server.cli``: the program under this interpreter."""
 
 from registry_server.cli import main
 

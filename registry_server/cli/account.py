@@ -1,4 +1,4 @@
-"""``rye-registry account``: people who sign in."""
+"""``rye-registry account``: the people who sign in."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rye.errors import RyeError
 
 @click.group(no_args_is_help=True)
 def account() -> None:
-    """Accounts: people who sign in, make tokens and approve stages."""
+    """Manage accounts: people who sign in, create tokens and approve stages."""
 
 
 @account.command("create")
@@ -29,7 +29,7 @@ def account() -> None:
 @json_option
 @pass_output
 def account_create(output: Output, name: str, namespace: str | None, role: str, data: Path) -> None:
-    """Make an account, and print a link that signs its owner in, once. Again for one that exists: another link."""
+    """Create an account, and print a link that signs its owner in once. For an existing account, print another link."""
     now = now_text()
     with changing(data) as connection:
         member = next((one for one in members.listing(connection) if one.name == name), None)
@@ -37,7 +37,7 @@ def account_create(output: Output, name: str, namespace: str | None, role: str, 
         if member is not None and member.issuer:
             raise RyeError(
                 "account-exists",
-                f"{name} is the name of an account that {member.issuer} signs in: anybody may choose a name there.",
+                f"{name} is the name of an account that {member.issuer} signs in, where anyone can choose any name.",
                 f"Choose another name, or give that account a role: rye-registry role add NAMESPACE --account {member.id}",
             )
         if member is None:
@@ -57,12 +57,12 @@ def account_create(output: Output, name: str, namespace: str | None, role: str, 
         "path": path,
     }
     output.result(document, link)
-    output.say(f"Give {name} this link. It is good once, for {members.LINK_SECONDS // 3600} hours.")
+    output.say(f"Send {name} this link. It works once, within {members.LINK_SECONDS // 3600} hours.")
     if not settings.address:
         output.say(
-            f"warning: the registry does not know its address, so the link works on this machine only, and only while it "
-            f"listens on port {settings.port}. Put the address that people use into {settings.data / SETTINGS_FILE}, then "
-            'make the link again:\n  address = "https://registry.example.org"'
+            f"warning: the registry has no public address, so the link works only on this machine, while the server listens "
+            f"on port {settings.port}. Set the address in {settings.data / SETTINGS_FILE}, then run the command again:"
+            '\n  address = "https://registry.example.org"'
         )
 
 
@@ -101,7 +101,7 @@ def account_list(output: Output, data: Path) -> None:
 @json_option
 @pass_output
 def account_disable(output: Output, name: str, data: Path) -> None:
-    """End an account: its sessions, links and tokens are worthless at once. NAME: its name or ID."""
+    """Disable an account, with its sessions, links and tokens, at once. NAME: its name or ID."""
     now = now_text()
     with changing(data) as connection:
         member = members.disable(connection, members.named(connection, name).id, now)

@@ -1,4 +1,4 @@
-"""``rye-registry audit-events``: what was done to accounts, rights and releases."""
+"""``rye-registry audit-events``: the log of changes to accounts, rights and releases."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from registry_server.cli.registry_access import reading
 
 @click.group("audit-events", no_args_is_help=True)
 def audit_events() -> None:
-    """What was done to accounts, rights and releases: a chain of hashes."""
+    """Show and check the log of changes to accounts, rights and releases: a chain of hashes."""
 
 
 @audit_events.command("list")
-@click.option("--since", type=click.IntRange(0), default=0, help="From this event on.")
-@click.option("--limit", type=click.IntRange(1), default=1000, show_default=True, help="At most so many.")
+@click.option("--since", type=click.IntRange(0), default=0, help="Start at this event.")
+@click.option("--limit", type=click.IntRange(1), default=1000, show_default=True, help="The most to list.")
 @data_option
 @json_option
 @pass_output
 def audit_events_list(output: Output, since: int, limit: int, data: Path) -> None:
-    """List events, the oldest first."""
+    """List events, oldest first."""
     with reading(data) as connection:
         found = list(chain.listing(connection, since, limit))
     lines = [
@@ -40,17 +40,17 @@ def audit_events_list(output: Output, since: int, limit: int, data: Path) -> Non
 @json_option
 @pass_output
 def audit_events_verify(output: Output, data: Path) -> None:
-    """Compute the chain again. Exits 1 when an event was changed or is gone."""
+    """Recompute the chain. Exit 1 if an event was changed or removed."""
     with reading(data) as connection:
         problems = chain.problems(connection)
         size, value = chain.head(connection)
-    text = "\n".join(problems) or f"{size} events, each follows the one before it. The last hash: {value}"
+    text = "\n".join(problems) or f"The chain of {size} events is intact. Last hash: {value}"
     output.result({"ok": not problems, "size": size, "hash": value, "problems": problems}, text)
     if problems:
         sys.exit(1)
 
 
 def _plain(value: object) -> str:
-    """A detail as a person reads it, on one line: a list without Python's brackets, nothing that moves the cursor."""
+    """A detail on one line: a list without Python's brackets, unprintable characters replaced."""
     text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     return "".join(letter if letter.isprintable() else "?" for letter in text)

@@ -1,4 +1,4 @@
-"""``rye-registry backup`` and ``restore``: everything that a registry is, in one folder, and back."""
+"""``rye-registry backup`` and ``restore``: the whole registry to one folder, and back."""
 
 from __future__ import annotations
 
@@ -27,12 +27,14 @@ PASSPHRASE = "RYE_REGISTRY_PASSPHRASE"
 
 @click.command("backup")
 @click.argument("out", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--with-keys", is_flag=True, help=f"Include the private keys, sealed; {PASSPHRASE} or asked twice.")
+@click.option(
+    "--with-keys", is_flag=True, help=f"Include the private keys, sealed under {PASSPHRASE} or a prompted passphrase."
+)
 @data_option
 @json_option
 @pass_output
 def backup(output: Output, out: Path, with_keys: bool, data: Path) -> None:
-    """Back the registry up to the folder OUT, while it runs. Incremental: only new blobs are copied."""
+    """Back up the registry to the folder OUT, while it runs. Incremental: only new blobs are copied."""
     settings = settings_of(data, {})
     passphrase = _passphrase(twice=True) if with_keys else None
     with engine_of(settings) as engine:
@@ -45,10 +47,10 @@ def backup(output: Output, out: Path, with_keys: bool, data: Path) -> None:
         "keys": written.keys,
     }
     output.result(
-        document, f"{written.size} log entries and {written.blobs} blobs ({written.new_blobs} new) are in {out}."
+        document, f"{out} contains {written.size} log entries and {written.blobs} blobs ({written.new_blobs} new)."
     )
     if not with_keys:
-        output.say("The private keys are not in it: keep a copy of keys/ elsewhere, or use --with-keys.")
+        output.say("It does not contain the private keys: keep a copy of keys/ elsewhere, or use --with-keys.")
 
 
 @click.command("restore")
@@ -56,15 +58,21 @@ def backup(output: Output, out: Path, with_keys: bool, data: Path) -> None:
     "--from",
     "source",
     required=True,
-    help="A backup, a mirror, an export, an address; `store`: the registry's own files.",
+    help="A backup, a mirror, an export or an address; `store` for the registry's own static files.",
 )
-@click.option("--fingerprint", help="Of root 1, as you publish it; needed only to be sure with an empty database.")
-@click.option("--with-keys", is_flag=True, help=f"Take the sealed keys of a backup, too; {PASSPHRASE} or asked.")
+@click.option(
+    "--fingerprint", help="The fingerprint of root 1, as you publish it. Recommended if the database is empty."
+)
+@click.option(
+    "--with-keys",
+    is_flag=True,
+    help=f"Also restore the sealed keys of a backup, with {PASSPHRASE} or a prompted passphrase.",
+)
 @data_option
 @json_option
 @pass_output
 def restore(output: Output, source: str, fingerprint: str | None, with_keys: bool, data: Path) -> None:
-    """Replay a copy's log and blobs into an empty or older database, verifying everything."""
+    """Replay the log and blobs of a copy into an empty or older database, verifying everything."""
     _prepare(data, Path(source), with_keys)
     settings = settings_of(data, {})
     public = public_objects(settings)
@@ -94,14 +102,16 @@ def restore(output: Output, source: str, fingerprint: str | None, with_keys: boo
     text = f"{done.origin} has {done.size} log entries; {done.entries} of them and {done.blobs} blobs were restored."
     output.result(document, "\n".join([text, f"Fingerprint of its root: {done.fingerprint}", *problems]))
     if not can_sign:
-        output.say(f"warning: {settings.keys} holds no log key of this registry: put it there before you serve.")
+        output.say(
+            f"warning: {settings.keys} contains no log key of this registry. Put it there before you run `rye-registry serve`."
+        )
     if problems:
-        output.say("hint: `rye-registry rebuild` writes static files again.")
+        output.say("hint: `rye-registry rebuild` writes the static files again.")
         sys.exit(1)
 
 
 def _prepare(data: Path, source: Path, with_keys: bool) -> None:
-    """A data folder with settings, and with the backup's keys where they are wanted."""
+    """Create the data folder with settings if it is missing, and copy the backup's keys to it if requested."""
     if not (data / SETTINGS_FILE).exists():
         data.mkdir(parents=True, exist_ok=True)
         kept = source / SETTINGS_FILE
@@ -109,7 +119,11 @@ def _prepare(data: Path, source: Path, with_keys: bool) -> None:
         (data / SETTINGS_FILE).chmod(0o600)
     if with_keys:
         if not (source / "keys").is_dir():
-            raise RyeError("no-key", f"{source} holds no sealed keys.", "Make backups with --with-keys.")
+            raise RyeError(
+                "no-key",
+                f"{source} contains no sealed keys.",
+                "Put the key files into keys/ yourself, and restore without --with-keys.",
+            )
         for name, key in backups.unsealed_keys(source, _passphrase(twice=False)):
             if not (data / "keys" / name).exists():
                 keys.write(data / "keys" / name, key)
@@ -119,8 +133,12 @@ def _passphrase(*, twice: bool) -> str:
     given = os.environ.get(PASSPHRASE)
     if given is None:
         if not sys.stdin.isatty():
-            raise UsageError("no-passphrase", "Sealed keys need a passphrase.", f"Set {PASSPHRASE}.")
+            raise UsageError(
+                "no-passphrase",
+                "Sealed keys need a passphrase.",
+                f"Set {PASSPHRASE}, or run the command in a terminal.",
+            )
         given = click.prompt("Passphrase of the keys", hide_input=True, confirmation_prompt=twice, err=True)
     if not given:
-        raise UsageError("empty-passphrase", "An empty passphrase seals nothing.", f"Set {PASSPHRASE}.")
+        raise UsageError("empty-passphrase", "The passphrase is empty.", f"Set {PASSPHRASE} to a passphrase.")
     return str(given)

@@ -1,4 +1,4 @@
-"""``rye-registry init``: make a registry."""
+"""``rye-registry init``: create a registry."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from registry_server.upkeep.founding import found
 
 @click.command()
 @data_option
-@click.option("--origin", required=True, help="The registry's name for ever, e.g. registry.example.org.")
+@click.option("--origin", required=True, help="The registry's permanent name, e.g. registry.example.org.")
 @click.option(
     "--root-key-out",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the owner's key here.",
+    help="Write the owner's key to this file instead of the data folder.",
 )
 @click.option(
     "--root-days", type=click.IntRange(1, 3650), default=365, show_default=True, help="How long root 1 is valid."
@@ -38,9 +38,9 @@ def init(
     objects: str,
     s3_endpoint: str,
 ) -> None:
-    """Make a registry: its folder, keys, root statement and first signed head.
+    """Create a registry: its folder, keys, root statement and first signed head.
 
-    Settings that RYE_REGISTRY_… variables give, such as a database's password, are used and not written down.
+    Settings from RYE_REGISTRY_… variables, such as a database's password, are used but not written to registry.toml.
     """
     given = {"database": database, "objects": objects, "s3_endpoint": s3_endpoint}
     written = {name: value for name, value in given.items() if value}
@@ -49,7 +49,7 @@ def init(
     where = root_key_out or data / "keys"
     output.result(
         {"data": str(data), "origin": origin, "fingerprint": fingerprint, "root_key": str(where)},
-        f"Registry {origin} is in {data}.\nFingerprint of its root: {fingerprint}",
+        f"Created the registry {origin} in {data}.\nFingerprint of its root: {fingerprint}",
     )
     output.say(f"The owner's key is in {where}: back it up. Anyone who has it owns the registry.")
     output.say(f"Next: `rye-registry token create NAME --data {data}`, then `rye-registry serve --data {data}`")

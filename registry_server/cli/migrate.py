@@ -1,4 +1,4 @@
-"""``rye-registry migrate``: bring the database to this version's schema, or say what that would take."""
+"""``rye-registry migrate``: upgrade the database to this version's schema, or list the missing steps."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from registry_server.storage import database
 
 
 @click.command()
-@click.option("--check", is_flag=True, help="Change nothing; exit 1 where the database lacks steps.")
+@click.option("--check", is_flag=True, help="Change nothing; exit 1 if the database needs an upgrade.")
 @data_option
 @json_option
 @pass_output
 def migrate(output: Output, check: bool, data: Path) -> None:
-    """Bring the database to this version's schema, in one transaction.
+    """Upgrade the database to this version's schema, in one transaction.
 
-    Every command that opens the database does so, too. Steps are taken from any older version on; an older program cannot
+    Every command that opens the database does this as well. It can start from any older version. An older rye-registry cannot
     open the database afterwards.
     """
     settings = settings_of(data, {})
@@ -42,10 +42,10 @@ def migrate(output: Output, check: bool, data: Path) -> None:
         text = "\n".join(f"{step.revision}  {step.what}" for step in plan.steps)
         output.result(document, text or f"The database is at the newest revision, {plan.newest}.")
         if plan.steps:
-            output.say("hint: stop the servers or expect them to refuse publishing; then `rye-registry migrate`.")
+            output.say("hint: Stop the servers, or expect them to refuse publishing. Then run `rye-registry migrate`.")
             sys.exit(1)
         return
     with engine_of(settings):
         pass
-    taken = f"The database went from {plan.current or 'nothing'} to {plan.newest}." if plan.steps else ""
+    taken = f"Upgraded the database from {plan.current or 'nothing'} to {plan.newest}." if plan.steps else ""
     output.result(document, taken or f"The database is at the newest revision, {plan.newest}.")

@@ -1,4 +1,6 @@
-"""What every command of ``rye-registry`` takes and how it prints: data on stdout, words on stderr, ``--json`` one document."""
+"""Options that all commands of ``rye-registry`` share, and how they print: results on stdout, messages on stderr, or
+JSON.
+"""
 
 from __future__ import annotations
 
@@ -15,16 +17,16 @@ DEFAULT_DATA = "rye-registry-data"
 
 @dataclass(slots=True)
 class Output:
-    """Where results go."""
+    """Prints results and messages."""
 
     json: bool = False
 
     def result(self, document: dict[str, object], text: str) -> None:
-        """What the command is asked for: the document with ``--json``, else the text."""
+        """Print the command's result: the document with ``--json``, otherwise the text."""
         click.echo(json.dumps(document, ensure_ascii=False) if self.json else text)
 
     def say(self, text: str) -> None:
-        """Words for a person."""
+        """Print a message for a person; nothing with ``--json``."""
         if not self.json:
             click.echo(text, err=True)
 
@@ -33,7 +35,7 @@ pass_output = click.make_pass_decorator(Output, ensure=True)
 
 
 def data_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """``--data``: which registry."""
+    """Add ``--data``, the folder of the registry."""
     return click.option(
         "--data",
         type=click.Path(path_type=Path, file_okay=False),
@@ -45,7 +47,7 @@ def data_option(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def json_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """``--json``, before or after the command's name."""
+    """Add ``--json``, which works before and after the command's name."""
 
     def remember(context: click.Context, _parameter: click.Parameter, value: bool) -> None:
         if value:

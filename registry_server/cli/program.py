@@ -1,6 +1,7 @@
-"""The program ``rye-registry``: a table of commands, each imported when it runs, and the one place where errors become exits.
+"""The program ``rye-registry``: a table of commands, each imported when it runs, and the one place where errors become
+exits.
 
-Exit 0: done. 1: failed, or ``verify`` found something. 2: the command's words are wrong.
+Exit codes: 0, done; 1, failed, or ``verify`` found a problem; 2, wrong usage.
 """
 
 from __future__ import annotations
@@ -20,29 +21,41 @@ from rye.extras import extra_of
 
 COMMANDS: dict[str, tuple[str, str]] = {
     # name: (module:attribute, one line of help)
-    "account": ("registry_server.cli.account:account", "Accounts: people who sign in, make tokens, approve stages."),
+    "account": (
+        "registry_server.cli.account:account",
+        "Manage accounts: people who sign in, create tokens, approve stages.",
+    ),
     "audit-events": (
         "registry_server.cli.audit_events:audit_events",
-        "What was done to accounts, rights and releases.",
+        "Show and check the log of changes to accounts, rights and releases.",
     ),
-    "backup": ("registry_server.cli.backup:backup", "Back the registry up to a folder, while it runs."),
+    "backup": ("registry_server.cli.backup:backup", "Back up the registry to a folder, while it runs."),
     "export": ("registry_server.cli.static_files:export_command", "Copy the static registry to a folder."),
-    "init": ("registry_server.cli.init:init", "Make a registry: its folder, keys, root and first signed head."),
-    "publisher": ("registry_server.cli.publisher:publisher", "Trusted publishers: workflows that need no secret."),
-    "migrate": ("registry_server.cli.migrate:migrate", "Bring the database to this version, or check whether it is."),
+    "init": ("registry_server.cli.init:init", "Create a registry: its folder, keys, root and first signed head."),
+    "publisher": (
+        "registry_server.cli.publisher:publisher",
+        "Manage trusted publishers: workflows that need no secret.",
+    ),
+    "migrate": (
+        "registry_server.cli.migrate:migrate",
+        "Upgrade the database to this version, or check whether it needs it.",
+    ),
     "rebuild": ("registry_server.cli.static_files:rebuild", "Write every static file again from the database."),
-    "restore": ("registry_server.cli.backup:restore", "Bring a registry back from a backup, mirror or export."),
-    "role": ("registry_server.cli.role:role", "Who may upload to a namespace, and who may read it."),
-    "root": ("registry_server.cli.root:root", "Root statements: who owns the registry, and until when."),
+    "restore": ("registry_server.cli.backup:restore", "Restore a registry from a backup, mirror or export."),
+    "role": ("registry_server.cli.role:role", "Manage who may upload to a namespace, and who may read it."),
+    "root": ("registry_server.cli.root:root", "Manage root statements: who owns the registry, and until when."),
     "serve": ("registry_server.cli.serve:serve", "Serve the registry until SIGTERM or Ctrl-C."),
-    "takedown": ("registry_server.cli.takedown:takedown_command", "Stop serving one blob, and log why."),
-    "team": ("registry_server.cli.team:team", "Teams: several accounts that hold roles together."),
-    "token": ("registry_server.cli.token:token", "Tokens: who may upload and read."),
+    "takedown": ("registry_server.cli.takedown:takedown_command", "Permanently remove a release's files, and log why."),
+    "team": ("registry_server.cli.team:team", "Manage teams: accounts that share roles."),
+    "token": ("registry_server.cli.token:token", "Manage tokens, which allow uploading and reading."),
     "verify": (
         "registry_server.cli.static_files:verify",
-        "Compute everything again, and compare it with what is served.",
+        "Recompute everything from the log, and compare it with what is served.",
     ),
-    "webhook": ("registry_server.cli.webhook:webhook", "Webhooks: addresses that are told of what is logged."),
+    "webhook": (
+        "registry_server.cli.webhook:webhook",
+        "Manage webhooks: addresses that are notified of new log entries.",
+    ),
 }
 
 
@@ -50,9 +63,11 @@ class Families(click.Group):
     """A group whose commands are rows of the table: listing them imports none of them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
+        """The names in the table's order."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command's module; None for an unknown name."""
         if cmd_name not in COMMANDS:
             return None
         module, _, attribute = COMMANDS[cmd_name][0].partition(":")
@@ -62,11 +77,13 @@ class Families(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Like click's, but an unknown name gets suggestions from the table."""
         if args[0] not in COMMANDS and not args[0].startswith("-"):
             raise click.exceptions.NoSuchCommand(args[0], possibilities=COMMANDS, ctx=ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the table's own lines of help."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
 
@@ -76,12 +93,12 @@ class Families(click.Group):
 @json_option
 @click.pass_context
 def cli(context: click.Context) -> None:
-    """The registry's own program: make one, serve it, give out tokens, copy and check it."""
+    """Run a registry: create it, serve it, give out tokens, copy and check it."""
     context.ensure_object(Output)
 
 
 def main() -> None:
-    """Run, and turn every failure into an exit with words: never a traceback."""
+    """Run the program. Every failure becomes a message and an exit code, never a traceback."""
     as_json = "--json" in sys.argv[1:]
     try:
         cli.main(standalone_mode=False)
@@ -112,9 +129,9 @@ def main() -> None:
 
 
 def _unforeseen(error: Exception) -> RyeError:
-    """What no code expected, in one line; the database's errors in its own words."""
+    """An unexpected error as a RyeError of one line; errors of the database as the storage words them."""
     if "sqlalchemy" in sys.modules:
-        from registry_server.storage.database import (  # imported already, by the command that failed
+        from registry_server.storage.database import (  # already imported by the command that failed
             DriverError,
             explained,
         )
@@ -125,8 +142,8 @@ def _unforeseen(error: Exception) -> RyeError:
     reason = f"{name}: {said}" if said != name else name
     return RyeError(
         "internal",
-        f"The program failed in a way that it should not: {reason}",
-        "Run it with RYE_REGISTRY_TRACEBACK=1 and report what it prints.",
+        f"rye-registry failed unexpectedly: {reason}",
+        "Run it again with RYE_REGISTRY_TRACEBACK=1, and report the output.",
     )
 
 

@@ -1,4 +1,4 @@
-"""``rye-registry publisher``: workflows that get tokens of some minutes for a namespace."""
+"""``rye-registry publisher``: workflows that get short-lived tokens for a namespace."""
 
 from __future__ import annotations
 
@@ -17,16 +17,18 @@ _SHORT = {"github": publishers.GITHUB, "gitlab": publishers.GITLAB}
 
 @click.group(no_args_is_help=True)
 def publisher() -> None:
-    """Trusted publishers: workflows that need no secret to upload."""
+    """Manage trusted publishers: workflows that need no secret to upload."""
 
 
 @publisher.command("add")
 @click.argument("namespace")
 @click.option("--issuer", default="github", show_default=True, help="github, gitlab, or the address of an OIDC issuer.")
-@click.option("--repository", required=True, metavar="OWNER/NAME", help="Whose workflow it is.")
+@click.option("--repository", required=True, metavar="OWNER/NAME", help="The workflow's repository.")
 @click.option("--workflow", required=True, metavar="FILE", help="The workflow's file, e.g. release.yml.")
-@click.option("--environment", default="", help="Only from this environment.")
-@click.option("--scope", "scopes", multiple=True, metavar="SCOPE", help="Of its tokens; default: stage.")
+@click.option("--environment", default="", help="Only this deployment environment. Default: any.")
+@click.option(
+    "--scope", "scopes", multiple=True, metavar="SCOPE", help="What its tokens may do; repeatable. Default: stage."
+)
 @data_option
 @json_option
 @pass_output
@@ -40,7 +42,7 @@ def publisher_add(
     scopes: tuple[str, ...],
     data: Path,
 ) -> None:
-    """Trust a workflow: it gets tokens of 15 minutes for NAMESPACE, which stage unless --scope says otherwise."""
+    """Trust a workflow: it gets tokens for NAMESPACE, valid for 15 minutes, that can stage or do what --scope allows."""
     now = now_text()
     wanted = parse_scopes(scopes) or ("stage",)
     with changing(data) as connection:
@@ -58,7 +60,7 @@ def publisher_add(
 @json_option
 @pass_output
 def publisher_list(output: Output, namespace: str | None, data: Path) -> None:
-    """List trusted publishers, of NAMESPACE or all."""
+    """List the trusted publishers of NAMESPACE, or all."""
     with reading(data) as connection:
         found = publishers.listing(connection, namespace)
     text = "\n".join(f"{one.id}  {_line(one)}" for one in found)
@@ -71,7 +73,7 @@ def publisher_list(output: Output, namespace: str | None, data: Path) -> None:
 @json_option
 @pass_output
 def publisher_remove(output: Output, publisher_id: str, data: Path) -> None:
-    """Trust a publisher no more. ID: as `publisher list` shows it."""
+    """Stop trusting a publisher. ID: from `publisher list`."""
     with changing(data) as connection:
         gone = publishers.remove(connection, publisher_id)
         subject = f"namespace:{gone.namespace}"

@@ -1,4 +1,4 @@
-"""Opening the registry that a command works on: its settings, database and sequencer."""
+"""Opens the registry that a command works on: its settings, database and sequencer."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from rye.registry.protocol.statements import Checkpoint
 
 
 def settings_of(data: Path, flags: dict[str, object | None]) -> Settings:
-    """The settings of the registry in ``data``; ``flags`` and the environment win over its file."""
+    """Return the settings of the registry in ``data``; ``flags`` and the environment win over its file."""
     return load(data, flags, os.environ)
 
 
 @contextmanager
 def engine_of(settings: Settings) -> Iterator[sa.Engine]:
-    """The registry's database, let go at the end."""
+    """The registry's database, closed at the end of the block."""
     engine = opening.open_database(settings)
     try:
         yield engine
@@ -38,21 +38,21 @@ def engine_of(settings: Settings) -> Iterator[sa.Engine]:
 
 @contextmanager
 def reading(data: Path) -> Iterator[sa.Connection]:
-    """One transaction that reads, and waits for nobody."""
+    """A transaction that reads, and waits for no other."""
     with engine_of(settings_of(data, {})) as engine, database.reader(engine) as connection:
         yield connection
 
 
 @contextmanager
 def changing(data: Path) -> Iterator[sa.Connection]:
-    """One transaction that changes what does not belong to the log."""
+    """A transaction that changes tables outside the log."""
     with engine_of(settings_of(data, {})) as engine, database.change(engine) as connection:
         yield connection
 
 
 @contextmanager
 def sequencer_of(settings: Settings) -> Iterator[Sequencer]:
-    """What appends to the log, with the log keys of the key folder."""
+    """A sequencer that can append to the log, with the log keys of the key folder."""
     with engine_of(settings) as engine:
         log_keys = keys.in_folder(settings.keys, "log")
         yield Sequencer(engine, public_objects(settings), upload_objects(settings), log_keys, settings)

@@ -19,7 +19,7 @@ _team = click.option("--team", metavar="NAME", help="The team.")
 
 @click.group(no_args_is_help=True)
 def role() -> None:
-    """Roles of accounts and teams in namespaces: owner, publisher, reader."""
+    """Manage roles of accounts and teams in namespaces: owner, publisher, reader."""
 
 
 @role.command("add")
@@ -31,7 +31,7 @@ def role() -> None:
 @json_option
 @pass_output
 def role_add(output: Output, namespace: str, account: str | None, team: str | None, wanted: str, data: Path) -> None:
-    """Give an account or a team a role in NAMESPACE, in the place of the one that it has there."""
+    """Give an account or a team a role in NAMESPACE, replacing its current one."""
     with changing(data) as connection:
         who, found = _who(connection, account, team)
         roles.give(connection, namespace, wanted, account=found, team=team)
@@ -49,13 +49,13 @@ def role_add(output: Output, namespace: str, account: str | None, team: str | No
 @json_option
 @pass_output
 def role_remove(output: Output, namespace: str, account: str | None, team: str | None, data: Path) -> None:
-    """Take the role in NAMESPACE away from an account or a team."""
+    """Remove the role of an account or a team in NAMESPACE."""
     with changing(data) as connection:
         who, found = _who(connection, account, team)
         removed = roles.take(connection, namespace, account=found, team=team)
         if removed:
             audit_events.record(connection, now_text(), "role.remove", f"namespace:{namespace}", detail={"who": who})
-    words = f"{who} has no role in {namespace} now." if removed else f"{who} had no role in {namespace}."
+    words = f"{who} no longer has a role in {namespace}." if removed else f"{who} had no role in {namespace}."
     output.result({"namespace": namespace, "who": who, "removed": removed}, words)
 
 
@@ -65,7 +65,7 @@ def role_remove(output: Output, namespace: str, account: str | None, team: str |
 @json_option
 @pass_output
 def role_list(output: Output, namespace: str | None, data: Path) -> None:
-    """List the roles, of NAMESPACE or all."""
+    """List the roles in NAMESPACE, or all roles."""
     with reading(data) as connection:
         found = roles.listing(connection, namespace)
     rows = [{"namespace": one.namespace, "role": one.role, "account": one.account, "team": one.team} for one in found]
@@ -77,9 +77,11 @@ def role_list(output: Output, namespace: str | None, data: Path) -> None:
 
 
 def _who(connection: sa.Connection, account: str | None, team: str | None) -> tuple[str, str | None]:
-    """Words for the one that is meant, and its account's ID."""
+    """Return how a message names the account or team, and the account's ID."""
     if (account is None) == (team is None):
-        raise UsageError("usage", "Give --account NAME or --team NAME.", "rye-registry role --help")
+        raise UsageError(
+            "usage", "Give either --account NAME or --team NAME.", "rye-registry role add --help shows how."
+        )
     if account is not None:
         member = members.named(connection, account)
         return member.name, member.id

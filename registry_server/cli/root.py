@@ -1,4 +1,4 @@
-"""``rye-registry root``: statements of who owns the registry, drafted here, signed by each owner, published here."""
+"""``rye-registry root``: statements about who owns the registry, drafted here, signed by each owner, published here."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rye.registry.protocol.statements import root_key_name
 
 @click.group(no_args_is_help=True)
 def root() -> None:
-    """Root statements: who owns the registry, which keys sign its log, until when."""
+    """Manage root statements: who owns the registry, which keys sign its log, until when."""
 
 
 @root.command("show")
@@ -32,7 +32,7 @@ def root() -> None:
 @json_option
 @pass_output
 def root_show(output: Output, data: Path) -> None:
-    """Show the root in force and the fingerprint that clients pin."""
+    """Show the root in force, and the fingerprint that clients pin."""
     with reading(data) as connection:
         all_roots = Ledger(connection).roots()
     text = all_roots[-1].text()
@@ -45,11 +45,11 @@ def root_show(output: Output, data: Path) -> None:
 @root.command("key")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option("--origin", required=True, help="The registry's origin.")
-@click.option("--log", "is_log", is_flag=True, help="A key for the log instead of an owner.")
+@click.option("--log", "is_log", is_flag=True, help="Create a key for the log, not for an owner.")
 @json_option
 @pass_output
 def root_key(output: Output, file: Path, origin: str, is_log: bool) -> None:
-    """Make a key, on whatever machine its owner keeps it, and print the public half for `root draft`."""
+    """Create a key on its owner's machine, and print the public half for `root draft`."""
     read_origin(origin)
     key = keys.PrivateKey.generate(origin if is_log else root_key_name(origin))
     keys.write(file, key)
@@ -64,12 +64,12 @@ def root_key(output: Output, file: Path, origin: str, is_log: bool) -> None:
     "target",
     type=click.Path(path_type=Path, dir_okay=False),
     required=True,
-    help="Where to write it.",
+    help="Write the draft to this file.",
 )
 @click.option("--add-owner", multiple=True, help="Public key (base64) of a new owner.")
-@click.option("--remove-owner", multiple=True, help="Public key of an owner to drop.")
-@click.option("--add-log", multiple=True, help="Public key of a new log key.")
-@click.option("--remove-log", multiple=True, help="Public key of a log key to drop.")
+@click.option("--remove-owner", multiple=True, help="Public key of an owner to remove.")
+@click.option("--add-log", multiple=True, help="Public key (base64) of a new log key.")
+@click.option("--remove-log", multiple=True, help="Public key of a log key to remove.")
 @click.option("--threshold", type=click.IntRange(1, 16), help="How many owners must sign.")
 @click.option("--days", type=click.IntRange(1, 3650), default=365, show_default=True, help="How long it is valid.")
 @data_option
@@ -100,7 +100,7 @@ def root_draft(
     _write_new(target, drafted.text())
     output.result({"file": str(target), "number": drafted.number, "text": drafted.text()}, drafted.text())
     output.say(
-        f"Each owner signs it: `rye-registry root sign {target} --key KEY`. Then: `rye-registry root publish {target}`"
+        f"Next, each owner signs it: `rye-registry root sign {target} --key KEY`. Then: `rye-registry root publish {target}`"
     )
 
 
@@ -112,7 +112,7 @@ def root_draft(
 @json_option
 @pass_output
 def root_sign(output: Output, file: Path, key_file: Path) -> None:
-    """Add an owner's signature to FILE: a root draft, a recovery or an advisory. Needs no registry at hand."""
+    """Add an owner's signature to FILE: a root draft, a recovery or an advisory. Works on any machine."""
     text = _read_text(file)
     statement, _ = founding.read_draft(text)
     output.say(f"Signing:\n\n{statement}")
@@ -129,13 +129,13 @@ def root_sign(output: Output, file: Path, key_file: Path) -> None:
 @click.option(
     "--log-key",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Take this log key in first.",
+    help="First copy this log key to the key folder.",
 )
 @data_option
 @json_option
 @pass_output
 def root_publish(output: Output, file: Path, log_key: Path | None, data: Path) -> None:
-    """Put a root that enough owners signed into the log. Restart servers afterwards when log keys changed."""
+    """Add a root to the log that enough owners signed. If log keys changed, restart the servers afterwards."""
     settings = settings_of(data, {})
     if log_key is not None:
         key = keys.read(log_key)
@@ -152,21 +152,21 @@ def root_publish(output: Output, file: Path, log_key: Path | None, data: Path) -
     "key_files",
     multiple=True,
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Owners' key files.",
+    help="An owner's key file; repeatable.",
 )
 @click.option("--days", type=click.IntRange(1, 3650), default=365, show_default=True, help="How long it is valid.")
 @data_option
 @json_option
 @pass_output
 def root_renew(output: Output, key_files: tuple[Path, ...], days: int, data: Path) -> None:
-    """Draft, sign and publish a root that differs only in its dates, with the owners' keys at hand."""
+    """Draft, sign and publish a root with new dates, using the owners' keys on this machine."""
     settings = settings_of(data, {})
     owners = [keys.read(path) for path in key_files] or keys.in_folder(settings.keys, "root")
     if not owners:
         raise RyeError(
             "no-key",
-            "No owner's key is in the key folder.",
-            "Give it with --key; or carry a draft to its owner: rye-registry root draft -o FILE",
+            "There is no owner's key in the key folder.",
+            "Name it with --key FILE, or write a draft for its owner: rye-registry root draft -o FILE",
         )
     with sequencer_of(settings) as sequencer:
         with database.reader(sequencer.engine) as connection:

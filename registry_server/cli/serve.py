@@ -1,4 +1,4 @@
-"""``rye-registry serve``: answer over HTTP, with warnings about what is exposed."""
+"""``rye-registry serve``: serve over HTTP, and warn about what is exposed."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from registry_server.cli.registry_access import settings_of
 
 @click.command()
 @data_option
-@click.option("--host", default=None, help="Address to listen on; default 127.0.0.1.")
-@click.option("--port", type=click.IntRange(0, 65535), default=None, help="Port; 0 takes a free one; default 8420.")
+@click.option("--host", default=None, help="Address to listen on. Default: 127.0.0.1.")
+@click.option("--port", type=click.IntRange(0, 65535), default=None, help="Port; 0 for a free one. Default: 8420.")
 @click.option(
     "--ready-file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the address there as JSON.",
+    help="Write the address to this file as JSON.",
 )
 @json_option
 @pass_output
@@ -31,9 +31,9 @@ def serve(output: Output, data: Path, host: str | None, port: int | None, ready_
     settings = settings_of(data, {"host": host, "port": port})
     logs.set_up(settings.log_format)
     for path in keys.exposed(settings.keys):
-        output.say(f"warning: {path} can be read by other users; chmod go-rwx it.")
+        output.say(f"warning: other users can read {path}: chmod go-rwx {path}")
     if settings.host not in ("127.0.0.1", "::1", "localhost"):
-        output.say(f"warning: listening on {settings.host} without TLS; put a proxy that speaks https in front.")
+        output.say(f"warning: listening on {settings.host} without TLS; put an https proxy in front.")
 
     def announce(url: str) -> None:
         output.result({"url": url, "pid": os.getpid()}, f"Serving on {url}")

@@ -1,4 +1,4 @@
-"""``rye-registry export``, ``verify`` and ``rebuild``: the static files that the log's entries make."""
+"""``rye-registry export``, ``verify`` and ``rebuild``: the static files, which follow from the log's entries."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from rye.publishing.export_folder import write_export
     "--plugins",
     "as_plugins",
     is_flag=True,
-    help="Instead, the skills as plugin marketplaces and well-known indexes, for programs that know nothing of Rye.",
+    help="Write the skills as plugin marketplaces and well-known indexes instead, for programs that know nothing of Rye.",
 )
 @data_option
 @json_option
 @pass_output
 def export_command(output: Output, directory: Path, as_plugins: bool, data: Path) -> None:
-    """Copy the static registry to DIRECTORY: any web server can serve it, or read it as file://. Incremental."""
+    """Copy the static registry to DIRECTORY, for any web server or for file:// addresses. Incremental."""
     settings = settings_of(data, {})
     if as_plugins:
         with reading(data) as connection:
             files = plugins(Ledger(connection), public_objects(settings), datetime.now(UTC))
         changed = write_export(directory, files)
         document = {"directory": str(directory), "files": len(files), "changed": changed}
-        output.result(document, f"{len(files)} files in {directory}, {changed} changed.")
+        output.result(document, f"{len(files)} files in {directory}; {changed} changed.")
         return
     with reading(data) as connection:
         ledger = Ledger(connection)
@@ -52,19 +52,22 @@ def export_command(output: Output, directory: Path, as_plugins: bool, data: Path
 @json_option
 @pass_output
 def verify(output: Output, data: Path) -> None:
-    """Compute everything again from the log's entries and compare it with what is served."""
+    """Recompute everything from the log's entries, and compare it with what is served."""
     settings = settings_of(data, {})
     public = public_objects(settings)
     with engine_of(settings) as engine:
-        seen = audit.look(public)  # before the database: what is newer than that was published meanwhile
+        seen = audit.look(public)  # before the database, so that anything newer was published meanwhile
         with database.reader(engine) as connection:
             ledger = Ledger(connection)
             problems = audit.verify(ledger, public, seen, partial(contains, engine))
             size = ledger.size
-    text = "\n".join(problems) or f"Everything is as the {size} entries of the log make it."
+    text = "\n".join(problems) or f"No problems found: all files and tables match the {size} entries of the log."
     output.result({"ok": not problems, "size": size, "problems": problems}, text)
     if problems:
-        output.say("hint: `rye-registry rebuild` writes static files again; missing blobs come from a backup.")
+        output.say(
+            "hint: `rye-registry rebuild` writes the static files again. Restore missing blobs from a backup: "
+            "`rye-registry restore --from BACKUP`"
+        )
         sys.exit(1)
 
 
@@ -73,7 +76,7 @@ def verify(output: Output, data: Path) -> None:
 @click.option(
     "--prune",
     is_flag=True,
-    help="Also delete what no head leads to and is over a day old.",
+    help="Also delete files that no head leads to and that are over a day old.",
 )
 @json_option
 @pass_output
@@ -87,9 +90,9 @@ def rebuild(output: Output, data: Path, prune: bool) -> None:
         if not is_shown:
             sequencer.show()
         pruned = audit.prune(sequencer.engine, public, datetime.now(UTC).timestamp() - 86_400) if prune else 0
-    words = [f"{len(written.files)} files are as they should be", f"{pruned} old ones were deleted"]
+    words = [f"{len(written.files)} static files are up to date", f"{pruned} old ones were deleted"]
     if refreshed:
-        words.append(f"{refreshed} items were refreshed in the tables")
+        words.append(f"{refreshed} items were repaired in the database")
     document: dict[str, object] = {
         "files": len(written.files),
         "pruned": pruned,

@@ -1,4 +1,4 @@
-"""``rye-registry takedown``: remove published bytes, by a statement of the registry's owners."""
+"""``rye-registry takedown``: permanently remove published files, by a statement of the registry's owners."""
 
 from __future__ import annotations
 
@@ -18,21 +18,25 @@ from rye.errors import RyeError, UsageError
 
 @click.command("takedown")
 @click.argument("target", required=False)
-@click.option("--reason", help="Why, in one line; everybody who misses the file reads it.")
+@click.option("--reason", help="Why, in one line. Everyone who looks for the file can read it.")
 @click.option(
-    "--key", "key_files", multiple=True, type=click.Path(path_type=Path, dir_okay=False), help="Owners' key files."
+    "--key",
+    "key_files",
+    multiple=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="An owner's key file; repeatable.",
 )
 @click.option(
     "--draft",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write the statement there, unsigned, for owners elsewhere.",
+    help="Write the unsigned statement to this file, for owners on other machines.",
 )
 @click.option(
     "--publish",
     "signed",
     multiple=True,
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Publish this draft, which enough owners signed.",
+    help="Publish this draft, signed by enough owners; repeatable.",
 )
 @data_option
 @json_option
@@ -46,9 +50,11 @@ def takedown_command(
     signed: tuple[Path, ...],
     data: Path,
 ) -> None:
-    """Take down TARGET for good: KIND:ID@VERSION, or a file's SHA-256. The bytes leave the store; the log keeps the release."""
+    """Permanently remove TARGET: KIND:ID@VERSION, or a file's SHA-256. The files leave the store; the log keeps the release."""
     if (target is None) is not bool(signed) or (target is not None and not reason):
-        raise UsageError("usage", "Give TARGET and --reason, or --publish FILE.", "rye-registry takedown --help")
+        raise UsageError(
+            "usage", "Give TARGET and --reason, or --publish FILE.", "rye-registry takedown --help shows how."
+        )
     settings = settings_of(data, {})
     owners = [keys.read(path) for path in key_files] or keys.in_folder(settings.keys, "root")
     with sequencer_of(settings) as sequencer:
@@ -65,8 +71,8 @@ def takedown_command(
             if not owners:
                 raise RyeError(
                     "no-key",
-                    "No owner's key is in the key folder.",
-                    "Give it with --key; or carry a draft to its owner: --draft FILE, root sign FILE, takedown --publish FILE",
+                    "There is no owner's key in the key folder.",
+                    "Name it with --key FILE, or write a draft for its owner with --draft FILE.",
                 )
             texts = takedown.signed(planned.statements, owners)
         done = takedown.publish(sequencer, texts)
@@ -79,9 +85,11 @@ def takedown_command(
     document: dict[str, object] = {"releases": releases, "files": files, "shared": list(shared)}
     output.result(document, f"Took down {len(files)} file{'' if len(files) == 1 else 's'} of {', '.join(releases)}.")
     for sha256 in shared:
-        output.say(f"{sha256} stays: other releases have it, too. By its hash it goes from all of them.")
+        output.say(
+            f"Other releases contain {sha256} as well, so it stays. To remove it from all of them, take it down by its hash."
+        )
     output.say(
-        "Caches and mirrors drop the bytes when they next look; purge a CDN yourself. Replace a leaked secret anyway."
+        "Mirrors remove the files at their next update. Purge your CDN yourself, and replace a leaked secret in any case."
     )
 
 
@@ -97,8 +105,8 @@ def _write_drafts(output: Output, draft: Path, texts: list[str]) -> None:
             ) from error
     listed = " ".join(map(str, places))
     output.result({"files": [str(place) for place in places], "texts": texts}, "\n".join(texts))
-    output.say(f"Each owner signs: rye-registry root sign FILE --key KEY, for {listed}")
-    output.say(f"Then: rye-registry takedown {' '.join(f'--publish {place}' for place in places)}")
+    output.say(f"Next, each owner signs {listed}: `rye-registry root sign FILE --key KEY`")
+    output.say(f"Then: `rye-registry takedown {' '.join(f'--publish {place}' for place in places)}`")
 
 
 def _read(path: Path) -> str:

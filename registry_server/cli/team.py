@@ -1,4 +1,4 @@
-"""``rye-registry team``: several accounts that hold roles together."""
+"""``rye-registry team``: accounts that share roles."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from registry_server.cli.registry_access import changing, reading
 
 @click.group(no_args_is_help=True)
 def team() -> None:
-    """Teams: several accounts that hold roles together."""
+    """Manage teams: accounts that share roles."""
 
 
 @team.command("create")
@@ -23,12 +23,12 @@ def team() -> None:
 @json_option
 @pass_output
 def team_create(output: Output, name: str, data: Path) -> None:
-    """Make a team."""
+    """Create a team."""
     now = now_text()
     with changing(data) as connection:
         roles.create_team(connection, name, now)
         audit_events.record(connection, now, "team.create", f"team:{name}")
-    output.result({"team": name, "members": []}, f"Made the team {name}.")
+    output.result({"team": name, "members": []}, f"Created the team {name}.")
 
 
 @team.command("delete")
@@ -37,7 +37,7 @@ def team_create(output: Output, name: str, data: Path) -> None:
 @json_option
 @pass_output
 def team_delete(output: Output, name: str, data: Path) -> None:
-    """Delete a team, and the roles that it holds."""
+    """Delete a team and its roles."""
     with changing(data) as connection:
         roles.delete_team(connection, name)
         audit_events.record(connection, now_text(), "team.delete", f"team:{name}")
@@ -51,7 +51,7 @@ def team_delete(output: Output, name: str, data: Path) -> None:
 @json_option
 @pass_output
 def team_add(output: Output, name: str, account: str, data: Path) -> None:
-    """Put ACCOUNT into the team NAME."""
+    """Add ACCOUNT to the team NAME."""
     with changing(data) as connection:
         member = members.named(connection, account)
         if roles.join(connection, name, member.id):
@@ -66,7 +66,7 @@ def team_add(output: Output, name: str, account: str, data: Path) -> None:
 @json_option
 @pass_output
 def team_remove(output: Output, name: str, account: str, data: Path) -> None:
-    """Take ACCOUNT out of the team NAME."""
+    """Remove ACCOUNT from the team NAME."""
     with changing(data) as connection:
         member = members.named(connection, account)
         if roles.leave(connection, name, member.id):
@@ -79,9 +79,9 @@ def team_remove(output: Output, name: str, account: str, data: Path) -> None:
 @json_option
 @pass_output
 def team_list(output: Output, data: Path) -> None:
-    """List all teams with their members."""
+    """List all teams and their members."""
     with reading(data) as connection:
         found = roles.team_listing(connection)
     rows = [{"team": name, "members": inside} for name, inside in found.items()]
-    lines = [f"{name}  {', '.join(inside) or 'nobody'}" for name, inside in found.items()]
+    lines = [f"{name}  {', '.join(inside) or 'no members'}" for name, inside in found.items()]
     output.result({"teams": rows}, "\n".join(lines) or "No teams.")

@@ -1,4 +1,4 @@
-"""``rye-registry token``: who may upload and read."""
+"""``rye-registry token``: tokens, which allow uploading and reading."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ from registry_server.cli.registry_access import changing, reading
 
 @click.group(no_args_is_help=True)
 def token() -> None:
-    """Tokens: who may upload and read."""
+    """Manage tokens, which allow uploading and reading."""
 
 
 @token.command("create")
 @click.argument("name", default="token")
 @click.option(
-    "--namespace", "namespaces", multiple=True, help="Bind the token to this namespace; repeatable. None: any."
+    "--namespace",
+    "namespaces",
+    multiple=True,
+    help="Bind the token to this namespace; repeatable. Default: any namespace.",
 )
 @click.option(
     "--scope",
@@ -32,9 +35,13 @@ def token() -> None:
     help=f"What it may do: {', '.join(SCOPES)}. Repeatable, or separated by commas. Default: all but admin.",
 )
 @click.option(
-    "--expires", default=tokens.LIFETIME, show_default=True, help="How long it is good, e.g. 12h, 7d, 4w; or never."
+    "--expires", default=tokens.LIFETIME, show_default=True, help="How long it is valid: 12h, 7d, 4w, or never."
 )
-@click.option("--account", metavar="NAME", help="Whose it is: it then may no more than this account's roles allow.")
+@click.option(
+    "--account",
+    metavar="NAME",
+    help="The account that owns it; the token then can do no more than the account's roles allow.",
+)
 @data_option
 @json_option
 @pass_output
@@ -47,7 +54,7 @@ def token_create(
     account: str | None,
     data: Path,
 ) -> None:
-    """Make a token and print it: the only time that it is shown."""
+    """Create a token and print it. It is shown only this once."""
     now, seconds = now_text(), read_span(expires)
     wanted = parse_scopes(scopes) or DEFAULT_SCOPES
     with changing(data) as connection:
@@ -59,7 +66,7 @@ def token_create(
         audit_events.record(connection, now, "token.create", f"token:{found.token}", detail=detail)
     document = {**found.as_json(), "id": found.token, "token": made}
     output.result(document, made)
-    until = f"It is good until {found.expires}." if found.expires else "It never expires."
+    until = f"It is valid until {found.expires}." if found.expires else "It never expires."
     output.say(
         f"Keep it secret. {until} Log in with it: `rye login ADDRESS --token -` "
         "(it reads the token from standard input)."
@@ -77,7 +84,7 @@ def token_list(output: Output, data: Path) -> None:
         names = {member.id: member.name for member in members.listing(connection)}
     rows = [
         f"{one.token}  {_state(one):7}  {one.name}  {', '.join(one.namespaces) or 'any namespace'}  "
-        f"{' '.join(one.scopes)}  until {one.expires or 'ever'}  "
+        f"{' '.join(one.scopes)}  {f'until {one.expires}' if one.expires else 'never expires'}  "
         f"last used {one.last_used or 'never'}{f'  of {names[one.account]}' if one.account else ''}"
         for one in found
     ]
@@ -91,7 +98,7 @@ def token_list(output: Output, data: Path) -> None:
 @json_option
 @pass_output
 def token_revoke(output: Output, token_id: str, data: Path) -> None:
-    """Make a token worthless. TOKEN_ID: its 16 digits, as `token list` shows them."""
+    """Revoke a token, effective at once. TOKEN_ID: its 16 digits from `token list`."""
     now = now_text()
     with changing(data) as connection:
         account = tokens.revoke(connection, token_id, now)

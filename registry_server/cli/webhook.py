@@ -1,4 +1,4 @@
-"""``rye-registry webhook``: who is told of what is logged."""
+"""``rye-registry webhook``: addresses that are notified of new log entries."""
 
 from __future__ import annotations
 
@@ -14,28 +14,32 @@ from registry_server.cli.registry_access import changing, reading, settings_of
 
 @click.group(no_args_is_help=True)
 def webhook() -> None:
-    """Webhooks: addresses that are told of what is logged."""
+    """Manage webhooks: addresses that are notified of new log entries."""
 
 
 @webhook.command("add")
 @click.argument("url")
-@click.option("--namespace", default="", help="Only what is about this namespace.")
+@click.option("--namespace", default="", help="Only entries about this namespace.")
 @click.option(
-    "--event", "events", multiple=True, type=click.Choice(list(webhooks.EVENTS)), help="Only this; repeatable."
+    "--event",
+    "events",
+    multiple=True,
+    type=click.Choice(list(webhooks.EVENTS)),
+    help="Only this event; repeatable. Default: all.",
 )
 @data_option
 @json_option
 @pass_output
 def webhook_add(output: Output, url: str, namespace: str, events: tuple[str, ...], data: Path) -> None:
-    """Tell URL of what is logged from now on; prints the secret that its deliveries are signed with, once."""
+    """Notify URL of log entries from now on, and print the secret that signs its deliveries. It is shown only this once."""
     now = now_text()
     with changing(data) as connection:
         made = webhooks.add(connection, url, namespace, events, now)
         audit_events.record(connection, now, "webhook.add", f"webhook:{made.id}", detail=made.as_json())
     output.result({**made.as_json(), "secret": made.secret}, f"{made.id}  {made.secret}")
-    output.say("Keep the secret: it checks X-Rye-Signature.")
+    output.say("Keep the secret: the receiver checks X-Rye-Signature with it.")
     if not settings_of(data, {}).webhooks:
-        output.say("Nothing is sent before `webhooks = true` stands in registry.toml.")
+        output.say("Nothing is sent until you set `webhooks = true` in registry.toml and restart the server.")
 
 
 @webhook.command("list")
@@ -56,7 +60,7 @@ def webhook_list(output: Output, data: Path) -> None:
 @json_option
 @pass_output
 def webhook_remove(output: Output, webhook_id: str, data: Path) -> None:
-    """Tell it nothing more. ID: as `webhook list` shows it."""
+    """Remove a webhook. ID: from `webhook list`."""
     with changing(data) as connection:
         gone = webhooks.remove(connection, webhook_id)
         audit_events.record(connection, now_text(), "webhook.remove", f"webhook:{gone.id}", detail=gone.as_json())
@@ -65,12 +69,12 @@ def webhook_remove(output: Output, webhook_id: str, data: Path) -> None:
 
 @webhook.command("deliveries")
 @click.argument("webhook_id", metavar="[ID]", required=False)
-@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="At most so many.")
+@click.option("--limit", type=click.IntRange(1), default=100, show_default=True, help="The most to list.")
 @data_option
 @json_option
 @pass_output
 def webhook_deliveries(output: Output, webhook_id: str | None, limit: int, data: Path) -> None:
-    """List deliveries, the newest first: delivered, waiting or given up."""
+    """List deliveries, newest first: delivered, due or given up."""
     with reading(data) as connection:
         found = webhooks.history(connection, limit, webhook_id)
     lines = [

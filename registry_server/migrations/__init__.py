@@ -1,1 +1,1 @@
-"""Opening the database. Alembic's revisions run by themselves when the server or a command does so."""
+"""The database's schema over time. The server and every command bring the database up to date when they open it."""

@@ -1,4 +1,4 @@
-"""Opening the registry's database, its tables brought up to date first."""
+"""Opens the registry's database and brings its tables up to date first."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _log = logging.getLogger("rye.registry")
 
 
 def open_database(settings: Settings) -> sa.Engine:
-    """The registry's database, with the waiting times of its settings. Raises RyeError."""
+    """Open the registry's database, with the waiting times of its settings. Raises RyeError."""
     return connect(
         settings.database_url,
         wait_seconds=settings.database_wait_seconds,
@@ -23,7 +23,7 @@ def open_database(settings: Settings) -> sa.Engine:
 
 
 def connect(url: str, *, wait_seconds: float = 30.0, idle_seconds: float = 20.0) -> sa.Engine:
-    """An engine for the database at ``url``, at the newest revision. Raises RyeError when it cannot be opened."""
+    """Return an engine for the database at ``url``, at the newest revision. Raises RyeError if it cannot be opened."""
     engine = database.engine_of(url, wait_seconds=wait_seconds, idle_seconds=idle_seconds)
     _upgrade(engine)
     return engine
@@ -33,7 +33,7 @@ def _upgrade(engine: sa.Engine) -> None:
     with database.reader(engine) as connection:
         has_revision = sa.inspect(connection).has_table("alembic_version")
         if has_revision and connection.scalar(sa.text("SELECT version_num FROM alembic_version")) == REVISION:
-            return  # without importing alembic: this is every start but the first
+            return  # every start but the first ends here, without importing alembic
     _log.info("bringing the database to revision %s", REVISION)
     from registry_server.migrations.upgrading import upgrade
 

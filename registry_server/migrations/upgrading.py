@@ -1,7 +1,8 @@
-"""Bringing a database to this version's schema, by the steps in ``registry_server/migrations``. The one user of Alembic.
+"""Upgrades a database to this version's schema, by the steps in ``registry_server/migrations``. The only user of
+Alembic.
 
-A step changes the schema and fills its own columns. What this version concludes from the log in another way than the version
-before, namely which releases are withdrawn and what search finds, is brought up to date once the schema is the newest.
+A step changes the schema and fills its own columns. Data that this version computes from the log differently than the
+version before, namely which releases are withdrawn and what search finds, is refreshed after the last step.
 """
 
 from __future__ import annotations
@@ -25,26 +26,28 @@ from rye.registry.protocol import notes, statements, wire
 from rye.registry.protocol.statements import Deprecation
 
 _SEARCH = "0005"
-"""The revision that search is filled for the first time at."""
+"""The revision at which search is filled for the first time."""
 _STEPS = Path(__file__).parent
 
 
 class Step(Struct, frozen=True):
+    """One revision, and its summary in one line."""
+
     revision: str
     what: str
 
 
 class Plan(Struct, frozen=True):
-    """What a database lacks."""
+    """The steps that a database needs."""
 
     current: str | None
-    """None: it is empty."""
+    """None: the database is empty."""
     newest: str
     steps: tuple[Step, ...]
 
 
 def pending(connection: sa.Connection) -> Plan:
-    """The steps that the database lacks, the first one first. Changes nothing.
+    """Return the steps that the database needs, in order. Changes nothing.
 
     Raises RyeError ``database-too-new`` for a revision that this version does not know.
     """
@@ -67,13 +70,13 @@ def _config() -> Config:
 def _too_new(error: Exception) -> RyeError:
     return RyeError(
         "database-too-new",
-        f"The database was made by a newer rye-registry: {error}",
-        "Install the newer version; nothing was changed.",
+        f"A newer rye-registry upgraded the database: {error}",
+        "Install the newer version. Nothing was changed.",
     )
 
 
 def upgrade(connection: sa.Connection) -> None:
-    """Take the steps that the database lacks, in the connection's transaction.
+    """Run the steps that the database needs, in the connection's transaction.
 
     Raises RyeError ``database-too-new`` for a revision that this version does not know.
     """
@@ -93,7 +96,7 @@ def upgrade(connection: sa.Connection) -> None:
 
 
 def _refresh_deprecated(ledger: Ledger) -> None:
-    """Mark the items that should no longer be used. Before revision 0005 nothing but the log said so."""
+    """Mark deprecated items. Before revision 0005 only the log recorded deprecations."""
     published = ledger.published()
     if published is None:
         return
@@ -105,10 +108,10 @@ def _refresh_deprecated(ledger: Ledger) -> None:
 
 
 def _refresh_withdrawn(ledger: Ledger) -> None:
-    """Withdraw the releases that only revoked keys signed, and offer no others in search.
+    """Withdraw the releases that only revoked keys signed, and update search.
 
-    Revision 0001 counted nothing but yanks. Only a namespace with a second keyset can have revoked a key or lost its first ones
-    to a recovery. A recovery that takes effect after the newest head is the business of the next batch.
+    Revision 0001 considered nothing but yanks. A namespace can have revoked keys, or lost its first ones to a recovery,
+    only if it has a second keyset. A recovery that takes effect after the newest head is left to the next batch.
     """
     published = ledger.published()
     if published is None:

@@ -1,1 +1,1 @@
-"""The log's one writer: what may become an entry, and what follows from the entries."""
+"""The log's only writer: what may become an entry, and what follows from the entries."""

@@ -1,21 +1,21 @@
-"""What is looked at before a statement may be published, as far as it needs no database: pure, given the bytes.
+"""The checks before a statement may be published that need no database: pure, given the bytes.
 
-In this order, each of them an error with its own code:
+In this order; each is an error with its own code:
 
-1. The note parses strictly, is of a type that clients may send, and is of this registry (``note-…``, ``statement-…``,
+1. The note parses strictly, is of a type that clients can send, and is for this registry (``note-…``, ``statement-…``,
    ``wrong-origin``).
-2. Its time does not lie ahead (``time-ahead``).
-3. A release's files have places of their own (``item-misplaced``); sizes are within the limits (``file-too-large``,
+2. Its time is not in the future (``time-ahead``).
+3. A release's files have distinct places (``item-misplaced``); sizes are within the limits (``file-too-large``,
    ``too-many-files``).
-4. Its blobs are there with the size and hash that the note gives (``blob-missing``, ``blob-mismatch``).
-5. No file holds a secret or is one by its name (``secret-found``).
+4. Its blobs are present, with the size and hash in the note (``blob-missing``, ``blob-mismatch``).
+5. No file contains a secret or has the name of a secret file (``secret-found``).
 6. Attached text hides nothing from readers (``content-refused``).
-7. The item's file may be this release's, with the rules for publishing: :mod:`rye.registry.trust.file_acceptance`, the same
-   function that clients ask before they install it (``content-refused``, ``item-signature``, ``item-invalid``,
+7. The item's file matches the release and the rules for publishing: :mod:`rye.registry.trust.file_acceptance`, the same
+   function that clients call before they install it (``content-refused``, ``item-signature``, ``item-invalid``,
    ``note-contradicts-item``).
 
-Signatures of notes are checked with the lock held, in :mod:`registry_server.sequencer.admission`: only there is the keyset
-in force known.
+Signatures of notes are checked with the lock held, in :mod:`registry_server.sequencer.admission`: only there is the
+keyset in force known.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from rye.text.content import check_text
 from rye.text.diagnostics import Diagnostic
 from rye.text.secrets import is_secret_file, secrets_in_file
 
-#: Findings about characters that readers do not see or see elsewhere (:mod:`rye.text.content`).
+#: Findings about invisible characters and characters that are shown in another place (:mod:`rye.text.content`).
 _HIDING = frozenset({"C05", "C06", "C07"})
 
-#: Reads a blob that was uploaded or published; None where there is none.
+#: Returns an uploaded or published blob; None if it does not exist.
 ReadBlob = Callable[[str], bytes | None]
 
 
@@ -53,17 +53,18 @@ class Candidate:
     note: SignedNote
     statement: Logged
     signer: bytes | None = None
-    """Of a release: the raw key whose in-file signature is valid."""
+    """For a release: the raw key whose in-file signature is valid."""
     keywords: str = ""
-    """Of a release: what search finds it by, beside id and description."""
+    """For a release: what search finds it by, besides ID and description."""
 
     @property
     def leaf(self) -> bytes:
+        """The bytes of the log entry."""
         return self.note.encode().encode()
 
 
 def namespace_of(statement: Logged) -> str | None:
-    """The namespace that a statement is about; None for the registry's own."""
+    """Return the namespace of a statement; None for the registry's own."""
     if isinstance(statement, Root | Snapshot | FormerSnapshot):
         return None
     if isinstance(statement, statements.Keyset):
@@ -72,30 +73,30 @@ def namespace_of(statement: Logged) -> str | None:
 
 
 def read_note(text: str, origin: str, now: datetime, skew_seconds: int) -> Candidate:
-    """Rules 1 and 2. Raises RyeError."""
+    """Rules 1 and 2 for a note's text. Raises RyeError."""
     return check_read(notes.parse(text), origin, now, skew_seconds)
 
 
 def check_read(note: SignedNote, origin: str, now: datetime, skew_seconds: int) -> Candidate:
-    """The same for a note that is parsed already, or that nobody has signed yet. Raises RyeError."""
+    """Rules 1 and 2 for a parsed note, or one that nobody has signed yet. Raises RyeError."""
     statement = statements.parse(note.text)
     if isinstance(statement, Root | Snapshot | FormerSnapshot | Takedown):
         raise RyeError(
             "statement-not-accepted",
-            f"{statement.TITLE} statements come from the registry itself, never from clients.",
-            "Operators use rye-registry root publish and rye-registry takedown.",
+            f"Clients cannot send {statement.TITLE} statements: they come from the registry itself.",
+            "Operators use `rye-registry root publish FILE` and `rye-registry takedown --publish FILE`.",
         )
     if statement.origin != origin:
         raise RyeError(
             "wrong-origin",
             f"The statement is for the registry {statement.origin}; this one is {origin}.",
-            "Sign it again for this registry.",
+            "Publish it again for this registry.",
         )
     if statement.time > now + timedelta(seconds=skew_seconds):
         raise RyeError(
             "time-ahead",
-            f"The statement's time {statement.time:%Y-%m-%dT%H:%M:%SZ} lies in the future.",
-            "Set the clock of the machine that signs, then sign again.",
+            f"The statement's time {statement.time:%Y-%m-%dT%H:%M:%SZ} is in the future.",
+            "Set the clock of the signing machine, then sign again.",
         )
     return Candidate(note, statement)
 
@@ -130,16 +131,20 @@ def _blob(sha256: str, size: int, what: str, read_blob: ReadBlob) -> bytes:
     if data is None:
         raise RyeError(
             "blob-missing",
-            f"The bytes of {what} were not uploaded ({sha256}).",
-            "Upload them first; rye publish does.",
+            f"The content of {what} was not uploaded ({sha256}).",
+            "Upload it first: rye publish does.",
         )
     if len(data) != size or hashlib.sha256(data).hexdigest() != sha256:
-        raise RyeError("blob-mismatch", f"The bytes of {what} are not those of the release note.", "Publish it again.")
+        raise RyeError(
+            "blob-mismatch",
+            f"The content of {what} does not match the release note.",
+            "Publish it again: rye publish FILE",
+        )
     return data
 
 
 def _check_place(release: Release) -> None:
-    """Before anything is read: what no client could install is not worth looking at."""
+    """Refuse a release that no client could install, before reading its files."""
     misplaced = misplacement(release)
     if misplaced is not None:
         raise _refused(release, Refusal("place", misplaced))
@@ -149,8 +154,8 @@ def _check_sizes(release: Release, limits: ContentLimits) -> None:
     if release.file.size > limits.item_bytes:
         raise RyeError(
             "file-too-large",
-            f"{release.identity} has {release.file.size:,} bytes; an item has at most {limits.item_bytes:,}.",
-            "Split the item, or attach the bulk as a skill's files.",
+            f"{release.identity} has {release.file.size:,} bytes; the limit for an item is {limits.item_bytes:,}.",
+            "Split the item, or move bulky material into a skill's attached files.",
         )
     attached_bytes = sum(entry.size for entry in release.attached)
     if len(release.attached) > limits.attached_files or attached_bytes > limits.attached_bytes:
@@ -158,14 +163,14 @@ def _check_sizes(release: Release, limits: ContentLimits) -> None:
             "too-many-files",
             f"{release.identity} has {len(release.attached):,} attached files of {attached_bytes:,} bytes; at most "
             f"{limits.attached_files:,} of {limits.attached_bytes:,} are allowed.",
-            "Leave files out with .ryeignore.",
+            "Exclude files with .ryeignore.",
         )
 
 
 def _check_attached(release: Release, read_blob: ReadBlob) -> None:
     for entry in release.attached:
         if is_secret_file(entry.path):
-            raise _secret(entry.path, None, "a file that holds secrets by its name")
+            raise _secret(entry.path, None, "secrets, judging by its name")
         content = _blob(entry.sha256, entry.size, f"attached file {entry.path}", read_blob)
         _refuse_secrets(entry.path, content)
         _refuse_hidden(release, entry.path, content)
@@ -178,7 +183,7 @@ def _refuse_secrets(name: str, data: bytes) -> None:
 
 
 def _refuse_hidden(release: Release, path: str, data: bytes) -> None:
-    """Attached files may be images or have any line endings, but text that agents read must be what people see."""
+    """Attached files can be images and have any line endings, but text that agents read must be what people see."""
     try:
         text = data.decode("utf-8").removeprefix("\ufeff").replace("\r\n", "\n")
     except UnicodeDecodeError:
@@ -192,8 +197,8 @@ def _secret(name: str, line: int | None, what: str) -> RyeError:
     where = f"{name}, line {line}," if line else name
     return RyeError(
         "secret-found",
-        f"{where} holds {what}; what is published stays public for ever.",
-        "Remove it, and replace the secret if it was ever shared. In examples write a placeholder such as <token>.",
+        f"{where} contains {what}. Published content stays public permanently.",
+        "Remove it, and replace the secret if it was ever shared. In examples use a placeholder such as <token>.",
     )
 
 
@@ -203,8 +208,8 @@ def _refused(release: Release, refusal: Refusal) -> RyeError:
         case "place":
             return RyeError(
                 "item-misplaced",
-                f"{subject} is refused: {refusal.reason}. No client could install it.",
-                "Publish with the rye command, which takes the item's name from its place.",
+                f"{subject} is refused, because no client could install it: {refusal.reason}.",
+                "Publish with `rye publish`, which takes the item's name from its place.",
             )
         case "signature":
             hints = {
@@ -219,8 +224,8 @@ def _refused(release: Release, refusal: Refusal) -> RyeError:
         case "note":
             return RyeError(
                 "note-contradicts-item",
-                f"The release note of {subject} does not say what the item says: {refusal.reason}.",
-                "Publish with the rye command, which takes the note's lines from the item.",
+                f"The release note of {subject} does not match the item: {refusal.reason}.",
+                "Publish with `rye publish`, which writes the note from the item.",
             )
         case "text":
             return _finding("content-refused", release, refusal.finding or _unread(refusal))
@@ -233,7 +238,7 @@ def _unread(refusal: Refusal) -> Diagnostic:
 
 
 def keywords_of(metadata: Metadata) -> str:
-    """What search finds an item by, beside id and description."""
+    """Return what search finds an item by, besides ID and description."""
     words = [metadata.category or "", *(metadata.agent_tools.names if metadata.agent_tools else ())]
     return " ".join(word for word in words if word)[:1000]
 

@@ -1,21 +1,24 @@
-"""Whether a statement may be the log's next entry: asked with the writer's lock held, against the state of that moment.
+"""Whether a statement may become the log's next entry: checked with the writer's lock held, against the state of that
+moment.
 
 Rules, in the order in which :func:`admit` checks them:
 
-1. A statement whose text stands already in the index of its name is a duplicate, whatever signature lines come with it this time:
-   it succeeds and changes nothing, so a replay has no effect. New or replayed, each signature line is by a key that the
-   registry knows for this purpose and is right (``unknown-signer``, ``note-signature-wrong``).
-2. A keyset: the first claims a free namespace (``namespace-taken``, ``name-look-alike``); a later one must follow the chain
-   (:func:`rye.registry.trust.keysets.extend`). A recovery stands in public for 72 h from *now*, whatever its own time says
-   (``recovery-too-soon``), and nothing that is dated back replaces one that is in effect (``recovery-in-effect``).
-3. A statement about an item: by a key of the keyset in force now, that is not revoked (``statement-…``, ``signer-revoked``).
-4. A release: the same bytes again are a duplicate, other bytes under a used version are refused (``version-exists``), and so
-   is a new name that looks like one of the same kind (``name-look-alike``). The in-file signature is by a key in force
-   (``item-signature``). It cannot be dated back, since users' policies demand a minimum age (``time-behind``).
-5. Yanks, deprecations and advisories are about what exists (``release-unknown``, ``item-unknown``).
-6. Bytes that were taken down are not released again (``taken-down``). A takedown is about a release and its own files, signed
-   by the owners; only the operator's own command gets it here (``takedown-signer``, ``takedown-foreign``).
-7. A root follows the last one (``root-…``); only the operator's own command gets it here.
+1. A statement whose text is already in its name's index is a duplicate, whatever signature lines it has this time: it
+   succeeds and changes nothing, so a replay has no effect. New or replayed, each signature line is valid and by a key
+   that the registry knows for this purpose (``unknown-signer``, ``note-signature-wrong``).
+2. A keyset: the first claims a free namespace (``namespace-taken``, ``name-look-alike``); a later one must follow the
+   chain (:func:`rye.registry.trust.keysets.extend`). A recovery is public for 72 h from *now* before it takes effect,
+   whatever its own time says (``recovery-too-soon``), and no backdated statement replaces one that is in effect
+   (``recovery-in-effect``).
+3. A statement about an item: by a key of the keyset in force now that is not revoked (``statement-…``,
+   ``signer-revoked``).
+4. A release: the same bytes again are a duplicate; other bytes under a used version are refused (``version-exists``),
+   and so is a new name that looks like one of the same kind (``name-look-alike``). The in-file signature is by a key in
+   force (``item-signature``). It cannot be backdated, because users' policies require a minimum age (``time-behind``).
+5. Yanks, deprecations and advisories are about existing releases and items (``release-unknown``, ``item-unknown``).
+6. Files that were taken down are not released again (``taken-down``). A takedown is about a release and its own files,
+   signed by the owners; only the operator's own command can send it (``takedown-signer``, ``takedown-foreign``).
+7. A root follows the last one (``root-…``); only the operator's own command can send it.
 """
 
 from __future__ import annotations
@@ -46,19 +49,21 @@ from rye.registry.trust.records import release_files
 from rye.registry.trust.trust_error import TrustError
 
 BACKDATING = timedelta(hours=24)
-"""How long after its time a release may come to the log."""
+"""How old a release's time may be when it is added to the log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """The statement stands in the log at ``position``; ``duplicate``: it did before."""
+    """The statement is in the log at ``position``; ``duplicate``: it already was."""
 
     position: int
     duplicate: bool
 
 
 def admit(ledger: Ledger, candidate: Candidate, now: datetime, skew: timedelta = timedelta(minutes=10)) -> Admitted:
-    """Append the statement, or find it. Raises RyeError when it may not be in the log; nothing was written then."""
+    """Append the statement, or find it in the log. Raises RyeError if it may not be in the log; then nothing was
+    written.
+    """
     statement = candidate.statement
     known = ledger.position_of(candidate)
     try:
@@ -81,30 +86,31 @@ def admit(ledger: Ledger, candidate: Candidate, now: datetime, skew: timedelta =
                         return Admitted(earlier.position, True)
                     raise RyeError(
                         "version-exists",
-                        f"{statement.identity} {statement.version} is published with other bytes; a version is never reused.",
-                        "Raise the version, sign and publish again.",
+                        f"{statement.identity} {statement.version} is published with other content; versions are never reused.",
+                        "Raise the version, then sign and publish again.",
                     )
                 if statement.time < now - BACKDATING:
                     raise RyeError(
                         "time-behind",
-                        f"The release says that it was made at {statement.time:%Y-%m-%dT%H:%M:%SZ}, which is too long ago.",
-                        "Publish again: this makes a new release note. Users' policies count a release's age from its time.",
+                        f"The release note is dated {statement.time:%Y-%m-%dT%H:%M:%SZ}, which is too long ago.",
+                        "Publish again, which writes a new release note. Users' policies count a release's age from its time.",
                     )
             _check_subject(ledger, statement)
         elif isinstance(statement, Takedown):
             _check_takedown(ledger, candidate, statement)
             _check_lines(ledger, candidate)
         else:
-            raise RyeError("statement-not-accepted", f"{statement.TITLE} statements are made by the log itself.", None)
+            raise RyeError("statement-not-accepted", f"The log itself writes {statement.TITLE} statements.", None)
     except (TrustError, NoteError) as error:
         raise _for_publishers(error) from error
     return Admitted(ledger.append(candidate, now), False)
 
 
 def _check_lines(ledger: Ledger, candidate: Candidate, checked: Iterable[VerifierKey] = ()) -> None:
-    """Rule 1: no signature line that proves nothing. Anybody could add such lines to a public statement and send it again.
+    """Rule 1: every signature line proves something. Anyone could add other lines to a public statement and send it
+    again.
 
-    ``checked``: keys whose lines were verified already.
+    ``checked``: keys whose lines have already been verified.
     """
     done = {(key.name, key.key_id) for key in checked}
     if all((line.name, line.key_id) in done for line in candidate.note.signatures):
@@ -123,8 +129,8 @@ def _check_lines(ledger: Ledger, candidate: Candidate, checked: Iterable[Verifie
         if (line.name, line.key_id) not in ids:
             raise RyeError(
                 "unknown-signer",
-                f"A signature line is by {line.name} ({line.key_id.hex()}), a key that this registry does not know for it.",
-                "Send the statement with the signatures of its own signers only.",
+                f"One signature is by {line.name} ({line.key_id.hex()}), which is not a known signer of this statement.",
+                "Send the statement with the signatures of its signers only.",
             )
     notes.verify(candidate.note, known)
 
@@ -133,19 +139,27 @@ def _check_root(ledger: Ledger, candidate: Candidate, root: Root, now: datetime)
     earlier = ledger.roots()
     number = len(earlier) + 1
     if root.origin != ledger.origin:
-        raise RyeError("wrong-origin", f"The root is for {root.origin}; this registry is {ledger.origin}.", None)
+        raise RyeError(
+            "wrong-origin", f"The root is for {root.origin}; this registry is {ledger.origin}.", "Check --data."
+        )
     if root.number != number or root.previous != (earlier[-1].sha256() if earlier else None):
         raise RyeError(
-            "root-chain", f"Root {root.number} does not follow root {number - 1}.", "Draft it again: root draft"
+            "root-chain",
+            f"Root {root.number} does not follow root {number - 1}.",
+            "Draft it again: rye-registry root draft -o FILE",
         )
     if root.expires <= now:
-        raise RyeError("root-expired", f"Root {root.number} has expired before it began.", "Draft it again: root draft")
+        raise RyeError(
+            "root-expired",
+            f"Root {root.number} has expired before it began.",
+            "Draft it again: rye-registry root draft -o FILE",
+        )
     needed = [("its own", root), *([(f"root {number - 1}'s", earlier[-1])] if earlier else [])]
     for whose, wanted in needed:
         if not signed_by_owners(candidate.note, [wanted]):
             raise RyeError(
                 "root-signatures",
-                f"Root {root.number} is not signed by {wanted.threshold} of {whose} owners ({root_key_name(root.origin)}).",
+                f"Root {root.number} needs signatures by {wanted.threshold} of {whose} owners ({root_key_name(root.origin)}).",
                 "Each owner adds a signature: rye-registry root sign FILE --key KEY",
             )
 
@@ -157,12 +171,12 @@ def _check_keyset(ledger: Ledger, candidate: Candidate, keyset: Keyset, now: dat
     elif keyset.number == 1:
         raise RyeError(
             "namespace-taken",
-            f"The namespace {keyset.namespace} is taken.",
-            "Choose another one; or, if it is yours, change its keys: rye namespace keys add",
+            f"The namespace {keyset.namespace} is already claimed.",
+            f"Choose another one. To change the keys of your own namespace: rye namespace keys add {keyset.namespace} FILE",
         )
     else:
         last = chain.links[-1].keyset
-        # The chain's own rule goes by the statement's date, which its signer chooses; here the real time counts.
+        # The chain's own rule uses the statement's date, which its signer chooses. Here the real time counts.
         if last.recovery is not None and keyset.number == last.number and now >= last.recovery:
             raise RyeError(
                 "recovery-in-effect",
@@ -172,8 +186,8 @@ def _check_keyset(ledger: Ledger, candidate: Candidate, keyset: Keyset, now: dat
     if keyset.recovery is not None and keyset.recovery < now + RECOVERY_DELAY - skew:
         raise RyeError(
             "recovery-too-soon",
-            f"A recovery of {keyset.namespace} stands in public for 72 hours before it takes effect.",
-            "Make the statement again, with a later recovery time.",
+            f"A recovery of {keyset.namespace} must be public for 72 hours before it takes effect.",
+            "Create the statement again with a later recovery time.",
         )
     extend(chain, ledger.size, candidate.note, keyset, ledger.roots())
 
@@ -188,7 +202,7 @@ def _check_signers(
             raise RyeError(
                 "advisory-signer",
                 f"The advisory {statement.number} is not signed by the registry's owners.",
-                "Operators sign it with rye-registry root sign.",
+                "Each owner signs it: rye-registry root sign FILE --key KEY",
             )
         return ()
     chain = ledger.chain(identity.namespace)
@@ -201,10 +215,10 @@ def _check_signers(
         )
     signers = chain.check(ledger.size, statement, candidate.note, now)
     if signers.link != current:
-        # Dated back, to before a recovery took effect.
+        # Backdated to before a recovery took effect.
         raise RyeError(
             "statement-keyset",
-            f"The statement is signed under keyset {signers.link.keyset.number}; {current.keyset.number} is in force.",
+            f"The statement is signed under keyset {signers.link.keyset.number}, but keyset {current.keyset.number} is in force.",
             "Sign it again with a key that is in force.",
         )
     if signers.revoked:
@@ -225,7 +239,7 @@ def _check_subject(ledger: Ledger, statement: Release | Yank | Deprecation | Adv
             raise RyeError(
                 "taken-down",
                 f"The file {sha256} was taken down by the registry's owners: {reason}",
-                "Publish without it, under another version.",
+                "Publish another version without it.",
             )
         if not ledger.has_name(name):
             _refuse_look_alike(ledger, name)
@@ -237,16 +251,20 @@ def _check_subject(ledger: Ledger, statement: Release | Yank | Deprecation | Adv
                 f"rye info {statement.identity} lists the versions.",
             )
     elif not ledger.has_name(name):
-        raise RyeError("item-unknown", f"There is no {statement.identity} in this registry.", "rye search finds names.")
+        raise RyeError(
+            "item-unknown", f"There is no {statement.identity} in this registry.", "`rye search WORDS` finds names."
+        )
 
 
 def _check_takedown(ledger: Ledger, candidate: Candidate, takedown: Takedown) -> None:
     if takedown.origin != ledger.origin:
-        raise RyeError("wrong-origin", f"The takedown is for {takedown.origin}; this is {ledger.origin}.", None)
+        raise RyeError(
+            "wrong-origin", f"The takedown is for {takedown.origin}; this registry is {ledger.origin}.", "Check --data."
+        )
     if not signed_by_owners(candidate.note, ledger.roots()[-1:]):
         raise RyeError(
             "takedown-signer",
-            f"The takedown is not signed by {ledger.roots()[-1].threshold} of the registry's owners.",
+            f"The takedown needs signatures by {ledger.roots()[-1].threshold} of the registry's owners.",
             "Each owner adds a signature: rye-registry root sign FILE --key KEY",
         )
     row = ledger.release(index_name(takedown.identity), takedown.version)
@@ -254,7 +272,11 @@ def _check_takedown(ledger: Ledger, candidate: Candidate, takedown: Takedown) ->
         raise RyeError("release-unknown", f"There is no release {takedown.version} of {takedown.identity}.", None)
     release = Release.parse(notes.parse(ledger.leaves(row.position, row.position + 1)[0]).text)
     if not set(takedown.files) <= release_files(release):
-        raise RyeError("takedown-foreign", "The takedown names a file that is not the release's.", "Draft it again.")
+        raise RyeError(
+            "takedown-foreign",
+            "The takedown names a file that the release does not contain.",
+            "Draft it again: rye-registry takedown TARGET --reason TEXT --draft FILE",
+        )
 
 
 def _refuse_look_alike(ledger: Ledger, name: str) -> None:
@@ -262,22 +284,22 @@ def _refuse_look_alike(ledger: Ledger, name: str) -> None:
     if other is not None:
         raise RyeError(
             "name-look-alike",
-            f"{name} looks like {other}, which is taken: `._-` are left out, `l` and `i` read as 1, `o` as 0.",
-            "Choose a name that nobody can mistake for it.",
+            f"{name} looks too much like {other}, which exists: `._-` do not count, `l` and `i` count as 1, `o` as 0.",
+            "Choose a name that cannot be mistaken for it.",
         )
 
 
 _HINTS = {
-    "statement-keyset": "Fetch the namespace's newest keyset and sign again: rye publish does both.",
+    "statement-keyset": "Sign again under the namespace's newest keyset: rye publish does.",
     "statement-signer": "Sign with a key of the namespace: `rye namespace show NAMESPACE` lists them.",
-    "keyset-chain": "Fetch the newest keyset first: rye namespace show",
-    "keyset-number": "Fetch the newest keyset first: rye namespace show",
-    "keyset-takeover": "The namespace's present keys must sign a change of keys.",
-    "recovery-signatures": "The registry's owners must sign a recovery: rye-registry root sign",
-    "note-signature-wrong": "The note was changed after it was signed: sign it again.",
+    "keyset-chain": "Run the command again: it starts from the newest keyset.",
+    "keyset-number": "Run the command again: it starts from the newest keyset.",
+    "keyset-takeover": "Sign a change of keys with the namespace's current keys.",
+    "recovery-signatures": "Each of the registry's owners signs a recovery: rye-registry root sign FILE --key KEY",
+    "note-signature-wrong": "The note was changed after it was signed. Sign it again.",
 }
 
 
 def _for_publishers(error: RyeError) -> RyeError:
-    """The same rule, with advice for the one who sends a statement instead of the one who reads it."""
-    return RyeError(error.code, error.message, _HINTS.get(error.code, "Make the statement again, then sign it."))
+    """Return the same error with advice for the person who sends a statement, not for one who reads it."""
+    return RyeError(error.code, error.message, _HINTS.get(error.code, "Create the statement again, then sign it."))

@@ -1,7 +1,9 @@
-"""Concurrent requests become batches: one thread takes what waits, has it appended as one batch, and answers each request.
+"""Concurrent requests become batches: one thread takes the waiting requests, appends them as one batch, and answers
+each.
 
-A batch begins at once when a request comes and nothing else is on its way. While other requests are being examined, but not
-longer than the batch before took, the thread waits for them: a batch costs the same syncs and signatures however many it holds.
+A batch begins as soon as a request arrives and no other is on its way. While other requests are being examined, the
+thread waits for them, but no longer than the previous batch took: a batch costs the same syncs and signatures whatever
+its size.
 """
 
 from __future__ import annotations
@@ -35,14 +37,14 @@ TROUBLE = frozenset(
         "store-unavailable",
     }
 )
-"""Errors of the database or the store, not of a request: all that waits fails, and it is for the operator to act."""
+"""Errors of the database or the store, not of a request: all waiting requests fail, and the operator has to act."""
 LINGER_SECONDS = 0.03
 """The longest wait for requests that are being examined."""
 
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What one request came to: a result for each of its statements, and a checkpointed size that covers them."""
+    """The result of one request: a result for each of its statements, and a checkpointed size that covers them."""
 
     results: tuple[Admitted, ...]
     size: int
@@ -55,7 +57,7 @@ class Sender:
     token: str
     """The token's public ID."""
     address: str
-    """Of the machine that spoke to this server; a proxy's, where there is one that is not trusted to tell."""
+    """The client's address, or that of a proxy that is not trusted to forward it."""
     account: str | None = None
     """The token's account; None: a token that the operator created without one."""
 
@@ -65,15 +67,16 @@ _Waiting = tuple[tuple[Candidate, ...], Future[Receipt], Sender | None]
 
 
 class Appends(Protocol):
-    """What a batch is handed to."""
+    """What :class:`Batches` needs from the sequencer."""
 
-    def work(
-        self, requests: Sequence[Sequence[Candidate]], senders: Sequence[Sender | None] | None
-    ) -> list[Outcome]: ...
+    def work(self, requests: Sequence[Sequence[Candidate]], senders: Sequence[Sender | None] | None) -> list[Outcome]:
+        """Append a batch; one outcome for each request. Raises if nothing was written."""
 
-    def tidy(self) -> None: ...
+    def tidy(self) -> None:
+        """Clean up after a batch whose requests have been answered."""
 
-    def heartbeat(self) -> bool: ...
+    def heartbeat(self) -> bool:
+        """Sign a new head if the newest is too old; returns whether it did."""
 
 
 class Batches:
@@ -87,18 +90,19 @@ class Batches:
         self._thread: threading.Thread | None = None
         self._interval = interval_seconds
         self._next = 0.0
-        """When the next batch may begin."""
+        """The earliest start of the next batch, on the monotonic clock."""
         self._coming = 0
         self._counting = threading.Lock()
         self._linger = 0.0
         self._moved = time.monotonic()
 
     def start(self) -> None:
+        """Start the thread."""
         self._thread = threading.Thread(target=self._run, name="sequencer", daemon=True)
         self._thread.start()
 
     def stop(self, seconds: float | None = None) -> bool:
-        """Finish what waits, then stop; False when that takes longer than ``seconds``."""
+        """Finish the waiting requests, then stop; False if that takes longer than ``seconds``."""
         if self._thread is not None:
             self._queue.put(None)
             self._thread.join(seconds)
@@ -108,13 +112,14 @@ class Batches:
         return True
 
     def submit(self, candidates: Sequence[Candidate], sender: Sender | None) -> Future[Receipt]:
+        """Queue one request. The future gets its receipt, or the error that refused it."""
         future: Future[Receipt] = Future()
         self._queue.put((tuple(candidates), future, sender))
         return future
 
     @contextmanager
     def expecting(self) -> Iterator[None]:
-        """While the block runs, a request is on its way here."""
+        """Tell the thread that a request is on its way while the block runs."""
         with self._counting:
             self._coming += 1
         try:
@@ -124,13 +129,13 @@ class Batches:
                 self._coming -= 1
 
     def silent_seconds(self) -> float | None:
-        """How long ago the thread last began or finished something; None: it has ended."""
+        """Return the seconds since the thread last began or finished something; None if it has ended."""
         thread = self._thread
         return time.monotonic() - self._moved if thread is not None and thread.is_alive() else None
 
     @property
     def waiting(self) -> int:
-        """Approximate number of requests that no batch has taken yet."""
+        """Approximate number of requests that are in no batch yet."""
         return self._queue.qsize()
 
     def _run(self) -> None:
@@ -171,16 +176,14 @@ class Batches:
         return batch, True
 
     def _serve(self, batch: list[_Waiting]) -> None:
-        """Append a batch and answer it; nothing that a request does or its sender cancels ends the thread."""
-        # From here on nobody can cancel; who did before, because the answer took too long, is left out.
+        """Append a batch and answer its requests. Neither a bad request nor a cancelled one ends the thread."""
+        # From here on a request can no longer be cancelled; those cancelled before, after waiting too long, are dropped.
         batch = [entry for entry in batch if entry[1].set_running_or_notify_cancel()]
         requests = [candidates for candidates, _, _ in batch]
         senders = [sender for _, _, sender in batch]
         try:
             outcomes = self._log.work(requests, senders)
-        except (
-            Exception
-        ) as error:  # whatever fails is the answer of those who wait: the thread must go on for all others
+        except Exception as error:  # any failure is the answer to the waiting requests: the thread must survive it
             if is_trouble(error):
                 outcomes = [error] * len(batch)
                 self._give_up_waiting(error)
@@ -190,7 +193,7 @@ class Batches:
                     _log.exception("a request failed")
             else:
                 _log.warning(
-                    "a batch of %d requests failed, each is tried alone: %s",
+                    "a batch of %d requests failed; trying each alone: %s",
                     len(batch),
                     error,
                     exc_info=not isinstance(error, RyeError),
@@ -204,7 +207,9 @@ class Batches:
         self._log.tidy()
 
     def _give_up_waiting(self, error: Exception) -> None:
-        """Requests that waited behind a batch which found no database or store need not wait for the same again."""
+        """Refuse the requests behind a batch that found no database or store: they would only wait for the same
+        error.
+        """
         _log.warning("nothing can be published: %s", error)
         waiting: list[_Waiting | None] = []
         while True:
@@ -219,7 +224,7 @@ class Batches:
                 entry[1].set_exception(error)
 
     def _alone(self, request: tuple[Candidate, ...], sender: Sender | None) -> Outcome:
-        """One request of a batch that failed as a whole; what the batch had committed all the same is a duplicate now."""
+        """Retry one request of a failed batch. If the batch was committed after all, the request is now a duplicate."""
         try:
             return self._log.work([request], [sender])[0]
         except Exception as error:  # as in `_serve`: any failure becomes the answer to the waiting request
@@ -231,11 +236,11 @@ class Batches:
         try:
             self._log.heartbeat()
         except RyeError as error:
-            _log.warning("the heartbeat failed; it will be tried again: %s", error)
+            _log.warning("the heartbeat failed and will be tried again: %s", error)
         except Exception:  # the thread must survive: publishing can work although the heartbeat fails
-            _log.exception("the heartbeat failed; it will be tried again")
+            _log.exception("the heartbeat failed and will be tried again")
 
 
 def is_trouble(error: Exception) -> bool:
-    """Whether no request can be blamed: to try each alone would only take longer."""
+    """Whether the error is no request's fault, so that trying each one alone would be useless."""
     return isinstance(error, RyeError) and error.code in TROUBLE

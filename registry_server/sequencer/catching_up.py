@@ -1,4 +1,6 @@
-"""Bringing the store up to what is committed: after a crash, at a start, and for a process that has not come to it yet."""
+"""Brings the store up to what is committed: after a crash, at a start, or on behalf of a process that has not done
+it yet.
+"""
 
 from __future__ import annotations
 
@@ -28,13 +30,13 @@ from rye.registry.protocol.tiles import WIDTH
 
 _log = logging.getLogger("rye.registry")
 _BLOBS_AT_ONCE = 16
-"""Blobs in memory at once, of some MiB each."""
+"""Blobs in memory at once, of a few MiB each."""
 _SILENCE_SECONDS = 2.0
 """How long a batch may work on files before it pings PostgreSQL to show that it is alive."""
 
 
 def catch_up(ledger: Ledger, shown: Checkpoint | None, public: Objects, uploads: Objects) -> None:
-    """Write every file that the newest head needs and the shown one did not."""
+    """Write every file that the newest head needs and the shown one did not need."""
     owed = owed_since(ledger, shown.size if shown else 0, ledger.size)
     uploads.settle(sorted(owed.blobs))
     files = chain(blobs(owed.blobs, public, uploads), files_since(ledger, public, shown, owed))
@@ -42,7 +44,7 @@ def catch_up(ledger: Ledger, shown: Checkpoint | None, public: Objects, uploads:
 
 
 def put_back(ledger: Ledger, published: Published, public: Objects) -> None:
-    """Files that the shown head needs and that are missing from the store, as far as a spot check finds them."""
+    """Write files that the shown head needs and that a spot check finds missing."""
     lost_map = public.get(node_path(published.map)) is None
     first = ledger.size // WIDTH * WIDTH
     public.put_all(
@@ -57,13 +59,15 @@ def put_back(ledger: Ledger, published: Published, public: Objects) -> None:
 
 
 def move_blobs(hashes: Iterable[str], public: Objects, uploads: Objects) -> Iterator[tuple[str, bytes]]:
-    """Give uploads, which are settled, their public places; what has to be written for it comes back."""
+    """Give durable uploads their public paths; returns the objects that must be written for it."""
     rest = public.take_all(uploads, [(sha256, wire.blob_path(sha256)) for sha256 in sorted(hashes)])
     return blobs((sha256 for sha256, _ in rest), public, uploads)
 
 
 def blobs(hashes: Iterable[str], public: Objects, uploads: Objects) -> Iterator[tuple[str, bytes]]:
-    """Uploads with their public paths. One that is gone from both stores is a hole that `verify` reports."""
+    """Yield uploads with their public paths. One that is missing from both stores is logged, and ``verify`` reports
+    it.
+    """
     wanted = sorted(hashes)
     for start in range(0, len(wanted), _BLOBS_AT_ONCE):
         some = wanted[start : start + _BLOBS_AT_ONCE]
@@ -79,11 +83,13 @@ def _report_missing(hashes: Sequence[str], public: Objects) -> None:
     times = public.modified_all([wire.blob_path(sha256) for sha256 in hashes])
     for sha256, modified in zip(hashes, times, strict=True):
         if modified is None:
-            _log.error("the blob %s is gone, though a release in the log has it; restore it from a backup", sha256)
+            _log.error(
+                "the blob %s is missing, although a release in the log names it; restore it from a backup", sha256
+            )
 
 
 def _keeping_alive(connection: sa.Connection, objects: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
-    """The objects one by one, pinging the database now and then: a slow store does not mean that the leader hangs."""
+    """Yield the objects, telling the database now and then that a slow store does not mean a dead leader."""
     last = time.monotonic()
     for entry in objects:
         if time.monotonic() - last > _SILENCE_SECONDS:

@@ -13,12 +13,12 @@ from rye.registry.trust.keysets import KeysetChain, extend
 
 _ROOTS = 256
 _CHAINS = 4096
-"""How many are remembered in this process."""
+"""Cache entries per process."""
 
 
 @lru_cache(maxsize=_ROOTS)
 def read_root(note: bytes) -> Root:
-    """The root statement in a signed note of this registry's own tables."""
+    """Return the root statement in a signed note from this registry's own tables."""
     return Root.parse(notes.parse(note).text)
 
 
@@ -26,7 +26,7 @@ def read_root(note: bytes) -> Root:
 def read_chain(
     origin: str, namespace: str, keysets: tuple[tuple[int, bytes], ...], roots: tuple[Root, ...]
 ) -> KeysetChain:
-    """The chain that these signed notes make at their positions. Raises TrustError."""
+    """Return the chain that these signed notes form at their positions. Raises TrustError."""
     chain = KeysetChain(origin, namespace)
     for position, data in keysets:
         note = notes.parse(data)

@@ -1,4 +1,6 @@
-"""The static files that follow from a ledger's entries. Each is a function of what is committed: it can be written again."""
+"""The static files that follow from a ledger's entries. Each is a function of committed data and can be written
+again.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +25,14 @@ _AT_ONCE = 16 * WIDTH
 
 @dataclass(frozen=True, slots=True)
 class Owed:
-    """What entries of the log ask of the store, beside tiles and bundles."""
+    """What entries of the log need in the store, apart from tiles and bundles."""
 
     names: frozenset[str]
     blobs: frozenset[str]
 
 
 def owed_since(ledger: Ledger, start: int, end: int) -> Owed:
-    """What the entries from position ``start`` up to ``end`` ask for."""
+    """Return what the entries from position ``start`` to ``end``, exclusive, need."""
     names: set[str] = set()
     blobs: set[str] = set()
     for first in range(start, end, _AT_ONCE):
@@ -44,7 +46,7 @@ def owed_since(ledger: Ledger, start: int, end: int) -> Owed:
 
 
 def files_since(ledger: Ledger, public: Objects, shown: Checkpoint | None, owed: Owed) -> Iterator[File]:
-    """Every file but blobs that the newest head needs and the head at ``shown`` did not; None: all files."""
+    """Yield every file except blobs that the newest head needs and the head at ``shown`` did not. None: all files."""
     start = shown.size if shown else 0
     for first in range(start // WIDTH * WIDTH, ledger.size, _AT_ONCE):
         yield from bundle_files(ledger.leaves(first, min(first + _AT_ONCE, ledger.size)), first)
@@ -58,7 +60,7 @@ def files_since(ledger: Ledger, public: Objects, shown: Checkpoint | None, owed:
 
 
 def index_files(ledger: Ledger, names: Iterable[str]) -> dict[str, File]:
-    """The index file of each name."""
+    """Return the index file of each name."""
     found = {}
     for name, lines in ledger.index_lines(names):
         data = wire.encode_index(lines)
@@ -67,16 +69,17 @@ def index_files(ledger: Ledger, names: Iterable[str]) -> dict[str, File]:
 
 
 def map_files(nodes: Mapping[str, bytes]) -> list[File]:
-    """Nodes of the name map, given by their hashes."""
+    """Return the files of name map nodes, given by their hashes."""
     return [(node_path(sha256), data) for sha256, data in nodes.items()]
 
 
 def root_files(ledger: Ledger) -> list[File]:
+    """Return the files of all root statements."""
     return [(f"root/{number}", note) for number, note in ledger.root_notes()]
 
 
 def bundle_files(entries: Sequence[bytes], start: int) -> list[File]:
-    """Bundles of entries from position ``start``, a multiple of 256."""
+    """Return the bundles of entries from position ``start``, a multiple of 256."""
     found = []
     for offset in range(0, len(entries), WIDTH):
         part = entries[offset : offset + WIDTH]
@@ -90,7 +93,9 @@ def has_root(entries: Iterable[bytes]) -> bool:
 
 
 def _edge_at(public: Objects, shown: Checkpoint | None) -> Edge:
-    """The tree that the store shows, from its own partial tiles where they make the root; else the empty one."""
+    """Return the tree that the store shows, from its own partial tiles if they match its root; otherwise the empty
+    tree.
+    """
     if shown is None:
         return Edge(0, {})
     tiles = partial_tiles(shown.size)

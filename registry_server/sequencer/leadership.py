@@ -1,8 +1,8 @@
 """The current writer of the log: one row with an epoch that grows whenever another process takes over.
 
-The writer's lock (:func:`registry_server.storage.database.writer`) lets one process in at a time. The epoch fences the
-others out: a batch commits only under the epoch that it began with, and a process that finds another one in the row knows
-that it has taken over and must look at the store again before it writes.
+The writer's lock (:func:`registry_server.storage.database.writer`) admits one process at a time. The epoch fences off
+the others: a batch commits only under the epoch in which it began, and a process that finds a different one knows that
+another process has written, and must check the store again before it writes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Term:
 
     epoch: int
     is_new: bool
-    """Another process wrote before."""
+    """Whether another process wrote before."""
 
 
 def holder_name() -> str:
@@ -54,9 +54,9 @@ def take(connection: sa.Connection, holder: str) -> Term:
 
 
 def confirm(connection: sa.Connection, holder: str, term: Term) -> None:
-    """The last statement before a batch commits. Raises RyeError ``database-busy`` when another process has taken over.
+    """Check before a batch commits that no other process has taken over. Raises RyeError ``database-busy``.
 
-    SQLite's lock cannot be taken from a process that lives, so nothing can have changed there.
+    SQLite's lock cannot be taken from a running process, so nothing can have changed there.
     """
     if connection.dialect.name == "sqlite":
         return

@@ -1,7 +1,7 @@
-"""The state of the registry inside one transaction: questions to the tables, and the appending of one entry to all of them.
+"""The registry's state inside one transaction: queries to the tables, and appending one entry to all of them.
 
-Positions are handed out here and nowhere else; everything else that follows from the entries (index files, name map, tiles) is
-computed by :mod:`registry_server.sequencer.sequencer` at the end of a batch.
+Positions are assigned only here. Everything else that follows from the entries (index files, name map, tiles) is
+computed by :mod:`registry_server.sequencer.sealing` at the end of a batch.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Published:
 
 
 class Ledger:
-    """One transaction's view. ``size`` counts the entries appended in it, too."""
+    """The view of one transaction. ``size`` includes the entries that it has appended."""
 
     def __init__(self, connection: sa.Connection) -> None:
         self.connection = connection
@@ -69,13 +69,15 @@ class Ledger:
         found = questions.ORIGIN_AND_NEWEST.first(connection)
         if found is None:
             raise RyeError(
-                "no-registry", "The database holds no registry.", "Make one: rye-registry init --origin NAME"
+                "no-registry", "The database contains no registry.", "Create one: rye-registry init --origin NAME"
             )
         self.origin: str = found[0]
         self.size: int = 0 if found[1] is None else found[1] + 1
 
     def prepare(self, candidates: Iterable[Candidate]) -> None:
-        """Read what :func:`registry_server.sequencer.admission.admit` will ask about a batch's releases, all at once."""
+        """Read everything that :func:`registry_server.sequencer.admission.admit` will need for a batch's releases at
+        once.
+        """
         texts: dict[str, set[bytes]] = {}
         versions: set[tuple[str, str]] = set()
         blobs: set[str] = set()
@@ -101,7 +103,7 @@ class Ledger:
             some = set(chunk)
             for name, sha256, position in questions.TEXTS.rows(connection, {"some": chunk}):
                 if bytes(sha256) in texts[name]:
-                    known.texts[name, bytes(sha256)] = position  # the first one last
+                    known.texts[name, bytes(sha256)] = position  # descending, so the first position wins
             wanted = sorted({version for name, version in versions if name in some})
             for name, version, position, content in questions.RELEASES.rows(
                 connection, {"some": chunk, "versions": wanted}
@@ -112,7 +114,7 @@ class Ledger:
             self._read_keysets(chunk)
 
     def flush(self) -> None:
-        """Write what waits, many rows at a time. Every question about the tables that is not answered from memory does it."""
+        """Write the waiting rows, many at a time. Queries that cannot be answered from memory call it first."""
         waiting = self._waiting
         if not any(waiting.rows.values()) and not waiting.stale:
             return
@@ -125,14 +127,14 @@ class Ledger:
             offering.offer(self, chunk, new)
 
     def settle(self) -> None:
-        """Write what waits and forget how to take it back: for a log of any length in one transaction."""
+        """Write the waiting rows and drop the undo steps, so that one transaction can hold a log of any length."""
         self.flush()
         self._waiting.settled()
 
-    # -- questions ----------------------------------------------------------------------------------------------------
+    # -- queries ------------------------------------------------------------------------------------------------------
 
     def published(self) -> Published | None:
-        """The newest head."""
+        """Return the newest head; None if there is no head yet."""
         if self._published is None:
             row = questions.HEAD.first(self.connection)
             if row is not None:
@@ -145,13 +147,13 @@ class Ledger:
         return {level: bytes(hashes) for level, hashes in questions.EDGE.rows(self.connection)}
 
     def roots(self) -> list[Root]:
-        """All root statements, from number 1 on."""
+        """Return all root statements, starting with number 1."""
         if self._roots is None:
             self._roots = [read_root(note) for _, note in self.root_notes()]
         return self._roots
 
     def root_notes(self) -> list[tuple[int, bytes]]:
-        """``(number, signed note)`` of all root statements."""
+        """Return ``(number, signed note)`` of all root statements."""
         return [(number, bytes(note)) for number, note in questions.ROOTS.rows(self.connection)]
 
     def chain(self, namespace: str) -> KeysetChain:
@@ -168,7 +170,9 @@ class Ledger:
         self._waiting.keysets.update((namespace, tuple(rows)) for namespace, rows in found.items())
 
     def position_of(self, candidate: Candidate) -> int | None:
-        """Where this statement's text stands first in the index of its name, whatever signatures it has there."""
+        """Return the first position of this statement's text in its name's index, whatever its signatures; None if
+        it is new.
+        """
         statement, text = candidate.statement, candidate.note.text
         if isinstance(statement, Root):
             row = questions.ROOT.first(self.connection, {"number": statement.number})
@@ -182,7 +186,7 @@ class Ledger:
         return self._waiting.texts[key]
 
     def leaf_hashes(self, size: int, start: int = 0) -> Iterator[bytes]:
-        """The leaf hashes of the entries from position ``start`` up to ``size``, in order."""
+        """Yield the leaf hashes of the entries from position ``start`` to ``size``, exclusive."""
         self.flush()
         for first in range(start, size, _HASHES):
             end = min(first + _HASHES, size)
@@ -190,7 +194,7 @@ class Ledger:
                 yield bytes(sha256)
 
     def leading_to(self, hashes: Iterable[str]) -> set[str]:
-        """Of these hashes those of an index file or a node of the name map that the newest head leads to."""
+        """Return those of the hashes that are index files or nodes of the name map of the newest head."""
         found: set[str] = set()
         for chunk in _chunks(sorted(set(hashes))):
             for question in (questions.INDEXES_AMONG, questions.MAP_NODES_AMONG):
@@ -198,7 +202,7 @@ class Ledger:
         return found
 
     def taken_down(self, hashes: Iterable[str]) -> dict[str, str]:
-        """Of these blobs those that were taken down, each with the first reason."""
+        """Return those of the blobs that were taken down, each with the first reason."""
         reasons = self._waiting.reasons
         wanted = sorted(set(hashes))
         unknown = [sha256 for sha256 in wanted if sha256 not in reasons]
@@ -213,6 +217,7 @@ class Ledger:
         return [sha256 for (sha256,) in questions.ALL_TAKEDOWNS.rows(self.connection)]
 
     def release(self, name: str, version: str) -> KnownRelease | None:
+        """Return a release by name and version; None if it does not exist."""
         key = (name, version)
         if key not in self._waiting.releases:
             row = questions.RELEASE.first(self.connection, {"name": name, "version": version})
@@ -220,12 +225,13 @@ class Ledger:
         return self._waiting.releases[key]
 
     def has_name(self, name: str) -> bool:
+        """Whether the name is in the log."""
         if name not in self._waiting.names:
             self._waiting.names[name] = questions.NAME.first(self.connection, {"name": name}) is not None
         return self._waiting.names[name]
 
     def look_alike(self, name: str) -> str | None:
-        """Another name, already taken, that folds to the same letters."""
+        """Return another existing name that folds to the same letters; None if there is none."""
         fold_ = folded(name)
         if fold_ not in self._waiting.folds:
             row = questions.NAME_BY_FOLD.first(self.connection, {"fold": fold_})
@@ -234,17 +240,17 @@ class Ledger:
         return other if other != name else None
 
     def leaves(self, start: int, end: int) -> list[bytes]:
-        """Entries from position ``start`` up to ``end``."""
+        """Return the entries from position ``start`` to ``end``, exclusive."""
         self.flush()
         return [bytes(leaf) for (leaf,) in questions.LEAVES.rows(self.connection, {"start": start, "end": end})]
 
     def appended_since(self, start: int) -> list[tuple[bytes, bytes]]:
-        """Leaf and leaf hash of each entry from ``start`` on, all of them appended in this transaction."""
+        """Return leaf and leaf hash of each entry since ``start``; all were appended in this transaction."""
         appended = self._waiting.appended
         return appended[len(appended) - (self.size - start) :] if self.size > start else []
 
     def index_lines(self, wanted: Iterable[str]) -> Iterator[tuple[str, list[IndexLine]]]:
-        """Each of the names with all lines of its index file, those that wait to be written included."""
+        """Yield each name with all lines of its index file, including unwritten ones."""
         waiting = self._waiting
         for chunk in _chunks(sorted(wanted)):
             found: dict[str, list[IndexLine]] = {}
@@ -259,7 +265,7 @@ class Ledger:
             yield from found.items()
 
     def map_nodes(self, hashes: Iterable[str] | None = None) -> dict[str, bytes]:
-        """Nodes of the newest head's name map by their hashes; without ``hashes`` all."""
+        """Return nodes of the newest head's name map by hash; all nodes if ``hashes`` is None."""
         if hashes is None:
             rows = questions.MAP_NODES.rows(self.connection)
         else:
@@ -268,17 +274,18 @@ class Ledger:
         return {sha256: bytes(data) for sha256, data in rows}
 
     def map_nodes_since(self, size: int) -> dict[str, bytes]:
-        """The nodes of the name map that heads of a log of at most ``size`` entries do not need."""
+        """Return the nodes of the name map that heads of a log of at most ``size`` entries do not need."""
         rows = questions.MAP_NODES_SINCE.rows(self.connection, {"start": size})
         return {sha256: bytes(data) for sha256, data in rows}
 
     def all_names(self) -> list[str]:
+        """Return all names, sorted."""
         return [name for (name,) in questions.ALL_NAMES.rows(self.connection)]
 
     # -- changes ------------------------------------------------------------------------------------------------------
 
     def append_leaf(self, leaf: bytes) -> int:
-        """Put an entry at the end of the log; returns its position."""
+        """Append an entry to the log; returns its position."""
         position = self.size
         hashed = leaf_hash(leaf)
         self._waiting.insert("log_entries", {"position": position, "leaf": leaf, "hash": hashed})
@@ -287,7 +294,9 @@ class Ledger:
         return position
 
     def append(self, candidate: Candidate, now: datetime) -> int:
-        """Put an admitted statement into the log and into everything that follows from it. ``now``: the batch's time."""
+        """Append an admitted statement to the log and update all tables. ``now``: the batch's time. Returns its
+        position.
+        """
         statement, leaf = candidate.statement, candidate.leaf
         position = self.append_leaf(leaf)
         if isinstance(statement, Root):
@@ -344,7 +353,7 @@ class Ledger:
         return position
 
     def titled(self, title: str) -> Iterator[tuple[int, bytes]]:
-        """Position and note of every entry of one type of statement."""
+        """Yield position and note of every entry of one statement type."""
         first = title.encode() + b"\n"
         for start in range(0, self.size, _CHUNK):
             for position, leaf in enumerate(self.leaves(start, min(start + _CHUNK, self.size)), start):
@@ -352,48 +361,48 @@ class Ledger:
                     yield position, leaf
 
     def refresh(self, name: str, now: datetime) -> None:
-        """Bring the withdrawn releases of a name, its deprecation and what search finds up to what clients read in its index."""
+        """Refresh what search offers: see :func:`registry_server.sequencer.offering.refresh`."""
         offering.refresh(self, name, now)
 
     def refresh_namespace(self, namespace: str, now: datetime) -> None:
-        """All names of a namespace: a key of it was revoked, so what it signed may count no more."""
+        """Refresh all names of a namespace: see :func:`registry_server.sequencer.offering.refresh_namespace`."""
         offering.refresh_namespace(self, namespace, now)
 
     def history(self, name: str, now: datetime) -> tuple[ReleaseRecord, ...]:
-        """The releases of a name as clients judge them; none where they refuse its history as a whole."""
+        """Return the releases of a name as clients see them; none if they refuse its whole history."""
         return offering.history(self, name, now)
 
     def recovered_between(self, earlier: datetime, later: datetime) -> list[str]:
-        """Namespaces with a recovery that took effect after ``earlier`` and not after ``later``."""
+        """Return namespaces with a recovery that took effect after ``earlier`` and up to ``later``."""
         if earlier >= later:
             return []
         span = {"earlier": write_time(earlier), "later": write_time(later)}
         return [namespace for (namespace,) in questions.RECOVERED.rows(self.connection, span)]
 
     def record_submissions(self, rows: Sequence[tuple[int, str, str | None, str]], now: datetime) -> None:
-        """Who sent entries: position, token, account, address."""
+        """Record who sent entries. A row is position, token, account, address."""
         time = write_time(now)
         for position, token, account, address in rows:
             row = {"position": position, "token": token, "account": account, "address": address, "time": time}
             self._waiting.insert("submissions", row)
 
     def mark(self) -> tuple[int, int]:
-        """The present state, for :meth:`take_back`."""
+        """Return the current state, for :meth:`take_back`."""
         return self.size, self._waiting.mark()
 
     def take_back(self, mark: tuple[int, int]) -> None:
-        """Forget what was appended since the mark. What was written since is the caller's to roll back in the database."""
+        """Undo everything appended since the mark. Rows already written are rolled back by the caller."""
         self.size = mark[0]
         self._waiting.take_back(mark[1])
 
     def rolled_back(self) -> None:
-        """The database went back to a savepoint: what was read since is not believed any more."""
+        """Forget what was read after a savepoint that the database has rolled back to."""
         self._waiting.keysets.clear()
         self._waiting.reasons.clear()
         self._roots = None
 
     def write_indexes(self, files: Iterable[tuple[str, str, int]]) -> None:
-        """Name, SHA-256 and size of index files that changed."""
+        """Record changed index files: name, SHA-256 and size of each."""
         waiting = {row["name"]: row for row in self._waiting.rows.get("names", ())}
         rows = []
         for name, sha256, size in files:
@@ -404,7 +413,9 @@ class Ledger:
         questions.WRITE_INDEX.run_all(self.connection, rows)
 
     def write_map(self, new: Mapping[str, bytes], dropped: Iterable[str], since: int) -> None:
-        """Nodes that come into the name map of a log of more than ``since`` entries, and those that leave it."""
+        """Store new nodes of the name map, needed from a log of more than ``since`` entries on, and delete
+        ``dropped`` ones.
+        """
         rows = [{"sha256": sha256, "data": data, "since": since} for sha256, data in new.items()]
         with pipelined(self.connection):
             for chunk in _chunks(sorted(dropped)):
@@ -412,7 +423,7 @@ class Ledger:
             questions.ADD_MAP_NODE.run_all(self.connection, rows)
 
     def replace_tree(self, nodes: Mapping[str, bytes], edge: Mapping[int, bytes]) -> None:
-        """Put the newest head's name map and partial tiles into the tables again; the store has them all."""
+        """Write the newest head's name map and partial tiles to the tables again; the store already has them."""
         self.write_map(nodes, self.map_nodes(), 0)
         before = self.edge()
         questions.REMOVE_EDGE.run_all(self.connection, [{"which": level} for level in before])
@@ -421,7 +432,9 @@ class Ledger:
     def write_head(
         self, published: Published, edge: Mapping[int, bytes], before: Mapping[int, bytes] | None = None
     ) -> None:
-        """Make this the newest head, on a tree with these partial tiles. ``before``: those in the database, where known."""
+        """Make this the newest head, on a tree with these partial tiles. ``before``: those in the database, if
+        known.
+        """
         self.flush()
         before = self.edge() if before is None else before
         values = {
@@ -457,12 +470,14 @@ class Ledger:
 
 
 def name_of(statement: Keyset | ItemStatement) -> str:
-    """The name in whose index a statement stands."""
+    """Return the name whose index contains the statement."""
     return index_name(statement.namespace if isinstance(statement, Keyset) else statement.identity)
 
 
 def content_digest(release: Release) -> str:
-    """What decides whether two releases have the same bytes: the file and all attached files with their paths."""
+    """Return the digest that tells whether two releases have the same bytes: over the file and the attached files
+    with their paths.
+    """
     content = [release.file.write(), *(entry.write() for entry in release.attached)]
     return hashlib.sha256("\n".join(content).encode()).hexdigest()
 

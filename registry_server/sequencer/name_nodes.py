@@ -1,6 +1,7 @@
-"""The name map of the newest head, in the database: a batch reads the paths to its names and writes the nodes that change.
+"""The name map of the newest head, in the database: a batch reads the paths to its names and writes the changed nodes.
 
-Rows are nodes by their hash. A node that a batch replaces leaves the table; its file stays in the store until `rebuild --prune`.
+Rows are nodes by their hash. A node that a batch replaces is deleted from the table; its file stays in the store until
+``rebuild --prune``.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from rye.registry.protocol import name_map
 from rye.registry.protocol.name_map import EMPTY_MAP, EMPTY_MAP_SHA256, Inner, MapEntry, Node, Place, Update
 
 _INNER = 1024
-"""Inner nodes kept in memory: those of the upper levels, which nearly every batch reads, and some MiB at most."""
+"""Inner nodes kept in memory, a few MiB: those of the upper levels, which nearly every batch reads."""
 _LEAVES = 512
-"""Leaves kept in memory, the newest: some MiB, too."""
+"""Leaves kept in memory, a few MiB: the newest ones."""
 
 
 class NameNodes:
-    """The map, with what this process remembers of it. Nodes are named by their content, so none grows old."""
+    """The map, with a cache of its nodes. Nodes are named by their content, so the cache cannot be stale."""
 
     def __init__(self) -> None:
         self._empty: dict[str, Node] = {EMPTY_MAP_SHA256: name_map.decode_node(EMPTY_MAP)}
@@ -29,10 +30,10 @@ class NameNodes:
         self._known: ChainMap[str, Node] = ChainMap(self._inner, self._leaves, self._empty)
 
     def change(self, ledger: Ledger, root: str | None, entries: Iterable[MapEntry], since: int) -> Update:
-        """Bring the map up to date in the database; the nodes to write into the store come back.
+        """Bring the map up to date in the database; returns the nodes to write to the store.
 
-        ``root``: of the map as it is; None: there is none yet. ``entries``: the names whose index files changed.
-        ``since``: the size of the log whose head has the map as it is.
+        ``root``: of the current map; None: there is no map yet. ``entries``: the names whose index files changed.
+        ``since``: the size of the log at the head with the current map. Raises RyeError ``database-damaged``.
         """
         changed = list(entries)
         nodes = self._known.new_child()
@@ -42,8 +43,8 @@ class NameNodes:
             if len(found) != len(places):
                 raise RyeError(
                     "database-damaged",
-                    "The database lacks nodes of the name map.",
-                    "Restore it from a backup: rye-registry restore. Nothing was changed.",
+                    "Nodes of the name map are missing from the database.",
+                    "Write them again: rye-registry rebuild. Nothing was changed.",
                 )
             return [found[place.sha256] for place in places]
 

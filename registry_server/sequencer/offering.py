@@ -1,6 +1,6 @@
-"""What search offers of each name: the newest release that clients would not refuse.
+"""What search offers for each name: the newest release that clients accept.
 
-Kept beside the log, as a function of it: ``rye-registry verify`` makes it again and compares.
+It is stored outside the log and computed from it: ``rye-registry verify`` computes it again and compares.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 
 
 def refresh(ledger: Ledger, name: str, now: datetime) -> None:
-    """Bring the withdrawn releases of a name, its deprecation and what search finds up to what clients read in its index."""
+    """Update the withdrawn releases of a name, its deprecation and its search entry to what clients read in its
+    index.
+    """
     ledger.flush()
     try:
         judged = _judged(ledger, name, now)
     except TrustError:
-        return  # clients refuse the whole history; `verify` says so
+        return  # clients refuse the whole history; `verify` reports it
     withdrawn = {record.version for record in judged.records if record.is_withdrawn}
     questions.DEPRECATE.run(ledger.connection, {"which": name, "is_deprecated": judged.deprecation is not None})
     for version, before in questions.WITHDRAWN.rows(ledger.connection, {"name": name}):
@@ -40,16 +42,17 @@ def refresh(ledger: Ledger, name: str, now: datetime) -> None:
 
 
 def refresh_namespace(ledger: Ledger, namespace: str, now: datetime) -> None:
-    """All names of a namespace: a key of it was revoked, so what it signed may count no more."""
+    """Refresh all names of a namespace, after one of its keys was revoked."""
     ledger.flush()
     for (name,) in questions.NAMES_OF_RELEASES.rows(ledger.connection, {"pattern": f"%:{like(namespace)}/%"}):
         refresh(ledger, name, now)
 
 
 def withdrawn_versions(ledger: Ledger, name: str, now: datetime) -> frozenset[str] | None:
-    """The versions that search must not offer: yanked, signed by a revoked key or taken down, as clients judge it.
+    """Return the versions that search must not offer: yanked, signed by a revoked key, or taken down, as clients see
+    it.
 
-    None: clients refuse the history as a whole.
+    None: clients refuse the whole history.
     """
     try:
         return frozenset(record.version for record in _judged(ledger, name, now).records if record.is_withdrawn)
@@ -58,7 +61,7 @@ def withdrawn_versions(ledger: Ledger, name: str, now: datetime) -> frozenset[st
 
 
 def history(ledger: Ledger, name: str, now: datetime) -> tuple[ReleaseRecord, ...]:
-    """The releases of a name as clients judge them; none where they refuse its history as a whole."""
+    """Return the releases of a name as clients see them; none if they refuse its whole history."""
     try:
         return _judged(ledger, name, now).records
     except TrustError:
@@ -66,7 +69,7 @@ def history(ledger: Ledger, name: str, now: datetime) -> tuple[ReleaseRecord, ..
 
 
 def item_history(ledger: Ledger, name: str, now: datetime) -> ItemHistory | None:
-    """Everything that stands about a name, as clients judge it; None where they refuse its history as a whole."""
+    """Return everything in the log about a name, as clients see it; None if they refuse its whole history."""
     try:
         return _judged(ledger, name, now)
     except TrustError:
@@ -74,7 +77,7 @@ def item_history(ledger: Ledger, name: str, now: datetime) -> ItemHistory | None
 
 
 def offer(ledger: Ledger, some: Sequence[str], new: frozenset[str] = frozenset()) -> None:
-    """Make the search entries of some names again: the newest release that is not withdrawn, or nothing.
+    """Rebuild the search entries of some names: the newest release that is not withdrawn, or nothing.
 
     ``new``: those of the names that search cannot have yet.
     """
@@ -90,7 +93,7 @@ def offer(ledger: Ledger, some: Sequence[str], new: frozenset[str] = frozenset()
 
 
 def rank(version: str) -> tuple[bool, Version]:
-    """Versions as search prefers them: a release before any pre-release, then by precedence; last what cannot be compared."""
+    """The order of versions in search: stable before pre-release, then by precedence; incomparable versions last."""
     parsed = comparable(version)
     return (not parsed.is_prerelease, parsed) if parsed is not None else (False, Version.of(0, 0, 0, "0"))
 
@@ -103,5 +106,5 @@ def _judged(ledger: Ledger, name: str, now: datetime) -> ItemHistory:
 
 
 def like(text: str) -> str:
-    """A literal part of a LIKE pattern: ``_`` is a letter of names."""
+    """Escape a literal part of a LIKE pattern: names can contain ``_``."""
     return text.replace("!", "!!").replace("_", "!_").replace("%", "!%")

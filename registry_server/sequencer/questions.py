@@ -1,4 +1,4 @@
-"""Every statement that a batch runs, prepared once: what it asks of the tables, and what it writes into them."""
+"""Every statement that a batch runs, prepared once: its queries, and its changes to the tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from registry_server.storage.schema import (
     tree_edge,
 )
 
-# -- questions -----------------------------------------------------------------------------------------------------------
+# -- queries -------------------------------------------------------------------------------------------------------------
 
 ORIGIN_AND_NEWEST = Prepared(
     sa.select(registry.c.value, sa.select(sa.func.max(log_entries.c.position)).scalar_subquery()).where(
@@ -104,7 +104,7 @@ MAP_NODES_SINCE = Prepared(
 # -- changes -------------------------------------------------------------------------------------------------------------
 
 INSERTS = {table.name: Prepared(table.insert()) for table in (log_entries, names, name_entries, releases, submissions)}
-"""Rows that wait until a batch is complete, in the order that foreign keys ask for."""
+"""Rows that are inserted together when a batch is complete, in the order that foreign keys need."""
 ADD_ROOT = Prepared(roots.insert())
 ADD_KEYSET = Prepared(keysets.insert())
 ADD_TAKEDOWN = Prepared(takedowns.insert())

@@ -1,7 +1,7 @@
-"""Everything that follows from a batch's entries: index files, name map, tree, the snapshot and the checkpoint, signed.
+"""Everything that follows from a batch's entries: index files, name map, tree, and the signed snapshot and checkpoint.
 
-A function of the ledger's transaction and of what this process remembers of the newest head; what is remembered is used only
-where the database has that very head.
+It is computed from the ledger's transaction and from what this process remembers about the newest head. The remembered
+state is used only if the database has exactly that head.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from rye.registry.protocol.tiles import WIDTH, Tile, partial_tiles
 
 @dataclass(frozen=True, slots=True)
 class Sealed:
-    """A batch that is computed and signed, and what it asks of the store once it is committed."""
+    """A batch that has been computed and signed, and what it needs in the store after its commit."""
 
     before: int
-    """Size of the log before it."""
+    """Size of the log before the batch."""
     published: Published
     files: list[File]
     blobs: frozenset[str]
@@ -48,7 +48,7 @@ class _End:
 
 
 class Sealer:
-    """Used only by the holder of the writer's lock."""
+    """Computes and signs heads. Only the holder of the writer's lock uses it."""
 
     def __init__(self, log_keys: Sequence[PrivateKey]) -> None:
         self._signers: list[tuple[bytes, Signer]] = [(key.verifier.key, key.signer) for key in log_keys]
@@ -63,9 +63,10 @@ class Sealer:
         blobs: frozenset[str],
         step: Callable[[str], None] = lambda _step: None,
     ) -> Sealed:
-        """Compute and sign what follows from the new entries, and put the head into the database.
+        """Compute and sign what follows from the new entries, and write the head to the database.
 
-        ``step`` is told ``appended`` when all is computed and nothing is written. Raises RyeError.
+        ``step`` is called with ``appended`` when everything is computed and nothing is written. Raises RyeError
+        ``database-damaged``, ``head-too-large``, ``log-key-missing``.
         """
         first = old.size if old else 0
         if old is not None:
@@ -83,7 +84,7 @@ class Sealer:
         if len(appended) != ledger.size - first:
             raise RyeError(
                 "database-damaged",
-                f"The log has entries after the {first} that its signed checkpoint covers.",
+                f"The log has more entries than the {first} that its signed checkpoint covers.",
                 "Restore the database from a backup: rye-registry restore. Nothing was changed.",
             )
         edge = end.edge
@@ -94,9 +95,15 @@ class Sealer:
             wire.Head(checkpoint_note, snapshot_note, [wire.encode_hash(node) for node in edge.last_proof], names.root)
         )
         if len(document) > wire.MAX_HEAD_BYTES:
-            raise RyeError("head-too-large", "The head has become larger than clients accept.", None)
+            raise RyeError(
+                "head-too-large",
+                "The signed head is larger than clients accept.",
+                "Remove log keys that are no longer used: rye-registry root draft --help",
+            )
         step("appended")
-        present = frozenset(partial_tiles(first))  # of upper levels that did not grow: the head before needed them, too
+        present = frozenset(
+            partial_tiles(first)
+        )  # of upper levels that did not grow: the previous head already needed them
         entries = [*end.bundle, *(leaf for leaf, _ in appended)]
         has_new_root = first == 0 or has_root(leaf for leaf, _ in appended)
         files = [
@@ -115,7 +122,7 @@ class Sealer:
         return Sealed(first, published, files, blobs)
 
     def _end_of(self, ledger: Ledger, old: Published | None) -> _End:
-        """The log's end at the newest head: remembered, where that is the head which this process made last."""
+        """Return the log's end at the newest head, from memory if this process made that head."""
         if old is None:
             return _End(b"", Edge(0, {}), {}, [])
         if self._end is not None and self._end.checkpoint == old.checkpoint:
@@ -125,19 +132,22 @@ class Sealer:
         return _End(old.checkpoint, Edge(old.size, partial), partial, leaves)
 
     def _sign(self, text: str, root: Root) -> str:
-        """A note signed by every log key of ours that the root in force lists."""
+        """Return a note signed by each of our log keys that the root in force lists."""
         signers = [signer for key, signer in self._signers if key in root.logs]
         if not signers:
             raise RyeError(
                 "log-key-missing",
-                f"No log key of root {root.number} is in the key folder.",
-                "Put the log's key file back into the keys folder, or publish a root that lists the key that is there.",
+                f"The key folder contains no log key of root {root.number}.",
+                "Put the log's key file back into the key folder, or publish a root that lists your key: "
+                "rye-registry root draft -o FILE --add-log KEY",
             )
         return notes.sign(text, signers).encode()
 
 
 def old_partials(old: int, new: int) -> Iterator[str]:
-    """Partial tiles may go when the full one exists (tlog-tiles); the newest full tile keeps its own for slow readers."""
+    """Yield partial tiles that can be deleted because the full tile exists (tlog-tiles). The newest full tile keeps
+    its own, for slow readers.
+    """
     for tile in range(max(old // WIDTH - 1, 0), new // WIDTH - 1):
         for width in range(1, WIDTH):
             partial = Tile(0, tile, width)

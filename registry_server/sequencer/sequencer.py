@@ -1,24 +1,25 @@
-"""The log's one writer: batches of statements in, one signed head out.
+"""The log's only writer: batches of statements in, one signed head out.
 
-All requests that wait form one batch; a request in it that is refused fails alone, whatever it had appended is taken back. One
-batch is one database transaction under the writer's lock, and goes in steps that a crash may interrupt anywhere:
+All waiting requests form one batch. A request that is refused fails alone: whatever it had appended is undone. One
+batch is one database transaction under the writer's lock, with steps between which a crash can happen at any point:
 
-1. ``begun``: the lock is held, and the store has every file that the newest head needs; each request is admitted by itself.
-2. ``appended``: index files, name map, the snapshot and its leaf, tiles and bundles are computed, snapshot and checkpoint
-   signed. Uploads that become public are known to be there.
-3. ``committed``: the uploads are durable, and the database holds entries, head and signed checkpoint. From here on the batch
-   exists for ever. The lock is free.
-4. ``written``: the files that follow from the batch, blobs included, are durable in the store, many at a time.
-5. ``shown``: ``/checkpoint`` and ``/head`` are replaced, each as a whole, by the batch's own.
+1. ``begun``: the lock is held, and the store has every file that the newest head needs; each request is admitted
+   separately.
+2. ``appended``: index files, name map, the snapshot and its leaf, tiles and bundles are computed; snapshot and
+   checkpoint are signed. The uploads that become public are known to exist.
+3. ``committed``: the uploads are durable, and the database contains entries, head and signed checkpoint. From here on
+   the batch is permanent. The lock is released.
+4. ``written``: the files that follow from the batch, including blobs, are durable in the store, many at a time.
+5. ``shown``: ``/checkpoint`` and ``/head`` are replaced atomically.
 6. The requests are answered.
 
-The database is the truth and files are a function of it. A crash before 3 leaves nothing; after one behind 3, the next
-writer finds that the store shows less than the database has and first writes the missing files (rule 1). So a head is shown
-only when every file that it needs exists, and no file ever belongs to a batch that was not committed. Since the signed
-checkpoint is part of the transaction, and what the store shows is compared with the database before 1 and replaced
-conditionally in 5 (:mod:`registry_server.sequencer.showing`), two different trees of one size are never signed for anybody to
-see: not by a crash, not by an old backup, not by a leader that was stopped and goes on
-(:mod:`registry_server.sequencer.leadership`).
+The database is the source of truth, and files are a function of it. A crash before step 3 leaves nothing. After a crash
+behind step 3, the next writer finds that the store shows less than the database has, and first writes the missing
+files. So a head is shown only when every file that it needs exists, and no file ever belongs to a batch that was not
+committed. The signed checkpoint is part of the transaction, and what the store shows is compared with the database
+before step 1 and replaced conditionally in step 5 (:mod:`registry_server.sequencer.showing`). So nobody can ever see
+two different signed trees of one size: not after a crash, not after restoring an old backup, not from a leader that was
+suspended and continues (:mod:`registry_server.sequencer.leadership`).
 """
 
 from __future__ import annotations
@@ -55,14 +56,16 @@ __all__ = ["TROUBLE", "Fault", "Outcome", "Receipt", "Sender", "Sequencer"]
 _log = logging.getLogger("rye.registry")
 
 _EXPIRY_SECONDS = 600.0
-"""An upload that expires sooner does not become public: it could be gone before it does."""
+"""An upload that expires sooner does not become public: it could be deleted before that."""
 
-#: Told the name of each step that is done; a test raises in it, or ends the process, to see what a crash leaves.
+#: Called with the name of each finished step. A test raises in it or ends the process, to see what a crash leaves.
 Fault = Callable[[str], None]
 
 
 class Sequencer:
-    """Appends. :meth:`append` is the whole work; :meth:`submit` brings concurrent requests together into batches."""
+    """Appends to the log. :meth:`append` does the whole work; :meth:`submit` collects concurrent requests into
+    batches.
+    """
 
     def __init__(
         self,
@@ -76,15 +79,15 @@ class Sequencer:
         fault: Fault = lambda _step: None,
         taken: Callable[[int, int], None] = lambda _requests, _statements: None,
     ) -> None:
-        """``taken``: told the requests and statements of each batch before it begins."""
+        """``taken``: called with the requests and statements of each batch before it begins."""
         self.engine = engine
         self.public = public
         self.uploads = uploads
         self.settings = settings
         self.batches = 0
-        """Batches that were committed."""
+        """Number of committed batches."""
         self.trouble: RyeError | None = None
-        """Why the last attempt to write failed, where it was not the request's fault: database or store."""
+        """Why the last attempt to write failed, if the database or the store was the reason; None after a success."""
         self._clock = clock
         self._fault = fault
         self._taken = taken
@@ -101,21 +104,23 @@ class Sequencer:
     # -- requests -----------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to take requests. :meth:`recover` comes first."""
+        """Start to accept requests. Call :meth:`recover` first."""
         self._queue.start()
 
     def stop(self, seconds: float | None = None) -> bool:
-        """Finish what waits, then stop; False when that takes longer than ``seconds``. What is cut off then is as after a
-        crash.
+        """Finish the waiting requests, then stop; False if that takes longer than ``seconds``. Unfinished work is
+        then as after a crash.
         """
         return self._queue.stop(seconds)
 
     def submit(self, candidates: Sequence[Candidate], sender: Sender | None = None) -> Future[Receipt]:
-        """Hand in one request. Its result comes when its entries are in a signed, durable checkpoint; or a RyeError."""
+        """Submit one request. Its result is a receipt once its entries are in a signed, durable checkpoint, or a
+        RyeError.
+        """
         return self._queue.submit(candidates, sender)
 
     def silent_seconds(self) -> float | None:
-        """How long ago the thread that appends last moved; None: it does not run."""
+        """Return the seconds since the appending thread last did something; None if it is not running."""
         return self._queue.silent_seconds()
 
     @property
@@ -124,7 +129,7 @@ class Sequencer:
         return self._queue.waiting
 
     def expecting(self) -> AbstractContextManager[None]:
-        """Around the examination of a request that may be submitted: a batch waits a little for it."""
+        """A block around the examination of a request that may be submitted: a batch waits for it briefly."""
         return self._queue.expecting()
 
     # -- the work -----------------------------------------------------------------------------------------------------
@@ -132,16 +137,17 @@ class Sequencer:
     def append(
         self, requests: Sequence[Sequence[Candidate]], senders: Sequence[Sender | None] | None = None
     ) -> list[Outcome]:
-        """Append one batch: for each request a receipt, or the error that refused it alone. Raises when nothing was written.
+        """Append one batch: for each request a receipt, or the error that refused it alone. Raises if nothing was
+        written.
 
-        ``senders``: who sent each request, where it is known.
+        ``senders``: who sent each request, if known.
         """
         outcomes = self.work(requests, senders)
         self.tidy()
         return outcomes
 
     def work(self, requests: Sequence[Sequence[Candidate]], senders: Sequence[Sender | None] | None) -> list[Outcome]:
-        """All of :meth:`append` that an answer has to wait for."""
+        """The part of :meth:`append` that an answer has to wait for."""
         outcomes: list[Outcome] = []
         sealed: Sealed | None = None
         self._taken(len(requests), sum(map(len, requests)))
@@ -171,7 +177,9 @@ class Sequencer:
         return [Receipt(outcome.results, size) if isinstance(outcome, Receipt) else outcome for outcome in outcomes]
 
     def heartbeat(self) -> bool:
-        """Sign a fresh snapshot when the newest is older than the setting; returns whether it did. Shows a head that waits."""
+        """Sign a new snapshot if the newest is older than the setting; returns whether it did. Also shows a head
+        that is not shown yet.
+        """
         age = timedelta(seconds=self.settings.heartbeat_seconds)
         with self._noticing(), database.reader(self.engine) as connection:
             ledger = Ledger(connection)
@@ -179,7 +187,7 @@ class Sequencer:
             shown = self._showing.check(ledger)
         if published is not None and self._clock() - published.time < age:
             if self.trouble is not None or shown is None or shown.size < published.size:
-                self.show()  # after trouble, only writing tells whether writing works again
+                self.show()  # after an error, only a write can tell whether writing works again
             return False
         with self._writing() as (ledger, _):
             old = ledger.published()
@@ -191,7 +199,7 @@ class Sequencer:
         return True
 
     def show(self) -> None:
-        """Bring the store up to the newest head: first whatever it needs, then the head itself."""
+        """Bring the store up to the newest head: first the files that it needs, then the head itself."""
         with self._writing() as (ledger, _):
             published = ledger.published()
         if published is not None:
@@ -205,7 +213,7 @@ class Sequencer:
             return published is not None and Showing(self.public).shows(ledger, published)
 
     def recover(self) -> None:
-        """After a start: show the newest head, having put back whatever static file it needs and is missing."""
+        """After a start: show the newest head, after writing any static file that it needs and that is missing."""
         with self._writing() as (ledger, shown):
             published = ledger.published()
             self._showing.check(ledger, thorough=True)
@@ -214,7 +222,7 @@ class Sequencer:
             if ledger.size != published.size:
                 raise RyeError(
                     "database-damaged",
-                    f"The log has {ledger.size} entries, its signed checkpoint {published.size}.",
+                    f"The log has {ledger.size} entries, but its signed checkpoint covers {published.size}.",
                     "Restore the database from a backup: rye-registry restore. Nothing was changed.",
                 )
             if shown is not None and shown.size == published.size:
@@ -231,7 +239,7 @@ class Sequencer:
         self.remove_taken_down(taken_down)
 
     def remove_taken_down(self, hashes: Iterable[str]) -> None:
-        """Delete blobs whose takedown is in a checkpoint that is shown."""
+        """Delete blobs whose takedown is in a shown checkpoint."""
         gone = list(hashes)
         self.public.delete_all(map(wire.blob_path, gone))
         self.uploads.delete_all(gone)
@@ -240,9 +248,11 @@ class Sequencer:
 
     @contextmanager
     def _writing(self) -> Iterator[tuple[Ledger, Checkpoint | None]]:
-        """A transaction under the writer's lock, in this process's term, on a database that holds what the store shows.
+        """A transaction under the writer's lock, in this process's term, on a database that contains what the store
+        shows.
 
-        With it comes the head that the store shows. The store has all files of the newest head, whatever it shows.
+        Yields the ledger and the head that the store shows. The store has all files of the newest head, whatever it
+        shows.
         """
         with self._noticing(), database.writer(self.engine) as connection:
             term = take(connection, self._holder)
@@ -256,7 +266,7 @@ class Sequencer:
 
     @contextmanager
     def _noticing(self) -> Iterator[None]:
-        """Remember why database or store do not let this process write. Only a head that is shown proves that they do again."""
+        """Remember why the database or the store prevents writing. Only showing a head clears that."""
         try:
             yield
         except RyeError as error:
@@ -265,14 +275,14 @@ class Sequencer:
             raise
 
     def _now(self, old: Published | None) -> datetime:
-        """The clock in whole seconds, never before the newest snapshot: time does not run backwards in the log."""
+        """The clock in whole seconds, never before the newest snapshot: time in the log does not go backwards."""
         now = self._clock().astimezone(UTC).replace(microsecond=0)
         return max(now, old.time) if old else now
 
     def _admit(self, ledger: Ledger, request: Sequence[Candidate], now: datetime) -> Outcome:
         skew = timedelta(seconds=self.settings.clock_skew_seconds)
         if all(isinstance(candidate.statement, Release) for candidate in request):
-            # Nothing of a release is in a table before the batch is: a refused one is forgotten without the database.
+            # Releases reach the tables only with the whole batch, so a refused one is undone in memory.
             mark = ledger.mark()
             try:
                 return Receipt(tuple(admit(ledger, candidate, now, skew) for candidate in request), 0)
@@ -296,9 +306,9 @@ class Sequencer:
     def _uploaded(
         self, ledger: Ledger, requests: Sequence[Sequence[Candidate]], outcomes: Sequence[Outcome]
     ) -> frozenset[str]:
-        """The uploads that become public with the admitted requests. Raises RyeError ``blob-missing``.
+        """Return the uploads that become public with the admitted requests. Raises RyeError ``blob-missing``.
 
-        After the commit it would be too late to find that one is gone, so none of them may be about to expire.
+        After the commit it would be too late to find one missing, so none of them may be about to expire.
         """
         wanted = {
             blob
@@ -307,7 +317,7 @@ class Sequencer:
             for candidate in request
             for blob in blobs_of(candidate.statement)
         }
-        rest = sorted(wanted - ledger.taken_down(wanted).keys())  # those of a replayed release stay away
+        rest = sorted(wanted - ledger.taken_down(wanted).keys())  # a replayed release does not bring them back
         kept = self.settings.uploads_hours * 3600.0
         oldest = time.time() - kept + min(_EXPIRY_SECONDS, kept / 2)
         times = dict(zip(rest, self.uploads.modified_all(rest), strict=True))
@@ -316,11 +326,13 @@ class Sequencer:
         present = self.public.modified_all([wire.blob_path(sha256) for sha256 in others])
         for sha256, modified in zip(others, present, strict=True):
             if modified is None:
-                raise RyeError("blob-missing", f"The blob {sha256} is gone.", "Upload it again.")
+                raise RyeError(
+                    "blob-missing", f"The uploaded blob {sha256} has expired.", "Upload it again: rye publish does."
+                )
         return frozenset(uploaded)
 
     def _finish(self, sealed: Sealed) -> None:
-        """After the commit: files, then the head, then deleting what is no longer needed."""
+        """After the commit: write files, then the head, then delete what is no longer needed."""
         self.batches += 1
         self._fault("committed")
         published = sealed.published
@@ -334,7 +346,9 @@ class Sequencer:
         self._old_files += old_partials(sealed.before, published.size)
 
     def tidy(self) -> None:
-        """Delete what shown batches made superfluous. What an error leaves is swept later, or does no harm."""
+        """Delete what shown batches made superfluous. Anything left after an error is cleaned up later, or does no
+        harm.
+        """
         blobs, files = self._published_blobs, self._old_files
         self._published_blobs, self._old_files = set(), []
         try:
@@ -346,14 +360,16 @@ class Sequencer:
             _log.warning("files that are no longer needed could not be deleted: %s", error)
 
     def _show(self, published: Published) -> None:
-        """Replace ``/checkpoint`` and ``/head``, unless the store shows a later head. Every file that it needs is there."""
+        """Replace ``/checkpoint`` and ``/head``, unless the store shows a later head. Every file that it needs
+        exists.
+        """
         with self._noticing(), database.writer(self.engine) as connection:
             self._showing.replace(Ledger(connection), published, self._fault)
         self.trouble = None
 
 
 def _is_current(published: Published) -> bool:
-    """Whether clients of this version read the head; one that was signed under protocol 1 gets a successor at once."""
+    """Whether clients of this version accept the head's format. A head of protocol 1 is replaced at once."""
     try:
         return wire.decode_head(published.document).map == published.map
     except WireError:
@@ -361,7 +377,7 @@ def _is_current(published: Published) -> bool:
 
 
 def _record(ledger: Ledger, outcomes: Sequence[Outcome], senders: Sequence[Sender | None], now: datetime) -> None:
-    """Keep who sent the new entries of a batch."""
+    """Record who sent the new entries of a batch."""
     rows = [
         (result.position, sender.token, sender.account, sender.address)
         for outcome, sender in zip(outcomes, senders, strict=True)

@@ -3,11 +3,11 @@
 Rules:
 
 1. What the store shows must be in the database: the checkpoints of ``/head`` and ``/checkpoint`` are not larger than the
-   database's log and are its own at their size. Otherwise somebody went back to an older database, and nothing is written
-   (``database-behind``). It does not matter whether the checkpoint's signature can be verified: refusing to write is safe.
+   database's log and match it at their size. Otherwise an older database was restored, and nothing is written
+   (``database-behind``). Whether the checkpoint's signature can be verified does not matter: refusing to write is safe.
 2. A store that shows another registry is never written to (``store-foreign``).
 3. ``/head`` is replaced only if it is still the one that was compared.
-4. A head or checkpoint that is missing or damaged shows nothing; it is written again.
+4. A missing or damaged head or checkpoint shows nothing; it is written again.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ from rye.registry.protocol import merkle, notes, wire
 from rye.registry.protocol.statements import Checkpoint
 
 _ATTEMPTS = 8
-"""Other processes may replace the head as often as this while one tries to."""
+"""How often an attempt to replace the head is repeated when other processes replace it meanwhile."""
 
 
 @lru_cache(maxsize=64)
 def shown_checkpoint(path: str, data: bytes | None) -> Checkpoint | None:
-    """What ``/head`` or ``/checkpoint`` says, without a look at its signatures; None when it is missing or damaged."""
+    """Return the checkpoint in ``/head`` or ``/checkpoint``, without checking its signatures; None if it is missing
+    or damaged.
+    """
     if data is None:
         return None
     try:
@@ -43,22 +45,22 @@ def check_contained(ledger: Ledger, shown: Checkpoint) -> None:
     if shown.origin != ledger.origin:
         raise RyeError(
             "store-foreign",
-            f"The store shows the registry {shown.origin}; the database is of {ledger.origin}.",
-            "Check `objects` and `database` in registry.toml: each registry has a store of its own.",
+            f"The store shows the registry {shown.origin}, but the database belongs to {ledger.origin}.",
+            "Check `objects` and `database` in registry.toml: each registry needs its own store.",
         )
     published = ledger.published()
     size = published.size if published else 0
     if shown.size > size:
-        raise _behind(f"The store shows a log of {shown.size} entries, the database has {size}")
+        raise _behind(f"The store shows a log of {shown.size} entries, but the database has {size}")
     if shown.root_hash != _root_at(ledger, shown.size, published):
-        raise _behind(f"The store shows another log of {shown.size} entries than the database has")
+        raise _behind(f"The {shown.size} log entries that the store shows differ from those in the database")
 
 
 def _behind(what: str) -> RyeError:
     return RyeError(
         "database-behind",
         f"{what}: an older database was restored. Nothing was written, because clients would see a forked log.",
-        "Bring the missing entries back: rye-registry restore --from store (or a mirror's address), then serve again.",
+        "Restore the missing entries from the store or a mirror, then serve again: rye-registry restore --from store",
     )
 
 
@@ -81,8 +83,8 @@ class Showing:
         self._tags: dict[str, str] = {}
 
     def check(self, ledger: Ledger, *, thorough: bool = False) -> Checkpoint | None:
-        """Compare ``/head`` with the database; ``thorough``: and ``/checkpoint``. Returns what the head shows. Raises
-        RyeError.
+        """Compare ``/head`` with the database, and ``/checkpoint`` if ``thorough``. Returns what the head shows.
+        Raises RyeError.
         """
         shown = self._look(ledger, "head")
         if thorough or shown is None:
@@ -92,7 +94,7 @@ class Showing:
     def replace(self, ledger: Ledger, published: Published, step: Callable[[str], None] = lambda _step: None) -> bool:
         """Show this head, which the ledger contains; False if the store already shows a larger one. Raises RyeError.
 
-        ``step`` is told ``checkpoint`` and ``shown`` when these are done.
+        ``step`` is called with ``checkpoint`` and ``shown`` when each is done.
         """
         self._put(ledger, "checkpoint", published.checkpoint, published.size)
         step("checkpoint")
@@ -112,7 +114,7 @@ class Showing:
             except ChangedError:
                 continue
             return True
-        raise RyeError("database-busy", "Other processes replace the head all the time.", "Try again in a moment.")
+        raise RyeError("database-busy", "Other processes keep replacing the head.", "Try again in a moment.")
 
     def shows(self, ledger: Ledger, published: Published) -> bool:
         """Whether the store shows exactly this head. Raises RyeError like :meth:`check`."""
@@ -123,7 +125,7 @@ class Showing:
         return self._compared(ledger, path)[1]
 
     def _compared(self, ledger: Ledger, path: str) -> tuple[bytes | None, Checkpoint | None]:
-        """What is at this path, once it is known to be in the database."""
+        """Return the content at this path, after checking that the database contains its checkpoint."""
         self._tags.pop(path, None)
         data, tag = self._public.get_tagged(path)
         shown = shown_checkpoint(path, data)

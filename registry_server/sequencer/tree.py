@@ -1,7 +1,8 @@
 """The right edge of the log's tree: all that the sequencer needs to append, whatever the tree's size.
 
-The edge of a tree is its partial tiles (at most 255 hashes per level). Appending a leaf adds to them; a tile that fills up is set
-aside to be written and its level starts again. Pure: values in, values out (tlog-tiles, Merkle Tree; RFC 6962 §2.1).
+The edge of a tree is its partial tiles (at most 255 hashes per level). Appending a leaf adds to them; a full tile is
+set aside to be written, and its level starts again. Pure: values in, values out (tlog-tiles, Merkle Tree; RFC 6962
+§2.1).
 """
 
 from __future__ import annotations
@@ -14,24 +15,25 @@ from rye.registry.protocol.tiles import HASH_BYTES, HEIGHT, WIDTH, Tile, partial
 
 
 class Edge:
-    """A tree that grows. ``partial`` maps a tile level to the bytes of its partial tile at ``size`` leaves."""
+    """A growing tree. ``partial`` maps a tile level to the bytes of its partial tile at ``size`` leaves."""
 
     def __init__(self, size: int, partial: Mapping[int, bytes]) -> None:
         self._partial = {level: bytearray(data) for level, data in partial.items()}
         self.range = CompactRange.read(size, self._read)
         self.full: list[tuple[Tile, bytes]] = []
-        """Tiles that filled up since, in order."""
+        """Tiles that filled up since then, in order."""
         self.last_proof: tuple[bytes, ...] = ()
         """Inclusion proof of the last appended leaf in the tree that it completes."""
 
     @property
     def size(self) -> int:
+        """The number of leaves."""
         return self.range.size
 
     def append(self, leaf_hash: bytes) -> int:
         """Add a leaf; returns its position."""
         position = self.size
-        # Everything left of the last leaf is complete subtrees: they are its proof, the smallest first.
+        # Everything left of the last leaf is complete subtrees. They are its proof, smallest first.
         self.last_proof = tuple(reversed(self.range.hashes))
         self.range, completed = self.range.append(leaf_hash)
         for (level, index), node in completed:
@@ -44,11 +46,13 @@ class Edge:
         return position
 
     def partial(self) -> dict[int, bytes]:
-        """The partial tiles' bytes by level, empty ones left out: what to start from next time."""
+        """Return the bytes of the partial tiles by level, without empty ones: the start of the next batch."""
         return {level: bytes(data) for level, data in self._partial.items() if data}
 
     def tiles(self) -> list[tuple[Tile, bytes]]:
-        """What a checkpoint of this size needs that may not be written yet: the tiles that filled up, and the partial ones."""
+        """Return the tiles that a checkpoint of this size needs and that may not be written yet: the newly full, and
+        the partial ones.
+        """
         return [*self.full, *((tile, bytes(self._partial[tile.level])) for tile in partial_tiles(self.size))]
 
     def _read(self, level: int, index: int) -> bytes:

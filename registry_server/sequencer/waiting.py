@@ -1,7 +1,8 @@
-"""What a batch knows of the tables and has not written yet, so that it asks and inserts for all its requests at once.
+"""What a batch knows about the tables and has not written yet, so that it queries and inserts for all its requests at
+once.
 
-Facts are read for the whole batch first and kept up to date by what the batch itself appends. Rows wait until the ledger
-writes them together. A request that is refused is taken back by undoing its changes here; nothing of it was in a table.
+Facts are read for the whole batch first and updated by what the batch itself appends. Rows wait until the ledger writes
+them together. A refused request is undone by reverting its changes here; none of it was in a table.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _V = TypeVar("_V")
 
 @dataclass(frozen=True, slots=True)
 class KnownRelease:
-    """A row of the releases, as far as admission asks for it."""
+    """The columns of a release that admission needs."""
 
     position: int
     content: str
@@ -27,7 +28,7 @@ class KnownRelease:
 
 @dataclass(slots=True)
 class Waiting:
-    """One transaction's knowledge and unwritten rows, with the steps that undo them."""
+    """One transaction's facts and unwritten rows, with the steps that undo them."""
 
     texts: dict[tuple[str, bytes], int | None] = field(default_factory=dict)
     """Name and SHA-256 of a statement's text → its first position in the name's index."""
@@ -46,7 +47,7 @@ class Waiting:
     lines: dict[str, list[IndexLine]] = field(default_factory=dict)
     """Name → the lines of its index that are among the rows."""
     new_names: set[str] = field(default_factory=set)
-    """Names that are among the rows: no table has anything of them."""
+    """Names that are among the rows, and in no table yet."""
     appended: list[tuple[bytes, bytes]] = field(default_factory=list)
     """Leaf and leaf hash of the entries that this transaction appended, written or not."""
     stale: set[str] = field(default_factory=set)
@@ -54,7 +55,7 @@ class Waiting:
     _undo: list[Callable[[], object]] = field(default_factory=list)
 
     def learn(self, facts: dict[_K, _V], key: _K, value: _V) -> None:
-        """Change a fact because of something that is being appended."""
+        """Change a fact because of an appended statement."""
         if key in facts:
             before = facts[key]
             self._undo.append(lambda: facts.__setitem__(key, before))
@@ -63,17 +64,19 @@ class Waiting:
         facts[key] = value
 
     def insert(self, table: str, row: dict[str, Any]) -> None:
+        """Add a row to write later."""
         rows = self.rows.setdefault(table, [])
         rows.append(row)
-        self._undo.append(lambda: rows and rows.pop())  # nothing is left of it once it was written
+        self._undo.append(lambda: rows and rows.pop())  # empty once it was written
 
     def add_line(self, name: str, line: IndexLine) -> None:
-        """A line of an index that is among the rows."""
+        """Add a line of an index, whose row waits to be written."""
         lines = self.lines.setdefault(name, [])
         lines.append(line)
         self._undo.append(lambda: lines and lines.pop())
 
     def add_leaf(self, leaf: bytes, hashed: bytes) -> None:
+        """Add an appended entry."""
         self.appended.append((leaf, hashed))
         self._undo.append(self.appended.pop)
 
@@ -84,16 +87,16 @@ class Waiting:
             self._undo.append(lambda: names.discard(name))
 
     def mark(self) -> int:
-        """The present state, for :meth:`take_back`."""
+        """Return the current state, for :meth:`take_back`."""
         return len(self._undo)
 
     def take_back(self, mark: int) -> None:
-        """Undo everything since the mark. Rows that were written meanwhile are the database's to roll back."""
+        """Undo everything since the mark. The database rolls back rows that were written meanwhile."""
         while len(self._undo) > mark:
             self._undo.pop()()
 
     def written(self) -> None:
-        """All rows are in the tables: they can no longer be taken back here, facts can."""
+        """All rows are in the tables: rows can no longer be undone here, facts can."""
         for rows in self.rows.values():
             rows.clear()
         for lines in self.lines.values():

@@ -1,1 +1,1 @@
-"""Where the registry keeps things: tables in a database, bytes in a folder or a bucket."""
+"""Where the registry stores its data: tables in a database, bytes in a folder or a bucket."""

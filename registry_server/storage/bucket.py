@@ -31,17 +31,19 @@ _NO_CREDENTIALS = ("169.254.", "NoCredentials", "credential", "InvalidAccessKeyI
 
 
 REQUESTS = 32
-"""Requests to the service that one ``put_all`` makes at the same moment."""
+"""Concurrent requests to the service in one ``put_all``."""
 _DELETED_AT_ONCE = 1000
 _RECENT_BYTES = 32 * MIB
 _RECENT_SECONDS = 60.0
-"""What was just uploaded is published within seconds, and nothing but this process's own clean-up deletes it that soon."""
+"""A fresh upload is usually published within seconds, and only this process's own clean-up deletes it that soon."""
 _R = TypeVar("_R")
 _T = TypeVar("_T")
 
 
 class Bucket:
-    """A prefix in an S3 bucket. The service makes each ``put`` durable and atomic, and ``replace`` conditional (If-Match)."""
+    """A prefix in an S3 bucket. The service makes each ``put`` durable and atomic, and ``replace`` conditional
+    (If-Match).
+    """
 
     is_local = False
 
@@ -51,13 +53,16 @@ class Bucket:
         self._recent = _Recent()
 
     def get(self, path: str) -> bytes | None:
+        """Return the object's bytes, from memory if this process has just uploaded it."""
         recent = self._recent.get(path)
         return recent[0] if recent is not None else self.get_tagged(path)[0]
 
     def get_all(self, paths: Sequence[str]) -> list[bytes | None]:
+        """Get the objects concurrently."""
         return self._each(self.get, paths)
 
     def get_tagged(self, path: str) -> tuple[bytes | None, str]:
+        """The tag is the service's entity tag."""
         with _explaining_bucket():
             try:
                 found = self.store.get(path)
@@ -66,10 +71,12 @@ class Bucket:
                 return None, ABSENT
 
     def put(self, path: str, content: bytes) -> None:
+        """Write the object; the service answers once it is durable."""
         with _explaining_bucket():
             self.store.put(path, content, attributes=_attributes(path), use_multipart=False)
 
     def replace(self, path: str, content: bytes, tag: str) -> str:
+        """Write the object with If-Match, or If-None-Match for ``ABSENT``."""
         with _explaining_bucket():
             try:
                 mode: PutMode = "create" if tag == ABSENT else {"e_tag": tag}
@@ -79,22 +86,24 @@ class Bucket:
             return written["e_tag"] or ABSENT
 
     def put_soon(self, path: str, content: bytes) -> None:
-        """The service makes the object durable at once. It is remembered a while, because it will be asked for soon."""
+        """Write the object, which the service makes durable at once, and remember it: it will be needed soon."""
         self.put(path, content)
         self._recent.keep(path, content)
 
     def settle(self, paths: Sequence[str]) -> None:
-        """The service made each object durable before it answered."""
+        """Do nothing: the service made each object durable before it answered."""
 
     def take_all(self, other: Objects, moves: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Return all pairs: objects are not copied inside the bucket."""
         return list(moves)
 
     def put_all(self, objects: Iterable[tuple[str, bytes]], ahead: Sequence[tuple[str, bytes]] = ()) -> None:
+        """Write the objects concurrently; a young object with the same bytes is not written again."""
         for some in portions(objects):
             self._each(lambda entry: self._settle(*entry), some)
 
     def _settle(self, path: str, content: bytes) -> None:
-        """Create the object, in one request where it is new; else look at what is there."""
+        """Create the object, in one request if it is new; otherwise compare it with the existing one."""
         try:
             self.replace(path, content, ABSENT)
         except ChangedError:
@@ -102,7 +111,7 @@ class Bucket:
                 self.put(path, content)
 
     def _each(self, work: Callable[[_T], _R], values: Sequence[_T]) -> list[_R]:
-        """Do something for each value, many at once. The first error is raised once none is at work any more."""
+        """Run ``work`` for each value concurrently. The first error is raised once no work is running any more."""
         if len(values) <= 1:
             return [work(value) for value in values]
         done = [self._pool.submit(work, value) for value in values]
@@ -116,7 +125,7 @@ class Bucket:
         return [future.result() for future in done]
 
     def _is_young_and_same(self, path: str, content: bytes) -> bool:
-        """An old object is written again even when it is the same: clean-up then leaves it alone."""
+        """An old object is written again even if it is the same, so that clean-up does not delete it."""
         with _explaining_bucket():
             try:
                 found = self.store.get(path)
@@ -126,6 +135,7 @@ class Bucket:
                 return False
 
     def delete(self, path: str) -> None:
+        """Remove the object, if it exists."""
         self._recent.forget(path)
         with _explaining_bucket():
             try:
@@ -134,6 +144,7 @@ class Bucket:
                 return
 
     def delete_all(self, paths: Iterable[str]) -> None:
+        """Remove the objects, up to 1000 in one request."""
         some = list(paths)
         for path in some:
             self._recent.forget(path)
@@ -143,15 +154,18 @@ class Bucket:
                     self.store.delete(some[start : start + _DELETED_AT_ONCE])
 
     def listing(self, prefix: str = "") -> Iterator[tuple[str, int, float]]:
+        """List the objects, page by page."""
         with _explaining_bucket():
             for page in self.store.list(prefix or None):
                 for entry in page:
                     yield entry["path"], entry["size"], entry["last_modified"].timestamp()
 
     def modified_all(self, paths: Sequence[str]) -> list[float | None]:
+        """Ask for the objects concurrently."""
         return self._each(self.modified, paths)
 
     def modified(self, path: str) -> float | None:
+        """The service's modification time, or this process's own for what it has just uploaded."""
         recent = self._recent.get(path)
         if recent is not None:
             return recent[1]
@@ -163,7 +177,7 @@ class Bucket:
 
 
 class _Recent:
-    """Objects that this process wrote just now, each once, up to some MiB and minutes. Safe to use from several threads."""
+    """Objects that this process has just written, up to 32 MiB and one minute. Safe to use from several threads."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, tuple[bytes, float]] = OrderedDict()
@@ -171,7 +185,7 @@ class _Recent:
         self._lock = threading.Lock()
 
     def get(self, path: str) -> tuple[bytes, float] | None:
-        """Its bytes and when they were written."""
+        """Return its bytes and when they were written."""
         with self._lock:
             found = self._kept.get(path)
         return found if found is not None and time.time() - found[1] < _RECENT_SECONDS else None
@@ -194,7 +208,7 @@ class _Recent:
 
 
 def open_bucket(settings: Settings, part: str) -> Bucket:
-    """The bucket that the setting ``objects`` names; ``part``: the folder below its prefix. Raises RyeError."""
+    """Open the bucket in the setting ``objects``; ``part``: the folder below its prefix. Raises RyeError."""
     if not settings.objects.startswith("s3://"):
         raise UsageError(
             "bad-setting", f"objects is {settings.objects!r}.", "Leave it empty, or give s3://bucket/prefix."
@@ -223,7 +237,7 @@ def open_bucket(settings: Settings, part: str) -> Bucket:
 
 
 def _attributes(path: str) -> Attributes:
-    """What a CDN or a browser is told that reads the object without this server."""
+    """The headers for a CDN or a browser that reads the object without this server."""
     found = served(f"/{path}")
     if found is None:
         return {"Cache-Control": "private, no-store"}
@@ -232,21 +246,23 @@ def _attributes(path: str) -> Attributes:
 
 @contextmanager
 def _explaining_bucket() -> Iterator[None]:
-    """The store's library raises many types, with its own internals in their text: one line of that is enough."""
+    """Turn the library's many error types, which carry its internals in their text, into RyeErrors of one line."""
     try:
         yield
     except (BaseError, OSError, ValueError) as error:
         reason = first_line(error)
         if any(word in reason for word in _FULL_BUCKET):
-            raise RyeError("storage-full", f"The bucket is full: {reason}", "Make room, then try again.") from error
+            raise RyeError(
+                "storage-full", f"The bucket is full: {reason}", "Free some space, then try again."
+            ) from error
         if any(word in reason for word in _NO_CREDENTIALS):
             raise RyeError(
                 "store-credentials",
-                f"The bucket takes no requests without valid credentials: {reason}",
-                "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run on a machine with a role that may use the bucket.",
+                f"The bucket refused the registry's credentials: {reason}",
+                "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the machine a role that may use the bucket.",
             ) from error
         raise RyeError(
             "store-unavailable",
-            f"The bucket does not answer as it should: {reason}",
-            "Check `objects`, `s3_endpoint` and `s3_region` in registry.toml, and that the service runs.",
+            f"The bucket failed: {reason}",
+            "Check `objects`, `s3_endpoint` and `s3_region` in registry.toml, and that the service is running.",
         ) from error

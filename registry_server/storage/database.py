@@ -1,17 +1,19 @@
-"""Opening the database, and the one lock that elects the log's writer.
+"""Opens the database, and holds the one lock that elects the log's writer.
 
-SQLite and PostgreSQL run the same Core code; what differs stands here. Every transaction is explicit:
+SQLite and PostgreSQL run the same SQLAlchemy Core code; the differences are in this module. Every transaction is
+explicit:
 
-* :func:`reader` sees one consistent state and waits for nobody.
-* :func:`change` writes to tables beside the log (tokens). On PostgreSQL it never waits for the log's writer; SQLite has one
-  lock for all writing, so there it waits for the batch under way.
-* :func:`writer` is alone among all processes on the same database (SQLite: ``BEGIN IMMEDIATE``; PostgreSQL: an advisory lock
-  held to the transaction's end). It waits ``wait_seconds`` at most. PostgreSQL ends the session of a writer that says
-  nothing for ``idle_seconds``, stopped or unplugged, so that another process can take over.
+* :func:`reader` sees one consistent state and waits for no other transaction.
+* :func:`change` writes tables that are not part of the log (tokens). On PostgreSQL it never waits for the log's writer;
+  SQLite has one lock for all writes, so there it waits for the running batch.
+* :func:`writer` is exclusive among all processes on the same database (SQLite: ``BEGIN IMMEDIATE``; PostgreSQL: an
+  advisory lock until the transaction ends). It waits at most ``wait_seconds``. PostgreSQL ends the session of a writer
+  that is silent for ``idle_seconds``, because it is stopped or unplugged, so that another process can take over.
 
-SQLite runs with a write-ahead log and ``synchronous=FULL``: a committed transaction survives losing power.
+SQLite runs with a write-ahead log and ``synchronous=FULL``: a committed transaction survives a power cut.
 
-Errors of the driver become RyeErrors: ``database-busy`` (locked for too long), ``storage-full``, ``database-unavailable``.
+Errors of the driver become RyeErrors: ``database-busy`` (locked for too long), ``storage-full``,
+``database-unavailable``.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ from rye.errors import RyeError, UsageError
 #: Key of PostgreSQL's advisory lock: the ASCII text "rye-log" as a number.
 _WRITER_LOCK = int.from_bytes(b"rye-log", "big")
 _CONNECT_SECONDS = 10
-#: TCP keep-alives of a PostgreSQL connection: a peer that is gone is noticed within 20 seconds.
+#: TCP keep-alives of a PostgreSQL connection: a lost peer is noticed within 20 seconds.
 _KEEP_ALIVE = {"keepalives": 1, "keepalives_idle": 8, "keepalives_interval": 4, "keepalives_count": 3}
 _SERVER_KEEP_ALIVE = {"tcp_keepalives_idle": "8", "tcp_keepalives_interval": "4", "tcp_keepalives_count": "3"}
 _TCP_USER_TIMEOUT = 20_000
@@ -43,7 +45,7 @@ _TCP_USER_TIMEOUT = 20_000
 
 
 def engine_of(url: str, *, wait_seconds: float = 30.0, idle_seconds: float = 20.0) -> sa.Engine:
-    """An engine for the database at ``url``, whatever tables it has. Raises RyeError when it cannot be opened."""
+    """Return an engine for the database at ``url``, whatever tables it has. Raises RyeError if it cannot be opened."""
     try:
         address = sa.make_url(url)
         if address.get_backend_name() == "sqlite":
@@ -87,7 +89,7 @@ def reader(engine: sa.Engine) -> Iterator[sa.Connection]:
 
 @contextmanager
 def change(engine: sa.Engine) -> Iterator[sa.Connection]:
-    """A transaction that writes tables which do not belong to the log; committed at the block's end."""
+    """A transaction that writes tables outside the log; committed at the end of the block."""
     with _explaining(), engine.connect().execution_options(rye_writer=True) as connection, connection.begin():
         _bound_waiting(connection)
         yield connection
@@ -95,7 +97,7 @@ def change(engine: sa.Engine) -> Iterator[sa.Connection]:
 
 @contextmanager
 def writer(engine: sa.Engine) -> Iterator[sa.Connection]:
-    """A transaction that is the only writer; committed at the block's end, rolled back when the block raises."""
+    """The only writing transaction; committed at the end of the block, rolled back if the block raises."""
     with _explaining(), engine.connect().execution_options(rye_writer=True) as connection, connection.begin():
         _bound_waiting(connection)
         if connection.dialect.name == "postgresql":
@@ -104,32 +106,34 @@ def writer(engine: sa.Engine) -> Iterator[sa.Connection]:
 
 
 def keep_alive(connection: sa.Connection) -> None:
-    """Tell PostgreSQL that this writer still works, while it does something slow beside the database."""
+    """Tell PostgreSQL that this writer is alive while it does slow work outside the database."""
     if connection.dialect.name == "postgresql":
         connection.execute(sa.select(1))
 
 
 DriverError = sa.exc.SQLAlchemyError
-"""Everything that the driver and SQLAlchemy raise."""
+"""The base class of SQLAlchemy's errors, which wrap the driver's."""
 
 
 def explained(error: Exception) -> RyeError:
-    """A driver's error in our words: ``database-busy``, ``storage-full`` or ``database-unavailable``."""
+    """Turn a driver's error into a RyeError: ``database-busy``, ``storage-full`` or ``database-unavailable``."""
     original = getattr(error, "orig", None) or error
     state = getattr(original, "sqlstate", None) or ""
     name = getattr(original, "sqlite_errorname", None) or ""
     if isinstance(error, sa.exc.TimeoutError) or state in _BUSY_STATES or name.startswith(_BUSY_NAMES):
         return RyeError(
             "database-busy",
-            "The database is locked by another process for too long.",
-            "Try again in a moment. If it stays so, find the process that holds the lock: a stopped server, a backup tool.",
+            "Another process kept the database locked for too long.",
+            "Try again in a moment. If it fails again, find the process that holds the lock: a stopped server, a backup tool.",
         )
     if state in _FULL_STATES or name.startswith(_FULL_NAMES):
-        return RyeError("storage-full", f"The database's disk is full: {_reason(error)}", "Make room, then try again.")
+        return RyeError(
+            "storage-full", f"The database's disk is full: {_reason(error)}", "Free some space, then try again."
+        )
     return RyeError(
         "database-unavailable",
-        f"The database does not answer as it should: {_reason(error)}",
-        "Check that it runs, and `database` in registry.toml; then try again.",
+        f"The database failed: {_reason(error)}",
+        "Check that it is running, and `database` in registry.toml. Then try again.",
     )
 
 
@@ -153,7 +157,7 @@ def _explaining() -> Iterator[None]:
 
 
 def _driver_errors() -> tuple[type[Exception], ...]:
-    """SQLAlchemy's errors, and those of the drivers, which prepared statements meet."""
+    """SQLAlchemy's errors, and the drivers' own, which prepared statements raise."""
     psycopg = sys.modules.get("psycopg")
     return (sa.exc.SQLAlchemyError, sqlite3.Error, *([psycopg.Error] if psycopg is not None else []))
 
@@ -163,7 +167,7 @@ def _reason(error: Exception) -> str:
 
 
 def _bound_waiting(connection: sa.Connection) -> None:
-    """PostgreSQL: how long this transaction waits for locks, and how long it may be silent."""
+    """PostgreSQL: limit how long this transaction waits for locks, and how long it may be silent."""
     if connection.dialect.name != "postgresql":
         return
     options = connection.get_execution_options()
@@ -187,10 +191,12 @@ _LOCK = Prepared(sa.select(sa.func.pg_advisory_xact_lock(_WRITER_LOCK)))
 
 
 def _sqlite(address: sa.URL, wait_seconds: float) -> sa.Engine:
-    """An engine that makes the file now, where it is missing, and never later: a database that vanishes is an error."""
+    """Return an engine that creates a missing file now and never later: if the database disappears, that is an
+    error.
+    """
     path = address.database
     if path is None or path in ("", ":memory:"):
-        raise UsageError("bad-setting", "A database in memory would lose the registry.", _HINT)
+        raise UsageError("bad-setting", "A database in memory would lose the registry when the server stops.", _HINT)
     place = Path(path).absolute()
     if not place.exists():
         try:
@@ -211,7 +217,7 @@ def _sqlite(address: sa.URL, wait_seconds: float) -> sa.Engine:
         record.info["file"] = _file_of(place)
 
     def check(_connection: Any, record: Any, _proxy: Any) -> None:
-        # A file put in the place of the one that is open: what is written to the open one would be lost.
+        # If another file took the place of the open one, everything written to the open one would be lost.
         if record.info.get("file") != _file_of(place):
             raise sa.exc.DisconnectionError("the database file was replaced")
 
@@ -229,7 +235,7 @@ def _file_of(place: Path) -> tuple[int, int] | None:
 
 
 def _set_up_sqlite(connection: Any, _record: object) -> None:
-    connection.isolation_level = None  # the driver must not begin or commit by itself
+    connection.isolation_level = None  # the driver must not begin or commit on its own
     cursor = connection.cursor()
     for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "trusted_schema=OFF"):
         cursor.execute(f"PRAGMA {pragma}")

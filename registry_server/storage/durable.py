@@ -1,13 +1,13 @@
-"""Writing many files so that all are durable: what one batch of the log leaves in a folder.
+"""Writing many files so that all are durable: used for what one batch of the log leaves in a folder.
 
-A file gets its bytes under another name and then takes its place, so a reader sees the old file or the new one. When ``write``
-returns, bytes and names are durable. There are two ways to get there:
+A file is written under a temporary name and then renamed, so a reader sees the old file or the new one. When ``write``
+returns, contents and names are durable. There are two ways to get there:
 
-* ``syncfs``: one call after all files have their places, cheapest where it can be trusted: Linux from 5.8 on, which reports
-  failed writes. It waits for what other programs write to the same file system, too; when that takes long, the other way is
-  taken for a while. A power cut before the call can leave a file with arbitrary bytes, so a writer must not announce a file
-  before it, and must compare bytes before trusting an existing file.
-* threads: ``fsync`` for each file, then for each folder, many at once, because the file system merges what waits.
+* ``syncfs``: one call after all renames. It is the cheapest way where it reports failed writes, which is Linux from 5.8
+  on. It also waits for what other programs write to the same file system; when that takes long, threads are used for a
+  while. A power cut before the call can leave a file with arbitrary bytes, so a writer must not announce a file before
+  it, and must compare bytes before it trusts an existing file.
+* threads: ``fsync`` for each file, then for each folder, many at once, because the file system merges waiting requests.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from typing import TypeVar
 _T = TypeVar("_T")
 THREADS = 16
 FEW = 3
-"""Up to so many files and folders are not worth a ``syncfs``: each is synced alone."""
+"""At most this many files and folders are synced one by one: ``syncfs`` would not pay off."""
 SLOW_SECONDS = 0.03
-"""A ``syncfs`` that takes longer waits for what others write."""
+"""A ``syncfs`` that takes longer is waiting for other programs' writes."""
 AVOID_SECONDS = 10.0
-"""How long threads are used instead then."""
+"""How long threads are used after that."""
 _FIRST_LINUX = (5, 8)
 
 
@@ -39,7 +39,7 @@ class Durable:
     """Writes below one folder. Safe to use from several threads."""
 
     def __init__(self, root: Path, syncfs: Callable[[int], None] | None = None) -> None:
-        """``syncfs``: makes the file system of an open folder durable or raises OSError; None: use threads."""
+        """``syncfs``: makes the file system of an open folder durable, or raises OSError; None: use threads."""
         self._root = str(root)
         self._syncfs = syncfs
         self._avoid_until = 0.0
@@ -48,7 +48,7 @@ class Durable:
         self._changed: set[str] = set()
         """Folders with new names that are not durable yet."""
         self._ready: dict[str, tuple[bytes, str]] = {}
-        """What `replace` will be given: place → bytes and the durable file that has them."""
+        """Prepared for `replace`: path → content, and the durable temporary file that contains it."""
 
     def write(
         self,
@@ -58,8 +58,8 @@ class Durable:
     ) -> None:
         """Write each file at its relative path, replacing an older one; all are durable at the end. Raises OSError.
 
-        ``named``: files that have the right bytes already and become durable with the others. ``ahead``: files that
-        ``replace`` will be given; their bytes become durable now, so that it need not wait for the disk.
+        ``named``: files that already have the right bytes and become durable with the others. ``ahead``: files that a
+        later ``replace`` will write; their bytes become durable now, so that ``replace`` need not wait for the disk.
         """
         places = [(os.path.join(self._root, path), content) for path, content in files]
         present = [os.path.join(self._root, path) for path in named]
@@ -109,12 +109,14 @@ class Durable:
                 _remove(older[1])
 
     def replace(self, path: str, content: bytes) -> None:
-        """Write one file whose folder exists. After a power cut it may be the one before, whole. Raises OSError."""
+        """Write one file whose folder exists. After a power cut it can be the previous version, whole. Raises
+        OSError.
+        """
         place = os.path.join(self._root, path)
         prepared, temporary = self._ready.pop(place, (b"", ""))
         try:
             if temporary and prepared == content:
-                with suppress(FileNotFoundError):  # somebody tidied up
+                with suppress(FileNotFoundError):  # the prepared file was cleaned up
                     os.replace(temporary, place)
                     return
             if temporary:
@@ -139,7 +141,7 @@ class Durable:
             raise
 
     def settle(self, paths: Iterable[str]) -> None:
-        """Make these files durable with their names; one that is not there is left out. Raises OSError."""
+        """Make these files and their names durable; a missing one is skipped. Raises OSError."""
         places = [os.path.join(self._root, path) for path in paths]
         if len(places) > 1 and self._may_syncfs():
             self._sync_all()
@@ -148,9 +150,9 @@ class Durable:
             self._each(sync_folder, sorted({os.path.dirname(place) for place in places}))
 
     def link(self, source: str, path: str) -> bool:
-        """Give the file at the absolute path ``source``, which is durable, a name here; durable with the next ``write``.
+        """Hard-link the durable file at the absolute path ``source`` to ``path``; durable with the next ``write``.
 
-        False where it cannot be done: there is no such file, the name is taken, or the file systems differ.
+        Returns False if that is impossible: the file is missing, the name is taken, or the file systems differ.
         """
         place = os.path.join(self._root, path)
         folder = os.path.dirname(place)
@@ -165,7 +167,7 @@ class Durable:
         return True
 
     def remove(self, paths: Iterable[str]) -> None:
-        """Remove files where they are. Not made durable: what comes back after a power cut is removed again or does no harm."""
+        """Remove files. Not made durable: a file that returns after a power cut is removed again, or does no harm."""
         for path in paths:
             _remove(os.path.join(self._root, path))
 
@@ -193,7 +195,7 @@ class Durable:
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(THREADS, "durable")
         every = [self._pool.submit(work, value) for value in values]
-        wait(every)  # nothing is at work any longer when an error makes the caller clean up
+        wait(every)  # so that no thread still runs when the caller cleans up after an error
         for done in every:
             done.result()
 
@@ -210,7 +212,7 @@ def sync_folder(folder: str) -> None:
 
 
 def _sync_file(place: str) -> None:
-    """Make the bytes of a file durable, where it is there. Raises OSError."""
+    """Make the bytes of a file durable, if it exists. Raises OSError."""
     try:
         descriptor = os.open(place, os.O_RDWR | getattr(os, "O_BINARY", 0))
     except FileNotFoundError:
@@ -222,7 +224,7 @@ def _sync_file(place: str) -> None:
 
 
 def system_syncfs() -> Callable[[int], None] | None:
-    """The system's ``syncfs``, where there is one that reports failed writes."""
+    """Return the system's ``syncfs``; None if there is none that reports failed writes."""
     if not sys.platform.startswith("linux"):
         return None
     numbers = os.uname().release.split(".", 2)

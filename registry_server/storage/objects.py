@@ -1,8 +1,8 @@
-"""Where the bytes of static files and blobs lie: a local folder, or a bucket of an S3-compatible service.
+"""Where the bytes of static files and blobs are stored: a local folder, or a bucket of an S3-compatible service.
 
-The methods of :class:`Objects` are the whole seam. ``put`` returns only when the object is durable and then shows it whole:
-a reader sees the old object or the new one, never a part. Paths are relative, made of the protocol's safe segments, and come
-from code, not from requests (:mod:`registry_server.storage.served` checks those before they get here).
+The methods of :class:`Objects` are the whole interface. ``put`` returns only when the object is durable, and replaces
+it atomically: a reader sees the old object or the new one, never a part. Paths are relative, made of the protocol's
+safe segments, and come from code, not from requests (:mod:`registry_server.storage.served` checks those first).
 
 Errors: ``storage-full`` (a full disk, quota or bucket), ``store-credentials``, ``store-unavailable``; never one of the
 library's own.
@@ -37,13 +37,15 @@ class Objects(Protocol):
     """Whether ``get`` is fast enough to be called from the event loop."""
 
     def get(self, path: str) -> bytes | None:
-        """The object's bytes; None where there is none."""
+        """Return the object's bytes; None if it does not exist."""
 
     def get_all(self, paths: Sequence[str]) -> list[bytes | None]:
-        """The bytes of several objects, read at the same time where that is faster."""
+        """Return the bytes of several objects, read concurrently where that is faster."""
 
     def get_tagged(self, path: str) -> tuple[bytes | None, str]:
-        """The object's bytes and the tag of this version, for ``replace``; ``(None, ABSENT)`` where there is none."""
+        """Return the object's bytes and the tag of this version, for ``replace``; ``(None, ABSENT)`` if it does not
+        exist.
+        """
 
     def put(self, path: str, content: bytes) -> None:
         """Write the object, replacing an older one."""
@@ -51,46 +53,50 @@ class Objects(Protocol):
     def replace(self, path: str, content: bytes, tag: str) -> str:
         """Write the object if it still has this tag; returns the new tag. Raises ChangedError.
 
-        After a power cut this can be the previous object; a caller that needs the newest compares it with the database.
+        After a power cut the object can be the previous version; a caller that needs the newest compares it with the
+        database.
         """
 
     def put_all(self, objects: Iterable[tuple[str, bytes]], ahead: Sequence[tuple[str, bytes]] = ()) -> None:
-        """Write several objects, all durable when it returns; those that are there with the same bytes are left alone.
+        """Write several objects, all durable when it returns; those that exist with the same bytes are not written
+        again.
 
-        Tiles are compared too, never taken as written because they exist: a batch that was not committed may have left one.
-        ``ahead``: what ``replace`` will be given next, so that a folder can make all of it durable at once.
+        The bytes of tiles are compared as well: a tile may be left over from a batch that was not committed. ``ahead``:
+        what ``replace`` will write next, so that a folder can make all of it durable at once.
         """
 
     def put_soon(self, path: str, content: bytes) -> None:
-        """Write the object, replacing an older one. A power cut may take it away until :meth:`settle` has returned."""
+        """Write the object, replacing an older one. Until :meth:`settle` has returned, a power cut may lose it."""
 
     def settle(self, paths: Sequence[str]) -> None:
         """Make what ``put_soon`` wrote durable."""
 
     def take_all(self, other: Objects, moves: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
-        """Give settled objects of another store, by their paths there, a path here as well; durable with ``put_all``.
+        """Copy settled objects of another store to a path here, without reading them; ``moves`` are pairs (path there,
+        path here).
 
-        What cannot be done without reading comes back and is the caller's to read and write.
+        They are durable with the next ``put_all``. Returns the pairs that cannot be copied this way; the caller reads
+        and writes those.
         """
 
     def delete(self, path: str) -> None:
-        """Remove the object where there is one."""
+        """Remove the object, if it exists."""
 
     def delete_all(self, paths: Iterable[str]) -> None:
-        """Remove the objects that are there, in as few steps as the store knows."""
+        """Remove the objects that exist, in as few requests as possible."""
 
     def listing(self, prefix: str = "") -> Iterator[tuple[str, int, float]]:
-        """``(path, size, modification time)`` of every object below ``prefix`` (a folder's path, or empty)."""
+        """Yield ``(path, size, modification time)`` for every object below ``prefix`` (a folder's path, or empty)."""
 
     def modified(self, path: str) -> float | None:
-        """When the object was last written or found the same by ``put_all``; None where there is none."""
+        """Return when the object was last written, or found unchanged by ``put_all``; None if it does not exist."""
 
     def modified_all(self, paths: Sequence[str]) -> list[float | None]:
-        """The same of several objects, asked at the same time where that is faster."""
+        """Return the same for several objects, asked concurrently where that is faster."""
 
 
 class Folder:
-    """A local folder; any web server can serve it."""
+    """A local folder, which any web server can serve."""
 
     is_local = True
 
@@ -100,6 +106,7 @@ class Folder:
         self._durable = Durable(root, _SYNCFS)
 
     def get(self, path: str) -> bytes | None:
+        """Read the file; None for a missing one, and for a folder."""
         try:
             with open(f"{self._place}/{path}", "rb", buffering=0) as file:
                 return file.read()
@@ -109,18 +116,23 @@ class Folder:
             raise _disk_error(error, path) from error
 
     def get_all(self, paths: Sequence[str]) -> list[bytes | None]:
+        """Read the files one after the other: a local disk answers fast enough."""
         return [self.get(path) for path in paths]
 
     def get_tagged(self, path: str) -> tuple[bytes | None, str]:
+        """The tag is the SHA-256 of the content, in hex."""
         content = self.get(path)
         return content, ABSENT if content is None else hashlib.sha256(content).hexdigest()
 
     def put(self, path: str, content: bytes) -> None:
+        """Write the file; durable when it returns."""
         with _explaining_disk(path):
             self._durable.write([(path, content)])
 
     def replace(self, path: str, content: bytes, tag: str) -> str:
-        """The caller holds the writer's lock: a file system has no write that compares by itself."""
+        """Write the file if its tag is unchanged. A file system cannot compare and write in one step, so the caller
+        holds the writer's lock.
+        """
         if self.get_tagged(path)[1] != tag:
             raise ChangedError(path)
         with _explaining_disk(path):
@@ -130,6 +142,9 @@ class Folder:
         return hashlib.sha256(content).hexdigest()
 
     def put_all(self, objects: Iterable[tuple[str, bytes]], ahead: Sequence[tuple[str, bytes]] = ()) -> None:
+        """Write the files portion by portion, each durable before the next; existing equal ones get a new
+        modification time.
+        """
         for some in portions(objects):
             with _explaining_disk(some[0][0]):
                 new = [entry for entry in some if not self._is_same(*entry)]
@@ -141,14 +156,17 @@ class Folder:
                 self._durable.write([], (), ahead)
 
     def put_soon(self, path: str, content: bytes) -> None:
+        """Write the file without waiting for the disk."""
         with _explaining_disk(path):
             self._durable.put_soon(path, content)
 
     def settle(self, paths: Sequence[str]) -> None:
+        """Make the files durable that ``put_soon`` wrote."""
         with _explaining_disk("an upload"):
             self._durable.settle(paths)
 
     def take_all(self, other: Objects, moves: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Hard-link files from another folder; nothing can be linked from a bucket."""
         if not isinstance(other, Folder):
             return list(moves)
         with _explaining_disk("a blob"):
@@ -157,18 +175,21 @@ class Folder:
     def _is_same(self, path: str, content: bytes) -> bool:
         if self.get(path) != content:
             return False
-        os.utime(self.root / path)  # young again: clean-up leaves it alone
+        os.utime(self.root / path)  # young again, so that clean-up does not delete it
         return True
 
     def delete(self, path: str) -> None:
+        """Remove the file, if it exists. The removal is not made durable."""
         with _explaining_disk(path):
             self._durable.remove([path])
 
     def delete_all(self, paths: Iterable[str]) -> None:
+        """Remove the files that exist. The removals are not made durable."""
         with _explaining_disk("a file"):
             self._durable.remove(paths)
 
     def listing(self, prefix: str = "") -> Iterator[tuple[str, int, float]]:
+        """Walk the folder; a file that disappears meanwhile is skipped."""
         for folder, _, files in os.walk(self.root / prefix):
             for name in files:
                 full = Path(folder, name)
@@ -179,12 +200,14 @@ class Folder:
                 yield full.relative_to(self.root).as_posix(), facts.st_size, facts.st_mtime
 
     def modified(self, path: str) -> float | None:
+        """The file's modification time; None if it cannot be read."""
         try:
             return (self.root / path).stat().st_mtime
         except OSError:
             return None
 
     def modified_all(self, paths: Sequence[str]) -> list[float | None]:
+        """Ask for the files one after the other."""
         return [self.modified(path) for path in paths]
 
     def remove_leftovers(self, older_than_seconds: float = 3600) -> None:
@@ -196,17 +219,21 @@ class Folder:
 
 
 def public_objects(settings: Settings) -> Objects:
-    """The store of what is served."""
+    """Return the store of everything that is served."""
     return _open(settings, settings.public, "public")
 
 
 def staged_objects(settings: Settings) -> Objects:
-    """The store of files that wait with their release to be approved. Nothing in it is served or referred to by others."""
+    """Return the store of the files of releases that wait for approval. They are never served, and no other release
+    uses them.
+    """
     return _open(settings, settings.staged, "staged")
 
 
 def upload_objects(settings: Settings) -> Objects:
-    """The store of blobs that nothing refers to yet. Nothing in it is served: it may hold what will be refused."""
+    """Return the store of blobs that nothing refers to yet. They are never served: they may belong to a publish that
+    is refused.
+    """
     return _open(settings, settings.uploads, "uploads")
 
 
@@ -231,9 +258,11 @@ def _explaining_disk(path: str) -> Iterator[None]:
 
 def _disk_error(error: OSError, path: str) -> RyeError:
     if error.errno in _FULL_DISK:
-        return RyeError("storage-full", f"The disk is full: {path} could not be written.", "Make room, then try again.")
+        return RyeError(
+            "storage-full", f"The disk is full: {path} could not be written.", "Free some space, then try again."
+        )
     return RyeError(
         "store-unavailable",
-        f"{path} in the store cannot be used: {error.strerror or error}.",
-        "Check the disk, and that the folder belongs to the user who runs the registry.",
+        f"The store cannot read or write {path}: {error.strerror or error}.",
+        "Check the disk, and that the user who runs the registry owns the folder.",
     )

@@ -1,8 +1,9 @@
-"""Statements that run often: compiled once for each dialect, then handed to the driver as they are.
+"""Statements that run often: compiled once for each dialect, then passed to the driver directly.
 
-SQLAlchemy's own execution costs more than SQLite's answer to a small question. A :class:`Prepared` statement is written in
-SQLAlchemy Core, so it fits both dialects, but it runs on the driver's cursor inside the connection's transaction, and its
-rows are plain tuples. The driver's errors are raised as they are; :mod:`registry_server.storage.database` words them.
+SQLAlchemy's own execution costs more than SQLite's answer to a small query. A :class:`Prepared` statement is written in
+SQLAlchemy Core, so it works with both dialects, but it runs on the driver's cursor inside the connection's transaction,
+and its rows are plain tuples. The driver's errors are raised unchanged; :mod:`registry_server.storage.database` turns
+them into RyeErrors.
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ Values = Mapping[str, object]
 
 
 class Among(ColumnElement[bool]):
-    """Whether a text column has one of the values of the list parameter ``some``: one spelling, however many values."""
+    """Whether a text column equals one of the values in the list parameter ``some``: one SQL text for any number of
+    values.
+    """
 
     inherit_cache = False
-    type: Any = sa.types.NullType()  # as a Boolean, SQLite would be asked whether it is 1
+    type: Any = sa.types.NullType()  # as a Boolean, SQLite would compare it with 1
 
     def __init__(self, column: sa.ColumnElement[Any], parameter: str = "some") -> None:
         self.column = column
@@ -47,7 +50,7 @@ def _among_array(element: Among, compiler: Any, **options: Any) -> str:
 def pipelined(connection: sa.Connection) -> Iterator[None]:
     """Send the block's statements without waiting for each answer, where the driver can (PostgreSQL).
 
-    An error of any of them is raised at the block's end at the latest. What they answer is not looked at.
+    An error of any of them is raised at the end of the block at the latest. Their answers are ignored.
     """
     driver: Any = connection.connection.driver_connection
     if connection.dialect.name != "postgresql":
@@ -58,14 +61,14 @@ def pipelined(connection: sa.Connection) -> Iterator[None]:
 
 
 class Prepared:
-    """One statement. Parameters are given by name; a list stands for :class:`Among`'s values."""
+    """One statement. Parameters are given by name; a list supplies the values of :class:`Among`."""
 
     def __init__(self, statement: sa.Executable) -> None:
         self._statement: Any = statement
         self._compiled: dict[tuple[str, tuple[str, ...]], _Text] = {}
 
     def rows(self, connection: sa.Connection, values: Values = {}) -> list[Row]:  # noqa: B006
-        """All rows of the answer."""
+        """Return all rows of the answer."""
         cursor = self._cursor(connection)
         try:
             text = self._text(connection, values)
@@ -76,11 +79,12 @@ class Prepared:
         return found
 
     def first(self, connection: sa.Connection, values: Values = {}) -> Row | None:  # noqa: B006
+        """Return the first row of the answer; None if there are no rows."""
         found = self.rows(connection, values)
         return found[0] if found else None
 
     def run(self, connection: sa.Connection, values: Values = {}) -> int:  # noqa: B006
-        """Run what answers no rows; returns how many rows it changed."""
+        """Run a statement that returns no rows; return how many rows it changed."""
         cursor = self._cursor(connection)
         try:
             text = self._text(connection, values)
@@ -90,7 +94,7 @@ class Prepared:
             cursor.close()
 
     def run_all(self, connection: sa.Connection, rows: Sequence[Values]) -> None:
-        """Run it once for each row of values, all of them with the same names."""
+        """Run the statement once for each set of values; all of them have the same names."""
         if not rows:
             return
         if len(rows) == 1:
@@ -116,7 +120,7 @@ class Prepared:
 
 
 class _Text:
-    """A statement as one driver takes it."""
+    """A statement in one driver's form."""
 
     def __init__(self, statement: Any, dialect: sa.Dialect, names: tuple[str, ...]) -> None:
         is_insert = isinstance(statement, sa.Insert)

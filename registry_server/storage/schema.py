@@ -1,10 +1,11 @@
-"""The database's tables: everything that ``public/`` can be written from again, blobs excepted, and the accounts.
+"""The database's tables: everything from which ``public/`` can be written again, except blobs, and the accounts.
 
-The log entries are the truth; names, the name map, releases, keysets and the head are functions of them that are kept so that a
-publish need not read the whole log. ``rye-registry verify`` recomputes them all. Changes to the tables are alembic revisions in
-``registry_server/migrations``; a test compares those with the definitions here.
+The log entries are the source of truth. Names, the name map, releases, keysets and the head are computed from them and
+stored, so that a publish need not read the whole log; ``rye-registry verify`` computes them all again. The tables
+change only in alembic revisions in ``registry_server/migrations``; a test compares those with the definitions here.
 
-Times are text ``YYYY-MM-DDTHH:MM:SSZ``, which sorts as time does. Hashes of files are lower-case hex, hashes of leaves raw bytes.
+Times are text ``YYYY-MM-DDTHH:MM:SSZ``, which sorts chronologically. Hashes of files are lower-case hex, leaf hashes
+raw bytes.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from sqlalchemy import (
 metadata = MetaData()
 
 REVISION = "0007"
-"""The newest alembic revision: what a database must be at. A test compares it with the revisions' folder."""
+"""The newest alembic revision, which a database must have. A test compares it with the revisions' folder."""
 
 registry = Table(
     "registry",

@@ -1,7 +1,7 @@
-"""The paths that are served, each with its media type and how long it may be cached: a closed list (docs/reference/protocol.md).
+"""The paths that are served, each with its media type and cache lifetime: a closed list (docs/reference/protocol.md).
 
-A request's path is served only when it matches one of these patterns as a whole, so nothing that a client writes ever becomes
-part of a file's name unchecked: no dots, no escapes, no upper case, no other folder.
+A request's path is served only if one of these patterns matches all of it, so that a client can never put anything
+unchecked into the name of a file: no dots, no escapes, no upper case, no other folder.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class Served:
     cache_control: str
     is_immutable: bool
     tag: str | None
-    """What identifies the bytes, for an entity tag: the name, where a name means the same bytes for ever."""
+    """The entity tag. The path, if it always means the same bytes; otherwise None."""
     may_compress: bool
-    """Whether it is text of ours that shrinks."""
+    """Whether it is the registry's own text, which compresses well."""
     needs_size: int
-    """A log of so many entries has these bytes for good: a tile that no head covers yet may not be cached for ever."""
+    """The bytes are final once the log has this many entries. A tile that no head covers yet must not be cached permanently."""
 
 
 _ROUTES: tuple[tuple[re.Pattern[str], str, bool, bool], ...] = tuple(
@@ -48,7 +48,7 @@ _ROUTES: tuple[tuple[re.Pattern[str], str, bool, bool], ...] = tuple(
         (_TILE, _BYTES, True, False),
         (rf"map/{_SHA256}", _TEXT, True, True),
         (rf"index/{_SHA256}", "application/x-ndjson", True, True),
-        # Items are other people's text: never a type that a browser would run.
+        # Items are untrusted text: never serve them with a type that a browser would run.
         (rf"blobs/sha256/([0-9a-f]{{2}})/(?=\1){_SHA256}", _BYTES, True, False),
     )
 )
@@ -56,7 +56,7 @@ _ROUTES: tuple[tuple[re.Pattern[str], str, bool, bool], ...] = tuple(
 
 @lru_cache(maxsize=4096)
 def served(path: str) -> Served | None:
-    """How the decoded request path ``/…`` is answered; None: there is no such path."""
+    """Return how the decoded request path ``/…`` is answered; None if it is not served."""
     if len(path) > 200 or not path.startswith("/"):
         return None
     relative = path[1:]
@@ -70,12 +70,12 @@ def served(path: str) -> Served | None:
 
 
 def uncovered(found: Served) -> Served:
-    """The same for a tile that no head covers yet."""
+    """Return the same for a tile that no head covers yet: revalidated every time."""
     return replace(found, cache_control=_HEAD, is_immutable=False, tag=None)
 
 
 def _covering(path: str) -> int:
-    """The least size of a log that has this tile or bundle for good."""
+    """Return the smallest size of a log in which this tile or bundle is final."""
     match = re.fullmatch(_TILE, path)
     assert match is not None
     level = 0 if match[1] == "entries" else int(match[1])

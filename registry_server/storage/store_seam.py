@@ -1,4 +1,4 @@
-"""What all stores of objects agree on."""
+"""What all stores of objects share: tags, portions, and when an object counts as young."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from rye.limits import MIB
 
 _AT_ONCE = 1000
 _BYTES_AT_ONCE = 64 * MIB
-"""Objects that are written together, at most."""
+"""At most this much is written together."""
 
 ABSENT = ""
 """The tag of an object that does not exist."""
 
 
 YOUNG_SECONDS = 3600.0
-"""How long an object counts as just written: `put_all` leaves it alone, and clean-up does."""
+"""How long an object counts as just written. `put_all` does not write it again, and clean-up does not delete it."""
 
 
 class ChangedError(Exception):
-    """The object is not the one that the caller has seen: another process replaced it."""
+    """Another process replaced the object after the caller read it."""
 
 
 def portions(objects: Iterable[tuple[str, bytes]]) -> Iterator[list[tuple[str, bytes]]]:
-    """The objects in lists that fit into memory together, none of them empty."""
+    """Split the objects into non-empty lists that fit into memory."""
     some: list[tuple[str, bytes]] = []
     size = 0
     for entry in objects:

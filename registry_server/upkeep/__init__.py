@@ -1,1 +1,1 @@
-"""Founding, checking, copying and bringing back a registry: what its operator does."""
+"""An operator's work: create a registry, check it, copy it, restore it, take files down."""

@@ -1,9 +1,9 @@
-"""Every public file computed again from the log's entries alone: to verify, to rebuild, to clean up, to export.
+"""Every public file computed again from the log's entries alone: to verify, rebuild, clean up and export.
 
-docs/reference/protocol.md: head, name map and index files are functions of the log. So nothing here trusts the tables
-beside the entries:
-names and index lines come from parsing each leaf, the tree from hashing them all. Nothing here takes the writer's lock: what
-the entries of a committed log make never changes, so it can be read and written while the log goes on.
+Head, name map and index files are functions of the log (docs/reference/protocol.md). Nothing here trusts the other
+tables: names and index lines come from parsing each leaf, the tree from hashing them all. Nothing here takes the
+writer's lock: what follows from the entries of a committed log never changes, so it can be read and written while the
+log grows.
 """
 
 from __future__ import annotations
@@ -35,29 +35,29 @@ from rye.registry.trust.keysets import log_keys
 
 _AT_ONCE = 64 * WIDTH
 _WRITTEN_BETWEEN_WORDS = 50
-"""Files written before the database hears again that this transaction is at work."""
+"""After this many files the database is told that the transaction is still active."""
 _PRUNED_AT_ONCE = 200
-"""Files that one step of cleaning up looks at."""
+"""Files that one step of cleaning up checks."""
 _REFRESHED_AT_ONCE = 20
-"""Items that are refreshed under one lock."""
+"""Items that are refreshed in one transaction."""
 
 
 @dataclass(slots=True)
 class Recomputed:
-    """What the entries of a log make."""
+    """What follows from the entries of a log."""
 
     size: int
     root_hash: bytes
     map: str
-    """The root of the name map: what the last snapshot must say."""
+    """The root of the name map, which the last snapshot must contain."""
     snapshot: str
     """The last leaf."""
     files: dict[str, str] = field(default_factory=dict)
     """Path of every public file but head, checkpoint, config and blobs → SHA-256 of its bytes."""
     blobs: dict[str, int] = field(default_factory=dict)
-    """SHA-256 → size; without those that were taken down."""
+    """SHA-256 → size, without blobs that were taken down."""
     taken_down: set[str] = field(default_factory=set)
-    """SHA-256 of blobs that must be gone."""
+    """SHA-256 of blobs that must not be in the store."""
     lines: dict[str, list[wire.IndexLine]] = field(default_factory=dict)
     """The index of each name."""
     nodes: dict[str, bytes] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class Recomputed:
 
 
 def recompute(ledger: Ledger, write: Objects | None = None) -> Recomputed:
-    """Go through the whole log; with ``write``, write every file that is missing or different."""
+    """Process the whole log; with ``write``, write every file that is missing or different."""
     edge = Edge(0, {})
     found = Recomputed(0, b"", EMPTY_MAP_SHA256, "")
     lines = found.lines
@@ -132,7 +132,7 @@ class Seen:
 
 
 def look(public: Objects) -> Seen:
-    """Read what the store shows: to be called before the database is read, so that :func:`verify` knows what is later."""
+    """Read what the store shows. Call it before reading the database, so that :func:`verify` can tell what is newer."""
     return Seen(public.get("head"), public.get("checkpoint"))
 
 
@@ -142,14 +142,14 @@ def verify(
     seen: Seen | None = None,
     contained_now: Callable[[Checkpoint], bool] = lambda _shown: True,
 ) -> list[str]:
-    """Everything that is wrong with the registry, in words; empty: nothing. Reads every entry, table and public file.
+    """Return everything that is wrong with the registry, in words. Reads every entry, table and public file.
 
-    A head that is later than the database is excused only where ``seen``, which was read before the database, is in the
-    database, and ``contained_now`` says of the later one that it is in the database as it is by then.
+    A head that is newer than the database is accepted only if ``seen``, which was read before the database, is in the
+    database, and ``contained_now`` says that the newer head is in the database by now.
     """
     published = ledger.published()
     if published is None:
-        return ["The database holds no head."]
+        return ["The database contains no head."]
     before = seen or look(public)
     for path, data in (("head", before.head), ("checkpoint", before.checkpoint)):
         shown = shown_checkpoint(path, data)
@@ -166,16 +166,16 @@ def verify(
         notes.verify(checkpoint_note, log_keys(root))
         checkpoint = Checkpoint.parse(checkpoint_note.text)
         if (checkpoint.origin, checkpoint.size, checkpoint.root_hash) != (ledger.origin, found.size, found.root_hash):
-            problems.append("The signed checkpoint is not that of the log's entries.")
+            problems.append("The signed checkpoint does not match the log's entries.")
         snapshot_note = notes.parse(found.snapshot)
         notes.verify(snapshot_note, log_keys(root))
         snapshot = statements.parse(snapshot_note.text)
         if isinstance(snapshot, FormerSnapshot):
             problems.append(
-                "The newest head is of protocol 1, which clients refuse: `rye-registry serve` signs a new one."
+                "Clients refuse the newest head, which is of protocol 1: `rye-registry serve` signs a new one."
             )
         elif not isinstance(snapshot, Snapshot) or (snapshot.map, snapshot.root) != (found.map, root.number):
-            problems.append("The last snapshot does not fix the index that the entries make.")
+            problems.append("The last snapshot does not match the index that the entries make.")
     except RyeError as error:
         problems.append(f"The head is not signed by the log's key: {error.message}")
     problems += audit_events.problems(ledger.connection)
@@ -186,14 +186,14 @@ def verify(
         problems += _check(public, wire.blob_path(sha256), sha256)
     for sha256 in found.taken_down:
         if public.get(wire.blob_path(sha256)) is not None:
-            problems.append(f"/{wire.blob_path(sha256)} is still there, although it was taken down.")
+            problems.append(f"/{wire.blob_path(sha256)} still exists, although it was taken down.")
     after = look(public)
     for path, wanted, data in [
         ("checkpoint", published.checkpoint, after.checkpoint),
         ("head", published.document, after.head),
     ]:
         if data != wanted and not (seen is not None and _is_later(data, path, found.size, contained_now)):
-            problems.append(f"/{path} is missing or not the newest one.")
+            problems.append(f"/{path} is missing or out of date.")
     return problems
 
 
@@ -203,7 +203,7 @@ def _is_later(
     size: int,
     contained_now: Callable[[Checkpoint], bool],
 ) -> bool:
-    """Whether this is a head or checkpoint of a larger tree of ours: something was published while the audit ran."""
+    """Whether this is a head or checkpoint of a larger tree of ours, published while the audit ran."""
     shown = shown_checkpoint(path, data)
     return shown is not None and shown.size > size and contained_now(shown)
 
@@ -213,14 +213,15 @@ def _check(public: Objects, path: str, sha256: str) -> list[str]:
     if data is None:
         return [f"/{path} is missing."]
     if hashlib.sha256(data).hexdigest() != sha256:
-        return [f"/{path} has other bytes than it should."]
+        return [f"/{path} has the wrong content."]
     return []
 
 
 def repair(engine: sa.Engine, public: Objects) -> tuple[Recomputed, int]:
-    """Write static files that are missing or different, and mend the name map, the tree's edge, yanks and search entries.
+    """Write static files that are missing or different; repair the name map, the tree's edge, yanks and search entries.
 
-    Returns what the entries make, and how many items were refreshed. The lock is taken for a moment, and only for the latter.
+    Returns what follows from the entries, and how many items were refreshed. Only the repairs of tables take the
+    writer's lock, each for a moment.
     """
     with database.reader(engine) as connection:
         ledger = Ledger(connection)
@@ -236,9 +237,9 @@ def repair(engine: sa.Engine, public: Objects) -> tuple[Recomputed, int]:
     if is_tree_wrong:
         with database.writer(engine) as connection:
             ledger = Ledger(connection)
-            if ledger.size == found.size:  # else a batch came between; the next `rebuild` looks again
+            if ledger.size == found.size:  # otherwise a batch was added meanwhile; the next `rebuild` checks again
                 ledger.replace_tree(found.nodes, found.edge)
-    if is_index_wrong:  # first: changing an entry of an index that does not have it would make things worse
+    if is_index_wrong:  # first: updating an entry that the index does not have would make it worse
         with database.writer(engine) as connection:
             refill(connection)
     for start in range(0, len(wrong), _REFRESHED_AT_ONCE):
@@ -252,10 +253,12 @@ def repair(engine: sa.Engine, public: Objects) -> tuple[Recomputed, int]:
 
 
 def prune(engine: sa.Engine, public: Objects, older_than: float) -> int:
-    """Delete index files, nodes of the name map and partial tiles that the newest head does not lead to and that are older than a
-    point in time (seconds since 1970). Blobs, roots and full tiles always stay. Returns how many were deleted.
+    """Delete index files, nodes of the name map and partial tiles that the newest head does not lead to. Returns how
+    many.
 
-    No lock: each small step asks the database again, and a file that a batch has just written or found is not old.
+    Only files older than ``older_than`` (seconds since 1970) are deleted; blobs, roots and full tiles always stay. It
+    needs no lock: each small step asks the database again, and a file that a batch has just written or found is not
+    old.
     """
     count = 0
     found = (
@@ -284,10 +287,11 @@ def prune(engine: sa.Engine, public: Objects, older_than: float) -> int:
 
 
 def export(public: Objects, origin: str, target: Path, taken_down: Iterable[str] = ()) -> Iterator[str]:
-    """Copy the static registry to a folder, the head last, so that the copy is whole at every moment; yields what was copied.
+    """Copy the static registry to a folder, the head last, so that the copy is always complete; yields the copied
+    paths.
 
-    Files that are there already stay, but for blobs that were ``taken_down``. On the same disk, files of a local registry
-    become hard links. The copy's ``config.json`` has no API.
+    Existing files stay, except blobs that were ``taken_down``. On the same disk, files of a local registry become hard
+    links. The copy's ``config.json`` names no API. Raises RyeError ``nothing-to-export``.
     """
     head, checkpoint = public.get("head"), public.get("checkpoint")
     if head is None or checkpoint is None:
@@ -318,7 +322,7 @@ def export(public: Objects, origin: str, target: Path, taken_down: Iterable[str]
 
 
 def _link(source: Path, place: Path) -> bool:
-    """Make ``place`` a hard link; False where that is not possible or nothing would change."""
+    """Make ``place`` a hard link; False if that is impossible or ``place`` exists."""
     if place.exists():
         return False
     place.parent.mkdir(parents=True, exist_ok=True)

@@ -1,16 +1,15 @@
-"""Writing a backup: one folder that brings the whole registry back, on SQLite or PostgreSQL, folder or bucket.
+"""Writing a backup: one folder from which the whole registry can be restored, on SQLite or PostgreSQL, folder or
+bucket.
 
 ::
 
-    backup.json           what it is: format, origin, fingerprint, size of the log, time
-    registry.toml         the settings
-    database.db           SQLite: the log's entries and head, tokens, who uploaded what; everything else follows from these
-    blobs/sha256/aa/…     every blob that the log names
-    keys/*.sealed         only when asked for, each sealed under a passphrase
+backup.json the manifest: format, origin, fingerprint, size of the log, time registry.toml the settings database.db
+SQLite: log entries, head, tokens, who uploaded what; everything else follows from these blobs/sha256/aa/… every blob
+that the log names keys/*.sealed only on request, each sealed under a passphrase
 
-Written again, only new blobs are copied. The database is read first, in one transaction; blobs only grow, so all that it
-names are there. ``backup.json`` comes last: a backup that was interrupted is the one before. A backup never replaces one of
-a larger log, and is never made of a database that is behind its store.
+Backing up again to the same folder copies only new blobs. The database is read first, in one transaction; blobs are
+only added, so all blobs that it names exist. ``backup.json`` is written last: an interrupted run leaves the previous
+backup valid. A backup never replaces one of a larger log, and is never made from a database that is behind its store.
 """
 
 from __future__ import annotations
@@ -57,15 +56,16 @@ KEPT = (
     (schema.audit_head, ("id",)),
     (schema.webhooks, ("id",)),
 )
-"""Tables beside the log, each after those that it refers to, and their keys. Sessions, links and stages end soon."""
+"""Tables outside the log, each after those that it refers to, and their keys. Sessions, links and stages are not kept: they
+expire soon."""
 TABLES = (schema.log_entries, schema.head, *(table for table, _ in KEPT))
-"""What does not follow from anything else."""
+"""The tables that cannot be computed from others."""
 _ROWS = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a backup holds now."""
+    """What a backup contains now."""
 
     size: int
     blobs: int
@@ -74,7 +74,9 @@ class Written:
 
 
 def write(settings: Settings, engine: sa.Engine, public: Objects, target: Path, passphrase: str | None) -> Written:
-    """Bring the backup in ``target`` up to date. ``passphrase``: seal the private keys into it. Raises RyeError."""
+    """Bring the backup in ``target`` up to date. ``passphrase``: include the private keys, sealed under it. Raises
+    RyeError.
+    """
     _check_target(target)
     seen = [(path, public.get(path)) for path in ("head", "checkpoint")]
     target.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -109,7 +111,7 @@ def write(settings: Settings, engine: sa.Engine, public: Objects, target: Path, 
 
 
 def unsealed_keys(folder: Path, passphrase: str) -> list[tuple[str, PrivateKey]]:
-    """File names and private keys of a backup. Raises RyeError ``wrong-passphrase``, ``bad-key``."""
+    """Return file names and private keys of a backup. Raises RyeError ``wrong-passphrase``, ``bad-key``."""
     found = []
     for path in sorted((folder / "keys").glob("*.sealed")):
         name, _, sealed = path.read_text("utf-8").partition("\n")
@@ -130,8 +132,8 @@ def _check_target(target: Path) -> None:
             "keys",
             SETTINGS_FILE,
             "database.db.new",
-        }:  # not one that was interrupted
-            raise RyeError("not-a-backup", f"{target} holds something else.", "Choose a new folder.")
+        }:  # it is not an interrupted first backup either
+            raise RyeError("not-a-backup", f"{target} is not empty and is not a backup.", "Choose a new folder.")
 
 
 def _check_before(target: Path, ledger: Ledger, size: int) -> None:
@@ -144,8 +146,8 @@ def _check_before(target: Path, ledger: Ledger, size: int) -> None:
     if isinstance(known, int) and known > size:
         raise RyeError(
             "database-behind",
-            f"The backup has {known} log entries, the database {size}: an older database was restored.",
-            "Bring the missing entries back first: rye-registry restore --from store, or --from the backup.",
+            f"The backup has {known} log entries, but the database only {size}: an older database was restored.",
+            f"Restore the missing entries first: rye-registry restore --from store, or --from {target}",
         )
 
 
@@ -159,7 +161,7 @@ def _named_blobs(ledger: Ledger) -> Iterator[tuple[str, int]]:
 
 
 def _copy_tables(connection: sa.Connection, place: Path) -> None:
-    """The rows as one consistent state, in a new file that takes the old one's place when it is whole."""
+    """Copy the rows, in one consistent state, to a new file that replaces the old one when it is complete."""
     fresh = place.with_name(place.name + ".new")
     fresh.unlink(missing_ok=True)
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -200,13 +202,13 @@ def _copy_blobs(public: Objects, target: Folder, blobs: dict[str, int], gone: se
         raise RyeError(
             "blob-missing",
             f"{len(missing)} blobs that the log names are missing or damaged, first {missing[0]}.",
-            "Bring them back from a mirror, then back up again: rye-registry restore --from ADDRESS",
+            "Restore them from a mirror, then back up again: rye-registry restore --from ADDRESS",
         )
     return new
 
 
 def _seal_keys(settings: Settings, target: Path, passphrase: str) -> int:
-    """All private keys of the key folder, each sealed under the passphrase. Those of an earlier backup are replaced."""
+    """Seal all private keys of the key folder under the passphrase, replacing those of an earlier backup."""
     fresh = target / ".keys.new"
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(mode=0o700)

@@ -1,8 +1,8 @@
-"""The tables that follow from the log, computed again from its entries: what ``rye-registry verify`` compares.
+"""The tables that are computed from the log, computed again from its entries: what ``rye-registry verify`` compares.
 
-Nothing here trusts a table: names, statements, keysets, yanks and what search finds come from the index lines that the
-entries make, judged as clients judge them (:func:`rye.registry.trust.records.judge`). Keywords of items are the one
-exception: they follow from blobs, and are compared between the two tables that hold them.
+Nothing here trusts a table. Names, statements, keysets, yanks and search entries come from the index lines that the
+entries make, evaluated as clients do (:func:`rye.registry.trust.records.judge`). Keywords of items are the one
+exception: they come from blobs, and are compared between the two tables that contain them.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from rye.registry.trust.trusted import read_line
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 _LISTED = 20
-"""Differences of one table that are listed one by one."""
+"""At most this many differences of one table are listed one by one."""
 
 
 @dataclass(slots=True)
 class Differences:
-    """What the tables say otherwise than the log."""
+    """Where the tables differ from the log."""
 
     problems: list[str] = field(default_factory=list)
     names: set[str] = field(default_factory=set)
-    """Items whose yanks, deprecations or search entries are wrong; refreshing them is enough (``rye-registry rebuild``)."""
+    """Items whose yanks, deprecations or search entries are wrong. ``rye-registry rebuild`` refreshes them."""
     tables: set[str] = field(default_factory=set)
     """Tables with a wrong row."""
     search: list[str] = field(default_factory=list)
-    """What is wrong in the search index; it must be filled again."""
+    """Problems of the search index. If there are any, it must be filled again."""
 
 
 def compare(
@@ -59,7 +59,7 @@ def compare(
     """Compare every table with what the entries make.
 
     ``lines``: the index of each name; ``nodes``: the name map by the hashes of its nodes; ``edge``: the partial tiles;
-    ``roots``: number, position and note of each root; ``time``: the last snapshot's.
+    ``roots``: number, position and note of each root; ``time``: the last snapshot's time.
     """
     found = Differences()
     execute = ledger.connection.execute
@@ -143,7 +143,7 @@ def _items(
                 identity, [read_line(line, name) for line in entries], chains[identity.namespace], roots, time
             )
         except TrustError as error:
-            found.problems.append(f"Clients refuse what the log says of {name}: {error.message}")
+            found.problems.append(f"Clients refuse what the log says about {name}: {error.message}")
             continue
         if history.deprecation is not None:
             deprecated.add(name)
@@ -211,7 +211,7 @@ def _table(found: Differences, table: str, wanted: Mapping[_K, _V], present: Map
         what = (
             f"has no {row}"
             if key not in present
-            else f"has a {row} too many"
+            else f"has an extra {row}"
             if key not in wanted
             else f"has a wrong {row}"
         )

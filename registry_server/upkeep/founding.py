@@ -1,7 +1,7 @@
-"""Making a registry, and its root statements afterwards: who owns it and which keys sign its log.
+"""Creating a registry, and its later root statements: who owns it and which keys sign its log.
 
-An owner's key may be kept elsewhere: a root statement is drafted here, carried to each owner, signed there with
-``rye-registry root sign``, carried back and published. Nothing but the log's key has to be on the server.
+An owner's key can be kept on another machine: the root statement is drafted here, carried to each owner, signed there
+with ``rye-registry root sign``, carried back and published. Only the log's key has to be on the server.
 """
 
 from __future__ import annotations
@@ -45,11 +45,10 @@ def found(
     root_days: int,
     unwritten: Mapping[str, object] = {},
 ) -> Root:
-    """Make a registry in the folder ``data``, all or nothing; returns its root 1. Raises RyeError.
+    """Create a registry in the folder ``data``, all or nothing; returns its root 1. Raises RyeError.
 
-    ``values`` are settings to write into ``registry.toml``; ``unwritten`` ones, such as the environment's secrets,
-    are used only. With ``root_key_out`` the owner's key is written there and
-    never into the data folder.
+    ``values`` are settings to write into ``registry.toml``; ``unwritten`` ones, such as secrets from the environment,
+    are used but not written. With ``root_key_out`` the owner's key is written there and never into the data folder.
     """
     try:
         read_origin(origin)
@@ -57,13 +56,13 @@ def found(
         raise RyeError(
             "bad-origin",
             f"{origin!r} is not an origin.",
-            "It names the registry for ever: lower case, like a host name, e.g. registry.example.org",
+            "It is the registry's permanent name: lower case, like a host name, e.g. registry.example.org",
         ) from error
     if data.exists() and (not data.is_dir() or any(data.iterdir())):
         raise RyeError(
             "registry-exists" if (data / SETTINGS_FILE).exists() else "folder-not-empty",
             f"{data} is not empty.",
-            "Choose another folder with --data; a registry is never made twice.",
+            "Choose another folder with --data.",
         )
     data.parent.mkdir(parents=True, exist_ok=True)
     building = data.parent / f".{data.name}.{os.getpid()}.new"
@@ -92,18 +91,20 @@ def _fill(settings: Settings, origin: str, root_key_out: Path | None, root_days:
     if public.get("head") is not None or public.get("checkpoint") is not None:
         raise RyeError(
             "registry-exists",
-            "The store holds a registry already.",
-            "Choose an empty folder or prefix; to bring that registry back: rye-registry restore --from store",
+            "The store already contains a registry.",
+            "Choose an empty folder or prefix. To restore that registry: rye-registry restore --from store",
         )
     engine = opening.open_database(settings)
     try:
         with database.writer(engine) as connection:
             if connection.execute(registry.select()).first() is not None:
-                raise RyeError("registry-exists", "The database holds a registry already.", "Choose an empty database.")
+                raise RyeError(
+                    "registry-exists", "The database already contains a registry.", "Choose an empty database."
+                )
             connection.execute(registry.insert().values(key="origin", value=origin))
         keys.write(settings.keys / keys.file_name("log", log), log)
         keys.write(root_key_out or settings.keys / keys.file_name("root", owner), owner)
-        # First of all, so that a store which cannot be written to is noticed before the database has a log.
+        # First, so that an unwritable store is noticed before the database has a log.
         public.put("config.json", wire.encode_config(wire.Config(wire.PROTOCOL_VERSION, origin, settings.api)))
         sequencer = Sequencer(engine, public, upload_objects(settings), [log], settings)
         _accepted(sequencer, note, root)
@@ -117,7 +118,7 @@ def _fill(settings: Settings, origin: str, root_key_out: Path | None, root_days:
 
 
 def _unfound(engine: sa.Engine) -> None:
-    """Take back the origin from a database whose registry was never made, so that `init` can be tried again."""
+    """Remove the origin from a database whose registry was not created, so that `init` can be run again."""
     with database.writer(engine) as connection:
         if connection.scalar(sa.select(log_entries.c.position).limit(1)) is None:
             connection.execute(registry.delete())
@@ -133,11 +134,15 @@ def draft(
     threshold: int | None = None,
     days: int,
 ) -> Root:
-    """The next root statement, unsigned: the last one with these changes. Raises RyeError for impossible ones."""
+    """Return the next root statement, unsigned: the last one with these changes. Raises RyeError ``unknown-key`` and
+    the grammar's.
+    """
     last = ledger.roots()[-1]
     for key, owned in [*((key, last.owners) for key in remove_owners), *((key, last.logs) for key in remove_logs)]:
         if key not in owned:
-            raise RyeError("unknown-key", "A key that is to be removed is not in the root.", "rye-registry root show")
+            raise RyeError(
+                "unknown-key", "A key to remove is not in the root.", "rye-registry root show lists the keys."
+            )
     now = datetime.now(UTC).replace(microsecond=0)
     owners = {*last.owners, *add_owners} - set(remove_owners)
     logs = {*last.logs, *add_logs} - set(remove_logs)
@@ -151,12 +156,12 @@ def draft(
         owners=tuple(owners),
         logs=tuple(logs),
     )
-    root.text()  # refuses what the grammar does
+    root.text()  # raises if the grammar does not allow it
     return root
 
 
 def read_draft(text: str) -> tuple[str, SignedNote | None]:
-    """A statement's text, from a draft or from a note that others have signed already. Raises RyeError."""
+    """Return a statement's text, from a draft or from a note that others have already signed. Raises RyeError."""
     if "\n\n" in text:
         note = notes.parse(text)
         statements.parse(note.text)
@@ -166,13 +171,15 @@ def read_draft(text: str) -> tuple[str, SignedNote | None]:
 
 
 def add_signature(text: str, key: PrivateKey) -> SignedNote:
-    """Sign a draft or add a signature to a note: of a root, a recovery or an advisory. Raises RyeError."""
+    """Sign a draft, or add a signature to the note of a root, a recovery or an advisory. Raises RyeError
+    ``wrong-key``.
+    """
     statement_text, note = read_draft(text)
     statement = statements.parse(statement_text)
     if key.name != root_key_name(statement.origin):
         raise RyeError(
             "wrong-key",
-            f"The key is one of {key.name}; owners of this registry have keys of {root_key_name(statement.origin)}.",
+            f"This is a key of {key.name}, but the statement needs an owner's key: {root_key_name(statement.origin)}.",
             "Use the owner's key of this registry.",
         )
     if note is None:
@@ -181,7 +188,7 @@ def add_signature(text: str, key: PrivateKey) -> SignedNote:
 
 
 def publish(sequencer: Sequencer, text: str) -> Root:
-    """Append a root that enough owners signed. Raises RyeError."""
+    """Append a root with the signatures of enough owners. Raises RyeError."""
     note = notes.parse(text)
     root = Root.parse(note.text)
     _accepted(sequencer, note, root)

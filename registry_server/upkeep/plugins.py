@@ -1,8 +1,9 @@
-"""``rye-registry export --plugins``: the skills of a registry as plugin marketplaces and as the well-known indexes.
+"""``rye-registry export --plugins``: the skills of a registry as plugin marketplaces and as well-known indexes.
 
-Of each skill the newest release that nobody withdrew: not yanked, not taken down (no file of it, either), and signed by a key
-that is still good. What was withdrawn since the last export leaves it. A name that two skills of a namespace have is left out:
-their files would lie in one folder. The forms are those of :mod:`rye.publishing.marketplaces`.
+The export contains the newest good release of each skill: not yanked, none of its files taken down, and signed by a key
+that is still valid. A release that was withdrawn since the last export is removed. If two skills of a namespace have
+the same name, neither is exported: their files would be in one folder. The formats are those of
+:mod:`rye.publishing.marketplaces`.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _MAIN = "SKILL.md"
 
 
 def plugins(ledger: Ledger, public: Objects, now: datetime) -> Export:
-    """The files of the export."""
+    """Return the files of the export. Raises RyeError ``missing-blob``."""
     every = list(_skills(ledger, public, now))
     counts = Counter((skill.namespace, skill.name) for skill in every)
     skills = [skill for skill in every if counts[skill.namespace, skill.name] == 1]
@@ -67,5 +68,5 @@ def _skill(identity: Identity, record: ReleaseRecord, public: Objects) -> Shared
 def _blob(public: Objects, sha256: str, identity: Identity) -> bytes:
     data = public.get(wire.blob_path(sha256))
     if data is None:
-        raise RyeError("missing-blob", f"The bytes {sha256} of {identity} are not there.", "Run `rye-registry verify`.")
+        raise RyeError("missing-blob", f"The file {sha256} of {identity} is missing.", "Run `rye-registry verify`.")
     return data

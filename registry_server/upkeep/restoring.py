@@ -1,13 +1,15 @@
-"""Bringing a registry back: a source's log replayed into an empty or older database, nothing believed, nothing signed.
+"""Restoring a registry: a source's log is replayed into an empty or older database. Nothing is trusted, nothing is
+signed.
 
 Rules:
 
-1. The source is verified as a whole first (:mod:`registry_server.upkeep.sources`).
-2. The database holds nothing, or the beginning of the source's log (``restore-fork``); where its log is the larger one, only
-   blobs are taken.
-3. The store shows nothing, or a head that the restored log contains (``database-behind``): else clients would see a fork.
-4. Blobs, static files and rows are written before the head is shown; the head is the source's, as it was signed.
-   Interrupted, it is run again.
+1. The whole source is verified first (:mod:`registry_server.upkeep.sources`).
+2. The database is empty, or contains the beginning of the source's log (``restore-fork``). If its log is the longer
+   one, only blobs are restored.
+3. The store shows nothing, or a head that the restored log contains (``database-behind``). Otherwise clients would see
+   a fork.
+4. Blobs, static files and rows are written before the head is shown; the head is the source's, with its signatures. An
+   interrupted restore is run again.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ from rye.registry.protocol.name_map import MapEntry
 from rye.registry.protocol.statements import Checkpoint, FormerSnapshot, Release, Snapshot
 
 _WRITTEN_AT_ONCE = 1000
-"""Entries between two rounds of writing rows."""
+"""Rows are written after this many entries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +56,7 @@ class Restored:
 
 
 def known_fingerprint(engine: sa.Engine) -> str | None:
-    """Of root 1, where the database holds a registry."""
+    """Return the fingerprint of root 1; None if the database contains no registry."""
     with database.reader(engine) as connection:
         if connection.scalar(sa.select(schema.roots.c.number).limit(1)) is None:
             return None
@@ -62,7 +64,7 @@ def known_fingerprint(engine: sa.Engine) -> str | None:
 
 
 def restore(engine: sa.Engine, public: Objects, checked: Checked) -> Restored:
-    """Replay a verified source. Raises RyeError; the database is then as it was."""
+    """Replay a verified source. Raises RyeError and leaves the database unchanged."""
     blobs = _restore_blobs(public, checked)
     holder, showing = holder_name(), Showing(public)
     with database.writer(engine) as connection:
@@ -93,11 +95,11 @@ def _found(connection: sa.Connection, origin: str) -> None:
     if known is None:
         connection.execute(schema.registry.insert().values(key="origin", value=origin))
     elif known != origin:
-        raise RyeError("wrong-origin", f"The database is of {known}, the source of {origin}.", "Check --from.")
+        raise RyeError("wrong-origin", f"The database belongs to {known}, but the source to {origin}.", "Check --from.")
 
 
 def _check_prefix(ledger: Ledger, checked: Checked) -> None:
-    """Rule 2: where both have entries they are the same."""
+    """Rule 2: the entries that both have are the same."""
     common = min(ledger.size, checked.checkpoint.size)
     tree = merkle.CompactRange()
     own = ledger.leaf_hashes(common)
@@ -105,8 +107,8 @@ def _check_prefix(ledger: Ledger, checked: Checked) -> None:
         if mine != merkle.leaf_hash(theirs):
             raise RyeError(
                 "restore-fork",
-                f"Entry {position} of the database is not the source's: they are two histories.",
-                "Use another source. If the database's own entries were never shown, begin with an empty database.",
+                f"Entry {position} of the database is not the same as the source's: they are different histories.",
+                "Use another source. If the database's own entries were never served, start with an empty database.",
             )
         tree, _ = tree.append(mine)
     if ledger.size > common and tree.root() != checked.checkpoint.root_hash:
@@ -132,14 +134,14 @@ def _restore_blobs(public: Objects, checked: Checked) -> int:
     if missing:
         raise RyeError(
             "blob-missing",
-            f"The source lacks {len(missing)} blobs that its log names, first {missing[0]}.",
-            "Use a complete source; what was found is kept, so two incomplete ones can make one whole.",
+            f"{len(missing)} blobs that the source's log names are missing from it, first {missing[0]}.",
+            "Use a complete source. The blobs that were found are kept, so two incomplete sources can complete each other.",
         )
     return count
 
 
 def _replay(ledger: Ledger, public: Objects, checked: Checked) -> None:
-    """Append what the database lacks, and give it the source's head."""
+    """Append the entries that the database does not have, and store the source's head."""
     time = checked.head.snapshot.time
     edge = Edge(0, {})
     known = ledger.size
@@ -167,7 +169,7 @@ def _replay(ledger: Ledger, public: Objects, checked: Checked) -> None:
     checkpoint_note = wire.decode_head(checked.source.head).checkpoint
     found = Checkpoint(checked.state.origin, edge.size, edge.range.root())
     if found != checked.checkpoint or names.root != checked.head.map:
-        raise RyeError("source-damaged", "The source changed while it was read.", "Run it again.")
+        raise RyeError("source-damaged", "The source changed while it was read.", "Run the same command again.")
     published = Published(found.size, time, checkpoint_note.encode(), checked.source.head, names.root)
     ledger.write_head(published, edge.partial())
 
@@ -182,29 +184,33 @@ def _keywords(release: Release, public: Objects) -> str:
 
 
 def _restore_rows(engine: sa.Engine, source: Backup) -> None:
-    """Accounts, tokens, who uploaded what: rows that the database has already stay as they are, revoked or not."""
+    """Restore accounts, tokens and who uploaded what. Rows that the database already has stay unchanged, revoked or
+    not.
+    """
     with database.change(engine) as connection:
-        goes_on = _continues_events(connection, source)
+        is_continued = _continues_events(connection, source)
         for table, key in KEPT:
-            if table in (schema.audit_events, schema.audit_head) and not goes_on:
+            if table in (schema.audit_events, schema.audit_head) and not is_continued:
                 continue
             columns = [table.c[name] for name in key]
             present = {tuple(row) for row in connection.execute(sa.select(*columns))}
             fresh = [row for row in source.rows(table.name) if tuple(row[name] for name in key) not in present]
-            if table is schema.namespace_roles:  # the database numbers them itself
+            if table is schema.namespace_roles:  # the database assigns new numbers
                 fresh = [{name: value for name, value in row.items() if name != "number"} for row in fresh]
             if table is schema.tokens:
                 fresh = [{"scopes": " ".join(DEFAULT_SCOPES), **row} for row in fresh]  # older backups have no scopes
             if fresh:
                 connection.execute(table.insert(), fresh)
-        if goes_on:
+        if is_continued:
             rows = source.rows(schema.audit_head.name)
             if rows:
                 connection.execute(schema.audit_head.update().values(size=rows[0]["size"], hash=rows[0]["hash"]))
 
 
 def _continues_events(connection: sa.Connection, source: Backup) -> bool:
-    """Whether the database's chain of audit events is the beginning of the backup's: only then does it go on with that."""
+    """Whether the database's chain of audit events is the beginning of the backup's, so that the backup's can follow
+    it.
+    """
     size, last = audit_events.head(connection)
     rows = source.rows(schema.audit_events.name)
     return size == 0 or any((row["position"], row["hash"]) == (size - 1, last) for row in rows)

@@ -1,8 +1,8 @@
-"""Where a registry's log and blobs can be read from again: a copy in static files, or a backup.
+"""The sources that a registry's log and blobs can be restored from: a copy in static files, or a backup.
 
-A mirror (``rye mirror``), an export (``rye-registry export``), another server's address and the registry's own store hold
-the same static files. Nothing that a source says is believed: its head must be signed by a log key of a root that follows
-from root 1, its entries must make the head's tree, and the whole log is audited before a single row is written.
+A mirror (``rye mirror``), an export (``rye-registry export``), another server's address and the registry's own store
+contain the same static files. No source is trusted: its head must be signed by a log key of a root that follows from
+root 1, its entries must make the head's tree, and the whole log is audited before the first row is written.
 """
 
 from __future__ import annotations
@@ -40,29 +40,29 @@ from rye.registry.trust.auditing import Audit, Auditor, raise_first
 from rye.registry.trust.trusted import TrustedHead, TrustedState
 
 STORE = "store"
-"""Stands for the registry's own static files where a source is named."""
+"""The name of the registry's own static files as a source."""
 BACKUP_FORMAT = "rye.backup/v1"
-#: A source may be old: what matters is that it is complete, and `verify` says afterwards whether the store is ahead of it.
+#: A source can be old. It only has to be complete; `verify` shows afterwards whether the store is ahead of it.
 _ANY_AGE = replace(REGISTRY, head_warn_seconds=10**12, head_stop_seconds=10**12, clock_skew_seconds=10**12)
 
 
 class Source(Protocol):
-    """A log and blobs, unverified."""
+    """A log and its blobs, unverified."""
 
     head: bytes
     roots: list[bytes]
-    """Signed notes, from root 1 on."""
+    """Signed notes, starting with root 1."""
 
     def entries(self, checkpoint: Checkpoint) -> Iterator[bytes]:
-        """All entries of the tree, in order."""
+        """Yield all entries of the tree, in order."""
 
     def blob(self, sha256: str, size: int) -> bytes | None:
-        """A blob's bytes, checked; None where the source has none that are right."""
+        """Return a blob's bytes, checked; None if the source does not have them or they are wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A source whose head and log are verified."""
+    """A source whose head and log have been verified."""
 
     source: Source
     state: TrustedState
@@ -71,12 +71,15 @@ class Checked:
 
     @property
     def checkpoint(self) -> Checkpoint:
+        """The checkpoint of the verified head."""
         return self.head.checkpoint
 
 
 @contextmanager
 def open_source(name: str, settings: Settings, public: Objects) -> Iterator[Source]:
-    """The source that ``--from`` names: ``store``, an address, a backup's or a copy's folder. Raises RyeError."""
+    """Open the source that ``--from`` names: ``store``, an address, or the folder of a backup or a copy. Raises
+    RyeError.
+    """
     if name == STORE:
         yield Copy(_StoreTransport(public))
         return
@@ -88,8 +91,8 @@ def open_source(name: str, settings: Settings, public: Objects) -> Iterator[Sour
     if "://" not in name and not folder.is_dir():
         raise RyeError(
             "no-source",
-            f"{name} is neither a folder nor an address.",
-            f"Give a mirror, an export, a backup, an https address, or {STORE} for the registry's own static files.",
+            f"{name} is not a folder and not an address.",
+            f"Give --from a mirror, an export, a backup, an https address, or {STORE} for the registry's own static files.",
         )
     limits = replace(mirroring.transport_limits(), total_seconds=24 * 3600.0)
     transport: Transport = (
@@ -100,12 +103,12 @@ def open_source(name: str, settings: Settings, public: Objects) -> Iterator[Sour
 
 
 def check(source: Source, fingerprint: str | None) -> Checked:
-    """Verify head, roots and every entry. ``fingerprint``: of root 1, where it is known. Raises RyeError."""
+    """Verify head, roots and every entry. ``fingerprint``: of root 1, if it is known. Raises RyeError."""
     first = source.roots[0]
     state = TrustedState.pin(first, fingerprint or _fingerprint(first))
-    for root in source.roots[1 : state.root_hint(source.head)]:  # a later one may be left from a batch that failed
+    for root in source.roots[1 : state.root_hint(source.head)]:  # a failed batch can have left a later one
         state = state.accept_root(root)
-    # As of the root's own time, which its expiry never precedes: an expired root does not make a log unreadable.
+    # At the root's own time, which is never after its expiry: a log stays readable when its root has expired.
     opened = state.open_head(source.head, state.root.time, _ANY_AGE)
     state, head = state.accept_head(opened, {})
     auditor = Auditor(state.fingerprint)
@@ -115,17 +118,17 @@ def check(source: Source, fingerprint: str | None) -> Checked:
     raise_first(audit)
     if (audit.size, audit.root_hash) != (head.checkpoint.size, head.checkpoint.root_hash):
         raise RyeError(
-            "source-damaged", "The source's entries do not make the tree that its head signs.", "Use another source."
+            "source-damaged", "The source's entries do not match the tree that its head signs.", "Use another source."
         )
     if audit.map != head.map:
         raise RyeError(
-            "source-damaged", "The source's entries do not make the index that its head fixes.", "Use another source."
+            "source-damaged", "The source's entries do not match the index that its head signs.", "Use another source."
         )
     return Checked(source, state, head, audit)
 
 
 class Copy:
-    """Static files of docs/reference/protocol.md, wherever they lie."""
+    """The static files of docs/reference/protocol.md, wherever they are stored."""
 
     def __init__(self, transport: Transport, limits: RegistryLimits = REGISTRY) -> None:
         self._transport = transport
@@ -140,9 +143,11 @@ class Copy:
             self.roots.append(found)
 
     def entries(self, checkpoint: Checkpoint) -> Iterator[bytes]:
+        """Read the entries from the tiles' bundles."""
         return mirroring.entries(self._transport, checkpoint)
 
     def blob(self, sha256: str, size: int) -> bytes | None:
+        """Fetch a blob. Raises FetchError if the copy cannot be read; a missing or oversized blob is None."""
         (found,) = self._transport.fetch_many([Request(wire.blob_path(sha256), size)])
         if isinstance(found, FetchError):
             if found.code in ("fetch-not-found", "fetch-too-large", "fetch-endless"):
@@ -158,7 +163,7 @@ class Copy:
 
 
 class Backup:
-    """What ``rye-registry backup`` wrote."""
+    """A backup that ``rye-registry backup`` wrote."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -173,24 +178,26 @@ class Backup:
             )
             self.roots = [bytes(leaf) for (leaf,) in leaves]
         except sqlite3.Error as error:
-            raise RyeError("not-a-backup", f"{place} cannot be read: {error}", "Use another backup.") from error
+            raise RyeError("not-a-backup", f"{place} cannot be read: {error}.", "Use another backup.") from error
         if row is None or not self.roots:
-            raise RyeError("not-a-backup", f"{place} holds no log.", "Use another backup.")
+            raise RyeError("not-a-backup", f"{place} contains no log.", "Use another backup.")
         self.head = bytes(row[0])
 
     def entries(self, checkpoint: Checkpoint) -> Iterator[bytes]:
+        """Read the entries from the backup's database."""
         query = "SELECT leaf FROM log_entries WHERE position < ? ORDER BY position"
         for (leaf,) in self.database.execute(query, (checkpoint.size,)):
             yield bytes(leaf)
 
     def blob(self, sha256: str, size: int) -> bytes | None:
+        """Read a blob from the backup's folder."""
         try:
             return _if_right((self.folder / wire.blob_path(sha256)).read_bytes(), sha256, size)
         except OSError:
             return None
 
     def rows(self, table: str) -> list[dict[str, object]]:
-        """All rows of a table that does not follow from the log; none where the backup has no such table."""
+        """Return all rows of a table that cannot be computed from the log; none if the backup has no such table."""
         try:
             cursor = self.database.execute(f"SELECT * FROM {table}")  # a name from code
         except sqlite3.Error:
@@ -199,17 +206,22 @@ class Backup:
         return [dict(zip(names, row, strict=True)) for row in cursor]
 
     def close(self) -> None:
+        """Close the database."""
         self.database.close()
 
 
 def read_manifest(folder: Path) -> dict[str, object]:
-    """``backup.json``. Raises RyeError ``not-a-backup``."""
+    """Read ``backup.json``. Raises RyeError ``not-a-backup``."""
     try:
         found = json.loads((folder / "backup.json").read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise RyeError("not-a-backup", f"{folder} is not a backup: {error}", "Choose a new folder.") from error
+        raise RyeError("not-a-backup", f"{folder} is not a backup: {error}", "Choose another folder.") from error
     if not isinstance(found, dict) or found.get("format") != BACKUP_FORMAT:
-        raise RyeError("not-a-backup", f"{folder} is not a backup that this version reads.", "Choose a new folder.")
+        raise RyeError(
+            "not-a-backup",
+            f"{folder} is not a backup that this version can read.",
+            "Choose another folder, or a newer rye-registry.",
+        )
     return found
 
 
@@ -223,7 +235,7 @@ class _StoreTransport:
         return [self._fetch(request) for request in requests]
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no connection is open."""
 
     def _fetch(self, request: Request) -> bytes | FetchError:
         data = self._public.get(request.path) if is_safe_path(request.path) else None
@@ -233,7 +245,7 @@ class _StoreTransport:
 
 
 def _static_folder(folder: Path) -> Path:
-    """A copy's folder, or the ``public/`` in a registry's."""
+    """Return a copy's folder, or the ``public/`` in a registry's data folder."""
     return folder / "public" if not (folder / "head").exists() and (folder / "public" / "head").exists() else folder
 
 

@@ -1,7 +1,8 @@
-"""Taking bytes away for good: statements by the owners, one for each release that names them.
+"""Permanent removal of files: owners sign one takedown statement for each release that contains the file.
 
-The log keeps the releases, whose notes hold hashes and no content. The statement stands in the index of the item, so every client
-learns why a file is missing; the bytes leave the store once the statement is in a signed checkpoint, and never come back.
+The log keeps the releases, whose notes contain hashes and no content. The statement is in the item's index, so every
+client learns why a file is missing. The bytes leave the store once the statement is in a signed checkpoint, and are
+never accepted again.
 """
 
 from __future__ import annotations
@@ -28,20 +29,24 @@ _RELEASE = re.compile(r"([a-z]+):([a-z0-9_/-]+)@(\S+)")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What will be said, and which files of the release stay because others have them too."""
+    """The statements of a takedown, and the files of the release that stay because other releases contain them."""
 
     statements: tuple[Takedown, ...]
     shared: tuple[str, ...]
-    """SHA-256 of each; a takedown by that hash takes them as well, from all releases."""
+    """SHA-256 of each. A takedown by this hash removes the file from all releases."""
 
 
 def plan(ledger: Ledger, target: str, reason: str, now: datetime | None = None) -> Plan:
-    """The statements for ``KIND:ID@VERSION`` or a SHA-256. Raises RyeError."""
+    """Draft the statements for ``KIND:ID@VERSION`` or a SHA-256. Raises RyeError ``blob-unknown``,
+    ``release-unknown``, ``files-shared``.
+    """
     when = (now or datetime.now(UTC)).replace(microsecond=0)
     if _SHA256.fullmatch(target):
         named = [release for release in _releases(ledger) if target in _files(release)]
         if not named:
-            raise RyeError("blob-unknown", f"No release names the file {target}.", "rye info shows an item's files.")
+            raise RyeError(
+                "blob-unknown", f"No release contains the file {target}.", "rye info ID shows an item's files."
+            )
         made = [_statement(release, [target], when, reason) for release in named]
         return Plan(tuple(made), ())
     match = _RELEASE.fullmatch(target)
@@ -50,7 +55,7 @@ def plan(ledger: Ledger, target: str, reason: str, now: datetime | None = None) 
         raise RyeError(
             "release-unknown",
             f"There is no release {target[:200]!r}.",
-            "Give KIND:NAMESPACE/…/NAME@VERSION, or the SHA-256 of one file.",
+            "Give KIND:NAMESPACE/…/NAME@VERSION, or a file's SHA-256.",
         )
     elsewhere: set[str] = set()
     for other in _releases(ledger):
@@ -61,14 +66,14 @@ def plan(ledger: Ledger, target: str, reason: str, now: datetime | None = None) 
     if not wanted:
         raise RyeError(
             "files-shared",
-            f"All files of {target} belong to other releases, too.",
-            f"Take a file away from all of them by its hash: rye-registry takedown {shared[0]} --reason TEXT",
+            f"Other releases contain all files of {target} as well.",
+            f"Take a file down from all of them by its hash: rye-registry takedown {shared[0]} --reason TEXT",
         )
     return Plan((_statement(release, wanted, when, reason),), shared)
 
 
 def signed(takedowns: Iterable[Takedown], owners: Sequence[PrivateKey]) -> list[str]:
-    """The notes, signed by each of these owners. Raises RyeError."""
+    """Return the statements as notes, signed by each of these owners. Raises RyeError."""
     found = []
     for takedown in takedowns:
         text = takedown.text()
@@ -79,7 +84,9 @@ def signed(takedowns: Iterable[Takedown], owners: Sequence[PrivateKey]) -> list[
 
 
 def publish(sequencer: Sequencer, texts: Sequence[str]) -> list[Takedown]:
-    """Append signed takedowns, all or none, and remove the bytes. Raises RyeError."""
+    """Append signed takedowns, all or none, and remove the files. Raises RyeError ``not-signed``,
+    ``not-a-takedown``, and the log's.
+    """
     candidates = []
     for text in texts:
         _, note = read_draft(text)
@@ -89,7 +96,11 @@ def publish(sequencer: Sequencer, texts: Sequence[str]) -> list[Takedown]:
             )
         statement = statements.parse(note.text)
         if not isinstance(statement, Takedown):
-            raise RyeError("not-a-takedown", f"The file holds a {statement.TITLE}.", "rye-registry takedown makes one.")
+            raise RyeError(
+                "not-a-takedown",
+                f"The file contains another statement: {statement.TITLE}.",
+                "Create one: rye-registry takedown TARGET --reason TEXT --draft FILE",
+            )
         candidates.append(Candidate(note, statement))
     outcome = sequencer.append([candidates])[0]
     if not isinstance(outcome, Receipt):
@@ -101,10 +112,10 @@ def publish(sequencer: Sequencer, texts: Sequence[str]) -> list[Takedown]:
 
 
 def _statement(release: Release, files: Sequence[str], now: datetime, reason: str) -> Takedown:
-    # Never before the release itself: clients read the two in the log's order, people read their times.
+    # Never earlier than the release: clients go by the log's order, but people read the times.
     time = max(now, release.time)
     takedown = Takedown(release.origin, release.identity, release.version, tuple(sorted(set(files))), time, reason)
-    takedown.text()  # refuses what the grammar does
+    takedown.text()  # raises if the grammar does not allow it
     return takedown
 
 

@@ -146,7 +146,7 @@ def test_another_history_of_the_same_size_is_found(tmp_path: Path) -> None:
     follow(one, fingerprint, tmp_path / "memory")
     assert shown_size(one) == shown_size(other)
     copy_database(other / "registry.db", one / "registry.db")
-    with pytest.raises(RyeError, match="another log of"):
+    with pytest.raises(RyeError, match="differ from those in the database"):
         start_embedded(one)
     assert follow(one, fingerprint, tmp_path / "memory") == shown_size(one)
 

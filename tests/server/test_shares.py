@@ -94,12 +94,12 @@ def test_a_share_is_given_back() -> None:
     with shares.request("a"):
         with shares.request("b"):
             pass
-        with pytest.raises(RyeError, match="under way"), shares.request("a"):
+        with pytest.raises(RyeError, match="requests running"), shares.request("a"):
             pass
     with shares.request("a"):
         pass
     few = Shares(10, 100, 1)
-    with few.place("a"), few.place("b"), pytest.raises(RyeError, match="under way"), few.place("a"):
+    with few.place("a"), few.place("b"), pytest.raises(RyeError, match="requests running"), few.place("a"):
         pass
     shares.keep("a", "x", 80)
     assert not shares.fits("a", 30)

@@ -323,7 +323,7 @@ def test_a_check_lists_the_steps_and_takes_none(filled: Filled, tmp_path: Path) 
         ]
         assert all(step["what"] for step in plan["steps"])
         assert revision_of(Settings(data).database_url) == "0001"
-    assert run("migrate", "--data", str(data)).stdout == f"The database went from 0001 to {schema.REVISION}.\n"
+    assert run("migrate", "--data", str(data)).stdout == f"Upgraded the database from 0001 to {schema.REVISION}.\n"
     assert run("migrate", "--check", "--data", str(data)).returncode == 0
     engine = sa.create_engine(Settings(data).database_url)
     with engine.begin() as connection:

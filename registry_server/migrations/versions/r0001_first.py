@@ -15,6 +15,7 @@ depends_on = None
 
 
 def upgrade() -> None:
+    """Create the first tables."""
     op.create_table(
         "registry",
         sa.Column("key", sa.String(40), primary_key=True),

@@ -24,6 +24,7 @@ _BYTES = sa.LargeBinary()
 
 
 def upgrade() -> None:
+    """Create the tables for the leader, takedowns and submissions, and fill the new columns from the log."""
     op.create_table(
         "leader",
         sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),

@@ -20,6 +20,7 @@ _AT_ONCE = 1000
 
 
 def upgrade() -> None:
+    """Replace the shards by the nodes of the name map, computed from the stored indexes."""
     op.create_table(
         "map_nodes",
         sa.Column("sha256", sa.String(64), primary_key=True),

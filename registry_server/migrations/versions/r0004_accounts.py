@@ -19,6 +19,7 @@ _OLD_SCOPES = "read publish stage yank claim"
 
 
 def upgrade() -> None:
+    """Create the tables for accounts and everything that belongs to them; existing tokens keep their rights."""
     _people()
     _tokens()
     _publishing()

@@ -17,6 +17,7 @@ depends_on = None
 
 
 def upgrade() -> None:
+    """Replace the search tables. They stay empty until :mod:`registry_server.migrations.upgrading` fills them."""
     bind = op.get_bind()
     if bind.dialect.name == "sqlite":
         op.execute("DROP TABLE documents_fts")

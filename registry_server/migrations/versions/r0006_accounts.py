@@ -17,6 +17,7 @@ depends_on = None
 
 
 def upgrade() -> None:
+    """Add two columns for accounts, and drop the table of downloads."""
     op.add_column("device_logins", sa.Column("address", sa.String(64)))
     op.add_column("trusted_publishers", sa.Column("owner", sa.String(64)))
     op.drop_table("downloads_daily")

@@ -15,6 +15,7 @@ depends_on = None
 
 
 def upgrade() -> None:
+    """Create the table of dependents, empty."""
     op.create_table(
         "dependents",
         sa.Column("target", sa.String(1100), primary_key=True),
