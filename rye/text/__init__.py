@@ -1,1 +1,1 @@
-"""Text before it is an item: content rules, Markdown, frontmatter, YAML, TOML, spelling, secrets, facts."""
+"""Text before it becomes an item: content rules, Markdown, frontmatter, YAML, TOML, spelling, secrets, facts."""

@@ -1,29 +1,29 @@
-"""From a file's bytes to the text that everything else reads, and what such text may not hold (DESIGN §5 Content).
+"""Turn a file's bytes into the text that all other modules read, and check its content (DESIGN §5 Content).
 
 ====  ========  ===============================================================================================
 Code  Severity  Finding
 ====  ========  ===============================================================================================
-C01   error     The file is larger than the limit. Nothing else is looked at.
-C02   error     The bytes are not UTF-8. Names the byte's offset and line; there is no text.
+C01   error     The file is larger than the limit. Nothing else is checked.
+C02   error     The bytes are not UTF-8. Gives the byte's offset and line; there is no text.
 C03   error     A NUL character.
 C04   error     Another control character: C0 except TAB and LF (so a lone CR), DEL, C1.
-C05   error     A bidirectional control: it shows the text in another order than programs read it.
-C06   error     A default-ignorable code point: readers do not see it, agents read it.
+C05   error     A bidirectional control: it displays text in a different order than programs read it.
+C06   error     A default-ignorable code point: people do not see it, agents read it.
 C07   error     A zero-width joiner or variation selector 16 outside an emoji.
 C08   error     The text is not in Unicode normalization form C.
 C09   notice    A byte order mark at the start; accepted when validating, refused when signing and publishing.
 C10   notice    CR LF line endings; accepted when validating, refused when signing and publishing.
 C11   error     U+2028 or U+2029: a line break to some programs and none to others.
-C12   error     More characters of C03 to C07 and C11 than are listed one by one; says how many.
-C13   error     More than 30 combining marks in a row (no stream-safe text, UAX #15 §13): unreadable, and slow to normalize.
+C12   error     More characters of C03 to C07 and C11 than are listed individually; gives their number.
+C13   error     More than 30 combining marks in a row (not stream-safe text, UAX #15 §13): unreadable, and slow to normalize.
 ====  ========  ===============================================================================================
 
-The text handed on has LF line endings and no BOM. Pure ASCII without controls, the common case, is recognized on the bytes.
+The resulting text has LF line endings and no BOM. A fast path recognizes pure ASCII without controls directly in the bytes.
 
-Emoji: ZWJ and VS16 pass only inside a sequence of the form ``element (ZWJ element)*``, where an element is a pictograph,
-optionally followed by VS16 or a skin tone, or inside a keycap (``[0-9#*] VS16 U+20E3``). Pictographs are
-Extended_Pictographic of Unicode 16, exact in the Basic Multilingual Plane; above it whole emoji blocks are
-taken, which lets VS16 follow a few visible symbols that have no emoji form. Flags of tag characters are refused.
+Emoji: ZWJ and VS16 are allowed only inside a sequence of the form ``element (ZWJ element)*``, where an element is a pictograph
+that can be followed by VS16 or a skin tone, or inside a keycap (``[0-9#*] VS16 U+20E3``). Pictographs are Extended_Pictographic
+of Unicode 16, exact in the Basic Multilingual Plane. Above it, whole emoji blocks count, so VS16 can also follow a few visible
+symbols that have no emoji form. Flags made of tag characters are refused.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from rye.text.lazy_pattern import lazy_pattern
 BOM = b"\xef\xbb\xbf"
 FIX_HINT = "Run `rye validate --fix` to rewrite the file as LF without a byte order mark."
 MAX_LISTED = 20
-"""Characters reported one by one; the rest are counted in one C12."""
+"""How many characters are reported individually; a C12 counts the rest."""
 MAX_COMBINING = 30
-"""Combining marks in a row (UAX #15 §13); normalizing a run takes time that grows with the square of its length."""
+"""Combining marks in a row (UAX #15 §13). The time to normalize a run grows with the square of its length."""
 
 DEFAULT_IGNORABLE: tuple[tuple[int, int], ...] = (
     (0x00AD, 0x00AD),
@@ -64,7 +64,7 @@ DEFAULT_IGNORABLE: tuple[tuple[int, int], ...] = (
     (0x1D173, 0x1D17A),
     (0xE0000, 0xE0FFF),
 )
-"""Default_Ignorable_Code_Point (DerivedCoreProperties), first and last of each range; unassigned ones included."""
+"""Default_Ignorable_Code_Point (DerivedCoreProperties), first and last of each range, including unassigned ones."""
 
 _BIDI_CONTROLS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _SEPARATORS = "\u2028\u2029"
@@ -90,7 +90,7 @@ _SUSPECT = lazy_pattern(
     + "".join(f"{chr(first)}-{chr(last)}" for first, last in DEFAULT_IGNORABLE)
     + "]"
 )
-# Extended_Pictographic: the Basic Multilingual Plane exactly, then the emoji blocks without the skin tones.
+# Extended_Pictographic: the Basic Multilingual Plane exactly, then the emoji blocks except skin tones.
 _PICTOGRAPH = (
     "[\xa9\xae\u203c\u2049\u2122\u2139\u2194-\u2199\u21a9\u21aa\u231a\u231b\u2328\u23cf\u23e9-\u23f3\u23f8-\u23fa\u24c2"
     "\u25aa\u25ab\u25b6\u25c0\u25fb-\u25fe\u2600-\u2604\u260e\u2611\u2614\u2615\u2618\u261d\u2620\u2622\u2623\u2626\u262a"
@@ -117,7 +117,7 @@ def _emoji() -> re.Pattern[str]:
 
 
 class Decoded(Struct, frozen=True):
-    """What a file's bytes are as text. ``text`` is None when they are too many (C01) or not UTF-8 (C02)."""
+    """The text of a file's bytes, with findings. ``text`` is None for too many bytes (C01) or bytes that are not UTF-8 (C02)."""
 
     text: str | None
     diagnostics: tuple[Diagnostic, ...] = ()
@@ -126,14 +126,15 @@ class Decoded(Struct, frozen=True):
 
     @property
     def ok(self) -> bool:
+        """Whether there is a text and no error."""
         return not has_errors(self.diagnostics)
 
 
 def decode(data: bytes, limits: ContentLimits = CONTENT) -> Decoded:
-    """Read a file's bytes as text with LF line endings and no BOM, with every finding of the table above."""
+    """Decode a file's bytes to text with LF line endings and no BOM, with every finding of the table above."""
     if len(data) > limits.item_bytes:
-        message = f"The file has more than {limits.item_bytes:,} bytes, the most that an item may have."
-        return Decoded(None, (_whole("C01", message, "Split the item, or attach the bulk as a skill's file."),))
+        message = f"The file is larger than {limits.item_bytes:,} bytes, the limit for an item."
+        return Decoded(None, (_whole("C01", message, "Split the item, or move the bulk of it into a skill's file."),))
     if data.isascii() and _ASCII_CONTROL.search(data) is None:
         return Decoded(data.decode("ascii"))
     try:
@@ -155,15 +156,15 @@ def decode(data: bytes, limits: ContentLimits = CONTENT) -> Decoded:
 
 
 def fixed(data: bytes) -> bytes:
-    """The same bytes without one leading BOM and with LF for CR LF: what ``rye validate --fix`` writes ("Every kind")."""
+    """Return the bytes without a leading BOM and with LF for CR LF, as ``rye validate --fix`` writes them ("Every kind")."""
     return data.removeprefix(BOM).replace(b"\r\n", b"\n")
 
 
 def check_text(text: str, exempt: re.Pattern[str] | None = None) -> tuple[Diagnostic, ...]:
-    """Findings C03 to C08 and C11 to C13 of text that is decoded already.
+    """Return findings C03 to C08 and C11 to C13 of decoded text.
 
-    ``exempt``: characters inside a match of this pattern are let through, for formats that need one (the escape of
-    overrides, DECISIONS Overrides 4).
+    ``exempt``: allow characters inside a match of this pattern, for formats that need one (the escape of overrides, DECISIONS
+    Overrides 4).
     """
     return (*_characters(text, exempt), *_normalization(text))
 
@@ -185,12 +186,14 @@ def _characters(text: str, exempt: re.Pattern[str] | None) -> list[Diagnostic]:
         message = f"{describe(text[at])} at column {at - line_start + 1}: {why}"
         found.append(Diagnostic("error", code, message, line, at - line_start + 1, "Delete the character."))
     if more:
-        found.append(Diagnostic("error", "C12", f"{more:,} more such characters follow.", hint="Delete them all."))
+        found.append(
+            Diagnostic("error", "C12", f"There are {more:,} more of these characters.", hint="Delete them all.")
+        )
     return found
 
 
 def hidden_characters(text: str, exempt: re.Pattern[str] | None = None) -> list[int]:
-    """Where the characters of C03 to C07 and C11 stand: what readers do not see, or see elsewhere.
+    """Return the offsets of the characters of C03 to C07 and C11: those that people do not see, or see out of order.
 
     ``exempt``: as in :func:`check_text`.
     """
@@ -208,18 +211,18 @@ def _judge(character: str) -> tuple[str, str]:
     if character == "\0":
         return "C03", "NUL ends the text for some programs."
     if character in _SEPARATORS:
-        return "C11", "a line break to some programs and none to others."
+        return "C11", "a line break to some programs but not to others."
     if character in _BIDI_CONTROLS:
-        return "C05", "a bidirectional control shows text in another order than programs read it."
+        return "C05", "a bidirectional control displays text in a different order than programs read it."
     if character in (_ZWJ, _VS16):
         return "C07", "it is allowed only inside an emoji."
     if character < "\xa0":
         return "C04", "control characters other than TAB and LF are not allowed."
-    return "C06", "readers do not see this character, agents read it."
+    return "C06", "people do not see this character, agents read it."
 
 
 def describe(character: str) -> str:
-    """``U+200B ZERO WIDTH SPACE``: a character as messages name it."""
+    """How messages name a character, e.g. ``U+200B ZERO WIDTH SPACE``."""
     point = ord(character)
     unnamed = "CONTROL" if unicodedata.category(character) == "Cc" else "DEFAULT IGNORABLE CODE POINT"
     return f"U+{point:04X} {_CONTROL_NAMES.get(point) or unicodedata.name(character, unnamed)}"
@@ -229,25 +232,25 @@ def _normalization(text: str) -> tuple[Diagnostic, ...]:
     at = _long_combining_run(text)
     if at is not None:
         line, column = text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
-        message = f"More than {MAX_COMBINING} combining marks follow each other from column {column}."
+        message = f"More than {MAX_COMBINING} combining marks in a row start at column {column}."
         return (Diagnostic("error", "C13", message, line, column, "Delete the marks."),)
     if unicodedata.is_normalized("NFC", text):
         return ()
-    # Normalization never crosses LF, so the first line that changes holds the first place.
+    # Normalization never crosses LF, so the first line that changes contains the first position.
     for number, original in enumerate(text.split("\n"), 1):
         composed = unicodedata.normalize("NFC", original)
         if composed != original:
             column = next(
                 (n for n, (a, b) in enumerate(zip(original, composed, strict=False), 1) if a != b), len(composed)
             )
-            message = f"The text is not in normalization form C from column {column}."
+            message = f"The text is not in normalization form C, starting at column {column}."
             hint = "Rewrite the characters there in composed form (NFC)."
             return (Diagnostic("error", "C08", message, number, column, hint),)
     return ()
 
 
 def _long_combining_run(text: str) -> int | None:
-    """Where more than MAX_COMBINING characters of a combining class other than 0 begin; None when there are none."""
+    """The offset of the first run of more than MAX_COMBINING characters of a non-zero combining class, or None."""
     for match in _long_run().finditer(text):
         length = 0
         for at in range(*match.span()):

@@ -1,8 +1,8 @@
-"""Where YAML frontmatter ends and the body begins (DECISIONS Agents 1 and 12, Overrides 8). Nothing else decides it.
+"""Find where YAML frontmatter ends and the body begins (DECISIONS Agents 1 and 12, Overrides 8). Only this module decides it.
 
-Line 1 is ``---``, possibly with trailing whitespace; the next such line closes the block. Above it only one thing may stand: a
-signature line (DESIGN §4). The later form counts there; another, or a placeholder, is not a signature in that place, but the file
-must be readable so that signing it can move the line to where ours stands, as a YAML comment on line 2.
+Line 1 is ``---``, possibly with trailing whitespace; the next such line closes the block. Only a signature line can come before
+it (DESIGN §4), in the later form. An older form or a placeholder there is not a valid signature, but the file must still be
+readable, so that signing it can move the line to the right place: a YAML comment on line 2.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def _signature() -> re.Pattern[str]:
 
 
 class Frontmatter(Struct, frozen=True):
-    """A file in two parts; the line numbers count from 1 in the file."""
+    """A file split in two. Line numbers count from 1 in the file."""
 
     yaml: str
     yaml_line: int
@@ -29,7 +29,7 @@ class Frontmatter(Struct, frozen=True):
 
 
 class FrontmatterError(ValueError):
-    """There is no frontmatter, or it never ends; ``line`` is the file's."""
+    """There is no frontmatter, or it is never closed. ``line`` is the file's."""
 
     def __init__(self, message: str, line: int):
         super().__init__(message)
@@ -43,7 +43,7 @@ def is_marker(line: str) -> bool:
 
 
 def frontmatter_end(lines: Sequence[str], start: int = 0) -> int | None:
-    """The index of the body's first line; None where ``lines[start]`` does not open frontmatter, or nothing closes it."""
+    """Return the index of the body's first line; None if ``lines[start]`` does not open frontmatter or nothing closes it."""
     if len(lines) <= start or not is_marker(lines[start]):
         return None
     for index in range(start + 1, len(lines)):
@@ -53,20 +53,20 @@ def frontmatter_end(lines: Sequence[str], start: int = 0) -> int | None:
 
 
 def has_frontmatter(text: str) -> bool:
-    """Whether the file opens a frontmatter block (it need not close it)."""
+    """Whether the file opens a frontmatter block (closed or not)."""
     lines = text.split("\n", 2)
     return is_marker(lines[0]) or (len(lines) > 1 and _signature_above(lines) and is_marker(lines[1]))
 
 
 def split(text: str) -> Frontmatter:
-    """Take a file apart. Raises FrontmatterError where line 1 is not ``---`` or no line closes the block."""
+    """Split a file. Raises FrontmatterError if line 1 is not ``---`` or no line closes the block."""
     lines = text.split("\n")
     opener = 1 if len(lines) > 1 and _signature_above(lines) else 0
     if not is_marker(lines[opener]):
-        raise FrontmatterError("Line 1 must be '---': the file starts with YAML frontmatter.", opener + 1)
+        raise FrontmatterError("Line 1 must be '---', the start of YAML frontmatter.", opener + 1)
     end = frontmatter_end(lines, opener)
     if end is None:
-        raise FrontmatterError("The frontmatter is not closed: no further line is '---'.", opener + 1)
+        raise FrontmatterError("The frontmatter is not closed: there is no second '---' line.", opener + 1)
     return Frontmatter("\n".join(lines[opener + 1 : end - 1]), opener + 2, "\n".join(lines[end:]), end + 1)
 
 

@@ -1,7 +1,7 @@
-"""Characters that readers do not see, or that programs read in other ways: refused in all that becomes part of a prompt
-(DESIGN §5 Content).
+"""Characters that people do not see, or that programs read differently. Everything that becomes part of a prompt must be free of
+them (DESIGN §5 Content).
 
-Customizations are no items and are never published, so other rules of content (normal form, line endings) do not hold for them.
+Customizations are not items and are never published, so other content rules (normal form, line endings) do not apply to them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _LIMITS = replace(ContentLimits(), item_bytes=OVERRIDES.merged_bytes)
 
 
 def hidden_text(text: str) -> tuple[Diagnostic, ...]:
-    """An error for each such character in ``text``, at its line and column; the first ones where there are many."""
+    """Return an error for each such character in ``text``, with its line and column, up to a limit."""
     if text.isascii() and text.isprintable():
         return ()
     found = content.decode(text.encode("utf-8"), _LIMITS).diagnostics

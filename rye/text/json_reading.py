@@ -1,7 +1,7 @@
-"""JSON that a person or a program gives, read strictly (RFC 8259).
+"""Strict JSON (RFC 8259) for input from people and programs.
 
-Refused: a key that is given twice, NaN and infinities, a number beyond a double, bytes that are not UTF-8, and nesting deeper
-than :data:`rye.limits.CONTENT` allows, which is counted before anything is built.
+Refused: a duplicate key, NaN and infinities, a number beyond a double, bytes that are not UTF-8, and nesting deeper than
+:data:`rye.limits.CONTENT` allows. Depth is checked before any value is built.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from rye.limits import CONTENT
 
 
 class JsonError(ValueError):
-    """The text is not JSON that may be read; the message is the end of a sentence about it."""
+    """The text is not acceptable JSON. The message completes a sentence about it."""
 
 
 def read_json(data: bytes | str) -> object:
-    """The value. Raises JsonError."""
+    """Return the parsed value. Raises JsonError."""
     try:
         text = data.decode("utf-8-sig") if isinstance(data, bytes) else data
     except UnicodeDecodeError as error:
@@ -35,7 +35,7 @@ def read_json(data: bytes | str) -> object:
 
 @cache
 def _tokens() -> re.Pattern[str]:
-    """A string, closed or not, or what opens or closes an object or array."""
+    """A string, closed or not, or an opening or closing bracket."""
     return re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]|[\]}]', re.DOTALL)
 
 

@@ -1,6 +1,6 @@
-"""Regular expressions that are compiled when they are first used.
+"""Regular expressions that are compiled on first use.
 
-Compiling one costs as much as importing a small module, and most commands need few of those that the modules they load define.
+Compiling one costs as much as importing a small module, and most commands use few of the expressions in the modules they load.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any, AnyStr, cast
 
 
 class _OnFirstUse:
-    """Looks like the :class:`re.Pattern` that its source compiles to; each attribute is looked up there once."""
+    """Behaves like the :class:`re.Pattern` of its source. Each attribute is looked up there once."""
 
     def __init__(self, source: str | bytes, flags: int):
         self._source = source
@@ -23,8 +23,8 @@ class _OnFirstUse:
 
 
 def lazy_pattern(source: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """A regular expression, compiled when its first method is called.
+    """Return a regular expression that is compiled when its first method is called.
 
-    Raises :class:`re.error` only then; so a test compiles every one (``tests/text/test_lazy_pattern.py``).
+    Raises :class:`re.error` only then, so ``tests/text/test_lazy_pattern.py`` compiles them all.
     """
     return cast("re.Pattern[AnyStr]", _OnFirstUse(source, flags))

@@ -1,7 +1,7 @@
-"""How a file writes its lines, kept apart from what they say (DECISIONS Overrides 7, 18).
+"""How a file writes its lines, separate from what they say (DECISIONS Overrides 7, 18).
 
-Both inputs of a merge are read without BOM and with LF; the result is written in the target's form. A lone CR is an
-ordinary character; only LF ends a line (never U+2028 and the like).
+Both inputs of a merge are read without BOM and with LF; the result is written in the target's form. Only LF ends a line: a lone
+CR, U+2028 and the like are ordinary characters.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ BOM = "\ufeff"
 
 
 class LineForm(Struct, frozen=True):
-    """``bom``: the file starts with one; ``newline``: what most of its lines end with (a tie: LF)."""
+    """``bom``: whether the file starts with one. ``newline``: the line end of most of its lines (LF if tied)."""
 
     bom: bool = False
     newline: str = "\n"
 
     def write(self, text: str) -> str:
-        """``text`` (LF, no BOM) in this form."""
+        """Return ``text`` (LF, no BOM) in this form."""
         return (BOM if self.bom else "") + (text if self.newline == "\n" else text.replace("\n", self.newline))
 
 
 def read_form(text: str) -> tuple[str, LineForm]:
-    """``text`` with LF endings and without its BOM, and the form that it had."""
+    """Return ``text`` with LF line endings and without a BOM, and the form that it had."""
     bom = text.startswith(BOM)
     body = text[1:] if bom else text
     crlf = body.count("\r\n")
@@ -32,7 +32,7 @@ def read_form(text: str) -> tuple[str, LineForm]:
 
 
 def split_lines(text: str) -> tuple[list[str], bool]:
-    """The lines of LF text without their endings, and whether the last one was ended."""
+    """Return the lines of LF text without their line ends, and whether the last line had one."""
     if not text:
         return [], False
     ended = text.endswith("\n")
@@ -40,12 +40,12 @@ def split_lines(text: str) -> tuple[list[str], bool]:
 
 
 def is_blank(line: str) -> bool:
-    """Only spaces and tabs, or nothing."""
+    """Whether the line is empty or has only spaces and tabs."""
     return not line.strip(" \t")
 
 
 def trimmed(lines: list[str]) -> list[str]:
-    """Without the blank lines at both ends (DECISIONS Overrides 14)."""
+    """The lines without blank lines at either end (DECISIONS Overrides 14)."""
     start, end = 0, len(lines)
     while start < end and is_blank(lines[start]):
         start += 1

@@ -1,9 +1,9 @@
-"""Which lines of two texts are the same line: what a diff is made of. Pure, and bounded whatever the texts are.
+"""Find the lines that two texts share, the basis of a diff. Pure, and bounded for any input.
 
-Lines that occur once on both sides are matched first, as long as their order agrees (patience diff); between them a
-shortest script of changes is looked for (Myers, "An O(ND) Difference Algorithm and Its Variations", 1986). Both cost the square
-of the length where an author wants them to, so the steps are counted. Past the budget a stretch counts as replaced as a whole:
-the diff is longer than it had to be, and never wrong.
+Lines that occur once on each side are matched first where their order agrees (patience diff). Between them, Myers' algorithm
+finds a shortest edit script ("An O(ND) Difference Algorithm and Its Variations", 1986). A hostile author can push both to
+quadratic time, so steps are counted. Beyond the budget, a whole stretch counts as replaced: the diff is longer than necessary
+but never wrong.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rye.limits import DIFFERENCES
 
 
 class Match(Struct, frozen=True):
-    """``length`` equal elements from ``old`` on in the old sequence and from ``new`` on in the new one."""
+    """``length`` equal elements, starting at ``old`` in the old sequence and at ``new`` in the new one."""
 
     old: int
     new: int
@@ -25,7 +25,7 @@ class Match(Struct, frozen=True):
 
 
 class Block(Struct, frozen=True):
-    """Elements ``old`` that were replaced by ``new``, one of which may be empty, and how many that stay are shown before."""
+    """The elements ``old`` that ``new`` replaces (either can be empty), and how many unchanged elements to show before them."""
 
     old: range
     new: range
@@ -33,7 +33,7 @@ class Block(Struct, frozen=True):
 
 
 class Hunk(Struct, frozen=True):
-    """Changes near to each other, with the elements around them that stay."""
+    """Nearby changes with the unchanged elements around them."""
 
     old: range
     new: range
@@ -41,7 +41,7 @@ class Hunk(Struct, frozen=True):
 
 
 class Budget:
-    """The steps that are left; several comparisons may share one."""
+    """The number of steps left; several comparisons can share one budget."""
 
     __slots__ = ("left",)
 
@@ -49,7 +49,7 @@ class Budget:
         self.left = steps
 
     def take(self, steps: int) -> bool:
-        """Whether there were so many; they are gone then."""
+        """Spend this many steps. Returns whether the budget had them."""
         if self.left < steps:
             return False
         self.left -= steps
@@ -57,7 +57,7 @@ class Budget:
 
 
 def matches(old: Sequence[str], new: Sequence[str], budget: Budget | None = None) -> tuple[Match, ...]:
-    """The matching stretches, in order, not empty, none touching the next on both sides."""
+    """Return the matching stretches in order. None is empty, and no two adjoin on both sides."""
     budget = budget or Budget()
     pairs: list[tuple[int, int, int]] = []
     waiting = [(0, len(old), 0, len(new))]
@@ -88,7 +88,7 @@ def matches(old: Sequence[str], new: Sequence[str], budget: Budget | None = None
 
 
 def blocks(found: Sequence[Match], old: int, new: int) -> Iterator[Block]:
-    """What lies between the matches of two sequences of these lengths."""
+    """Yield what is between the matches of two sequences of these lengths."""
     at_old = at_new = 0
     for match in (*found, Match(old, new, 0)):
         if (match.old, match.new) != (at_old, at_new):
@@ -97,7 +97,7 @@ def blocks(found: Sequence[Match], old: int, new: int) -> Iterator[Block]:
 
 
 def hunks(found: Sequence[Match], old: int, new: int, context: int) -> Iterator[Hunk]:
-    """The changes between two sequences of these lengths, with up to ``context`` elements that stay on each side."""
+    """Yield the changes between two sequences of these lengths, with up to ``context`` unchanged elements on each side."""
     group: list[Block] = []
     for block in blocks(found, old, new):
         if group and block.old.start - group[-1].old.stop > 2 * context:
@@ -146,11 +146,11 @@ def _common_suffix(
 def _anchors(
     old: Sequence[str], new: Sequence[str], old_start: int, old_end: int, new_start: int, new_end: int
 ) -> list[tuple[int, int]]:
-    """Elements that occur once on each side, as many as follow each other in the same order on both."""
+    """Elements that occur once on each side, as many as appear in the same order on both."""
     in_old = _once(old, old_start, old_end)
     in_new = _once(new, new_start, new_end)
     both = sorted((at, in_new[element]) for element, at in in_old.items() if element in in_new)
-    ends: list[int] = []  # the smallest place in ``new`` that ends a rising chain of each length
+    ends: list[int] = []  # the smallest index in ``new`` that ends an increasing chain of each length
     places: list[int] = []
     before: list[int] = []
     for number, (_, at_new) in enumerate(both):
@@ -179,7 +179,7 @@ def _once(elements: Sequence[str], start: int, end: int) -> dict[str, int]:
 def _shortest(
     old: Sequence[str], new: Sequence[str], old_offset: int, new_offset: int, budget: Budget
 ) -> list[tuple[int, int, int]]:
-    """The matches of a shortest script of changes; none where finding it would take more steps than are left."""
+    """The matches of a shortest edit script, or none if finding it would exceed the budget."""
     furthest = {1: 0}
     history: list[dict[int, int]] = []
     for changes in range(len(old) + len(new) + 1):

@@ -1,9 +1,9 @@
-"""Finding secrets in text that is about to become public: private keys, access tokens, `.env` assignments.
+"""Find secrets in text that is about to become public: private keys, access tokens, `.env` assignments.
 
-A registry keeps what it was given for ever, so a secret that gets in cannot be taken back. Both ends look: ``rye publish`` before
-anything is sent, the server before anything is served. Only patterns that are hardly ever something else are
-errors; a word such as ``password`` in prose is not. Documentation uses placeholders, so a value that is plainly one
-(``<token>``, ``xxxx``, ``${TOKEN}``, ``EXAMPLE``) is not a secret.
+A registry keeps everything permanently, so a leaked secret cannot be recalled. Both sides check: ``rye publish`` before it sends
+anything, the server before it serves anything. Only patterns that are almost never anything else are errors; a word such as
+``password`` in prose is not. Documentation uses placeholders, so an obvious placeholder (``<token>``, ``xxxx``, ``${TOKEN}``,
+``EXAMPLE``) is not a secret.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import cache
 
 _PATTERNS: tuple[tuple[str, tuple[str, ...], str], ...] = (
-    # what it is; texts of which one is in every match; the pattern
+    # description; strings, one of which is in every match; the pattern
     ("a private key", ("-----BEGIN ",), r"-----BEGIN (?:[A-Z0-9]{1,20} ){0,4}PRIVATE KEY(?: BLOCK)?-----"),
     (
         "a signed-note private key",
@@ -62,23 +62,23 @@ _PATTERNS: tuple[tuple[str, tuple[str, ...], str], ...] = (
         r"\b[a-z][a-z0-9+.-]{1,20}://[^\s/:@<>{}\"'`$]{1,100}:(?P<value>[^\s/:@<>\"'`]{6,200})@",
     ),
 )
-#: A line of a `.env` file: an upper-case name that says secret, `=` and an opaque value, and nothing else.
+#: A line of a `.env` file: an upper-case name that suggests a secret, `=`, an opaque value, and nothing else.
 _ASSIGNMENT = (
     r"(?:export )?(?:[A-Z][A-Z0-9_]{0,60}_)?(?:SECRET|TOKEN|PASSWORD|PASSWD|API_?KEY|PRIVATE_?KEY|ACCESS_?KEY|CREDENTIALS?)"
     r"(?:_[A-Z0-9_]{1,40})?=(?P<quote>[\"']?)(?P<value>[^\s\"']{8,400})(?P=quote)"
 )
 _ASSIGNED = ("SECRET", "TOKEN", "PASSWORD", "PASSWD", "API_KEY", "APIKEY", "PRIVATE", "ACCESS", "CREDENTIAL")
-"""Texts of which one is in every such line."""
+"""Strings, one of which is in every such line."""
 _PLACEHOLDER = r"(?i)[<>{}$]|\.\.\.|x{4,}|\*{3,}|example|placeholder|change_?me|changeit|your[_-]|dummy|redacted|0{6,}"
-#: What only a value without a form of its own may be: a text with a token's prefix and length is one, whatever digits it has.
+#: Applies only to values without a recognizable form: text with a token's prefix and length is a token, whatever its digits.
 _PLAIN_VALUE = r"(?i)1234567|pass(?:word)?$|secret$"
 _LONGEST_LINE = 20_000
-"""Lines are searched in pieces of this length (they overlap), so that no line costs more than its length."""
+"""Lines are searched in overlapping pieces of this length, so that the cost stays linear in their length."""
 _OVERLAP = 1_000
 _LONGEST_ASSIGNMENT = 600
 
 
-#: How files begin whose bytes are packed: fonts, pictures, archives. A secret inside one is not legible as it is.
+#: How compressed files begin: fonts, pictures, archives. A secret inside one is not legible as it is.
 _PACKED = (
     b"\x00\x01\x00\x00", b"OTTO", b"ttcf", b"true", b"wOFF", b"wOF2",
     b"\x89PNG", b"\xff\xd8\xff", b"GIF8", b"RIFF",
@@ -87,10 +87,10 @@ _PACKED = (
 
 
 def secrets_in_file(data: bytes) -> list[tuple[int, str]]:
-    """The same as :func:`find_secrets` for a file's bytes, whatever they are.
+    """Like :func:`find_secrets`, for the bytes of any file.
 
-    What is not UTF-8 is searched byte by byte, so a token in the middle of a binary file is found too; fonts, pictures and
-    archives, which hold no legible text, are left out.
+    Bytes that are not UTF-8 are searched as they are, so a token in the middle of a binary file is found as well. Fonts,
+    pictures and archives contain no legible text and are skipped.
     """
     try:
         text = data.decode("utf-8")
@@ -102,9 +102,9 @@ def secrets_in_file(data: bytes) -> list[tuple[int, str]]:
 
 
 def find_secrets(text: str) -> list[tuple[int, str]]:
-    """Every secret in ``text``: ``(line from 1, what it is)``, in order, each kind once per line. Never the secret itself.
+    """Return every secret in ``text`` as ``(line from 1, description)``, in order, each kind once per line, never the secret.
 
-    Only lines with a text that a pattern needs are searched, and only for that pattern: the rest costs one look for each.
+    A pattern is searched only in lines that contain a string it needs, so the other lines cost almost nothing.
     """
     seen: dict[tuple[int, str], None] = {}
     for what, needed, pattern in _PATTERNS:
@@ -127,7 +127,7 @@ def find_secrets(text: str) -> list[tuple[int, str]]:
 
 
 def _lines_with(text: str, needed: tuple[str, ...]) -> list[tuple[int, int]]:
-    """Start and end of each line that holds one of these texts."""
+    """Start and end of each line that contains one of these strings."""
     lines: dict[int, int] = {}
     for one in needed:
         at = text.find(one)
@@ -147,11 +147,11 @@ def _pieces(text: str, start: int, end: int) -> Iterator[str]:
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.ASCII)  # in bytes that are no text, no letter may hide where a token begins
+    return re.compile(pattern, re.ASCII)  # in binary data, \b must not depend on non-ASCII letters
 
 
 def _holds(pattern: re.Pattern[str], piece: str) -> bool:
-    """Whether a match is there that is not a placeholder."""
+    """Whether the piece contains a match that is not a placeholder."""
     for match in pattern.finditer(piece):
         value = match.groupdict().get("value")
         if not (_compiled(_PLACEHOLDER).search(match.group()) if value is None else _is_placeholder(value)):
@@ -171,7 +171,7 @@ def _is_placeholder(value: str) -> bool:
 
 
 def is_secret_file(path: str) -> bool:
-    """Whether a file's name alone says that it holds secrets (`.env`, private keys); such files are never attached."""
+    """Whether a file's name alone says that it contains secrets (`.env`, private keys). Such files are never attached."""
     name = path.rpartition("/")[2].lower()
     return (
         name == ".env"

@@ -1,4 +1,4 @@
-"""Near-misses: a key that is unknown but so close to a known one that it is surely meant (DECISIONS Agents 5, Overlays 3)."""
+"""Near-misses: an unknown key so close to a known one that it is surely a typo (DECISIONS Agents 5, Overlays 3)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable
 
 _LONGEST = 40
 _MOST_COMPARED = 200
-"""Letters of a word that are compared; what is longer is not a misspelling."""
+"""How many letters of a word are compared; longer words are not misspellings."""
 
 
 def near_miss(word: str, known: Iterable[str]) -> str | None:
-    """The known word that ``word`` was probably meant to be: another case or separator, or an edit or two away. Else None."""
+    """The known word that ``word`` probably means: different case or separators, or an edit or two away. Otherwise None."""
     if len(word) > _LONGEST:
         return None
     plain = _plain(word)
@@ -20,7 +20,7 @@ def near_miss(word: str, known: Iterable[str]) -> str | None:
         shortest = min(len(target), len(plain))
         allowed = 0 if shortest <= 2 else 1 if shortest <= 5 else 2
         if abs(len(target) - len(plain)) > allowed:
-            continue  # as many edits at least
+            continue  # at least that many edits
         distance = 0 if plain == target else _distance(plain, target)
         if distance <= allowed and (best is None or distance < best[0]):
             best = (distance, candidate)
@@ -28,25 +28,25 @@ def near_miss(word: str, known: Iterable[str]) -> str | None:
 
 
 def likeliest(word: str, known: Collection[str]) -> str | None:
-    """The known word that ``word`` was meant to be or, where there is no near miss, that looks most like it. Else None."""
+    """The near miss of ``word`` or, if there is none, the known word most like it. Otherwise None."""
     return near_miss(word, known) or next(iter(close_words(word, known)), None)
 
 
 def close_words(word: str, known: Iterable[str], most: int = 1, *, likeness: float = 0.6) -> list[str]:
-    """At most ``most`` known words that look like ``word``, the likeliest first. ``likeness``: 0 takes any, 1 only the same."""
+    """At most ``most`` known words similar to ``word``, best first. ``likeness``: 0 accepts anything, 1 only the same word."""
     scored = ((_likeness(word, candidate), candidate) for candidate in known)
     best = sorted((row for row in scored if row[0] >= likeness), reverse=True)
     return [candidate for _, candidate in best[:most]]
 
 
 def _likeness(one: str, other: str) -> float:
-    """From 0 to 1: the part of both words that matches in order, as Ratcliff and Obershelp measure it."""
+    """From 0 to 1: the share of both words that matches in order, as Ratcliff and Obershelp measure it."""
     letters = len(one) + len(other)
     return 2 * _matching(other[:_MOST_COMPARED], one[:_MOST_COMPARED]) / letters if letters else 1.0
 
 
 def _matching(one: str, other: str) -> int:
-    """Letters of the longest piece that both have (the first such), and of those left and right of it."""
+    """The letters of the longest common substring (the first such), plus those matching to its left and right."""
     size = at = there = 0
     lengths: list[int] = [0] * (len(other) + 1)
     for i, letter in enumerate(one, 1):
@@ -67,7 +67,7 @@ def _plain(word: str) -> str:
 
 
 def _distance(a: str, b: str) -> int:
-    """Edits between two short words, a swap of neighbors counted as one (optimal string alignment)."""
+    """The number of edits between two short words; swapping neighbors counts as one (optimal string alignment)."""
     before: list[int] = []
     previous = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):

@@ -1,7 +1,7 @@
-"""Keys that would make ``tomllib`` slow: it takes quadratic time on a dotted key, so 40 kB of ``a.a.a…`` take it twenty seconds.
+"""Detect keys that make ``tomllib`` slow. It takes quadratic time on dotted keys: 40 kB of ``a.a.a…`` take twenty seconds.
 
-Looked for before any TOML that somebody else may have written is parsed. Linear: an attempt begins only where a part of a key can
-begin, and takes a bounded number of parts.
+Checked before Rye parses any TOML that someone else may have written. Linear: a match starts only where a key part can start,
+and has a bounded number of parts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def _long_key(parts: int) -> re.Pattern[str]:
 
 
 def has_long_key(text: str, parts: int = CONTENT.toml_depth) -> bool:
-    """Whether something in the text looks like a key of more than ``parts`` parts; text inside strings counts, too."""
+    """Whether anything in the text looks like a key of more than ``parts`` parts, even inside a string."""
     if text.count(".") < parts or not any(line.count(".") >= parts for line in text.split("\n")):
-        return False  # a key stands on one line
+        return False  # a key is always on one line
     return _long_key(parts).search(text) is not None

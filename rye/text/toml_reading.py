@@ -1,7 +1,7 @@
-"""TOML as the kinds' parsers read it: ``tomllib`` for the values, a linear scan for the lines, limits before and after.
+"""TOML for item files: ``tomllib`` for the values, a linear scan for the line numbers, limits before and after.
 
-``tomllib`` gives no positions, recurses on nested arrays and takes quadratic time on long dotted keys. So keys of too many
-parts are refused before it runs, its recursion error is a finding, and the result's depth is checked without recursion.
+``tomllib`` gives no positions, recurses on nested arrays and takes quadratic time on long dotted keys. So keys with too many
+parts are refused before it runs, its recursion error becomes a finding, and the result's depth is checked without recursion.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _STRING_OR_BREAK = re.compile(r"\"\"\"|'''|\"|'|#|\n")
 
 
 class TomlError(ValueError):
-    """The text is not TOML that we read; says why and where (counted from 1)."""
+    """The text is not acceptable TOML; gives the reason and the position (counted from 1)."""
 
     def __init__(self, message: str, line: int | None, column: int | None = None):
         super().__init__(message)
@@ -33,32 +33,32 @@ class TomlError(ValueError):
 
 
 class TomlDocument(Struct, frozen=True):
-    """The values and where their keys stand."""
+    """The values, and the lines of their keys."""
 
     value: dict[str, Any]
     lines: dict[tuple[str | int, ...], int]
-    """By path, e.g. ``("steps", 1, "needs")``; tables and keys written plainly, not those inside inline tables."""
+    """Lines by path, e.g. ``("steps", 1, "needs")``, for tables and plainly written keys, not for those in inline tables."""
 
     def line(self, *path: str | int) -> int | None:
-        """The line of what stands at ``path``, or of the nearest part above it that has one."""
+        """The line of the value at ``path``, or of its nearest ancestor that has one."""
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path) if path else None
 
 
 def read_toml(text: str, limits: ContentLimits = CONTENT) -> TomlDocument:
-    """Read a TOML document. Raises TomlError."""
+    """Parse a TOML document. Raises TomlError."""
     starts = _line_starts(text)
     long_key = re.compile(rf"[ \t]*\[*[ \t]*{_PART}(?>[ \t]*\.[ \t]*{_PART}){{{limits.toml_depth}}}")
     inline_key = re.compile(rf"[{{,][ \t]*{_PART}(?>[ \t]*\.[ \t]*{_PART}){{{limits.toml_depth}}}")
     for number, line in starts:
         if long_key.match(line) or inline_key.search(line):
-            raise TomlError(f"a key of more than {limits.toml_depth} parts", number)
+            raise TomlError(f"a key has more than {limits.toml_depth} parts", number)
     try:
         value = tomllib.loads(text)
     except RecursionError:
         raise TomlError("arrays or tables are nested too deep", None) from None
-    except ValueError as error:  # TOMLDecodeError, and int() on a number of thousands of digits
+    except ValueError as error:  # TOMLDecodeError, or int() on a number with thousands of digits
         message = str(error)
         place = _ERROR_PLACE.search(message)
         at = int(place[1]) if place and place[1] else text.count("\n") + 1 if place else None
@@ -84,7 +84,7 @@ def _depth_exceeds(value: Any, limit: int) -> bool:
 
 
 def _refuse_hidden(value: Any) -> None:
-    """An escape cannot write what the file itself may not hold (DESIGN §5 Content)."""
+    """Refuse escapes that write what the file itself must not contain (DESIGN §5 Content)."""
     stack = [value]
     while stack:
         part = stack.pop()
@@ -97,7 +97,7 @@ def _refuse_hidden(value: Any) -> None:
 
 
 def _line_starts(text: str) -> list[tuple[int, str]]:
-    """The lines (numbered from 1) that do not begin inside a multi-line string."""
+    """The lines (numbered from 1) that do not start inside a multi-line string."""
     out: list[tuple[int, str]] = []
     number, position, begin = 1, 0, 0
     closers = {
@@ -123,7 +123,7 @@ def _line_starts(text: str) -> list[tuple[int, str]]:
             if newlines:
                 out.append((number, text[begin : match.start()]))
                 number += newlines
-                # The rest of the string's last line holds no key.
+                # The rest of the string's last line contains no key.
                 end = text.find("\n", closed.end())
                 begin = end if end != -1 else len(text)
             position = closed.end()
@@ -155,7 +155,7 @@ def _places(starts: list[tuple[int, str]]) -> dict[tuple[str | int, ...], int]:
 
 
 def _indexed(names: list[str], counts: dict[tuple[str | int, ...], int]) -> tuple[str | int, ...]:
-    """A header's names with the index of the last element wherever an array of tables is named."""
+    """A header's names, with the index of the last element after each array of tables."""
     path: tuple[str | int, ...] = ()
     for name in names:
         path = (*path, name)

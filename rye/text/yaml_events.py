@@ -1,4 +1,4 @@
-"""YAML's event stream, from ruamel.yaml; whatever its scanner raises becomes a YamlError."""
+"""YAML's event stream from ruamel.yaml. Any error of its scanner becomes a YamlError."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rye.text.yaml_error import YamlError
 
 
 def events(text: str, first_line: int) -> Iterator[Any]:
-    """The events of a text. ``first_line``: the file's line that it starts at. Raises YamlError."""
+    """Yield the events of a text. ``first_line``: the file's line where it starts. Raises YamlError."""
     try:
         yield from YAML(typ="safe", pure=True).parse(text)
     except YamlError:
@@ -26,9 +26,9 @@ def events(text: str, first_line: int) -> Iterator[Any]:
         raise YamlError(" ".join(message.split()), line, mark.column + 1 if mark else None) from None
     except ReaderError as error:
         line = text.count("\n", 0, error.position) + first_line
-        raise YamlError("a character that YAML does not allow", line) from None
+        raise YamlError("it contains a character that YAML does not allow", line) from None
     except LibraryError as error:
         raise YamlError(" ".join(str(error).split()), first_line) from None
     except (ValueError, IndexError, KeyError, AttributeError, TypeError, OverflowError, AssertionError, RecursionError):
-        # The library's scanner trips over its own feet on some malformed input (impossible escapes among others).
+        # The library's scanner fails with arbitrary exceptions on some malformed input, such as impossible escapes.
         raise YamlError("malformed YAML", first_line) from None

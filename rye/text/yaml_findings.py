@@ -1,4 +1,4 @@
-"""Findings about one YAML document, for the kinds whose items begin with one."""
+"""Collects findings about one YAML document, for the kinds whose items start with one."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from rye.text.yaml_reading import YamlDocument
 
 
 class YamlFindings:
-    """Collects findings; each stands at the line and column of the key that it is about."""
+    """Collects findings, each at the line and column of its key."""
 
     def __init__(self, document: YamlDocument):
         self.document = document
         self.found: list[Diagnostic] = []
 
     def report(self, severity: Severity, code: str, message: str, *path: str | int, hint: str | None = None) -> None:
+        """Add a finding about the value at ``path``."""
         line, column = self.document.position(*path)
         self.found.append(Diagnostic(severity, code, message, line, column, hint))

@@ -1,12 +1,12 @@
-"""YAML as the kinds' parsers read it: YAML 1.2 core, from the event stream, every limit checked before a value exists.
+"""YAML for item files: YAML 1.2 core, read from the event stream. Every limit is checked before a value exists.
 
 * One document, plain text keys, no tags, no directives. Keys are the text as written (``1:`` is the key "1"), ``<<`` is an
-  ordinary key, a repeated key is an error (DECISIONS Agents 1 and 12).
-* Depth, aliases and the size after aliases are capped (:data:`rye.limits.CONTENT`); an alias of a collection that is still open
+  ordinary key, a duplicate key is an error (DECISIONS Agents 1 and 12).
+* Depth, aliases and the size after aliases are capped (:data:`rye.limits.CONTENT`). An alias of a collection that is still open
   is refused. Values are built on an explicit stack, so nesting costs no recursion.
-* An escape in double quotes cannot write what the file itself may not hold: controls, hidden characters, lone surrogates.
-* ``schema="strings"`` takes every scalar as its text, as the reference validator of Agent Skills does: ``version: 1.10``
-  stays "1.10".
+* An escape in double quotes cannot write what the file itself must not contain: controls, hidden characters, lone surrogates.
+* ``schema="strings"`` reads every scalar as text, as the reference validator of Agent Skills does: ``version: 1.10`` stays
+  "1.10".
 
 ``yes``, ``on`` and ``2026-02-18T00:00:00Z`` are strings, ``012`` is 12, ``0o17`` is 15, ``1_000`` is a string (YAML 1.2.2 §10.3).
 """
@@ -38,32 +38,33 @@ _INFINITY = lazy_pattern(r"([-+]?)\.(?:inf|Inf|INF)")
 _NAN = frozenset([".nan", ".NaN", ".NAN"])
 _SURROGATE = lazy_pattern("[\ud800-\udfff]")
 _NUMBER_CHARACTERS = 100
-"""Longer numbers are refused: converting them takes time that grows with the square of their length."""
+"""Longer numbers are refused: the time to convert one grows with the square of its length."""
 _OTHER_LINE_ENDS = frozenset("\x85\u2028\u2029")
 
 
 class YamlDocument(Struct, frozen=True):
-    """A value and where its parts stand. An empty document's value is None."""
+    """A value and the positions of its parts. The value of an empty document is None."""
 
     value: Any
     marks: dict[Path, tuple[int, int]]
-    """Line and column of each key (mappings) or item (sequences), by path; nothing below an alias."""
+    """Line and column of each key (in mappings) or item (in sequences), by path; nothing below an alias."""
     first_line: int
     features: tuple[tuple[str, int], ...] = ()
-    """Constructs that stricter readers refuse, with their lines: "flow collection", "anchor", "alias"."""
+    """Constructs that stricter parsers refuse, with their lines: "flow collection", "anchor", "alias"."""
 
     def line(self, *path: str | int) -> int:
-        """The line of what stands at ``path``, or of the nearest part above it that has one."""
+        """The line of the value at ``path``, or of its nearest ancestor that has one."""
         return self.position(*path)[0]
 
     def position(self, *path: str | int) -> tuple[int, int]:
+        """Line and column of the value at ``path``, or of its nearest ancestor that has them."""
         while path and path not in self.marks:
             path = path[:-1]
         return self.marks.get(path, (self.first_line, 1))
 
 
 class _Open(Struct):
-    """A collection that is being built."""
+    """A collection under construction."""
 
     value: dict[str, Any] | list[Any]
     path: Path
@@ -79,7 +80,7 @@ class _Builder(Struct):
     first_line: int
     stack: list[_Open] = field(default_factory=list)
     anchors: dict[str, tuple[Any, int]] = field(default_factory=dict)
-    """Closed anchored nodes: value and number of nodes with aliases followed."""
+    """Closed anchored nodes: the value, and the number of nodes with aliases expanded."""
     marks: dict[Path, tuple[int, int]] = field(default_factory=dict)
     features: list[tuple[str, int]] = field(default_factory=list)
     aliases: int = 0
@@ -98,7 +99,7 @@ class _Builder(Struct):
         if kind == "DocumentStartEvent":
             self.documents += 1
             if self.documents > 1:
-                raise self.fail("a second YAML document starts here; only one is read", event)
+                raise self.fail("a second YAML document starts here; only one is allowed", event)
             if event.version or event.tags:
                 raise self.fail("YAML directives (%YAML, %TAG) are not allowed", event)
         elif kind == "ScalarEvent":
@@ -121,7 +122,7 @@ class _Builder(Struct):
                 self.anchors[event.anchor] = (event.value, 1)
             if event.value in top.value:
                 first = self.marks[(*top.path, event.value)][0]
-                raise self.fail(f"the key {event.value!r} is already there, in line {first}", event)
+                raise self.fail(f"duplicate key {event.value!r}, first on line {first}", event)
             top.key, top.has_key = event.value, True
             self.marks[(*top.path, event.value)] = self.place(event)
             self.count(1, event)
@@ -162,7 +163,7 @@ class _Builder(Struct):
         if self.aliases > self.limits.yaml_aliases:
             raise self.fail(f"more than {self.limits.yaml_aliases} aliases", event)
         if event.anchor not in self.anchors:
-            raise self.fail(f"the alias *{event.anchor} names no finished anchor", event)
+            raise self.fail(f"the alias *{event.anchor} does not name a finished anchor", event)
         top = self.stack[-1] if self.stack else None
         if top is not None and isinstance(top.value, dict) and not top.has_key:
             raise self.fail("an alias cannot be a key", event)
@@ -170,7 +171,7 @@ class _Builder(Struct):
         self.add(value, nodes, event)
 
     def slot(self, event: Any) -> Path:
-        """The path at which the next value goes; notes where sequence items stand. A collection as a key is refused."""
+        """Return the path of the next value, and note where sequence items are. Refuse a collection as a key."""
         if not self.stack:
             return ()
         top = self.stack[-1]
@@ -200,7 +201,7 @@ class _Builder(Struct):
     def count(self, nodes: int, event: Any) -> None:
         self.nodes += nodes
         if self.nodes > self.limits.yaml_nodes:
-            raise self.fail(f"more than {self.limits.yaml_nodes} values, aliases followed", event)
+            raise self.fail(f"more than {self.limits.yaml_nodes} values after expanding aliases", event)
 
     def refuse_tag(self, event: Any) -> None:
         if event.tag is not None:
@@ -210,9 +211,9 @@ class _Builder(Struct):
 def read_yaml(
     text: str, *, first_line: int = 1, schema: Schema = "core", limits: ContentLimits = CONTENT
 ) -> YamlDocument:
-    """Read one YAML document. ``first_line``: the file's line that ``text`` starts at. Raises YamlError."""
+    """Parse one YAML document. ``first_line``: the file's line where ``text`` starts. Raises YamlError."""
     _refuse_other_line_ends(text, first_line)
-    from rye.text.yaml_events import events  # the library, which an empty frontmatter and other formats never need
+    from rye.text.yaml_events import events  # the slow library, not needed for an empty frontmatter or other formats
 
     builder = _Builder(schema, limits, first_line)
     for event in events(text, first_line):
@@ -221,8 +222,8 @@ def read_yaml(
 
 
 def _refuse_other_line_ends(text: str, first_line: int) -> None:
-    """The library's reader is of YAML 1.1, where these end lines, comments too; in YAML 1.2 (5.4) they are content. What stands
-    behind one would be read here and by no other reader."""
+    """The library implements YAML 1.1, where these end lines and so end comments; in YAML 1.2 (5.4) they are content. Text
+    after one would be visible here but to no other parser."""
     if text.isascii():
         return
     found = next((place for place, character in enumerate(text) if character in _OTHER_LINE_ENDS), None)
@@ -230,12 +231,12 @@ def _refuse_other_line_ends(text: str, first_line: int) -> None:
         before = text[:found]
         line, column = first_line + before.count("\n"), found - before.rfind("\n")
         raise YamlError(
-            f"U+{ord(text[found]):04X} is not allowed: some readers end a line there, others do not", line, column
+            f"U+{ord(text[found]):04X} is not allowed: some parsers end a line there, others do not", line, column
         )
 
 
 def core_value(text: str) -> Any:
-    """A plain scalar under the core schema (YAML 1.2.2 §10.3.2). Raises ValueError for an absurdly long number."""
+    """Resolve a plain scalar under the core schema (YAML 1.2.2 §10.3.2). Raises ValueError for an absurdly long number."""
     if text in _NULL:
         return None
     if text in _BOOLEAN:
@@ -244,7 +245,7 @@ def core_value(text: str) -> Any:
         return text
     if _FLOAT.fullmatch(text) or _OCTAL.fullmatch(text) or _HEX.fullmatch(text):
         if len(text) > _NUMBER_CHARACTERS:
-            raise ValueError(f"a number of {len(text)} characters")
+            raise ValueError(f"a number has {len(text)} characters")
         if _DECIMAL.fullmatch(text):
             return int(text, 10)
         if text.startswith(("0o", "0x")):
@@ -258,7 +259,7 @@ def core_value(text: str) -> Any:
 
 
 def hidden_by_escape(text: str) -> str | None:
-    """Why text that escapes may have written may not be held by an item (DESIGN §5 Content), as a clause; None where it may."""
+    """The reason, as a clause, why an item must not contain this text, which escapes may have written (DESIGN §5); or None."""
     if surrogate := _SURROGATE.search(text):
         return f"an escape writes the lone surrogate U+{ord(surrogate[0]):04X}, which is not a character"
     found = next((finding for finding in content.check_text(text) if finding.severity == "error"), None)
@@ -268,11 +269,11 @@ def hidden_by_escape(text: str) -> str | None:
         return "the quoted text is not in normalization form C (NFC)"
     if found.code == "C13":
         return f"the quoted text has more than {content.MAX_COMBINING} combining marks in a row"
-    return f"an escape writes {found.message.split(' at column')[0]}, which the file itself may not hold"
+    return f"an escape writes {found.message.split(' at column')[0]}, which the file itself must not contain"
 
 
 def json_safe(value: Any) -> Any:
-    """The same value with numbers that JSON lacks (``.inf``, ``.nan``) as text and dates as ISO 8601; for ``as_json``."""
+    """The value for ``as_json``: numbers that JSON lacks (``.inf``, ``.nan``) become text, dates become ISO 8601."""
     if isinstance(value, dict):
         return {str(key): json_safe(part) for key, part in value.items()}
     if isinstance(value, list | tuple):

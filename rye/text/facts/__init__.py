@@ -1,9 +1,10 @@
-"""What a text talks about: hosts, programs, what is fetched and run, what is read and what stays (DESIGN §7.2).
+"""What a text talks about: hosts, programs, what it fetches and runs, what it reads, what it leaves behind (DESIGN §7.2).
 
-``find_facts`` lists, ``difference`` compares two lists, ``counts`` and ``as_json`` print them. Facts are not a verdict.
-Adding a fact means one file with a ``find(source)`` of its own, its row in ``fact.FACTS`` and its place in ``finding.RULES``.
+``find_facts`` lists facts, ``difference`` compares two lists, ``counts`` and ``as_json`` print them. Facts are not a verdict.
+To add a fact, write one file with a ``find(source)`` of its own, and add a row to ``fact.FACTS`` and an entry to
+``finding.RULES``.
 
-The rules are imported with the first use of ``find_facts``; the words of facts cost nothing.
+The rules are imported on the first use of ``find_facts``; the table of facts alone is cheap to import.
 """
 
 from __future__ import annotations

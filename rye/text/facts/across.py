@@ -1,4 +1,4 @@
-"""What one file of an item fetches or decodes and another runs, in either order."""
+"""What one file of an item fetches or decodes and another file runs, whichever comes first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rye.text.facts.source import Found, Origin, Source
 
 
 def across(sources: Sequence[Source], fact: str, find_source: Sources) -> Iterator[tuple[Source, Found]]:
-    """Where a file runs what another one saved, by commands or by a program's calls. Each file was read alone before."""
+    """Yield where one file runs what another one saved, by commands or by a program's calls. The sources were read before."""
     for source, files in _foreign(sources, fact):
         commands = Flow(source, fact, frozenset(), find_source, files).run()
         lines = {found.line for found in commands}
@@ -20,7 +20,7 @@ def across(sources: Sequence[Source], fact: str, find_source: Sources) -> Iterat
 
 
 def _foreign(sources: Sequence[Source], fact: str) -> Iterator[tuple[Source, dict[str, Origin]]]:
-    """Each source with the files that other files of the item save (``Source.saved``), and that it names."""
+    """Each source that names files which other files of the item save (``Source.saved``), with those files."""
     every: dict[str, Origin] = {}
     for source in sources:
         for name, origin in source.saved.get(fact, {}).items():

@@ -1,7 +1,7 @@
-"""Addresses in text: where they stand, which host and port they name, and whether an IP address is a public one.
+"""Addresses in text: where they are, which host and port they name, and whether an IP address is public.
 
-A host is read as a client would: what stands before ``@`` is not a host, ``134744072``, ``0x08080808``, ``010.8.8.8`` and
-``8.526344`` are ``8.8.8.8``, percent escapes and full-width digits are resolved.
+A host is read as a client would read it: what precedes ``@`` is not a host, ``134744072``, ``0x08080808``, ``010.8.8.8`` and
+``8.526344`` are ``8.8.8.8``, and percent escapes and full-width digits are resolved.
 Ranges: RFC 1918, 3849, 3927, 4193, 5737, 6598, 6890.
 """
 
@@ -31,11 +31,11 @@ _VERSION_BEFORE = re.compile(
 
 
 _SERIES_CHARACTERS = 80
-"""How far behind a version a number with the same first parts is taken for another version."""
+"""How far after a version a number with the same first parts still counts as another version."""
 
 
 class Address(NamedTuple):
-    """An address in a text. ``host`` is canonical: lower case, no userinfo, an IP address as its usual digits."""
+    """An address in a text. ``host`` is canonical: lower case, no userinfo, an IP address in its usual form."""
 
     host: str
     port: str
@@ -45,13 +45,13 @@ class Address(NamedTuple):
 
     @property
     def value(self) -> str:
-        """Host, and port where one is written."""
+        """The host, and the port if one is written."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{host}:{self.port}" if self.port else host
 
 
 def find(text: str) -> Iterator[Address]:
-    """Every address with a scheme, every bare IPv4 address, every ``/dev/tcp`` path, in the order of each form."""
+    """Yield every address with a scheme, every bare IPv4 address and every ``/dev/tcp`` path, each form in order."""
     for mark in ("://", ":\\\\"):
         at = text.find(mark)
         while at >= 0:
@@ -79,7 +79,7 @@ def find(text: str) -> Iterator[Address]:
 
 
 def _bare(text: str) -> Iterator[Address]:
-    """IPv4 addresses without a scheme. What a word for versions introduces is none, nor is its neighbour of the same series."""
+    """IPv4 addresses without a scheme, except versions: numbers after a word for versions, and neighbours of the same series."""
     series, series_end = "", 0
     for match in _BARE.finditer(text):
         start = match.start()
@@ -94,13 +94,13 @@ def _bare(text: str) -> Iterator[Address]:
 
 
 def _has_four_parts(text: str) -> bool:
-    """Whether four numbers with dots between them stand in the text."""
+    """Whether the text contains four numbers with dots between them."""
     zeros = text.encode("utf-8", "replace").translate(_DIGITS)
     return b"0.0" in zeros and _FOUR.search(zeros) is not None
 
 
 def host_and_port(authority: str) -> tuple[str, str]:
-    """``(host, port)`` of what stands between ``//`` and the path; ``("", "")`` when it names no host."""
+    """Split what is between ``//`` and the path into ``(host, port)``; ``("", "")`` if it names no host."""
     authority = authority.rpartition("@")[2].rstrip(".:!")
     if "$" in authority and ipv4(authority.partition("$")[0]):
         authority = authority.partition("$")[0]
@@ -119,7 +119,7 @@ def host_and_port(authority: str) -> tuple[str, str]:
 
 
 def ipv4(host: str) -> str:
-    """Dotted digits of an IPv4 address in any form that ``inet_aton`` takes; ``""`` for anything else."""
+    """Convert an IPv4 address in any form that ``inet_aton`` accepts to dotted decimal; anything else gives ``""``."""
     if not host[:1].isdigit() or len(host) > 60:
         return ""
     parts = host.split(".")
@@ -140,7 +140,7 @@ def ipv4(host: str) -> str:
 
 
 def ipv6(text: str) -> str:
-    """The shortest form of an IPv6 address, or the IPv4 address that it maps; ``""`` for anything else."""
+    """Return the shortest form of an IPv6 address, or the IPv4 address that it maps; anything else gives ``""``."""
     try:
         address = ipaddress.IPv6Address(text.partition("%")[0])
     except ValueError:
@@ -152,7 +152,7 @@ def ipv6(text: str) -> str:
 
 
 def is_public_ip(host: str) -> bool:
-    """Whether ``host`` is an IP address that anybody may own.
+    """Whether ``host`` is an IP address that anyone could own.
 
     Loopback, private, shared, link-local, multicast, reserved and documentation ranges are not public.
     """

@@ -1,4 +1,4 @@
-"""``command``: the programs that shell blocks, inline commands and scripts name. A note: review starts with knowing them."""
+"""``command``: the programs that shell blocks, inline commands and scripts name. A note: a review starts with knowing them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SHELL_LANGUAGES: Final = word_set(
 )
 _SHELL_FILES = (".sh", ".bash", ".zsh", ".ksh", ".fish", ".ps1", ".bat", ".cmd", ".command")
 _SHEBANG = re.compile(r"#!\s*/\S*?(?:/|env\s+(?:-S\s+)?)(?:ba|z|da|k|a)?sh\b")
-#: Programs that an unlabelled block or a code span must start with to be taken for commands.
+#: An unlabelled block or a code span counts as commands only if it starts with one of these.
 KNOWN: Final = word_set(
     "git npm npx pnpm yarn bun bunx node deno python python3 pip pip3 pipx uv uvx curl wget docker podman "
     "kubectl helm terraform aws gcloud az gh make cmake cargo rustup go brew apt apt-get dnf yum apk pacman "
@@ -48,7 +48,7 @@ _CALLS = re.compile(
 
 
 def find(source: Source) -> Iterator[Found]:
-    """Programs, each once for the file."""
+    """Yield the programs, each once per file."""
     seen: set[str] = set()
     for name, line, column in _named(source):
         program = shell.program(name)

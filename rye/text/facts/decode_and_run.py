@@ -1,4 +1,4 @@
-"""``decode-and-run``: something is decoded or unpacked and run, so that what runs is not what a reader sees."""
+"""``decode-and-run``: something is decoded or unpacked and then run, so what runs is not what a reader sees."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _ENCODED_OPTION = re.compile(
     re.IGNORECASE,
 )
 _FROM_BASE64 = re.compile(r"frombase64string|gzipstream|deflatestream", re.IGNORECASE)
-#: A call that decodes, in PowerShell or in the program that a shell hands to an interpreter.
+#: A call that decodes, in PowerShell or in code that a shell passes to an interpreter.
 _DECODING_CALL = re.compile(
     rf"{_FROM_BASE64.pattern}|\b(?:urlsafe_|standard_)?b(?:64|32|16|85)decode\b|\bdecode_?(?:base)?64\b|\bbase64_decode\b|\bunhexlify\b",
     re.IGNORECASE,
@@ -48,7 +48,7 @@ _ESCAPED_RUNS = re.compile(
 
 
 def find(source: Source) -> Iterator[Found]:
-    """Every place where something decoded is run."""
+    """Yield every place where something decoded is run."""
     words = _TRIGGERS
     if b"tr" in source.words and (b"n-z" in source.lowered or b"a-m" in source.lowered):
         words |= triggers(("tr",))
@@ -67,7 +67,7 @@ def find(source: Source) -> Iterator[Found]:
 
 
 def find_across(sources: Sequence[Source]) -> Iterator[tuple[Source, Found]]:
-    """What one file of the item decodes and another runs."""
+    """Yield what one file of the item decodes and another runs."""
     return across(sources, DECODE_AND_RUN, _decodes)
 
 
@@ -81,7 +81,7 @@ def _decodes(command: shell.Command, line: str) -> Origin | None:
 
 
 def _origin(command: shell.Command, index: int, saves: tuple[str, ...]) -> Origin:
-    """The text of a decoder with what feeds it: another payload is another fact."""
+    """A decoder's text together with what feeds it: a different payload is a different fact."""
     parts = [_shown(command.words[index:])]
     before = command.before
     while before is not None and len(parts) < 4:
@@ -98,7 +98,7 @@ _POWERSHELL_WORDS = triggers("powershell pwsh frombase64string gzipstream deflat
 
 
 def _encoded_commands(source: Source) -> Iterator[Found]:
-    """PowerShell: ``-EncodedCommand`` in any length, and ``FromBase64String`` with something that runs it in the same line."""
+    """PowerShell: any abbreviation of ``-EncodedCommand``, and ``FromBase64String`` on a line that also runs something."""
     if not source.has(_POWERSHELL_WORDS):
         return
     for line in source.logical_lines(_POWERSHELL_WORDS):
@@ -128,7 +128,7 @@ def _encoded_after_shell(text: str) -> Iterator[re.Match[str]]:
 
 
 def _escapes(source: Source) -> Iterator[Found]:
-    """A run of hex, octal or Unicode escapes in a line that runs text."""
+    """A run of hex, octal or Unicode escapes on a line that runs text."""
     for number, raw in enumerate(source.lines):
         if "\\" not in raw:
             continue

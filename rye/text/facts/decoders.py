@@ -1,4 +1,4 @@
-"""Programs that decode or unpack: one row each, with what makes them do so and where they leave it."""
+"""Programs that decode or unpack, one row each: what makes them decode, and where they write the result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _nothing(_: list[str]) -> tuple[str, ...]:
 
 
 def _unpacked(arguments: list[str]) -> tuple[str, ...]:
-    """The files that a decompressor leaves behind when it is given files."""
+    """The files that a decompressor writes when it is given files."""
     if any(_TO_STDOUT.fullmatch(argument) for argument in arguments):
         return ()
     return tuple(argument.rpartition(".")[0] for argument in _operands(arguments) if "." in argument)
@@ -46,15 +46,15 @@ def _operands(arguments: list[str]) -> list[str]:
 
 
 class Decoder(NamedTuple):
-    """How some programs decode."""
+    """How a group of programs decodes."""
 
     programs: frozenset[str]
     when: re.Pattern[str] | None = None
-    """What stands in the arguments, which NULs separate; None for a program that does nothing else."""
+    """Must match the arguments, joined with NULs; None for a program that always decodes."""
     saves: Saves = _nothing
-    """The files that it writes by itself."""
+    """The files that it writes on its own."""
     piped: bool = False
-    """Whether it counts only behind a pipe."""
+    """Whether it counts only after a pipe."""
 
 
 _DECODERS: Final = (
@@ -85,7 +85,7 @@ PROGRAMS: Final = frozenset(_BY_PROGRAM)
 
 
 def decoder_of(command: Command) -> tuple[int, tuple[str, ...]] | None:
-    """The index of the word that decodes in ``command``, and the files that it writes; None where nothing decodes."""
+    """Return the index of the decoding word in ``command`` and the files that it writes, or None if nothing decodes."""
     for index, word in enumerate(command.words):
         decoder = _BY_PROGRAM.get(program(word.text))
         if decoder is None or (decoder.piped and command.before is None):

@@ -1,7 +1,7 @@
-"""Bytes of an attached file as the text that facts are looked for in (DESIGN §7.2).
+"""Decode an attached file's bytes to the text that is searched for facts (DESIGN §7.2).
 
-Every file is read, because a shell reads every file: it skips NULs, stumbles over the first bytes of an image and runs the next
-line. So neither a mark at the beginning nor a share of strange bytes takes a file out of the list.
+Every file is read, because a shell reads every file: it skips NULs, fails on the first bytes of an image, and runs the next line.
+So neither a magic number nor a share of binary bytes exempts a file.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ import re
 from typing import Final
 
 _BINARY_SHARE: Final = 10
-"""Percent of control characters above which only runs of printable characters are kept, as ``strings`` keeps them."""
+"""Above this percentage of control characters, only runs of printable characters are kept, as ``strings`` does."""
 _CONTROL: Final = bytes(sorted({*range(32), 127} - {*b"\t\n\r\f\v\x1b"}))
 _MARKS: Final = (b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf")
-#: What stays of a binary file: line ends, so that lines are the file's, and runs that can hold a command.
+#: Kept of a binary file: line ends, so that line numbers match the file, and runs long enough to hold a command.
 _BETWEEN: Final = b"\x1e"
-"""Separates two runs; the rules read it as the end of a command."""
+"""Separates two runs. The rules treat it as the end of a command."""
 _RUNS = re.compile(rb"[\t -~]{3,}|\n")
 
 
 def readable_text(data: bytes) -> str:
-    """The text of a file, with its own lines. Never raises; empty where there is nothing to read.
+    """Return a file's text with its own lines. Never raises; empty if there is nothing to read.
 
-    NULs are left out, as a shell leaves them out; that reads UTF-16, too, whose words of ASCII are what the rules look for. Bytes
-    that are no UTF-8 are replaced. Of images, fonts, archives and programs the runs of printable characters are kept.
+    NULs are dropped, as a shell drops them. That makes the ASCII words in UTF-16 readable as well, and the rules look only for
+    those. Bytes that are not UTF-8 are replaced. Of images, fonts, archives and programs, runs of printable characters remain.
     """
     plain = data[len(mark) :] if (mark := next(filter(data.startswith, _MARKS), b"")) else data
     if b"\0" in plain:

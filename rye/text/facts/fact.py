@@ -1,4 +1,4 @@
-"""What a fact is: the closed table of facts, their levels, and the form in which other programs read them (DESIGN §7.2).
+"""What a fact is: the closed table of facts, their levels, and their JSON form (DESIGN §7.2).
 
 A fact says what a text talks about. It is never a verdict: no list of facts means "safe", and no fact means "hostile".
 """
@@ -14,7 +14,7 @@ NOTE: Final = "note"
 CAUTION: Final = "caution"
 ALARM: Final = "alarm"
 LEVELS: Final = (NOTE, CAUTION, ALARM)
-"""Levels, mildest first. A note is listed; cautions and alarms are shown when consent is asked."""
+"""Levels, mildest first. A note is only listed; cautions and alarms are shown when a command asks for consent."""
 
 HOST: Final = "host"
 COMMAND: Final = "command"
@@ -28,8 +28,8 @@ PERSISTENCE: Final = "persistence"
 SAFETY_OFF: Final = "safety-off"
 
 RULES_VERSION: Final = 1
-"""Raised when a caution or an alarm is found that was not, or a value is written otherwise: rye.lock says by which rules its
-approvals were given, and an approval given under others does not turn into a refusal (a test holds this)."""
+"""Raise it when the rules find a new caution or alarm, or write a value differently. rye.lock records which version each approval
+was given under, so that an approval under older rules does not turn into a refusal (a test checks this)."""
 FACTS: Final[dict[str, str]] = {
     HOST: NOTE,
     COMMAND: NOTE,
@@ -42,7 +42,7 @@ FACTS: Final[dict[str, str]] = {
     PERSISTENCE: CAUTION,
     SAFETY_OFF: CAUTION,
 }
-"""Every fact with its usual level. Only ``host`` has another one at times: a bare public IP address is an alarm."""
+"""Every fact with its usual level. Only ``host`` can have another one: a bare public IP address is an alarm."""
 
 
 class Fact(Struct, frozen=True):
@@ -51,23 +51,23 @@ class Fact(Struct, frozen=True):
     fact: str
     """A key of ``FACTS``."""
     value: str
-    """What it is about: an address, a program, a path, a command. One line, at most ``FACTS.value_characters`` long."""
+    """The subject: an address, a program, a path, a command. One line, at most ``FACTS.value_characters`` long."""
     level: str
     """One of ``LEVELS``."""
     path: str
-    """The file, as the caller named it."""
+    """The file's path as the caller gave it."""
     line: int
-    """In that file, from 1."""
+    """The line in that file, from 1."""
     column: int
-    """In characters, from 1."""
+    """The column in characters, from 1."""
 
     @property
     def key(self) -> tuple[str, str]:
-        """What makes two facts the same fact, wherever they are: fact and value."""
+        """Identifies the fact regardless of its place: name and value."""
         return self.fact, self.value
 
     def as_json(self) -> dict[str, str | int]:
-        """The object that ``rye facts --json`` prints for this fact."""
+        """The JSON object that ``rye facts --json`` prints for this fact."""
         return {
             "fact": self.fact,
             "value": self.value,
@@ -79,12 +79,12 @@ class Fact(Struct, frozen=True):
 
 
 def severity(level: str) -> int:
-    """The place of ``level`` in ``LEVELS``, 0 for a note. ValueError for any other word."""
+    """The index of ``level`` in ``LEVELS``, 0 for a note. Raises ValueError for any other word."""
     return LEVELS.index(level)
 
 
 def counts(facts: Iterable[Fact]) -> dict[str, int]:
-    """How many facts there are of each level; every level is a key."""
+    """The number of facts of each level; every level is a key."""
     found = dict.fromkeys(LEVELS, 0)
     for fact in facts:
         found[fact.level] += 1
@@ -92,7 +92,7 @@ def counts(facts: Iterable[Fact]) -> dict[str, int]:
 
 
 def difference(old: Iterable[Fact], new: Iterable[Fact]) -> tuple[tuple[Fact, ...], tuple[Fact, ...]]:
-    """``(added, removed)``: the facts of ``new`` that ``old`` lacks and the other way round, each once, at its first place."""
+    """Return ``(added, removed)``: facts only in ``new`` and facts only in ``old``, each once, at its first place."""
     before: dict[tuple[str, str], Fact] = {}
     after: dict[tuple[str, str], Fact] = {}
     for fact in old:
@@ -109,7 +109,7 @@ def as_json(
     *,
     against: tuple[Iterable[Fact], Iterable[Fact]] | None = None,
 ) -> dict[str, object]:
-    """The document of ``rye facts --json``: one ``(path, id, facts)`` for each item; ``against`` is ``difference``'s answer."""
+    """The document of ``rye facts --json``: one ``(path, id, facts)`` per item; ``against`` is a result of ``difference``."""
     rows = [(path, identity, list(facts)) for path, identity, facts in results]
     document: dict[str, object] = {
         "results": [

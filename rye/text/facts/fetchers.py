@@ -1,4 +1,4 @@
-"""Programs that fetch what their arguments name: one row each, with what makes them do so and where they leave it."""
+"""Programs that fetch what their arguments name, one row each: what makes them fetch, and where they write the result."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ def _last(arguments: list[str]) -> tuple[str, ...]:
 
 
 def _named(arguments: list[str]) -> tuple[str, ...]:
-    """What ``-o`` and its like name; with ``-O``, as curl has it, the last part of each address."""
+    """The argument of ``-o`` and similar; with curl's ``-O``, the last part of each address."""
     saves = _after_output(arguments)
     return saves or (_by_address(arguments) if any(map(_CURL_REMOTE_NAME.fullmatch, arguments)) else ())
 
 
 def _named_or_address(arguments: list[str]) -> tuple[str, ...]:
-    """What ``-o`` and its like name, else the last part of each address."""
+    """The argument of ``-o`` and similar, or the last part of each address."""
     return _after_output(arguments) or _by_address(arguments)
 
 
 def _wget(arguments: list[str]) -> tuple[str, ...]:
-    """What ``-O`` names, nothing for ``-O-``, else the last part of each address."""
+    """The argument of ``-O``, nothing for ``-O-``, otherwise the last part of each address."""
     for argument, following in pairwise([*arguments, ""]):
         if argument.startswith("-") and _WGET_OUTPUT.fullmatch(argument):
             return () if argument.endswith("-") or following == "-" else (following,)
@@ -80,15 +80,15 @@ def _by_address(arguments: list[str]) -> tuple[str, ...]:
 
 
 _MOST_PROGRAMS: Final = 8
-"""Words of one command that are looked at as the program that fetches."""
+"""How many words of a command are tried as the program that fetches."""
 
 
 class Fetcher(NamedTuple):
-    """How some programs fetch."""
+    """How a group of programs fetches."""
 
     programs: frozenset[str]
     when: re.Pattern[str] | None = None
-    """What the arguments are, separated by spaces; None where one that looks like an address is enough."""
+    """Must match the arguments, joined with spaces; None if one that looks like an address is enough."""
     saves: Saves = _named
 
 
@@ -115,7 +115,7 @@ PROGRAMS: Final = frozenset(_BY_PROGRAM)
 
 
 def fetcher_of(command: Command) -> tuple[int, str, tuple[str, ...]] | None:
-    """What fetches in ``command``: the index of its word, its arguments in parentheses, and the files that it writes."""
+    """Return the index of the fetching word in ``command``, its arguments in parentheses, and the files that it writes."""
     words = command.words
     last_address = max((at for at, word in enumerate(words) if word.children or _is_address(word.text)), default=-1)
     looked_at = 0

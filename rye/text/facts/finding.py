@@ -1,4 +1,4 @@
-"""All rules over all files of an item: text in, facts out. No disk, no network, no verdict (DESIGN §7.2)."""
+"""Apply all rules to all files of an item: text in, facts out. No disk, no network, no verdict (DESIGN §7.2)."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ RULES: Final[tuple[Callable[[Source], Iterator[Found]], ...]] = (
     safety_off.find,
 )
 
-"""What looks at one file at a time."""
+"""Rules that look at one file at a time."""
 
 ACROSS: Final[tuple[Callable[[Sequence[Source]], Iterator[tuple[Source, Found]]], ...]] = (
     pipe_to_shell.find_across,
     decode_and_run.find_across,
 )
-"""What looks at all files of an item, after ``RULES`` have read each of them."""
+"""Rules that look at all files of an item, after ``RULES`` have read each of them."""
 
 
 def find_facts(files: Mapping[str, str] | Iterable[tuple[str, str]]) -> tuple[Fact, ...]:
-    """The facts of one item: its own file and those attached to it, as text by path.
+    """Return the facts of one item, given the text of its own file and its attached files by path.
 
-    Sorted by path, line and column. A note is listed once for each file, a caution or an alarm once for each line, at most
-    ``FACTS.places`` times. Never raises, whatever the text; its cost grows with the text's length and no faster.
+    Sorted by path, line and column. A note is listed once per file, a caution or alarm once per line and at most
+    ``FACTS.places`` times. Never raises, whatever the text. Time is linear in the length of the text.
     """
     texts = dict(files)
     sources = [Source(path, _unix_lines(texts[path]), texts) for path in sorted(texts)]
@@ -71,7 +71,7 @@ def _unix_lines(text: str) -> str:
 
 
 class _Listed:
-    """The facts of one file: a note once, a caution or an alarm once for each line and at most ``FACTS.places`` times."""
+    """The facts of one file: a note once, a caution or alarm once per line and at most ``FACTS.places`` times."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -96,7 +96,7 @@ class _Listed:
 
 
 def _short(value: str) -> str:
-    """A value of one line; a long one is cut, and a digest of the whole keeps it different from others that begin alike."""
+    """Make a value fit on one line. A long one is cut and gets a digest, so that values with the same start stay distinct."""
     printable = value
     if not value.isprintable():
         printable = "".join(character if character.isprintable() else " " for character in value)
@@ -108,7 +108,7 @@ def _short(value: str) -> str:
 
 
 def _capped(found: list[Fact]) -> tuple[Fact, ...]:
-    """At most ``FACTS.facts``: alarms first, then cautions. What is left out stays visible as one fact for each kind."""
+    """Keep at most ``FACTS.facts``: alarms first, then cautions. Per kind, one fact stands for all that are left out."""
     if len(found) <= LIMITS.facts:
         return tuple(found)
     ranked = sorted(range(len(found)), key=lambda index: (-severity(found[index].level), index))

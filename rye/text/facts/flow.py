@@ -1,8 +1,8 @@
-"""Following what was fetched or decoded until something runs it, through pipes, substitutions, variables and saved files.
+"""Follow what was fetched or decoded until something runs it, through pipes, substitutions, variables and saved files.
 
-One pass over the logical lines that can matter: those in which a source stands, and after one of them, those that name what it
-was saved as. ``pipe_to_shell`` and ``decode_and_run`` say what a source is; what runs it is the same for both. ``across`` does
-the same between the files of an item.
+One pass over the logical lines that can matter: those with a source and, after one, those that mention what it was saved as.
+``pipe_to_shell`` and ``decode_and_run`` define sources; what runs them is the same for both. ``across`` does the same between the
+files of an item.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ _SCRIPT_SUFFIXES: Final = (".sh", ".py", ".js", ".ps1", ".exe")
 _IGNORED_FILES: Final = frozenset(("-", "null", "stdin", "stdout", "stderr", ""))
 _CLOSES: Final = frozenset(("}", "done", "fi"))
 _BODY: Final = 32
-"""Commands of a group that are looked at for what it brings."""
+"""How many commands of a group are searched for what it brings in."""
 _UNPACKED_LINES: Final = 10
-"""A relative path that runs this soon after an unpacked archive is taken to come out of it."""
+"""A relative path that runs within this many lines of an unpacked archive counts as coming out of it."""
 
 Sources = Callable[[shell.Command, str], "Origin | None"]
 Outputs = dict[int, "Origin | None"]
 
 
 class Flow:
-    """One rule's pass over one file. ``files`` and ``names`` hold what is foreign so far, ``ready`` what may be executed."""
+    """One rule's pass over one file. ``files`` and ``names`` hold what is foreign so far, ``ready`` what can be executed."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Flow:
         self.found: list[Found] = []
 
     def run(self) -> list[Found]:
-        """Every place where what the sources bring is run."""
+        """Return every place where what the sources bring in is run."""
         numbers = set(self.source.lines_with(self.triggers))
         if not numbers and not self.files:
             return self.found
@@ -74,7 +74,7 @@ class Flow:
         return self.found
 
     def _matters(self, number: int) -> bool:
-        """Whether the line names something foreign, or may start what was unpacked right before."""
+        """Whether the line names something foreign, or might start something unpacked right before."""
         if not (self.files or self.names or self.unpacked):
             return False
         raw = self.source.lines[number]
@@ -94,7 +94,7 @@ class Flow:
                     outputs[id(command)] = self._command(command, group, line, outputs)
 
     def _command(self, command: shell.Command, group: shell.Group, line: Line, outputs: Outputs) -> Origin | None:
-        """Look at one command; return what it passes on that comes from elsewhere."""
+        """Process one command. Return the foreign content that it passes on, if any."""
         incoming = self._incoming(command, group, outputs)
         own = self._origin(command, line)
         self._runs(command, line, incoming, outputs)
@@ -129,7 +129,7 @@ class Flow:
         return origin._replace(line=number, column=column)
 
     def _handed_on(self, command: shell.Command, outputs: Outputs) -> Origin | None:
-        """What a command prints that is foreign: ``echo "$x"``, ``cat saved``, the words of a here-string."""
+        """The foreign content that a command prints: ``echo "$x"``, ``cat saved``, the words of a here-string."""
         first = shell.head(command)
         name = shell.program(command.words[first].text) if first >= 0 else ""
         if name in _ECHO or first < 0 or command.here:
@@ -176,7 +176,7 @@ class Flow:
     def _interprets(
         self, command: shell.Command, at: int, line: Line, incoming: Origin | None, outputs: Outputs
     ) -> None:
-        """A shell, a language, ``eval`` or ``source``: by its input, its code words, or the file that it is given."""
+        """A shell, a language, ``eval`` or ``source``: report foreign input, code words, or the file it is given."""
         if incoming is not None and interpreters.runs_stdin(command):
             self._report(incoming, command, line)
         words = interpreters.code_words(command)
@@ -195,7 +195,7 @@ class Flow:
             self._report_unpacked(script.text, command, line)
 
     def _starts(self, command: shell.Command, index: int, line: Line) -> None:
-        """A file that is started by its path, by a variable, by ``start`` or ``open``, or by PowerShell's ``&``."""
+        """Report a file started by its path, through a variable, by ``start`` or ``open``, or by PowerShell's ``&``."""
         word = command.words[index]
         name = shell.program(word.text)
         if name in _OPENERS:
@@ -240,7 +240,7 @@ class Flow:
                     self.names[match[1]] = origin
 
     def _move(self, command: shell.Command, first: int, name: str, brought: Origin | None, line: Line) -> None:
-        """Foreign files that are made executable, moved or unpacked."""
+        """Track foreign files that are made executable, moved or unpacked."""
         if name in _UNPACKERS:
             self._unpack(command, first, brought, line)
         if not self.files or first < 0 or (name != "chmod" and name not in _MOVERS):
@@ -285,7 +285,7 @@ class Flow:
             self._report(self.unpacked[0], command, line)
 
     def _is_attached(self, text: str) -> bool:
-        """Whether the item itself brings this file, so that it need not come out of an archive."""
+        """Whether the item itself contains this file, so that it need not come out of an archive."""
         return text.removeprefix("./") in self.source.files
 
     def _report(self, origin: Origin | None, command: shell.Command, line: Line) -> None:
@@ -301,7 +301,7 @@ class Flow:
 
 
 def _reads_owners_input(group: shell.Group) -> bool:
-    """Whether a group's first command reads what is piped into the command that the group stands in: ``| (sh)``, ``>(sh)``."""
+    """Whether a group's first command reads the pipe of the command that contains the group: ``| (sh)``, ``>(sh)``."""
     if group.owner is None or group.opened not in (">(", "("):
         return False
     first = group.owner.words[0] if group.owner.words else None
@@ -309,7 +309,7 @@ def _reads_owners_input(group: shell.Group) -> bool:
 
 
 def _closed(command: shell.Command, group: shell.Group, outputs: Outputs) -> Origin | None:
-    """What the commands before a closing brace, ``done`` or ``fi`` bring: their output is its output."""
+    """The foreign output of the commands before a closing brace, ``done`` or ``fi``, which is the output of the whole."""
     origin = None
     for other in group.commands[-_BODY:]:
         if other is command:
@@ -319,7 +319,7 @@ def _closed(command: shell.Command, group: shell.Group, outputs: Outputs) -> Ori
 
 
 def _child(word: shell.Word, outputs: Outputs) -> Origin | None:
-    """What a word's substitutions bring, however deep they stand."""
+    """The foreign output of a word's substitutions, at any depth."""
     pending = list(word.children)
     while pending:
         for command in pending.pop().commands:

@@ -1,4 +1,4 @@
-"""``host``: host and port of each address; a bare public IP address is an alarm, because nobody's name stands behind it."""
+"""``host``: host and port of each address. A bare public IP address is an alarm, because it has no owner's name."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FILES = word_set(
 
 
 def find(source: Source) -> Iterator[Found]:
-    """Hosts, each once for each line."""
+    """Yield the hosts, each once per line."""
     text = source.text
     seen: set[tuple[str, int]] = set()
     starts = source.text_starts
@@ -58,7 +58,7 @@ def _found(host: str, value: str, line: int, column: int) -> Found:
 
 
 def _arguments(command: shell.Command) -> Iterator[tuple[str, str, int]]:
-    """Hosts without a scheme among the arguments of a program that talks to the network: value, host, and where."""
+    """Hosts without a scheme among the arguments of network programs: value, host, and offset."""
     names = [shell.program(word.text).encode() for word in command.words]
     index = next((at for at, name in enumerate(names) if name in _NETWORK_WORDS), -1)
     for word in command.words[index + 1 :] if index >= 0 else ():
@@ -71,7 +71,7 @@ def _arguments(command: shell.Command) -> Iterator[tuple[str, str, int]]:
 
 
 def _named(text: str, program: bytes) -> tuple[str, str] | None:
-    """Host and port of a domain; None where the word is not a domain, or may just as well be a file."""
+    """Host and port of a domain; None if the word is not a domain or could just as well be a file."""
     bare = text.rpartition("@")[2]
     match = _NAMED.fullmatch(bare)
     if match is None or match[1].lower() in _FILES:
@@ -82,7 +82,7 @@ def _named(text: str, program: bytes) -> tuple[str, str] | None:
 
 
 def _numbered(text: str) -> tuple[str, str]:
-    """Host and port of an address in digits; empty where the word is none, or only a number."""
+    """Host and port of a numeric address; empty if the word is not one, or is only a number."""
     match = _NUMERIC.fullmatch(text)
     if match is None or ("." not in match[1] and len(match[1]) < 8):
         return "", ""

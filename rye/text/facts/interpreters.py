@@ -1,4 +1,4 @@
-"""Which programs run what they are given, and how a command line gives it to them: as a script, as an argument, on stdin."""
+"""Programs that run their input, and how a command line supplies it: as a script, as an argument, on stdin."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ LANGUAGES: Final = word_set(
 )
 _VERSIONED = re.compile(r"(python|pypy|perl|ruby|php|node|lua)\d*(?:\.\d+)*w?")
 _EXPRESSION: Final = word_set("iex invoke-expression eval source . scriptblock")
-#: Programs that hand their last words, or what they read, to another program.
+#: Programs that pass their last words, or their input, to another program.
 _CARRIERS: Final = word_set("ssh docker podman kubectl su chroot nsenter xargs parallel lxc nerdctl oc tee sudo")
 _STDIN: Final = word_set("- -s /dev/stdin /dev/fd/0 /proc/self/fd/0")
 _READS_STDIN = re.compile(r"stdin|/dev/fd/0|readFileSync\(0|\$input|cat\b|<>|STDIN")
 _EVALUATES = re.compile(r"\b(?:exec|eval|system|popen|subprocess|Function|iex|spawn)\b|\$\(cat", re.IGNORECASE)
 _CODE_OPTION = re.compile(r"-[A-Za-z]{0,5}[ceErR]|--?(?:eval|execute|command|encodedcommand|code)", re.IGNORECASE)
-#: Options behind which a program follows, and such whose next word is a value.
+#: Options that a program follows, and options that take a value.
 _TAKES_PROGRAM: Final = word_set("-m --module -f -File")
 _TAKES_VALUE: Final = word_set("-W -X -O -o +o --loader --require --rcfile -ExecutionPolicy")
 _FILE = re.compile(r"[\w~$%{}./:@+-]*[./][\w$}]")
@@ -36,12 +36,12 @@ def is_interpreter(word: str) -> bool:
 
 
 def is_expression(word: str) -> bool:
-    """Whether the word runs its arguments as code in the shell it stands in: ``eval``, ``source``, ``.``, ``iex``."""
+    """Whether the word runs its arguments as code in the current shell: ``eval``, ``source``, ``.``, ``iex``."""
     return word in (".", "&.") or shell.program(word) in _EXPRESSION or "scriptblock]::create" in word.lower()
 
 
 def position(command: shell.Command) -> int:
-    """The index of the interpreter that this command starts, through ``sudo``, ``ssh host``, ``docker exec``; -1 for none."""
+    """The index of the interpreter that this command starts, through ``sudo``, ``ssh host``, ``docker exec``; -1 if none."""
     index = shell.head(command)
     if index < 0:
         return -1
@@ -56,7 +56,7 @@ def position(command: shell.Command) -> int:
 
 
 def runs_stdin(command: shell.Command) -> bool:
-    """Whether the command runs what comes through the pipe, rather than treat it as data."""
+    """Whether the command runs what comes through the pipe instead of treating it as data."""
     at = position(command)
     if at < 0:
         return False
@@ -83,14 +83,14 @@ def runs_stdin(command: shell.Command) -> bool:
 
 
 def _takes_code(option: str, name: str) -> bool:
-    """Whether the next words are code: ``-c``, ``-e``; a shell's own ``-e`` and ``-r`` are something else."""
+    """Whether the next words are code: ``-c``, ``-e``. A shell's own ``-e`` and ``-r`` mean something else."""
     if name in SHELLS and (option == "-e" or option.lower() == "-r"):
         return False
     return _CODE_OPTION.fullmatch(option) is not None
 
 
 def _code_reads_stdin(words: list[str]) -> bool:
-    """Whether code on the command line runs what it reads; ``-`` alone is standard input itself."""
+    """Whether code on the command line runs what it reads. A lone ``-`` is standard input itself."""
     code = " ".join(words)
     if code.strip(".,;)") in ("-", "") or code.startswith("- "):
         return True
@@ -102,7 +102,7 @@ def _is_file(text: str) -> bool:
 
 
 def script(command: shell.Command) -> shell.Word | None:
-    """The file that the command runs: an interpreter's first argument, or the command itself when it is a path."""
+    """The file that the command runs: an interpreter's first argument, or the command itself if it is a path."""
     at = position(command)
     index = shell.head(command)
     if at < 0:
@@ -125,7 +125,7 @@ def script(command: shell.Command) -> shell.Word | None:
 
 
 def code_words(command: shell.Command) -> list[shell.Word]:
-    """The words that the command runs as code: what follows ``-c``, ``-e``, ``eval``, ``iex``, ``source``."""
+    """The words that the command runs as code: those after ``-c``, ``-e``, ``eval``, ``iex``, ``source``."""
     at = position(command)
     if at < 0:
         return []

@@ -1,7 +1,7 @@
 """``persistence``: writing what outlives the session: agents' settings and memory, hooks, shell profiles, timers, services.
 
-A path alone is none; it counts with something that writes, in its own line or one next to it. Commands that register
-something (``crontab -``, ``systemctl enable``) count by themselves.
+A path alone does not count; something on the same line or next to it must write. Commands that register something (``crontab -``,
+``systemctl enable``) count on their own.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _TARGETS: Final = re.compile(
     r")(?![\w-])",
     re.IGNORECASE,
 )
-#: Words without one of which no target stands in a line, each with the spellings in which it is one.
+#: A line without any of these words cannot name a target. Each has the spellings in which it is one.
 _TARGET_WORDS: Final = {
     **{
         word.encode(): (f".{word}".encode(),)
@@ -151,7 +151,7 @@ _COMMENTS: Final = ("#", "//", "*", "--")
 
 
 def find(source: Source) -> Iterator[Found]:
-    """What is written to stay, each once for each line."""
+    """Yield what is written to outlive the session, each once per line."""
     yield from _written(source)
     for index in _REGISTERS_BY_WORD.rows(source.words):
         words, pattern = _REGISTERS[index]
@@ -162,7 +162,7 @@ def find(source: Source) -> Iterator[Found]:
 
 
 def _written(source: Source) -> Iterator[Found]:
-    """The targets that the text says are written."""
+    """Yield the targets that the text says are written."""
     marks = {mark for word in source.words & _TARGET_WORDS.keys() for mark in _TARGET_WORDS[word]}
     numbers = sorted({number for mark in marks for number in source.lines_of_bytes(mark)})
     if not numbers:
@@ -180,7 +180,7 @@ def _written(source: Source) -> Iterator[Found]:
 
 
 def _is_written_in_code(path: str) -> bool:
-    """In a program the path and the call that writes to it are often far apart."""
+    """Whether a program writes the path: there, the path and the call that writes are often far apart."""
     return "/" in path or path.startswith((".", "~", "$"))
 
 

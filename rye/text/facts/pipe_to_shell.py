@@ -1,4 +1,4 @@
-"""``pipe-to-shell``: something is fetched and run, at once or after it was saved. Without something fetched it is none."""
+"""``pipe-to-shell``: something is fetched and run, directly or after being saved. Nothing counts unless something is fetched."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rye.text.facts.shell import shown
 from rye.text.facts.source import Found, Origin, Source
 from rye.text.facts.tables import triggers, word_set
 
-#: Words that are everywhere, and fetch something only in the spellings below.
+#: Very common words that fetch something only in the spellings below.
 _COMMON: Final = word_set(
     "fetch http https get gh aws webclient httpclient rundll32 perl php ruby python python3 node deno bun openssl links"
 )
@@ -23,7 +23,7 @@ _TRIGGERS = triggers(
     {name for name in fetchers.PROGRAMS - _COMMON if "-" not in name}
     | word_set("downloadstring downloadfile downloaddata webclient webrequest restmethod bitstransfer lwp")
 )
-#: Words that are everywhere, with what must stand in the text for them to fetch something.
+#: Very common words, each with the strings that the text must contain for them to fetch something.
 _SPELLINGS: Final = (
     ((b"fetch ",), triggers(("fetch",))),
     (
@@ -68,7 +68,7 @@ _NC_RUNS = re.compile(r"-[a-z]*[ec]")
 
 
 def find(source: Source) -> Iterator[Found]:
-    """Every place where something fetched is run."""
+    """Yield every place where something fetched is run."""
     words = _TRIGGERS
     for spellings, more in _SPELLINGS:
         if source.has(more) and any(spelling in source.lowered for spelling in spellings):
@@ -87,7 +87,7 @@ def find(source: Source) -> Iterator[Found]:
 
 
 def find_across(sources: Sequence[Source]) -> Iterator[tuple[Source, Found]]:
-    """What one file of the item fetches and another runs."""
+    """Yield what one file of the item fetches and another runs."""
     return across(sources, PIPE_TO_SHELL, _fetches)
 
 
@@ -103,7 +103,7 @@ def _shown(words: list[shell.Word]) -> str:
     return shown(" ".join(word.text for word in words))
 
 
-#: Programs that run what an address gives, without a pipe; and a promise handed to ``eval``.
+#: Programs that run an address without a pipe, and a promise passed to ``eval``.
 _SELF_RUNNING_WORDS = triggers("mshta regsvr32 rundll32 msiexec deno bun then")
 _SELF_RUNNING = re.compile(
     r"\b(?:mshta|regsvr32|msiexec|deno\s+run|bun\s+run)(?:\.exe)?\s(?:-\S{1,60}\s|/\S{1,20}\s){0,6}\S{0,10}https?://[^\s`;|)]{1,300}"
@@ -132,7 +132,7 @@ def _reverse_shells(source: Source) -> Iterator[Found]:
 
 
 def _hands_over(arguments: list[str]) -> bool:
-    """Whether ``nc`` and its like connect a shell: ``-e sh``, ``EXEC:sh``."""
+    """Whether ``nc`` or a similar program connects a shell: ``-e sh``, ``EXEC:sh``."""
     return any("exec:" in argument.lower() for argument in arguments) or any(
         _NC_RUNS.fullmatch(option) and shell.program(program) in _SHELLS for option, program in pairwise(arguments)
     )

@@ -1,7 +1,7 @@
-"""``remote-instructions``: a sentence that sends the reader to an address to do what it says.
+"""``remote-instructions``: a sentence that sends the reader to an address to follow instructions there.
 
-Address and order stand in one sentence, in neighbouring ones, or the address is a block of its own behind the order. The machine
-that reads the text is not a remote address.
+The address and the order are in the same sentence or in adjacent ones, or the address is a block of its own after the order. The
+reader's own machine is not a remote address.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _ADDRESS = re.compile(
     r"gg|site|page|cloud)/[\w./?=&%#~-]{1,200}",
     re.IGNORECASE,
 )
-#: Before a domain with a path and no scheme: an image, a module or a repository, and no page.
+#: Precedes a domain with a path and no scheme: an image, a module or a repository, not a page.
 _NAMES_NO_PAGE = re.compile(
     r"\b(?:docker|podman|nerdctl|oras|helm|skopeo|go\s+(?:run|install|get))\s[^\n]{0,120}$", re.IGNORECASE
 )
 _DOMAIN_WORDS = triggers("com net org io dev sh ai app example test invalid xyz me co gg site page cloud")
 _LEAD: Final = 200
-"""Characters before an address, in its line, in which a block of its own may start."""
+"""How many characters before an address, on its line, can start a block of its own."""
 _NEAR: Final = 6
-"""Lines between an address and an order that can belong together."""
+"""How many lines can separate an address from its order."""
 _REFERENCE = re.compile(r"^[ \t]{0,3}\[([^\]\n]{1,80})\]:[ \t]*<?(https?://[^\s>]{3,600})", re.MULTILINE)
 
 _TEXTS: Final = (
@@ -48,7 +48,7 @@ _THERE: Final = (
     r"(?:it|them|that|this|these|those|there|what(?:ever)?|everything|anything|all|each|every|any|the|its|"
     r"their|exactly|as|along|step|on|in)"
 )
-#: An order whose object is what the address says.
+#: An order whose object is the content of the address.
 _ORDER = re.compile(
     rf"\b(?:follow(?!\s+(?:us|me|him|her)\b)|obey|execute|perform|carry\s+out|comply\s+with|adhere\s+to|act\s+(?:up)?on|abide\s+by|"
     rf"adopt|implement|apply|complete(?=\s+(?:each|every|all|its|it|them|their|these|those)\b))\s+(?:\w+\s+){{0,3}}?(?:{_THERE}|{_TEXTS}|https?:|\[)"
@@ -74,7 +74,7 @@ _ORDER = re.compile(
     rf"|\b(?:follow|obey|execute|perform)\s+(?:it|them|that)\b",
     re.IGNORECASE,
 )
-#: What an address says goes before what the text says: an order without a verb that fetches.
+#: The content of an address takes precedence over the text: an order without a verb that fetches.
 _OVERRULES = re.compile(
     rf"\b(?:its|their|whose|that\s+(?:file|page|document)(?:'s)?)\s+(?:\w+\s+){{0,2}}?(?:{_TEXTS}|contents?|text)\s[^.!?]{{0,40}}?"
     r"\b(?:supersedes?|overrides?|takes?\s+precedence|replaces?)\b"
@@ -89,7 +89,7 @@ _LOADS_RULES = re.compile(
 )
 #: An order that ends where the address begins: ``Do exactly what this page tells you: https://…``.
 _ORDER_AHEAD = re.compile(r":\s*[\[(<`\"']*$")
-#: What follows an address is data, a link to read, or the place where the reader's own work shows.
+#: What follows an address is data, a link to read, or the place where the reader's own work is published.
 _SENTENCE_END = re.compile(r"[.!?](?=\s|$)|\n[ \t]*\n|\n[ \t]*(?:[-*+]|\d{1,3}[.)]|#{1,6})[ \t]")
 _OWN_BLOCK = re.compile(
     r"\s*(?:[-*>]\s*|\d{1,3}[.)]\s*)?(?:(?:curl|wget|fetch|GET|open|url|address|link|source|page|from)\b[^\n]{0,40})?"
@@ -99,7 +99,7 @@ _OWN_BLOCK = re.compile(
 
 
 def find(source: Source) -> Iterator[Found]:
-    """Addresses that a reader is told to obey."""
+    """Yield the addresses that a reader is told to obey."""
     if not source.has(_ORDER_WORDS):
         return
     domains = _lines_with_domains(source)
@@ -116,13 +116,13 @@ def find(source: Source) -> Iterator[Found]:
 
 
 def _references(text: str) -> tuple[dict[str, str], set[int]]:
-    """The links that Markdown defines apart from their use (``[name]: address``): addresses by name, and where each stands."""
+    """Markdown's separate link definitions (``[name]: address``): addresses by name, and the offset of each definition."""
     matches = list(_REFERENCE.finditer(text)) if "]:" in text else []
     return {match[1].lower(): match[2] for match in matches}, {match.start(2) for match in matches}
 
 
 def _written(source: Source, domains: list[int], definitions: set[int]) -> Iterator[tuple[int, int, str]]:
-    """Where addresses stand near an order: start, end, address. The definition of a link is not a place."""
+    """Addresses near an order: start, end, address. A link's definition is not such a place."""
     text, starts = source.text, source.text_starts
     for number in sorted({*domains, *(source.line_at(address.start) for address in source.addresses)}):
         if not _has_order_near(source, number):
@@ -135,7 +135,7 @@ def _written(source: Source, domains: list[int], definitions: set[int]) -> Itera
 
 
 def _referred(text: str, references: dict[str, str]) -> Iterator[tuple[int, int, str]]:
-    """Where links are used that are defined elsewhere."""
+    """Uses of links that are defined elsewhere."""
     for match in _USED_REFERENCE.finditer(text) if references else ():
         target = references.get((match[2] or match[1]).lower())
         if target is not None:
@@ -143,7 +143,7 @@ def _referred(text: str, references: dict[str, str]) -> Iterator[tuple[int, int,
 
 
 def _lines_with_domains(source: Source) -> list[int]:
-    """The lines in which a domain with a path stands, with or without a scheme."""
+    """The lines that contain a domain with a path, with or without a scheme."""
     found: set[int] = set()
     for word in _DOMAIN_WORDS & source.words:
         found.update(source.lines_of_bytes(b"." + word + b"/"))
@@ -151,7 +151,7 @@ def _lines_with_domains(source: Source) -> list[int]:
 
 
 def _has_order_near(source: Source, number: int) -> bool:
-    """Whether a word that an order needs stands in the line or a few lines around it."""
+    """Whether a word that an order needs is on the line or a few lines around it."""
     return not _ORDER_WORDS.isdisjoint(source.words_between(number - _NEAR, number + _NEAR + 1))
 
 
@@ -165,7 +165,7 @@ def _is_remote(address: str) -> bool:
 
 
 def _is_obeyed(text: str, start: int, end: int) -> bool:
-    """Whether an order stands in the address's sentence, in a neighbour, or right before the block that is the address."""
+    """Whether an order is in the address's sentence, in an adjacent one, or right before the block that is the address."""
     before = text[max(0, start - FACTS.window_characters // 2) : start]
     after = text[end : end + FACTS.window_characters // 2]
     own_start = _last_end(before)

@@ -1,4 +1,4 @@
-"""``safety-off``: switches and commands that take a guard away. One row each: trigger words, pattern, and the value to show."""
+"""``safety-off``: switches and commands that disable a safeguard. One row each: trigger words, pattern, and the value to show."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from rye.text.facts.tables import ByWord, triggers
 
 
 class Guard(NamedTuple):
-    """One way to take a guard away; ``value`` is shown, or what the pattern matched where it is empty."""
+    """One way to disable a safeguard. ``value`` is shown; if it is empty, the matched text is."""
 
     words: frozenset[bytes]
     pattern: re.Pattern[str]
     value: str = ""
     needs: frozenset[bytes] = frozenset()
-    """Words of which the file must have one, where the pattern alone says too little."""
+    """Words of which the file must contain one, where the pattern alone is too vague."""
 
 
 def _guard(words: str, pattern: str, value: str = "", needs: str = "") -> Guard:
@@ -144,7 +144,7 @@ _BY_WORD: Final = ByWord(guard.words for guard in _GUARDS)
 
 
 def find(source: Source) -> Iterator[Found]:
-    """Every guard that is taken away, each once for each line."""
+    """Yield every safeguard that is disabled, each once per line."""
     seen: set[tuple[str, int]] = set()
     for index in _BY_WORD.rows(source.words):
         guard = _GUARDS[index]

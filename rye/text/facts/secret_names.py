@@ -1,4 +1,4 @@
-"""``secret-name``: variables that are named like secrets. A note: most are honest configuration, but a reader wants the list."""
+"""``secret-name``: variables named like secrets. A note: most are honest configuration, but a reviewer wants the list."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rye.text.facts.fact import SECRET_NAME
 from rye.text.facts.source import Found, Source
 from rye.text.facts.tables import word_set
 
-#: In capitals, wherever it stands.
+#: In capitals, anywhere.
 _NAME = re.compile(
     r"(?<![A-Za-z0-9_])(?:[A-Z0-9]{1,40}_){0,8}(?:(?:[A-Z0-9]{1,30})?(?:TOKEN|SECRET|PASSWORD|PASSWD|"
     r"PASSPHRASE|APIKEY|CREDENTIALS?|MNEMONIC)|API_KEY|ACCESS_KEY|"
@@ -32,17 +32,17 @@ _PARTS: Final = tuple(
         "encryption_key",
     )
 )
-"""What a line must hold to be looked at, in any case."""
+"""A line is only examined if it contains one of these, in any case."""
 _SHORT: Final = re.compile(r"(?<=[A-Z0-9])_(?:PAT|PSK)(?![A-Z])")
-"""Short endings, in capitals: ``GITHUB_PAT``, and no ``_path``."""
+"""Short endings, in capitals: ``GITHUB_PAT``, but not ``_path``."""
 _PLAIN_WORDS: Final = word_set(
     "TOKEN SECRET PASSWORD CREDENTIALS CREDENTIAL PAT PSK PASSPHRASE MNEMONIC APIKEY API_KEY PRIVATE_KEY SECRET_KEY"
 )
-"""Words that are also headings and shouts: they count where they are used as variables."""
+"""Words that are also headings or shouts: they count only where they are used as variables."""
 
 
 def find(source: Source) -> Iterator[Found]:
-    """Names of secrets, each once for the file."""
+    """Yield the names of secrets, each once per file."""
     text, starts = source.text, source.text_starts
     seen: set[str] = set()
     parts = [part for part in _PARTS if part in source.vocabulary]

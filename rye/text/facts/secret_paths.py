@@ -1,7 +1,7 @@
-"""``secret-path``: places where secrets lie: keys, credentials, keychains, wallets, browser profiles, metadata services.
+"""``secret-path``: places that hold secrets: keys, credentials, keychains, wallets, browser profiles, metadata services.
 
-One table: words without one of which the pattern cannot match, and the pattern. The value is the path as it is written, its home
-folder as ``~``; a metadata service is its address.
+One table: trigger words, without which the pattern cannot match, and the pattern. The value is the path as written, with the home
+folder as ``~``; for a metadata service, its address.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rye.text.facts.tables import ByWord, triggers
 
 
 class Place(NamedTuple):
-    """Where one kind of secret lies."""
+    """Where one kind of secret is kept."""
 
     words: frozenset[bytes]
     pattern: re.Pattern[str]
@@ -136,7 +136,7 @@ _JOINED = re.compile(r"[\"']\s*(?:/|,)\s*[\"']")
 
 
 def find(source: Source) -> Iterator[Found]:
-    """Every place of secrets, each once for each line."""
+    """Yield every place of secrets, each once per line."""
     yield from _paths(source)
     if b"254" in source.words or "://" in source.text:
         yield from _metadata(source)

@@ -1,11 +1,11 @@
-"""One file as the rules read it: its lines, which words it has at all, and its logical lines with disguises taken off.
+"""One file as the rules see it: its lines, the set of its words, and its logical lines with disguises removed.
 
-Two steps keep this cheap. ``words`` is a set that costs one pass over the bytes; a rule whose trigger words are not in it
-reads nothing. A rule that has one reads the logical lines in which it stands, and only those. Words that stand in the file
-only in disguise (split by a line's end, over two variables, behind an alias) count for the lines that hold them.
+Two steps keep this cheap. ``words`` is a set that costs one pass over the bytes; a rule none of whose trigger words are in it
+reads nothing. Other rules read only the logical lines that contain a trigger word. Words that appear only in disguise (split
+across a line end or two variables, behind an alias) count for the lines that contain them.
 
-A logical line is what a shell or a reader takes as one: lines continued with a backslash or a pipe, or a paragraph of prose.
-Its text is plain: quotes inside words, ``$IFS``, ``$@`` and escapes are gone, because ``c''url`` is ``curl`` to a shell.
+A logical line is what a shell or a reader sees as one: lines continued with a backslash or a pipe, or a paragraph of prose. Its
+text is plain: quotes inside words, ``$IFS``, ``$@`` and escapes are removed, because ``c''url`` is ``curl`` to a shell.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _EDGE = frozenset(code for code in range(256) if _WORDS[code] in b" \n")
 _WINDOWS_PATH = re.compile(rb"(?:[a-z]:|%\w{1,30}%|\\|~|\.|hk(?:cu|lm|ey_\w{1,20}))\\[^\s\"'`]{1,400}")
 _BEFORE_BACKSLASH = frozenset(b":%~.")
 _EXPANDED = re.compile(rb"\$(?:[@*]|\{ifs[^}\n]{0,20}\}|ifs(?:\$[0-9])?)")
-#: A word that a shell reads over a line's end, and a command that another command spells.
+#: A word that a shell reads across a line end, and a command whose name another command builds.
 _SPLIT_WORD = re.compile(r"[\w\"']\\\n[\w\"']")
 _BUILT_WORD = re.compile(r"(?:\$\(|`)[ \t]*(?:echo|printf)[ \t]")
 _VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w{0,60})")
@@ -60,11 +60,11 @@ _MARKDOWN = (".md", ".mdx", ".markdown", ".txt", ".rst")
 
 _NEAR = 8
 _LOOKED_AT = 2_000
-"""Characters of a line in which a word is looked for, to show its column."""
+"""How far into a line a word is searched for, to show its column."""
 
 
 class Line(NamedTuple):
-    """A logical line: ``text`` is plain, ``first`` the number of its first line in the file (from 0)."""
+    """A logical line: ``text`` is plain, ``first`` is the number of its first line in the file (from 0)."""
 
     text: str
     first: int
@@ -73,18 +73,18 @@ class Line(NamedTuple):
 
 
 class Origin(NamedTuple):
-    """Where something foreign came from: the text of the command that brought it, its place, and the files it saved."""
+    """Where foreign content came from: the text of the command that brought it in, its place, and the files it saved."""
 
     text: str
     line: int
     column: int
     saves: tuple[str, ...] = ()
     elsewhere: bool = False
-    """Whether another file of the item brought it; what runs it is then the place to show."""
+    """Whether another file of the item brought it in. If so, the place that runs it is reported."""
 
 
 class Found(NamedTuple):
-    """What a rule found: a value and the line (from 0) and column (from 0) where it is. ``level`` only where it differs."""
+    """What a rule found: a value, and its line and column (from 0). ``level`` is set only if it differs from the fact's."""
 
     fact: str
     value: str
@@ -94,16 +94,16 @@ class Found(NamedTuple):
 
 
 class Source:
-    """One file. ``paths`` are the names of all files of the item, because a lock file beside it pins what it installs."""
+    """One file. ``files`` are the texts of all files of the item, because a lock file next to this one can pin its installs."""
 
     def __init__(self, path: str, text: str, files: dict[str, str] | None = None) -> None:
         self.path = path
         self.text = text
         self.files = files or {path: text}
         self.saved: defaultdict[str, dict[str, Origin]] = defaultdict(dict)
-        """Foreign files that this file makes, by fact: what another file of the item may run. Filled by the rules."""
+        """The foreign files that this file saves, by fact, which another file of the item may run. Filled by the rules."""
         self.kept: dict[str, Any] = {}
-        """What one rule worked out and another needs, too."""
+        """Results of one rule that another one needs as well."""
         self.lowered = _lowered(text)
         self._rows: dict[bytes, list[int]] = {}
         self._logical: dict[int, Line] = {}
@@ -114,7 +114,7 @@ class Source:
         self.words = _words(self.lowered)
         self._hidden: dict[bytes, list[int]] = {}
         self.vocabulary = b" ".join(self.words)
-        """Every word of the text once: what no word has as a part stands nowhere in it."""
+        """Every distinct word of the text, joined: a string that is not in it is not part of any word."""
         disguised = self._disguised_lines()
         if disguised:
             self._rows.clear()
@@ -123,21 +123,21 @@ class Source:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The file's lines without their ends."""
+        """The file's lines without their line ends."""
         return self.text.split("\n")
 
     @cached_property
     def markdown(self) -> bool:
-        """Whether the file is prose with blocks in it, and not code throughout."""
+        """Whether the file is prose with code blocks, not code throughout."""
         return self.path.lower().endswith(_MARKDOWN)
 
     @cached_property
     def text_starts(self) -> list[int]:
-        """Where each line starts in the text, in characters."""
+        """The offset of each line in the text, in characters."""
         return _line_starts(self.lines)
 
     def line_at(self, offset: int) -> int:
-        """The number (from 0) of the line in which the text's character ``offset`` stands."""
+        """The number (from 0) of the line that contains offset ``offset``."""
         return bisect_right(self.text_starts, offset) - 1
 
     @cached_property
@@ -147,7 +147,7 @@ class Source:
 
     @cached_property
     def fences(self) -> list[str | None]:
-        """For each line the language of the fenced block that it is in (``""`` without one); None outside and for the fences."""
+        """For each line, the language of its fenced block (``""`` if unlabelled); None outside blocks and for the fences."""
         found: list[str | None] = [None] * len(self.lines)
         for language, begun, end in self.blocks:
             found[begun:end] = [language] * (end - begun)
@@ -155,7 +155,7 @@ class Source:
 
     @cached_property
     def blocks(self) -> list[tuple[str, int, int]]:
-        """The fenced blocks that have lines: language, first line, and the line behind the last one, from 0."""
+        """The non-empty fenced blocks: language, first line, and the line after the last one, from 0."""
         found: list[tuple[str, int, int]] = []
         inside: str | None = None
         mark, begun = "", 0
@@ -176,15 +176,15 @@ class Source:
         return sorted({*self.lines_of_bytes(b"```"), *self.lines_of_bytes(b"~~~")})
 
     def is_code(self, number: int) -> bool:
-        """Whether line ``number`` (from 0) is code: a file that is not prose, a fence, or indented by four after no list."""
+        """Whether line ``number`` (from 0) is code: not in prose, in a fence, or indented by four outside a list."""
         return not self.markdown or self.fences[number] is not None
 
     def has(self, triggers: frozenset[bytes]) -> bool:
-        """Whether any of these words occurs in the file at all."""
+        """Whether the file contains any of these words at all."""
         return not triggers.isdisjoint(self.words)
 
     def lines_with(self, triggers: frozenset[bytes]) -> list[int]:
-        """The numbers (from 0) of the lines in which any of these words stands, in order."""
+        """The numbers (from 0) of the lines that contain any of these words, in order."""
         found = triggers & self.words
         if not found:
             return []
@@ -193,7 +193,7 @@ class Source:
         return sorted({number for word in found for number in self._lines_of(word)})
 
     def _lines_of(self, word: bytes) -> list[int]:
-        """The lines of one word, looked for once for all rules."""
+        """The lines of one word, computed once for all rules."""
         known = self._rows.get(word)
         if known is None:
             text, starts, size = self.lowered, self._starts, len(word)
@@ -211,7 +211,7 @@ class Source:
         return known
 
     def lines_of_bytes(self, mark: bytes) -> Iterator[int]:
-        """The numbers (from 0) of the lines in which ``mark`` stands in ``lowered``."""
+        """The numbers (from 0) of the lines whose ``lowered`` text contains ``mark``."""
         at = self.lowered.find(mark)
         while at >= 0:
             number = bisect_right(self._starts, at) - 1
@@ -219,12 +219,12 @@ class Source:
             at = self.lowered.find(mark, self._starts[number + 1])
 
     def words_between(self, first: int, last: int) -> frozenset[bytes]:
-        """The words of the lines from ``first`` up to ``last``, which is left out."""
+        """The words of the lines from ``first`` up to ``last`` (exclusive)."""
         starts = self._starts
         return _words(self.lowered[starts[max(0, first)] : starts[min(last, len(starts) - 1)]])
 
     def _hidden_words(self, disguised: set[int]) -> dict[bytes, list[int]]:
-        """Words that stand in a line only once its disguise is taken off, with those lines."""
+        """The words that a line contains only once its disguise is removed, with those lines."""
         found: dict[bytes, list[int]] = {}
         seen = -1
         for number in sorted(disguised):
@@ -258,7 +258,7 @@ class Source:
         return _line_starts(self.lowered.split(b"\n"))
 
     def logical_lines(self, triggers: frozenset[bytes]) -> Iterator[Line]:
-        """The logical lines in which any of these words stands, in order, each once."""
+        """Yield the logical lines that contain any of these words, in order, each once."""
         seen = -1
         for number in self.lines_with(triggers):
             line = self.logical(number)
@@ -267,7 +267,7 @@ class Source:
                 yield line
 
     def logical(self, number: int) -> Line:
-        """The logical line that the file's line ``number`` (from 0) belongs to."""
+        """The logical line that contains the file's line ``number`` (from 0)."""
         first, last = self._extent(number)
         known = self._logical.get(first)
         if known is None:
@@ -277,9 +277,9 @@ class Source:
         return known
 
     def commands(self, line: Line) -> Iterator[list[tuple[Command, Group]]]:
-        """The commands of a logical line, substitutions before what they belong to; a long line in several pieces.
+        """Yield the commands of a logical line, in several pieces if it is long. Substitutions come before their command.
 
-        What one piece has is read once for all rules, and only very long lines are read again.
+        A piece is parsed once for all rules; only very long lines are parsed again.
         """
         known = self._commands.get(line.first)
         if known is None:
@@ -305,7 +305,7 @@ class Source:
         return first, last
 
     def _continues(self, number: int) -> bool:
-        """Whether the line after ``number`` goes on with it."""
+        """Whether the line after ``number`` continues it."""
         line, following = self.lines[number].rstrip(), self.lines[number + 1].lstrip()
         if line.endswith(("\\", " `")):
             return True
@@ -322,7 +322,7 @@ class Source:
 
     @cached_property
     def names(self) -> Names:
-        """What the file gives to names by literal text, where it uses them as a shell does."""
+        """What the file assigns to names as literal text, where it uses them the way a shell does."""
         return Names(used_values_in(self.text), commands_in(self.text))
 
     @cached_property
@@ -349,9 +349,9 @@ class Source:
         return text
 
     def place(self, line: Line, offset: int, word: str) -> tuple[int, int]:
-        """The file's line and column, both from 0, of ``word`` at ``offset`` of a logical line's text.
+        """Return the file's line and column, both from 0, of ``word`` at ``offset`` of a logical line's text.
 
-        Quotes and continuations are gone from that text, so the word is looked for near its place, then at the lines' starts.
+        That text has no quotes and continuations, so the word is searched for near its place, then at the starts of the lines.
         """
         breaks = self._breaks(line)
         before = bisect_left(breaks, offset)
@@ -370,7 +370,7 @@ class Source:
         return number, len(raw) - len(raw.lstrip())
 
     def _breaks(self, line: Line) -> list[int]:
-        """Where the file's line breaks stand in a logical line's text."""
+        """The offsets of the file's line breaks in a logical line's text."""
         known = self._breaks_of.get(line.first)
         if known is None:
             known = [at for at, char in enumerate(line.text) if char == BREAK] if BREAK in line.text else []
@@ -379,7 +379,7 @@ class Source:
 
 
 def _lowered(text: str) -> bytes:
-    """The text's bytes in lower case, without quotes and escapes, Windows' paths with slashes: what words are taken from."""
+    """The text's bytes in lower case, without quotes and escapes, Windows paths with slashes. Words are taken from this."""
     raw = text.encode("utf-8", "replace").translate(_LOWER)
     if b"\\n" in raw:
         raw = raw.replace(b"\\n", b"  ")
@@ -392,7 +392,7 @@ def _lowered(text: str) -> bytes:
 
 
 def _may_have_windows_paths(raw: bytes) -> bool:
-    """Whether a backslash stands behind what a path may begin with; cheaper than the pattern, and never too strict."""
+    """Whether a backslash follows something that a path can begin with. Cheaper than the pattern, and never misses a path."""
     before = raw.split(b"\\")
     return any(not piece or piece[-1] in _BEFORE_BACKSLASH for piece in before[:-1]) or b"hk" in raw
 

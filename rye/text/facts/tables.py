@@ -1,4 +1,4 @@
-"""How the rules write their tables: a text of words that white space separates."""
+"""How the rules write their tables: as words in a string, separated by whitespace."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ def word_set(text: str) -> frozenset[str]:
 
 
 def triggers(some: str | Iterable[str]) -> frozenset[bytes]:
-    """Lower-case words, or a text of them, as ``Source.has`` takes them."""
+    """Convert words (or a string of them) to lower-case bytes, as ``Source.has`` expects them."""
     return frozenset(word.encode() for word in (some.split() if isinstance(some, str) else some))
 
 
 class ByWord:
-    """Which rows of a table each trigger word belongs to: a text's own words lead to the rows that matter."""
+    """An index from trigger words to table rows, so that a text's own words lead to the rows that matter."""
 
     def __init__(self, table: Iterable[frozenset[bytes]]):
         self._rows: dict[bytes, tuple[int, ...]] = {}

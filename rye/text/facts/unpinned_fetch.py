@@ -1,8 +1,8 @@
-"""``unpinned-fetch``: code that is fetched by a name whose meaning may change tomorrow.
+"""``unpinned-fetch``: code fetched by a name that may mean something else tomorrow.
 
-Pinned is an exact version from a package index, ``--require-hashes``, an image digest, a full commit (also a clone followed by
-its checkout), ``npm ci`` and its like, and what lies in the project. Distributions' own archives (``apt-get``) are left out: they
-are signed as a whole. ``packages`` reads the command lines of package managers, this file decides for a whole file.
+Pinned means an exact version from a package index, ``--require-hashes``, an image digest, a full commit (also a clone followed by
+its checkout), ``npm ci`` and similar, and anything in the project. Distributions' own archives (``apt-get``) are exempt: they are
+signed as a whole. ``packages`` reads the command lines of package managers; this file decides for a whole file.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from rye.text.facts.source import Found, Source
 from rye.text.facts.tables import triggers, word_set
 
 _TRIGGERS = triggers(packages.TOOLS - word_set("go python python3 py uv docker git gh"))
-#: Words that are everywhere, with what must stand in the text for them to fetch something.
+#: Very common words, each with the strings that the text must contain for them to fetch something.
 _SPELLINGS: Final = (
     ((b"go run ", b"go install ", b"go get "), triggers(("go",))),
     ((b"-m pip", b"-m uv"), triggers(("python", "python3", "py"))),
@@ -54,7 +54,7 @@ _CONFIGURED = re.compile(
 
 
 def find(source: Source) -> Iterator[Found]:
-    """Every fetch by a name that is not pinned."""
+    """Yield every fetch by a name that is not pinned."""
     words = _TRIGGERS
     for spellings, more in _SPELLINGS:
         if source.has(more) and any(spelling in source.lowered for spelling in spellings):
@@ -102,7 +102,7 @@ def _commands(source: Source, words: frozenset[bytes]) -> Iterator[Found]:
 
 
 def _without_pinned(clones: list[tuple[Found, str]], words: list[str]) -> list[tuple[Found, str]]:
-    """The clones that this checkout of a full commit leaves open: it pins the one it names, else the last one."""
+    """The clones that remain unpinned after this checkout of a full commit. It pins the clone it names, or the last one."""
     if not clones or not any(word in ("checkout", "reset", "switch", "clone", "fetch") for word in words):
         return clones
     named = {word.rstrip("/").rpartition("/")[2] for word in words}
@@ -126,13 +126,13 @@ def _command(command: shell.Command, source: Source, names: list[str] | None = N
 
 
 def _is_listed(texts: list[str], index: int) -> bool:
-    """Whether a tool is only named in a list of words: ``npx, uvx or pip``."""
+    """Whether a tool is only mentioned in a list of words: ``npx, uvx or pip``."""
     listed = texts[index].endswith(",") and not texts[index].startswith("[")
     return listed and index + 1 < len(texts) and not texts[index + 1].startswith("-")
 
 
 def _files(source: Source) -> Iterator[Found]:
-    """Images and actions that a configuration names."""
+    """Yield unpinned images and actions that a configuration names."""
     if b"image:" in source.lowered or b"image :" in source.lowered:
         for match in _YAML_IMAGE.finditer(source.text):
             if is_open_image(match[1]) and ("/" in match[1] or ":" in match[1]):
@@ -146,7 +146,7 @@ def _files(source: Source) -> Iterator[Found]:
 
 
 def _dockerfile(source: Source) -> Iterator[Found]:
-    """What ``FROM`` names, but for stages of the file itself."""
+    """Yield unpinned images that ``FROM`` names, except stages of the file itself."""
     path = source.path.lower()
     in_dockerfile = "dockerfile" in path or "containerfile" in path
     stages: set[str] = set()

@@ -1,7 +1,8 @@
 """Calls in programs that run text: ``exec(requests.get(…).text)``, ``eval(atob(…))``, ``subprocess.run(["sh", saved])``.
 
-Read with windows, not with parsers: the languages are many and an attacker picks. ``kinds`` says what a source is, ``runs`` what
-runs, ``following`` what names and files hold in between. Nothing is reported without both a source and something that runs it.
+These rules use windows of text instead of parsers: there are many languages, and the attacker chooses. ``kinds`` defines sources,
+``runs`` defines what runs text, ``following`` tracks the names and files in between. A report needs both a source and something
+that runs it.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _ADDRESSES: Final = ("'http", '"http', "`http")
 
 
 def find(source: Source, kind: Kind, fact: str) -> Iterator[Found]:
-    """Every call that runs what a source of this kind brings."""
+    """Yield every call that runs what a source of this kind brings in."""
     if not (source.has(kind.words) or any(mark in source.text for mark in kind.marks)):
         return
     evaluates, started = _calls(source)
@@ -68,7 +69,7 @@ def find(source: Source, kind: Kind, fact: str) -> Iterator[Found]:
 
 
 def starts(source: Source, fact: str, files: Mapping[str, Origin]) -> Iterator[Found]:
-    """Every call that starts one of ``files``, which another file of the item brought."""
+    """Yield every call that starts one of ``files``, which another file of the item brought in."""
     if not source.has(run_words(source)):
         return
     for match in _calls(source)[1]:
@@ -82,7 +83,7 @@ def starts(source: Source, fact: str, files: Mapping[str, Origin]) -> Iterator[F
 
 
 def _calls(source: Source) -> tuple[list[re.Match[str]], list[re.Match[str]]]:
-    """The calls of the file that evaluate something and those that start something; looked for once for all kinds."""
+    """The calls of the file that evaluate text, and those that start a program. Computed once for all kinds."""
     known: tuple[list[re.Match[str]], list[re.Match[str]]] | None = source.kept.get("calls")
     if known is not None:
         return known
@@ -103,7 +104,7 @@ def _calls(source: Source) -> tuple[list[re.Match[str]], list[re.Match[str]]]:
 
 
 def _sources(source: Source, kind: Kind) -> list[int]:
-    """Where sources of this kind stand in the text, in order."""
+    """Offsets of the sources of this kind in the text, in order."""
     lines = set(source.lines_with(kind.words))
     for mark in kind.marks:
         if mark in source.text:
@@ -121,14 +122,14 @@ def _is_definition(text: str, start: int) -> bool:
 
 
 def _is_direct(kind: Kind, sources: list[int], start: int, window: str) -> bool:
-    """Whether a source stands inside the call."""
+    """Whether the call contains a source."""
     at = bisect_left(sources, start)
     inside = at < len(sources) and sources[at] < start + len(window)
     return inside or (kind is FETCHED and window.startswith(_ADDRESSES))
 
 
 def _evaluated(window: str, followed: Followed) -> Place | None:
-    """What a call that evaluates text is given by name or by the file that it opens."""
+    """The origin of what an evaluating call is given by name or through a file it opens."""
     words = NAMES.findall(window)
     for name in words if followed.names else ():
         if name in followed.names:
@@ -140,7 +141,7 @@ def _evaluated(window: str, followed: Followed) -> Place | None:
 
 
 def _started(window: str, followed: Followed) -> Place | None:
-    """What a call that starts a program is given as its first argument: a name, a file, or a script for an interpreter."""
+    """The origin of the first argument of a call that starts a program: a name, a file, or a script for an interpreter."""
     argument = _FIRST_ARGUMENT.match(window)
     if argument is None:
         return None
@@ -150,7 +151,7 @@ def _started(window: str, followed: Followed) -> Place | None:
 
 
 def _starts_source(kind: Kind, window: str) -> bool:
-    """Whether a source stands in the first argument; an address or an option among its arguments is none."""
+    """Whether the first argument contains a source. An address or option among the other arguments does not count."""
     if kind.pattern.match(window.lstrip(" \n\t[")):
         return True
     first = (window.split(",", 1)[0] if kind is FETCHED else window)[:300]
@@ -166,13 +167,13 @@ def _found(source: Source, fact: str, match: re.Match[str], window: str, origin:
 
 
 def _payload(value: str, values: Mapping[str, str]) -> str:
-    """The literal values of names that the call uses, so that another payload is another fact."""
+    """The literal values of the names that the call uses, so that a different payload is a different fact."""
     used = [name for name in dict.fromkeys(NAMES.findall(value)) if name in values] if values else []
     return "".join(f" ; {name}={values[name]}" for name in used[:4])
 
 
 def _window(text: str, start: int) -> str:
-    """From behind the opening parenthesis of a call to its end, or as far as a rule looks."""
+    """The text after a call's opening parenthesis, up to its end or to as far as a rule looks."""
     piece = text[start : start + FACTS.window_characters]
     depth = 1
     for match in _PARENTHESES.finditer(piece):

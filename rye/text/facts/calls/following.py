@@ -1,4 +1,4 @@
-"""The names and the files of a program that hold what a source brought, followed forward line by line."""
+"""Track forward, line by line, the names and files of a program that hold what a source brought in."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ _MOST_HANDLES: Final = 64
 
 
 class Place(NamedTuple):
-    """Where something foreign came from: the character of the text, and its line."""
+    """Where foreign content came from: its text, and the line."""
 
     offset: int
     text: str
 
 
 class Followed:
-    """What a program keeps of what its sources bring."""
+    """The names and files in which a program keeps what its sources bring in."""
 
     def __init__(self, source: Source, kind: Kind, sources: list[int], fetched: bool) -> None:
         self.kind = kind
@@ -95,7 +95,7 @@ class Followed:
                 self.files.setdefault(path, origin)
 
     def _name_files(self, values: dict[str, str]) -> None:
-        """A file that a name stands for is known under both."""
+        """If a name holds a file's path, track both."""
         for name, value in values.items() if self.files else ():
             if name in self.files:
                 self.files.setdefault(base(value), self.files[name])
@@ -104,5 +104,5 @@ class Followed:
 
 
 def base(path: str) -> str:
-    """The last part of a path."""
+    """The last component of a path."""
     return path.replace("\\", "/").rpartition("/")[2]

@@ -1,4 +1,4 @@
-"""What counts as fetched or decoded in a program, in any language: one row each."""
+"""What counts as fetched or decoded in a program, in any language, one row each."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from rye.text.facts.tables import triggers
 
 
 class Kind(NamedTuple):
-    """What counts as a source; ``words`` are the words without one of which there is none."""
+    """What counts as a source. A file without any of ``words`` cannot contain one."""
 
     pattern: re.Pattern[str]
     words: frozenset[bytes]
     marks: tuple[str, ...] = ()
-    """Spellings without a word of their own."""
+    """Spellings that contain no word of their own."""
 
 
 FETCHED: Final = Kind(

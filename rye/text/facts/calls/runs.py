@@ -1,4 +1,4 @@
-"""Calls that run what they are given, in any language: those that evaluate a text, and those that start a program."""
+"""Calls that run their argument, in any language: those that evaluate text, and those that start a program."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from rye.text.facts.source import Source
 from rye.text.facts.tables import triggers
 
-#: What runs a text given to it. An attribute is none (``pattern.exec(text)``, ``model.eval()``) unless its owner is one of these.
+#: Calls that run their text argument. An attribute (``pattern.exec(text)``, ``model.eval()``) counts only with these owners.
 EVALUATES: Final = re.compile(
     r"(?<![\w.$])(?:await\s+)?(?:(?:builtins|__builtins__|window|globalThis|global|self|vm|Kernel|binding|"
     r"instance|top)(?:\.|\[[\"']))?"
@@ -37,7 +37,7 @@ _RUN_WORDS = triggers(
     "builtins __builtins__ pickle cpickle dill cloudpickle "
     "child_process execv execvp execl execlp check_output check_call posix_spawn spec_from_file_location cdll"
 )
-#: Words that are everywhere; they count only in the one spelling that runs something.
+#: Very common words; they count only in the one spelling that runs something.
 _RARE_WORDS = triggers("function constructor assert import require include include_once source fork")
 _RARE_SPELLINGS: Final = (
     *("Function(", "Function (", ".constructor(", "fork(", "assert($", "assert(base64", "assert(gz"),
@@ -54,17 +54,17 @@ _MOST_ALIASES: Final = 8
 
 
 def aliases(text: str, begin: int, end: int) -> list[str]:
-    """Other names that this part of the text gives to what evaluates: ``run = eval``."""
+    """Other names that this part of the text gives to an evaluating function: ``run = eval``."""
     return [match[1] for match in _ALIASED.finditer(text, begin, end)][:_MOST_ALIASES]
 
 
 def calls_of(names: list[str]) -> re.Pattern[str]:
-    """Calls by these names."""
+    """A pattern for calls by these names."""
     return re.compile(rf"(?<![\w.$])(?:{'|'.join(map(re.escape, names[:_MOST_ALIASES]))})\s*\(")
 
 
 def run_words(source: Source) -> frozenset[bytes]:
-    """The words of the file that a call which runs something has; none where there is no such call."""
+    """The words of the file that occur in calls that run something; empty if there is no such call."""
     words = _RUN_WORDS & source.words
     rare = _RARE_WORDS & source.words
     return words | rare if rare and any(spelling in source.text for spelling in _RARE_SPELLINGS) else words

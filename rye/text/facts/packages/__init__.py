@@ -1,7 +1,7 @@
-"""Command lines that fetch code by a name: which package, repository or image, and whether its bytes are fixed.
+"""Command lines that fetch code by name: which package, repository or image, and whether its bytes are fixed.
 
-``unpinned(tool, words, files)`` is the one question. Each family answers for its own tools and keeps its own tables; a tool that
-has no rules of its own is one row of ``managers.ROWS``.
+``unpinned(tool, words, files)`` is the whole interface. Each family of tools has a module with its own tables; a tool without
+special rules is one row of ``managers.ROWS``.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ TOOLS: Final = frozenset(_READERS)
 
 
 def unpinned(tool: str, words: list[str], files: Mapping[str, str]) -> Iterator[str]:
-    """``tool [verb] name`` for each thing that a command line fetches unpinned; ``words`` follow the tool.
+    """Yield ``tool [verb] name`` for each thing that a command line fetches unpinned; ``words`` follow the tool.
 
-    ``files`` are the texts of the item by path: a lock file or a file of requirements among them can pin.
+    ``files``: the texts of the item by path. A lock file or a requirements file among them can pin.
     """
     reader = _READERS.get(tool)
     return reader(tool, words, files) if reader is not None else iter(())

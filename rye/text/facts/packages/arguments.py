@@ -1,4 +1,4 @@
-"""The words of a package manager's command line: which are packages, which options, and which only prose behind it."""
+"""The words of a package manager's command line: which are packages, which are options, and which are prose after it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Final
 from rye.text.facts.tables import word_set
 
 COMMIT: Final = re.compile(r"[@#][0-9a-f]{40}(?![0-9A-Za-z])")
-"""A full commit behind the address of a repository."""
+"""A full commit after a repository's address."""
 HASH: Final = re.compile(r"#sha256=[0-9a-f]{64}|#sha(?:256|384|512)-")
-"""The digest of an archive behind its address."""
+"""An archive's digest after its address."""
 _PACKAGE = re.compile(r"(?:[a-z+]{2,10}:)?@?[A-Za-z0-9_$][\w./:@+=~^<>,!\[\]#*?%${}-]*")
-#: Arguments of the call that prints a command, once its quotes are gone.
+#: Arguments of the call that prints a command, after its quotes are removed.
 _CALL_WORDS: Final = ("file=sys", "flush=", "end=", "sep=")
 _PROSE: Final = word_set(
     "the a an and or to it is as for in with your this that these from if when then them any all again first on "
@@ -23,7 +23,7 @@ _PROSE: Final = word_set(
 
 
 def verb(words: list[str]) -> tuple[str, list[str]]:
-    """The first word that is not an option, and the words behind it; ``("", [])`` where there is none."""
+    """The first word that is not an option, and the words after it; ``("", [])`` if there is none."""
     for index, word in enumerate(words):
         if not word.startswith("-"):
             return word, words[index + 1 :]
@@ -31,7 +31,7 @@ def verb(words: list[str]) -> tuple[str, list[str]]:
 
 
 def clean(word: str) -> str:
-    """A word without the punctuation of the sentence or list that it stands in."""
+    """The word without the punctuation of a surrounding sentence or list."""
     if word.endswith("..."):
         return ""
     bare = word.strip("()\"'`,").lstrip("[").rstrip(".,;:!?")
@@ -39,7 +39,7 @@ def clean(word: str) -> str:
 
 
 def is_name(package: str) -> bool:
-    """Whether a cleaned word can be a package, and is not prose."""
+    """Whether a cleaned word could be a package rather than prose."""
     return (
         any(map(str.isalnum, package))
         and package.lower() not in _PROSE
@@ -54,7 +54,7 @@ def is_prose(word: str) -> bool:
 
 
 def is_local(package: str) -> bool:
-    """Whether a package lies in the project: a path, a file, a member of the workspace."""
+    """Whether a package is in the project: a path, a file, a member of the workspace."""
     return (
         package in (".", "..")
         or package.startswith((".", "/", "~", "file:", "link:", "workspace:"))
@@ -63,7 +63,7 @@ def is_local(package: str) -> bool:
 
 
 def packages(words: list[str], with_values: frozenset[str]) -> Iterator[str]:
-    """The words that are packages: no options, no values of options, nothing local; prose behind a command ends the list."""
+    """Yield the words that are packages: no options or their values, nothing local. Prose after a command ends the list."""
     skip = False
     for word in words:
         if skip:

@@ -1,4 +1,4 @@
-"""Container images: ``docker run``, ``podman pull``, ``FROM``, ``image:``. An image is pinned by its digest alone."""
+"""Container images: ``docker run``, ``podman pull``, ``FROM``, ``image:``. Only a digest pins an image."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _VALUES: Final = word_set(
 
 
 def unpinned(tool: str, words: list[str], _: Mapping[str, str]) -> Iterator[str]:
-    """The image that a command line starts or pulls without a digest."""
+    """Yield the image that a command line starts or pulls without a digest."""
     said, rest = verb(words)
     if said not in _FETCHES:
         return
@@ -41,5 +41,5 @@ def unpinned(tool: str, words: list[str], _: Mapping[str, str]) -> Iterator[str]
 
 
 def is_open_image(image: str) -> bool:
-    """Whether ``image`` names an image and not its bytes."""
+    """Whether ``image`` names an image but not its digest."""
     return bool(_IMAGE.fullmatch(image)) and _DIGEST not in image and image.lower() not in _NO_IMAGE

@@ -1,4 +1,4 @@
-"""Package managers that one row describes, and those of Go and Deno, whose packages are addresses."""
+"""Package managers that one row can describe, and Go and Deno, whose packages are addresses."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Row(NamedTuple):
     values: frozenset[str] = frozenset()
     """Options whose next word is a value."""
     exact: re.Pattern[str] = _NEVER
-    """What stands in a package that is pinned by itself."""
+    """Occurs in a package that is pinned on its own."""
     settled: re.Pattern[str] = _NEVER
-    """What stands behind the verb when an option pins everything."""
+    """Occurs after the verb if an option pins everything."""
 
 
 ROWS: Final = (
@@ -65,7 +65,7 @@ _DENO_EXACT = re.compile(r"@\d+\.\d+\.\d+")
 
 
 def unpinned(tool: str, words: list[str], _: Mapping[str, str]) -> Iterator[str]:
-    """What a command line of ``tool`` fetches without an exact version."""
+    """Yield what a command line of ``tool`` fetches without an exact version."""
     said, rest = verb(words)
     if tool == "go":
         return _go(said, rest) if said in ("run", "install", "get") else iter(())

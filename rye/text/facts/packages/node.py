@@ -1,4 +1,4 @@
-"""npm and its like: ``npx``, ``npm install``, ``pnpm dlx``, ``yarn add``, ``bun create`` …"""
+"""npm and similar tools: ``npx``, ``npm install``, ``pnpm dlx``, ``yarn add``, ``bun create`` …"""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _RUNS: Final = {
 
 
 def unpinned(tool: str, words: list[str], files: Mapping[str, str]) -> Iterator[str]:
-    """What a command line of ``tool`` fetches without an exact version, a commit or a lock."""
+    """Yield what a command line of ``tool`` fetches without an exact version, a commit or a lock file."""
     if tool in _RUNNERS:
         yield from _run(tool, words)
         return
@@ -46,7 +46,7 @@ def unpinned(tool: str, words: list[str], files: Mapping[str, str]) -> Iterator[
 
 
 def is_pinned(package: str) -> bool:
-    """Whether a package names exact bytes: a whole version of the index, a full commit, a digest."""
+    """Whether a package is fixed to exact bytes: a complete version, a full commit, a digest."""
     return bool(_EXACT.fullmatch(package) or COMMIT.search(package) or HASH.search(package))
 
 
@@ -55,7 +55,7 @@ def _is_open(package: str) -> bool:
 
 
 def _run(tool: str, words: list[str]) -> Iterator[str]:
-    """``npx`` and its like: what ``-p`` names, else the first word."""
+    """``npx`` and similar: the packages that ``-p`` names, or the first word."""
     if not _NOTHING_FETCHED.isdisjoint(words):
         return
     named: list[str] = []

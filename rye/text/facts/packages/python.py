@@ -1,4 +1,4 @@
-"""pip and its like: ``pip install``, ``uvx``, ``pipx run``, ``uv tool``, ``poetry add`` …"""
+"""pip and similar tools: ``pip install``, ``uvx``, ``pipx run``, ``uv tool``, ``poetry add`` …"""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NO_PACKAGE: Final = ("#", "--hash", "-i ", "--index-url", "--require-hashes")
 
 
 def unpinned(tool: str, words: list[str], files: Mapping[str, str]) -> Iterator[str]:
-    """What a command line of ``tool`` fetches without an exact version, a commit or hashes."""
+    """Yield what a command line of ``tool`` fetches without an exact version, a commit or hashes."""
     if tool in _INTERPRETERS:
         tool, words = _module(words)
     said, rest = verb(words)
@@ -52,7 +52,7 @@ def unpinned(tool: str, words: list[str], files: Mapping[str, str]) -> Iterator[
 
 
 def is_pinned(package: str) -> bool:
-    """Whether a requirement names exact bytes: one version of the index, a full commit, a digest."""
+    """Whether a requirement is fixed to exact bytes: a single version, a full commit, a digest."""
     if "://" in package:
         return bool(COMMIT.search(package) or HASH.search(package))
     return bool(_EXACT.fullmatch(package)) and not package.endswith("*") and "<" not in package and ">" not in package
@@ -71,7 +71,7 @@ def _is_open(package: str) -> bool:
 
 
 def _run(tool: str, words: list[str], *, every: bool = False) -> Iterator[str]:
-    """``uvx``, ``pipx run``: what ``--from``, ``--spec`` and ``--with`` name, else the first word."""
+    """``uvx``, ``pipx run``: the packages that ``--from``, ``--spec`` and ``--with`` name, or the first word."""
     for package in dict.fromkeys(clean(word) for part in _named(words, every) for word in part.split(",")):
         if _is_open(package):
             yield f"{tool} {package}"
@@ -136,7 +136,7 @@ def _install(tool: str, rest: list[str], files: Mapping[str, str]) -> Iterator[s
 
 
 def _is_pinned_file(path: str, files: Mapping[str, str]) -> bool:
-    """Whether the item has this requirements file and each line in it is an exact version or has a hash."""
+    """Whether the item contains this requirements file and every line in it has an exact version or a hash."""
     name = path.removeprefix("./")
     text = next((text for known, text in files.items() if known == name or known.endswith("/" + name)), None)
     if text is None:

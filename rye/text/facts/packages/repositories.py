@@ -1,4 +1,4 @@
-"""Repositories: ``git clone``, ``git submodule add``, ``gh repo clone``. Which checkout pins one, ``unpinned_fetch`` decides."""
+"""Repositories: ``git clone``, ``git submodule add``, ``gh repo clone``. ``unpinned_fetch`` decides which checkout pins one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _WORDS_LOOKED_AT: Final = 8
 
 
 def unpinned(tool: str, words: list[str], _: Mapping[str, str]) -> Iterator[str]:
-    """The address that a command line clones; a clone from a path in the project is none."""
+    """Yield the address that a command line clones, unless it is a path in the project."""
     if tool == "gh":
         if words[:2] == ["repo", "clone"] and len(words) > 2:
             yield f"gh repo clone {clean(words[2])}"

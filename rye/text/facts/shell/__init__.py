@@ -1,7 +1,7 @@
-"""Shell as the rules read it: ``words`` takes disguises off, ``names`` keeps what names stand for, ``commands`` finds pipelines.
+"""Shell commands as the rules read them: ``words`` removes disguises, ``names`` resolves names, ``commands`` finds pipelines.
 
-Enough of every shell's language (sh, bash, zsh, PowerShell, cmd), the grammar of none. Nothing here raises, and nothing
-costs more than the length of what it is given.
+It covers enough of every shell's language (sh, bash, zsh, PowerShell, cmd), but no shell's full grammar. Nothing here raises, and
+everything is linear in the length of its input.
 """
 
 from rye.text.facts.shell.commands import Command, Group, Word, head, pieces, program, read, walk

@@ -1,6 +1,6 @@
 """A logical line as commands: pipelines, substitutions, redirections. Not a shell's grammar, but enough of every shell's.
 
-Text that is not a shell at all goes through here too (prose around a command, a call in another language); it yields commands
+Text that is not shell code (prose around a command, a call in another language) passes through here as well and yields commands
 that no rule knows. Every character is read once; nesting is capped.
 """
 
@@ -23,7 +23,7 @@ _TOKEN = re.compile(
 _WRAPPERS: Final = word_set(
     "sudo doas env nohup time nice ionice exec command builtin timeout stdbuf setsid busybox xargs parallel unbuffer"
 )
-#: Words before a command that are no programs: of a shell, a list, a prompt, a configuration.
+#: Words before a command that are not programs: of a shell, a list, a prompt, a configuration.
 _MARKS: Final = word_set(
     "watch start then do else if while until ! { } run: run cmd entrypoint cmd: call & - * $ % > # // /* rem"
 )
@@ -31,12 +31,12 @@ _TAKES_VALUE: Final = word_set("-u -n -g -c -I -P -L -s -k --user --group --sign
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w{0,80}\+?=")
 _NUMBERED = re.compile(r"\d{1,4}[.)]?|[\d.]+[smhd]|\[.?\]")
 _KEPT_CHARACTERS: Final = 64
-"""Words up to this length are remembered with the program that they name: a text says few of them often."""
+"""Words up to this length are cached with the program that they name; a text uses few different ones."""
 _TRAILING: Final = ".,;:!?)]}"
 
 
 class Word:
-    """One word, and the substitutions that stand in it."""
+    """One word, and the substitutions that it contains."""
 
     __slots__ = ("children", "start", "text")
 
@@ -61,12 +61,12 @@ class Command:
         self.end = start
 
     def texts(self) -> list[str]:
-        """The words' texts."""
+        """The texts of the words."""
         return [word.text for word in self.words]
 
 
 class Group:
-    """The commands of a line or of one substitution; ``opened`` is ``$(``, ``<(``, ``>(``, ``(``, `` ` `` or empty."""
+    """The commands of a line or of one substitution. ``opened`` is ``$(``, ``<(``, ``>(``, ``(``, `` ` `` or empty."""
 
     __slots__ = ("commands", "opened", "owner")
 
@@ -77,7 +77,7 @@ class Group:
 
 
 def read(text: str, offset: int = 0) -> Group:
-    """The commands of a logical line; positions count from ``offset``."""
+    """Return the commands of a logical line; positions count from ``offset``."""
     reader = _Reader(offset)
     for match in _TOKEN.finditer(text):
         _STEPS[match.lastgroup or ""](reader, match[0], match.start() + offset, match.end() + offset)
@@ -85,7 +85,7 @@ def read(text: str, offset: int = 0) -> Group:
 
 
 class _Reader:
-    """The groups that are open, the command that is read, and which redirection waits for its word."""
+    """The open groups, the current command, and the redirection that still expects its word."""
 
     __slots__ = ("command", "expect", "stack")
 
@@ -95,11 +95,13 @@ class _Reader:
         self.command = self._begin(offset, None)
 
     def _begin(self, start: int, before: Command | None) -> Command:
+        """Start a command in the current group."""
         self.command = Command(start, before)
         self.stack[-1].commands.append(self.command)
         return self.command
 
     def word(self, text: str, start: int, end: int) -> None:
+        """Add a word to the current command, or use it as a redirection's target."""
         command = self.command
         if len(command.words) >= FACTS.command_words:
             command = self._begin(start, command)
@@ -119,6 +121,7 @@ class _Reader:
         command.end = end
 
     def opened(self, text: str, start: int, end: int) -> None:
+        """Open a group: a substitution or a subshell."""
         if len(self.stack) > FACTS.nesting:
             self._begin(end, None)
             return
@@ -138,6 +141,7 @@ class _Reader:
         self._begin(end, None)
 
     def closed(self, _: str, __: int, end: int) -> None:
+        """Close the current group."""
         if len(self.stack) > 1:
             owner = self.stack.pop().owner
             assert owner is not None
@@ -145,24 +149,28 @@ class _Reader:
             owner.end = end
 
     def tick(self, text: str, start: int, end: int) -> None:
+        """A backquote opens a substitution, or closes one."""
         step = self.closed if self.stack[-1].opened == "`" else self.opened
         step(text, start, end)
 
     def redirected(self, text: str, _: int, end: int) -> None:
+        """A redirection: its target is the next word."""
         into_descriptor = text[-1:] in "&-0123456789"
         self.expect = text if text in ("<", "<<<") else "" if into_descriptor else ">"
         self.command.end = end
 
     def piped(self, _: str, __: int, end: int) -> None:
+        """A pipe: the next command reads the output of this one."""
         self._begin(end, self.command if self.command.words else None)
         self.expect = ""
 
     def ended(self, _: str, __: int, end: int) -> None:
+        """An operator that ends a command."""
         self._begin(end, None)
         self.expect = ""
 
     def skipped(self, _: str, __: int, ___: int) -> None:
-        """A here-document's mark: its text follows in lines of its own."""
+        """A here-document's marker: its text follows on separate lines."""
 
 
 _STEPS: Final[dict[str, Callable[[_Reader, str, int, int], None]]] = {
@@ -179,7 +187,7 @@ _STEPS: Final[dict[str, Callable[[_Reader, str, int, int], None]]] = {
 
 
 def walk(group: Group) -> Iterator[tuple[Command, Group]]:
-    """Every command with the group that it is in; substitutions before the command that they belong to."""
+    """Yield every command with its group; substitutions come before the command that they belong to."""
     for command in group.commands:
         for word in (*command.words, *command.reads):
             for child in word.children:
@@ -188,7 +196,7 @@ def walk(group: Group) -> Iterator[tuple[Command, Group]]:
 
 
 def pieces(text: str) -> Iterator[tuple[str, int]]:
-    """A logical line in pieces that cost no more than their length, each with its offset."""
+    """Split a logical line into bounded pieces, each with its offset. The total cost is linear in the length."""
     if len(text) <= FACTS.piece_characters:
         yield text, 0
         return
@@ -197,7 +205,7 @@ def pieces(text: str) -> Iterator[tuple[str, int]]:
 
 
 def program(word: str) -> str:
-    """The program that a word names: no folder, no ``.exe``, no punctuation around it, lower case."""
+    """The program that a word names: no folder, no ``.exe``, no surrounding punctuation, lower case."""
     return _known_program(word) if len(word) <= _KEPT_CHARACTERS else _program(word)
 
 
@@ -210,7 +218,7 @@ _known_program = lru_cache(maxsize=4096)(_program)
 
 
 def head(command: Command) -> int:
-    """The index of the word that a command runs, behind ``sudo``, ``env``, assignments and list marks; -1 for none."""
+    """The index of the word that a command runs, after ``sudo``, ``env``, assignments and list markers; -1 if none."""
     words = command.words
     index = 0
     while index < len(words):

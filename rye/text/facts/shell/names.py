@@ -1,4 +1,4 @@
-"""What the names of a file stand for: literal values of variables, aliases, and functions of one command."""
+"""What a file's names mean: literal values of variables, aliases, and functions of one command."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ _FUNCTION = re.compile(
 )
 _VARIABLE = re.compile(r"(?P<before>)\$(?:\{(?P<a>[A-Za-z_]\w{0,60})\}|(?P<b>[A-Za-z_]\w{0,60}))")
 _HEAD_CHARACTERS: Final = 120
-"""Characters before the parentheses in which a function's name stands."""
+"""How many characters before its parentheses a function's name can start."""
 _FEW: Final = 16
-"""So many variables are looked for one by one, before every assignment of the text is read."""
+"""Up to this many variables are searched for individually before all assignments of the text are read."""
 _ARGUMENTS = re.compile(r"[\"']?\$(?:[@*1]|\{[@*1]\})[\"']?")
 
 
 class Names(NamedTuple):
-    """What a file gives to names, by literal text alone; nothing is evaluated."""
+    """What a file assigns to names, as literal text only; nothing is evaluated."""
 
     values: dict[str, str]
     """Variables: ``U=https://…``, ``const u = "…"``."""
     commands: dict[str, str]
-    """Aliases and functions of one command, as the words that stand for them."""
+    """Aliases and functions of one command, each with the words that it expands to."""
 
     def filled_in(self, text: str, room: int) -> str:
-        """``text`` with known variables and commands in place of their names.
+        """Return ``text`` with known variables and commands expanded.
 
-        Short meanings are always filled in, as far as one line may grow; long ones only while they fit into ``room``.
+        Short values are always expanded, up to the limit for a line; long ones only while they fit into ``room``.
         """
         if self.values and "$" in text:
             text = _filled(text, _VARIABLE, self.values, room)
@@ -67,12 +67,12 @@ _HEADS: Final = re.compile(r"(?P<before>(?:^|[;|&({`\x1f])[ \t]{0,40})(?P<a>(?P<
 
 
 def values_in(text: str) -> dict[str, str]:
-    """Variables with a literal value; the last one given to a name counts."""
+    """Return the variables with a literal value; the last assignment counts."""
     return {match[1]: match[2] or match[3] or match[4] for match in _ASSIGNED.finditer(text)} if "=" in text else {}
 
 
 def used_values_in(text: str) -> dict[str, str]:
-    """``values_in``, or nothing at all where no variable that the text uses (``$x``) is given a value in it."""
+    """Like ``values_in``, but empty if the text assigns none of the variables that it uses (``$x``)."""
     if "$" not in text or "=" not in text:
         return {}
     used = {match["a"] or match["b"] for match in _VARIABLE.finditer(text)}
@@ -82,7 +82,7 @@ def used_values_in(text: str) -> dict[str, str]:
 
 
 def commands_in(text: str) -> dict[str, str]:
-    """Aliases, and functions of one command, with the words that they stand for; at most ``FACTS.named_commands``."""
+    """Return aliases, and functions of one command, with the words they expand to; at most ``FACTS.named_commands``."""
     found: dict[str, str] = {}
     if "lias" in text:
         for match in islice(_ALIAS.finditer(text), FACTS.named_commands):

@@ -1,7 +1,7 @@
-"""Disguises taken off: the words of a line as a shell or PowerShell reads them, and back again for people.
+"""Remove disguises: turn a line into the words that a shell or PowerShell would see, and back into a form for people.
 
-``c""url``, ``c\\url``, ``$(printf 'cu%s' rl)``, ``I`E`X`` and ``$a$b`` with known values are what they stand for. Operators in
-a quoted word are data: they become private characters here, and ``shown`` turns them back.
+``c""url``, ``c\\url``, ``$(printf 'cu%s' rl)``, ``I`E`X`` and ``$a$b`` with known values become what they mean. Operators in a
+quoted word are data: they become private characters here, and ``shown`` turns them back.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rye.text.facts.shell.names import Names
 
-#: Stands in a logical line where the file has a line break; ``str.isspace`` and ``\s`` take it for white space.
+#: Replaces a file's line break in a logical line. ``str.isspace`` and ``\s`` treat it as whitespace.
 BREAK = "\x1f"
-#: Operators inside a quoted word are data. They are private characters while rules look at the line, and shown as they were.
+#: Operators inside a quoted word are data. They are private characters while rules examine the line, and are shown as written.
 _MASK = str.maketrans("|&;()<>`", "\ue000\ue001\ue002\ue003\ue004\ue005\ue006\ue007")
 _SHOWN = str.maketrans("\ue000\ue001\ue002\ue003\ue004\ue005\ue006\ue007" + BREAK, "|&;()<>` ")
 
@@ -34,9 +34,9 @@ _TICK_IN_WORD = re.compile(r"(?<=[A-Za-z])`(?=[A-Za-z])")
 
 
 def plain(text: str, names: Names | None = None, *, code: bool = False, room: int = 0) -> str:
-    """``text`` as a shell would read its words: without quotes, escapes and ``$IFS``, known names filled in.
+    """Return ``text`` as a shell would see its words: without quotes, escapes and ``$IFS``, with known names expanded.
 
-    ``code`` says that backquotes are a shell's and not those of Markdown; ``room`` is how much long values may add.
+    ``code``: backquotes are a shell's, not Markdown's. ``room``: how many characters long values may add.
     """
     if "echo" in text or "printf" in text or (code and "`" in text):
         text = _without_built_words(text, code)
@@ -78,7 +78,7 @@ def _without_quotes(text: str) -> str:
 
 
 def _built(match: re.Match[str]) -> str:
-    """What ``$(echo …)`` or ``$(printf …)`` writes, where its words are literal."""
+    """The output of ``$(echo …)`` or ``$(printf …)`` if its words are literal."""
     first, *rest = match[2].replace('"', "").replace("'", "").split() or [""]
     if match[1] != "printf" or "%s" not in first:
         return " ".join((first, *rest))
@@ -99,10 +99,10 @@ def _without_backslashes(match: re.Match[str]) -> str:
 
 
 def unmask(word: str) -> str:
-    """A word of a logical line with its operators as they were written."""
+    """Return a word of a logical line with its operators as they were written."""
     return word.translate(_SHOWN)
 
 
 def shown(text: str) -> str:
-    """A piece of a logical line for people: operators inside words as they were, one blank between words."""
+    """Return a piece of a logical line for people: operators inside words as written, one space between words."""
     return " ".join(text.translate(_SHOWN).split())
