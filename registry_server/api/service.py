@@ -30,6 +30,8 @@ from registry_server.api.sign_in import SignIn
 from registry_server.api.staging import Staging
 from registry_server.interop.desk import ReaderDesk
 from registry_server.migrations import opening
+from registry_server.pages.analyses import FILE, Analyses
+from registry_server.pages.analyst import Analyst
 from registry_server.pages.desk import PageDesk
 from registry_server.search.desk import SearchDesk
 from registry_server.sequencer.acceptance import Candidate
@@ -84,7 +86,11 @@ class Service:
         self.exchange = Exchange(self.engine, self.issuers, settings.read != "public")
         self.searches = SearchDesk(settings)
         self._writing = 0
-        self.pages = PageDesk(settings, self.engine, self.public, lambda: self.address, lambda: self._writing > 0)
+        analyses = Analyses(settings.data / FILE)
+        self.analyst = Analyst(self.engine, self.public, analyses, self._is_publishing)
+        self.pages = PageDesk(
+            settings, self.engine, self.public, lambda: self.address, self._is_publishing, analyses=analyses
+        )
         self.readers = ReaderDesk(self.public, settings, lambda: self.address)
         self.deliverer = Deliverer(self.engine, self.origin)
         self._writes = threading.BoundedSemaphore(max(settings.concurrent_writes, 1))
@@ -112,6 +118,7 @@ class Service:
         self._sweep()
         self.staging.sweep()
         self.sequencer.start()
+        self.analyst.start()
         if self.settings.webhooks:
             self.deliverer.start()
 
@@ -119,11 +126,15 @@ class Service:
         """Finish pending work, for at most ``seconds``."""
         self.searches.close()
         self.pages.close()
+        self.analyst.stop()
         self.issuer_calls.close()
         self.readers.close()
         self.deliverer.stop()
         self.sequencer.stop(seconds)
         self.engine.dispose()
+
+    def _is_publishing(self) -> bool:
+        return self._writing > 0
 
     @contextmanager
     def writing(self, account: Account) -> Iterator[None]:
@@ -257,6 +268,7 @@ class Service:
 
     def counted(self, candidates: Sequence[Candidate], receipt: Receipt) -> None:
         self.metrics.counted(candidates, receipt)
+        self.analyst.published()
 
     def refused(self, code: str) -> None:
         self.metrics.refused(code)

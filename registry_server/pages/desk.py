@@ -18,7 +18,7 @@ import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import sqlalchemy as sa
 from msgspec import Struct
@@ -37,6 +37,9 @@ from registry_server.settings import Settings
 from registry_server.storage import database
 from registry_server.storage.objects import Objects
 from rye.errors import RyeError
+
+if TYPE_CHECKING:
+    from registry_server.pages.analyses import Analyses
 
 Maker = Callable[[Look], Page]
 """Makes one page. Raises RyeError ``not-found`` and others, which become pages as well."""
@@ -93,6 +96,7 @@ class PageDesk:
         address: Callable[[], str],
         is_publishing: Callable[[], bool] = lambda: False,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        analyses: Analyses | None = None,
     ) -> None:
         """``engine``: for the little that pages write; ``address``: asked for each page, since a registry may learn its
         port late; ``is_publishing``: whether a request that publishes is at work now."""
@@ -100,6 +104,7 @@ class PageDesk:
         self._engine = search_engine(settings)
         self._is_private = settings.read != "public"
         self._store = store
+        self._analyses = analyses
         self._address = address
         self._is_publishing = is_publishing
         self._next_turn = 0.0
@@ -185,7 +190,7 @@ class PageDesk:
         if asked.prepare is not None and self._head is not None:
             asked.prepare(self._writing, self._head[1].size)
         with database.reader(self._engine) as connection:
-            look = Look(connection, self._store, self._site(None), asked.reader, hour)
+            look = Look(connection, self._store, self._site(None), asked.reader, hour, self._analyses)
             head = look.newest()
             if before is not None and before.holds(look, hour):
                 tag = self._tag(asked, form, head, before.sha256)

@@ -84,6 +84,8 @@ class Page(Struct, frozen=True):
     """What is sent instead of template and view, in whichever form was asked for."""
     is_partial: bool = False
     """Whether it says less than it could: it is not kept, and its template may say so."""
+    parts: Callable[[float], object] | None = None
+    """What the template gets as ``parts``: HTML that was made apart from it, for this ``share`` of the room."""
     json_fields: Callable[[], dict[str, object]] | None = None
     """Fields of the view that only JSON has. They are asked for only then."""
 
@@ -125,7 +127,8 @@ def _html(page: Page, site: Site, now: Now) -> bytes:
     words = {"page": page, "view": page.view, "site": site, "now": now, "style": style_path(), "icon": icon_path()}
     share = 1.0
     for _ in range(PAGES.shrinkings):
-        made = template.render(**words, paths=addresses, share=share).encode()
+        parts = page.parts(share) if page.parts is not None else None
+        made = template.render(**words, paths=addresses, share=share, parts=parts).encode()
         if len(made) <= PAGES.html_bytes - PAGES.foot_bytes or page.is_whole_source:
             break
         share /= 2

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from registry_server.pages.addresses import ItemAddress, item_path
+from markupsafe import Markup
+from msgspec import Struct
+
+from registry_server.pages.addresses import ItemAddress
+from registry_server.pages.analysis import Analysis, Bytes, analyse, parts_of
 from registry_server.pages.dependents import dependents_of, entries_read
 from registry_server.pages.desk import Maker
 from registry_server.pages.diff import newest_offered
-from registry_server.pages.examined import Examined, Facts, examine, facts_of
+from registry_server.pages.examined import Examined, examine
 from registry_server.pages.frame import Page
-from registry_server.pages.item_view import Content, Found, item_view
+from registry_server.pages.item_view import Found, item_view
 from registry_server.pages.kept import Kept
 from registry_server.pages.limits import PAGES
 from registry_server.pages.look import Look
-from registry_server.pages.shape import Shape, shape_of
 from rye.installation.mentions import item_file_name
-from rye.items.kinds import KINDS
-from rye.registry.protocol.wire import blob_path
 from rye.registry.trust.records import ItemHistory, ReleaseRecord
-from rye.text.content import hidden_characters
-
-Bytes = Mapping[str, bytes | None]
-"""A release's files by path, the item's own under its name; None: the bytes are gone."""
 
 
 def item_page(address: ItemAddress) -> Maker:
@@ -31,24 +28,25 @@ def item_page(address: ItemAddress) -> Maker:
     def make(look: Look) -> Page:
         history, record = chosen(look, address)
         identity, release = record.identity, record.release
-        files = files_of(look, record)
-        name = item_file_name(record)
+        analysis = analysis_of(look, record)
+        may, shape, content = analysis.may, analysis.shape, analysis.content
         dependents = dependents_of(look, identity)
-        page = item_path(identity, record.version)
         found = Found(
             history=history,
             record=record,
             latest=newest_offered(history),
             chain=look.chain(identity.namespace),
-            examined=examined_of(record, lambda: files),
-            facts=mentioned(record, files),
-            shape=_shape(record, files[name]),
-            content=content_of(name, files[name], f"{page}/source", release.file.sha256, is_markdown(record))
-            if files[name] is not None
-            else None,
+            may=may,
+            shape=shape,
+            content=content,
             dependents=dependents,
             dependents_entries=0 if dependents.is_whole else entries_read(look),
         )
+
+        def parts(share: float) -> Mapping[str, Markup]:
+            whole = analysis.parts if share == 1 else parts_of(release, may, shape, content, share)
+            return whole.html
+
         title = f"{identity.kind} {identity.id} {record.version}"
         return Page(
             "item.html",
@@ -59,6 +57,7 @@ def item_page(address: ItemAddress) -> Maker:
             status=451 if record.takedown is not None else 200,
             is_indexed=not record.is_withdrawn,
             is_partial=not dependents.is_whole,
+            parts=parts,
             json_fields=lambda: {"dependents_entries": entries_read(look)},
         )
 
@@ -87,79 +86,42 @@ def files_of(look: Look, record: ReleaseRecord) -> Bytes:
     return {path: found[sha256] for path, sha256 in hashes.items()}
 
 
-_examined: Kept[tuple[str, str], Examined] = Kept(PAGES.examined)
-_facts: Kept[tuple[str, str], Facts] = Kept(PAGES.examined)
-_shapes: Kept[str, tuple[Shape | None]] = Kept(PAGES.examined)
-
-
-def _key(record: ReleaseRecord) -> tuple[str, str]:
-    """The signed note, which fixes every byte by its hash, and the keyset."""
-    return record.line.note, record.link.sha256
-
-
-def examined_of(record: ReleaseRecord, read: Callable[[], Bytes]) -> Examined:
-    """What a release may do. A function of note, keyset and bytes, so it is kept where all bytes are there."""
-    known = _examined.get(_key(record))
-    if known is not None and record.takedown is None:
-        return known
-    own, attached, is_whole = _parted(record, read())
-    made = examine(record.release, record.link.keyset.keys, own, attached)
-    if is_whole:
-        _examined.put(_key(record), made)
-    return made
-
-
-def mentioned(record: ReleaseRecord, files: Bytes) -> Facts:
-    """What its texts mention, kept in the same way."""
-    own, attached, is_whole = _parted(record, files)
-    known = _facts.get(_key(record)) if is_whole else None
+def analysis_of(look: Look, record: ReleaseRecord) -> Analysis:
+    """What the release's bytes say: as it is stored, or else made now, and stored where all bytes are there."""
+    known = look.analysis(record)
     if known is None:
-        known = facts_of(record.release, own, attached)
-        if is_whole:
-            _facts.put(_key(record), known)
+        files = files_of(look, record)
+        known = analyse(record, files)
+        if None not in files.values():
+            look.keep_analysis(record, known)
     return known
 
 
-def _shape(record: ReleaseRecord, data: bytes | None) -> Shape | None:
-    """What it takes, returns and does, kept in the same way."""
-    if data is None:
-        return None
-    known = _shapes.get(record.line.note)
-    if known is None:
-        known = (shape_of(record.release, data),)
-        _shapes.put(record.line.note, known)
-    return known[0]
+_examined: Kept[tuple[str, str], Examined] = Kept(PAGES.examined)
 
 
-def _parted(record: ReleaseRecord, files: Bytes) -> tuple[bytes | None, Bytes, bool]:
-    """The item's own file, the attached ones, and whether all are there."""
-    name = item_file_name(record)
-    attached = {path: data for path, data in files.items() if path != name}
-    return files[name], attached, None not in files.values()
+class Outline(Struct, frozen=True):
+    """What a list says of a release."""
+
+    tier: str | None
+    runs: int
+    is_examined: bool
+    """Whether all bytes were there, and clients accept them."""
 
 
-def is_markdown(record: ReleaseRecord) -> bool:
-    """Whether the item's own file is Markdown."""
-    return KINDS[record.identity.kind].formats.get(record.release.file.suffix) == "markdown"
-
-
-def content_of(name: str, data: bytes | None, page: str, sha256: str, is_markdown: bool) -> Content:
-    """A file as a page shows it."""
-    text = None
-    if data is not None:
-        try:
-            text = data.decode("utf-8")
-        except UnicodeDecodeError:
-            text = None
-    shown = text[: PAGES.markdown_characters] if text is not None else None
-    return Content(
-        name=name,
-        size=len(data or b""),
-        lines=text.count("\n") + (not text.endswith("\n")) if text else 0,
-        text=shown,
-        is_cut=text is not None and shown is not None and len(shown) < len(text),
-        is_markdown=is_markdown and text is not None,
-        hidden=len(hidden_characters(text)) if text else 0,
-        path=page,
-        blob=f"/{blob_path(sha256)}",
-    )
+def outline_of(look: Look, record: ReleaseRecord) -> Outline:
+    """The same in few words. Where no analysis is stored, only what the words need is read."""
+    known = look.analysis(record)
+    if known is not None:
+        return Outline(known.may.tier, known.may.runs.total, known.may.problem is None)
+    key = record.line.note, record.link.sha256
+    examined = _examined.get(key) if record.takedown is None else None
+    if examined is None:
+        files = files_of(look, record)
+        name = item_file_name(record)
+        attached = {path: data for path, data in files.items() if path != name}
+        examined = examine(record.release, record.link.keyset.keys, files[name], attached)
+        if None not in files.values():
+            _examined.put(key, examined)
+    tier = str(examined.tier) if examined.tier is not None else None
+    return Outline(tier, len(examined.runs), examined.problem is None and not examined.unread)

@@ -24,7 +24,7 @@ from rye.items.identity import Identity
 from rye.items.reading import HookAction, Run
 from rye.permissions.risk import tiers
 from rye.permissions.tool_risk import tool_tier
-from rye.registry.protocol.statements import Relation
+from rye.registry.protocol.statements import Relation, Release
 from rye.registry.trust.keysets import KeysetChain
 from rye.registry.trust.records import ItemHistory, ReleaseRecord
 from rye.signing.keys import PublicKey
@@ -236,8 +236,7 @@ class Found(Struct, frozen=True):
     record: ReleaseRecord
     latest: str
     chain: KeysetChain
-    examined: Examined
-    facts: Facts
+    may: MayDo
     shape: Shape | None
     content: Content | None
     dependents: Dependents
@@ -256,10 +255,6 @@ def item_view(found: Found, snapshot: datetime) -> ItemView:
     reference = f"{identity}@{record.version}"
     is_latest = record.version == found.latest
     advisories = tuple(AdvisoryRow(a.number, a.severity, a.range, a.title, a.keyset is None) for a in record.advisories)
-    files = tuple(
-        FileRow(e.path, e.size, e.sha256, e.executable, item_path(identity, record.version, "source", e.path))
-        for e in release.attached
-    )
     return ItemView(
         kind=identity.kind,
         id=identity.id,
@@ -272,7 +267,7 @@ def item_view(found: Found, snapshot: datetime) -> ItemView:
         latest=found.latest,
         latest_page=item_path(identity, found.latest),
         install=f"rye add {identity if is_latest else reference}",
-        info=f"rye info {reference}",
+        info=item_info(release),
         time=release.time,
         namespace_since=effective[0].keyset.time if effective else None,
         keys=rows(keys, lambda key: 200),
@@ -290,10 +285,10 @@ def item_view(found: Found, snapshot: datetime) -> ItemView:
         if deprecation is not None
         else None,
         advisories=rows(advisories, lambda row: 200 + line_cost(row.title)),
-        may=may_do(found.examined, found.facts),
+        may=found.may,
         shape=found.shape,
         content=found.content,
-        files=rows(files, lambda row: 260 + 2 * len(row.path) + len(row.page)),
+        files=attached_files(release),
         proof=_proof(record),
         dependencies=rows(
             (
@@ -307,6 +302,19 @@ def item_view(found: Found, snapshot: datetime) -> ItemView:
         dependents_entries=found.dependents_entries,
         versions=rows(tuple(_versions(found.history)), lambda row: 330 + line_cost(row.yanked or row.taken_down or "")),
     )
+
+
+def item_info(release: Release) -> str:
+    """The command that lists everything about a release."""
+    return f"rye info {release.identity}@{release.version}"
+
+
+def attached_files(release: Release) -> Rows[FileRow]:
+    files = tuple(
+        FileRow(e.path, e.size, e.sha256, e.executable, item_path(release.identity, release.version, "source", e.path))
+        for e in release.attached
+    )
+    return rows(files, lambda row: 260 + 2 * len(row.path) + len(row.page))
 
 
 def may_do(examined: Examined, facts: Facts) -> MayDo:

@@ -28,6 +28,11 @@ class Kept(Generic[K, V]):
             self._values.move_to_end(key)
             return found[1]
 
+    def drop(self, key: K) -> None:
+        """Keep a value no longer."""
+        with self._lock:
+            self._size -= self._values.pop(key, (0, None))[0]
+
     def put(self, key: K, value: V, size: int = 1) -> None:
         """Keep a value. One that is larger than all the room is not kept."""
         with self._lock:

@@ -48,7 +48,25 @@ class PageLimits(Struct, frozen=True):
     judged_bytes: int = 32 * MIB
     """Statements of items whose histories are kept, judged."""
     examined: int = 4_000
-    """Examined releases that are kept."""
+    """Releases of search results that are kept, examined."""
+    analysis_bytes: int = 4 * MIB
+    """A stored analysis, before compression. A larger one is made for each page."""
+    analyses_bytes: int = 1024 * MIB
+    """The file of stored analyses: about 200,000 of a usual size."""
+    analyses_kept_bytes: int = 16 * MIB
+    """Analyses that are kept in memory."""
+    analyses_waiting_bytes: int = 8 * MIB
+    """Analyses that wait to be written; what comes beyond is not stored."""
+    analysed_entries: int = 200_000
+    """Entries of the log, the newest, that are analysed ahead."""
+    analysed_at_once: int = 64
+    """Entries that are read from the log together for that."""
+    analysis_quiet_seconds: float = 0.25
+    """For how long nothing was published before releases are analysed ahead."""
+    analysis_share: float = 0.5
+    """Of a thread's time that this takes at most."""
+    analysis_look_seconds: float = 30.0
+    """Between two looks for entries that another process appended."""
     head_seconds: float = 0.2
     """For how long the head is believed to be the newest."""
     accept_characters: int = 1_000

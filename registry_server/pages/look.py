@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import sqlalchemy as sa
 from msgspec import Struct
@@ -28,9 +28,13 @@ from rye.items.identity import Identity
 from rye.registry.protocol import wire
 from rye.registry.protocol.statements import Root
 from rye.registry.trust.keysets import KeysetChain
-from rye.registry.trust.records import ItemHistory, judge
+from rye.registry.trust.records import ItemHistory, ReleaseRecord, judge, release_files
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import read_line
+
+if TYPE_CHECKING:
+    from registry_server.pages.analyses import Analyses
+    from registry_server.pages.analysis import Analysis
 
 T = TypeVar("T")
 
@@ -73,14 +77,23 @@ class Reader(Struct, frozen=True):
 class Look:
     """Belongs to one page and one thread."""
 
-    def __init__(self, connection: sa.Connection, store: Objects, site: Site, reader: Reader, now: datetime) -> None:
-        """``now``: to the hour, so that ages are the same for everybody who gets the page."""
+    def __init__(
+        self,
+        connection: sa.Connection,
+        store: Objects,
+        site: Site,
+        reader: Reader,
+        now: datetime,
+        analyses: Analyses | None = None,
+    ) -> None:
+        """``now``: to the hour, so that ages are the same for everybody who gets the page. ``analyses``: None: none stored."""
         self._ledger = Ledger(connection)
         published = self._ledger.published()
         if published is None:
             raise RyeError("database-unavailable", "The registry has no head.", "rye-registry verify")
         self._published: Published = published
         self._store = store
+        self._analyses = analyses
         self._connection = connection
         self._listening: Listening | None = None
         self._asked: list[Asked[Any]] = []
@@ -219,6 +232,22 @@ class Look:
         """What a judgement rests on beside the index."""
         links = self.chain(namespace).links
         return links[-1].sha256 if links else "", len(links), len(self.roots()), self.since(namespace)
+
+    def analysis(self, record: ReleaseRecord) -> Analysis | None:
+        """The stored analysis of a release. None: there is none, bytes of it were taken down, or this reader may not see it.
+
+        What was taken down is gone as soon as the log says so: the file has it a moment longer.
+        """
+        if self._analyses is None or record.takedown is not None or not self.may_read(record.identity.namespace):
+            return None
+        if self._ledger.taken_down(release_files(record.release)):
+            return None
+        return self._analyses.get(record)
+
+    def keep_analysis(self, record: ReleaseRecord, analysis: Analysis) -> None:
+        """Store an analysis that was made from all bytes of a release."""
+        if self._analyses is not None:
+            self._analyses.put(record, analysis)
 
     def file(self, namespace: str, sha256: str) -> bytes | None:
         """The bytes of a released file; None where they are gone, or for another reader."""

@@ -10,7 +10,7 @@ from msgspec import Struct
 from registry_server.pages.addresses import item_path, search_path
 from registry_server.pages.desk import Maker
 from registry_server.pages.frame import Page
-from registry_server.pages.item import examined_of, files_of
+from registry_server.pages.item import Outline, outline_of
 from registry_server.pages.limits import PAGES
 from registry_server.pages.look import Look
 from registry_server.search.finding import Found, Hit
@@ -101,7 +101,7 @@ def result_row(look: Look, hit: Hit, history: ItemHistory | None) -> ResultRow:
     record = found[0]
     size = record.release.file.size + sum(entry.size for entry in record.release.attached)
     is_small = size <= PAGES.search_item_bytes
-    examined = examined_of(record, lambda: files_of(look, record)) if is_small else None
+    outline = outline_of(look, record) if is_small else Outline(None, 0, False)
     return ResultRow(
         kind=hit.kind,
         id=hit.id,
@@ -110,9 +110,9 @@ def result_row(look: Look, hit: Hit, history: ItemHistory | None) -> ResultRow:
         page=page,
         deprecated=hit.deprecated,
         time=record.release.time,
-        is_examined=examined is not None and examined.problem is None and not examined.unread,
-        tier=str(examined.tier) if examined is not None and examined.tier is not None else None,
-        runs=len(examined.runs) if examined is not None else 0,
+        is_examined=outline.is_examined,
+        tier=outline.tier,
+        runs=outline.runs,
         advisories=len(record.advisories),
     )
 

@@ -1,0 +1,283 @@
+"""Analyses of releases, stored so that a page nobody asked for yet need not read the release's bytes.
+
+Rules:
+
+* An analysis is a function of the signed note, its keyset, the bytes and the code (:mod:`registry_server.pages.analysis`). Its
+  key is a hash of note and keyset. A file that other code wrote is deleted, not read.
+* The file lies in the server's data folder, next to the database, and is trusted as much: whoever can write one can write the
+  other. It is no part of a backup. Only pages for people read it; clients judge the bytes themselves.
+* Nothing here is needed. A damaged row is a miss, a damaged file starts over, and one that cannot be written is left alone.
+* Removing is the exception: what is removed is overwritten, and where that fails, the whole file goes.
+* The file is bounded. The rows that were written first go first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TypeVar
+
+from msgspec import Struct
+
+from registry_server.pages import frame
+from registry_server.pages.analysis import Analysis, decode, encode
+from registry_server.pages.kept import Kept
+from registry_server.pages.limits import PAGES
+from rye.registry.trust.records import ReleaseRecord, release_files
+from rye.storage.verdicts import running_code
+
+T = TypeVar("T")
+FILE = "analyses.sqlite"
+"""Its name in the data folder."""
+_log = logging.getLogger("rye.registry")
+_CHECK_BYTES = 8
+_WAIT_SECONDS = 0.1
+"""For another process that writes the same file."""
+_READ = "SELECT value FROM analysis WHERE key = ?"
+_TABLES = (
+    "CREATE TABLE state (one INTEGER PRIMARY KEY CHECK (one = 1), code BLOB NOT NULL, entries INTEGER)",
+    "CREATE TABLE analysis (key BLOB PRIMARY KEY, release TEXT NOT NULL, value BLOB NOT NULL)",
+    "CREATE INDEX analysis_release ON analysis (release)",
+)
+_SETTINGS = (
+    "synchronous=OFF",  # losing analyses in a power cut is nothing
+    "journal_mode=MEMORY",  # no second file that could keep what is removed
+    "secure_delete=ON",
+)
+
+
+class Waiting(Struct, frozen=True):
+    """An analysis that is not in the file yet."""
+
+    key: bytes
+    release: str
+    """``kind:id@version``."""
+    files: frozenset[str]
+    """SHA-256 of the release's files."""
+    value: bytes
+
+
+class Analyses:
+    """Belongs to one server. Safe to use from several threads."""
+
+    def __init__(self, path: Path | None, code: bytes | None = None) -> None:
+        """``path`` None: nothing is stored. ``code``: the identity of the code; tests give another."""
+        self._path = path
+        self._code = code
+        self._database: sqlite3.Connection | None = None
+        self._lock = threading.Lock()
+        self._kept: Kept[bytes, Analysis] = Kept(PAGES.analyses_kept_bytes)
+        self._waiting: dict[bytes, Waiting] = {}
+        self._waiting_bytes = 0
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether there is a file, and it could be used so far."""
+        return self._path is not None
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether :meth:`write` has something to write."""
+        return bool(self._waiting)
+
+    # -- one analysis ----------------------------------------------------------------------------------------------------
+
+    def get(self, record: ReleaseRecord) -> Analysis | None:
+        """The analysis of a release; None: it has to be made."""
+        key = _key(record)
+        known = self._kept.get(key)
+        if known is not None:
+            return known
+        row = self._with(lambda database: database.execute(_READ, (key,)).fetchone(), None)
+        if row is None:
+            return None
+        try:
+            found, size = decode(_whole(key, row[0]))
+        except ValueError:
+            return None
+        self._kept.put(key, found, 2 * size)
+        return found
+
+    def has(self, record: ReleaseRecord) -> bool:
+        """Whether the file has a row for a release, whole or not."""
+        return self._with(lambda database: database.execute(_READ, (_key(record),)).fetchone() is not None, False)
+
+    def put(self, record: ReleaseRecord, analysis: Analysis, *, is_asked_for: bool = True) -> None:
+        """Keep an analysis, to be written by :meth:`write`. ``is_asked_for``: a page needs it now, so keep it in memory too."""
+        key, (value, size) = _key(record), encode(analysis)
+        if is_asked_for:
+            self._kept.put(key, analysis, 2 * size)
+        if size > PAGES.analysis_bytes or self._path is None:
+            return
+        with self._lock:
+            if self._waiting_bytes + len(value) > PAGES.analyses_waiting_bytes:
+                return
+            if key not in self._waiting:
+                self._waiting_bytes += len(value)
+                self._waiting[key] = Waiting(key, _name(record), release_files(record.release), value)
+
+    # -- the file --------------------------------------------------------------------------------------------------------
+
+    def take_waiting(self) -> tuple[Waiting, ...]:
+        """What was put and is not written yet. The caller hands to :meth:`write` what may still be stored."""
+        with self._lock:
+            taken = tuple(self._waiting.values())
+            self._waiting.clear()
+            self._waiting_bytes = 0
+        return taken
+
+    def write(self, rows: Iterable[Waiting]) -> None:
+        """Write rows, and make room for them."""
+        given = [(row.key, row.release, _check(row.key, row.value) + row.value) for row in rows]
+
+        def write(database: sqlite3.Connection) -> None:
+            database.executemany("INSERT OR REPLACE INTO analysis VALUES (?, ?, ?)", given)
+            _make_room(database)
+
+        self._with(write, None)
+
+    def remove(self, release: str) -> None:
+        """Forget everything of ``kind:id@version``, and overwrite it in the file."""
+        with self._lock:
+            for key in [key for key, row in self._waiting.items() if row.release == release]:
+                self._waiting_bytes -= len(self._waiting.pop(key).value)
+
+        def remove(database: sqlite3.Connection) -> bool:
+            for (key,) in database.execute("SELECT key FROM analysis WHERE release = ?", (release,)).fetchall():
+                self._kept.drop(key)
+            database.execute("DELETE FROM analysis WHERE release = ?", (release,))
+            return True
+
+        if not self._with(remove, False):
+            with self._lock:
+                self._forget()
+
+    def entries(self) -> int | None:
+        """How many entries of the log were looked at; None: nobody did."""
+        found: int | None = self._with(
+            lambda database: database.execute("SELECT entries FROM state").fetchone()[0], None
+        )
+        return found
+
+    def set_entries(self, entries: int) -> None:
+        self._with(lambda database: database.execute("UPDATE state SET entries = ?", (entries,)), None)
+
+    def close(self) -> None:
+        with self._lock:
+            self._close()
+
+    def _with(self, work: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
+        """What ``work`` gives in a transaction of its own. Where the file fails, ``otherwise``: a damaged one starts over, and
+        one that cannot be used is left alone."""
+        with self._lock:
+            if self._path is None:
+                return otherwise
+            try:
+                with self._open(self._path) as database:
+                    return work(database)
+            except (sqlite3.Error, OSError, UnicodeError) as error:
+                self._judge(error)
+                return otherwise
+
+    def _judge(self, error: Exception) -> None:
+        name = getattr(error, "sqlite_errorname", "").removeprefix("SQLITE_").partition("_")[0]
+        if name in ("BUSY", "LOCKED", "INTERRUPT"):
+            return
+        if isinstance(error, OSError) or name in ("READONLY", "FULL", "CANTOPEN", "IOERR", "PERM", "AUTH", "NOMEM"):
+            _log.warning("analyses of releases are not stored: %s", error)
+            self._close()
+            self._path = None
+        else:
+            _log.warning("the file of stored analyses is damaged and starts over: %s", error)
+            self._forget()
+
+    def _open(self, path: Path) -> sqlite3.Connection:
+        if self._database is None:
+            if self._code is None:
+                self._code = hashlib.sha256(running_code() + frame.version().encode()).digest()
+            self._database = _connected(path)
+            if not _is_ours(self._database, self._code):
+                self._forget()
+                self._database = _connected(path)
+                with self._database:
+                    for statement in _TABLES:
+                        self._database.execute(statement)
+                    self._database.execute("INSERT INTO state VALUES (1, ?, NULL)", (self._code,))
+        return self._database
+
+    def _close(self) -> None:
+        if self._database is not None:
+            self._database.close()
+            self._database = None
+
+    def _forget(self) -> None:
+        """Delete the file."""
+        self._close()
+        if self._path is not None:
+            try:
+                self._path.unlink(missing_ok=True)
+            except OSError as error:
+                _log.warning("cannot delete %s: %s", self._path, error)
+                self._path = None
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+    database = sqlite3.connect(path, timeout=_WAIT_SECONDS, check_same_thread=False)
+    try:
+        for setting in _SETTINGS:
+            database.execute(f"PRAGMA {setting}")
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _is_ours(database: sqlite3.Connection, code: bytes) -> bool:
+    """Whether this code wrote the file."""
+    try:
+        return database.execute("SELECT code FROM state").fetchall() == [(code,)]
+    except sqlite3.OperationalError as error:
+        if "no such table" in str(error):
+            return False
+        raise
+
+
+def _make_room(database: sqlite3.Connection) -> None:
+    """Delete the oldest rows of a file that is too large. The pages that they leave are filled by the next rows."""
+    pages, free, size = (
+        database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
+    )
+    if (pages - free) * size > PAGES.analyses_bytes:
+        count = database.execute("SELECT count(*) FROM analysis").fetchone()[0]
+        database.execute(
+            "DELETE FROM analysis WHERE rowid IN (SELECT rowid FROM analysis ORDER BY rowid LIMIT ?)",
+            (count // 16 + 1,),
+        )
+
+
+def _key(record: ReleaseRecord) -> bytes:
+    """The signed note fixes every byte by its hash, and the keyset says whose signature counts."""
+    return hashlib.sha256(f"{record.link.sha256}\n{record.line.note}".encode()).digest()
+
+
+def _name(record: ReleaseRecord) -> str:
+    return f"{record.identity}@{record.version}"
+
+
+def _check(key: bytes, value: bytes) -> bytes:
+    return hashlib.sha256(key + value).digest()[:_CHECK_BYTES]
+
+
+def _whole(key: bytes, row: object) -> bytes:
+    """The value of a row. Raises ValueError for a damaged one."""
+    if not isinstance(row, bytes) or _check(key, row[_CHECK_BYTES:]) != row[:_CHECK_BYTES]:
+        raise ValueError("a damaged row")
+    return row[_CHECK_BYTES:]

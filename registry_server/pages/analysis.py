@@ -1,0 +1,137 @@
+"""What an item's page says of a release's own bytes: what it may do, its inputs, outputs and steps, and its text. Pure.
+
+All of it is a function of the signed note, the keyset that the note is signed under, the bytes and this version of the code, so
+it is stored (:mod:`registry_server.pages.analyses`). Nothing of the log, of time or of the reader belongs here.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import msgspec
+from markupsafe import Markup
+from msgspec import Struct
+
+from registry_server.pages import frame
+from registry_server.pages.addresses import item_path
+from registry_server.pages.examined import examine, facts_of
+from registry_server.pages.item_view import Content, MayDo, attached_files, item_info, may_do
+from registry_server.pages.limits import PAGES
+from registry_server.pages.shape import Shape, shape_of
+from rye.installation.mentions import item_file_name
+from rye.items.kinds import KINDS
+from rye.registry.protocol.statements import Release
+from rye.registry.protocol.wire import blob_path
+from rye.registry.trust.records import ReleaseRecord
+from rye.text.content import hidden_characters
+
+Bytes = Mapping[str, bytes | None]
+"""A release's files by path, the item's own under its name; None: the bytes are gone."""
+
+
+class Parts(Struct, frozen=True):
+    """HTML of the page's sections about the bytes."""
+
+    may: str
+    shape: str
+    text: str
+
+    @property
+    def html(self) -> Mapping[str, Markup]:
+        """The sections for a template."""
+        return {"may": Markup(self.may), "shape": Markup(self.shape), "text": Markup(self.text)}
+
+
+class Analysis(Struct, frozen=True):
+    may: MayDo
+    shape: Shape | None
+    content: Content | None
+    """None: the item's own file is not there."""
+    parts: Parts
+    """With all the room that long texts may take."""
+
+
+def analyse(record: ReleaseRecord, files: Bytes) -> Analysis:
+    """Read the bytes of a release."""
+    release, name = record.release, item_file_name(record)
+    own = files[name]
+    attached = {path: data for path, data in files.items() if path != name}
+    may = may_do(examine(release, record.link.keyset.keys, own, attached), facts_of(release, own, attached))
+    shape = content = None
+    if own is not None:
+        shape = shape_of(release, own)
+        page = item_path(release.identity, release.version, "source")
+        content = content_of(name, own, page, release.file.sha256, is_markdown(release))
+    return Analysis(may, shape, content, parts_of(release, may, shape, content))
+
+
+def parts_of(release: Release, may: MayDo, shape: Shape | None, content: Content | None, share: float = 1.0) -> Parts:
+    """``share``: of the room that long texts may take, up to 1."""
+    made = _macros()
+    info = item_info(release)
+    files = attached_files(release).rows
+    return Parts(
+        str(made.may(may, info)),
+        str(made.shape(shape, info)) if shape is not None else "",
+        str(made.text(release.identity.kind, content, files, share)),
+    )
+
+
+@cache
+def _macros() -> Any:
+    """The macros ``may``, ``shape`` and ``text``."""
+    return frame.environment().get_template("item_parts.html").module
+
+
+def encode(analysis: Analysis) -> tuple[bytes, int]:
+    """An analysis to be stored, and its size in bytes before compression."""
+    raw = msgspec.msgpack.encode(analysis)
+    return zlib.compress(raw, _LEVEL), len(raw)
+
+
+def decode(data: bytes) -> tuple[Analysis, int]:
+    """The same backwards. Raises ValueError for what is no analysis, or larger than one may be."""
+    reading = zlib.decompressobj()
+    try:
+        raw = reading.decompress(data, PAGES.analysis_bytes)
+        if not reading.eof or reading.unused_data:
+            raise ValueError("not one whole analysis")
+        return _decoder().decode(raw), len(raw)
+    except (zlib.error, msgspec.MsgspecError) as error:
+        raise ValueError(str(error)) from error
+
+
+_LEVEL = 1
+
+
+@cache
+def _decoder() -> msgspec.msgpack.Decoder[Analysis]:
+    return msgspec.msgpack.Decoder(Analysis)
+
+
+def is_markdown(release: Release) -> bool:
+    """Whether the item's own file is Markdown."""
+    return KINDS[release.identity.kind].formats.get(release.file.suffix) == "markdown"
+
+
+def content_of(name: str, data: bytes, page: str, sha256: str, is_markdown: bool) -> Content:
+    """A file as a page shows it. ``page``: the path of its own."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        text = None
+    shown = text[: PAGES.markdown_characters] if text is not None else None
+    return Content(
+        name=name,
+        size=len(data),
+        lines=text.count("\n") + (not text.endswith("\n")) if text else 0,
+        text=shown,
+        is_cut=text is not None and shown is not None and len(shown) < len(text),
+        is_markdown=is_markdown and text is not None,
+        hidden=len(hidden_characters(text)) if text else 0,
+        path=page,
+        blob=f"/{blob_path(sha256)}",
+    )

