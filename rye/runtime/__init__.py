@@ -1,4 +1,4 @@
-"""What is enforced while an agent works: rights, limits, approvals and the log, outside the model; tools run in a
+"""Enforces rights, limits and approvals and keeps the log while an agent works, outside the model. Tools run in a
 sandbox.
 
 docs/explanation/runtime.md, docs/how-to/tools.md.

@@ -38,39 +38,40 @@ class Question(Struct, frozen=True, forbid_unknown_fields=True):
 
     run: str
     call: int
-    """The number of its line in the log."""
+    """The number of the call's line in the log."""
     tool: str
     item: str
     """``kind:id@version``."""
     sha256: str
     params_sha256: str
     params: object
-    """For a person who is asked while the call waits, as they came; in a file, without secrets."""
+    """As received where a person is asked while the call waits; without secrets where stored in a file."""
     required: str
     asked: str
-    """When, in UTC."""
+    """The time of the question, in UTC."""
     whole: bool
-    """Whether ``params`` are the call's, with nothing cut or replaced: nobody agrees to what they cannot see."""
+    """Whether ``params`` are complete: nothing cut or replaced. People only agree to what they can see."""
 
     @property
     def key(self) -> str:
+        """The key that an approval of this call is stored under."""
         return approval_key(self.run, self.sha256, self.params_sha256)
 
 
 class _Given(Struct, frozen=True, forbid_unknown_fields=True):
-    """A person's yes, as its file holds it."""
+    """An approval as stored in its file."""
 
     key: str
     time: datetime
 
 
 def approval_key(run: str, item_sha256: str, params_sha256: str) -> str:
-    """What a yes is bound to: 64 hex characters."""
+    """Return the hash that binds an approval to run, item and parameters: 64 hex characters."""
     return sha256(f"{run}\n{item_sha256}\n{params_sha256}".encode()).hexdigest()
 
 
 def answer(capability: str, tables: Iterable[Mapping[str, Answer]], tier: Tier) -> Answer:
-    """What happens with a call that asks for ``capability``, of this tier."""
+    """Return what happens to a call that needs ``capability``, which is in tier ``tier``."""
     said = [found for table in tables if (found := _most_specific(capability, table)) is not None]
     if said:
         return max(said, key=ANSWERS.index)
@@ -88,35 +89,39 @@ def _most_specific(capability: str, table: Mapping[str, Answer]) -> Answer | Non
 
 
 class ApprovalStore:
-    """Questions and answers of one run, in its folder: ``ask-CALL.json`` and ``yes-KEY.json``, each 0600."""
+    """The questions and approvals of one run, in its folder: ``ask-CALL.json`` and ``yes-KEY.json``, each mode 0600."""
 
     def __init__(self, folder: Path):
         self.folder = folder
         self._asked: dict[str, int] = {}
 
     def waiting(self, key: str) -> int | None:
-        """The call that asked for this key before."""
+        """Return the number of the call that already asked for this key, or None."""
         return self._asked.get(key)
 
     def ask(self, question: Question) -> int:
-        """Write a question down for a person; the number of the call that they approve. The same question has one number."""
+        """Store a question for a person and return the number of the call to approve.
+
+        Asking the same question again returns the first call's number. Raises RyeError ``declined`` when too many
+        questions are waiting.
+        """
         known = self._asked.get(question.key)
         if known is not None:
             return known
         if len(self._asked) >= RUNTIME.questions:
-            message = f"{RUNTIME.questions} calls of this run wait for a person; no more are taken."
-            raise RyeError("declined", message, "Start another run.")
+            message = f"{RUNTIME.questions} calls of this run are already waiting for approval, which is the limit."
+            raise RyeError("declined", message, "Approve waiting calls with `rye approve`, or start another run.")
         path = self.folder / f"ask-{question.call}.json"
         write_new(path, msgspec.json.format(msgspec.json.encode(question), indent=2).decode() + "\n")
         self._asked[question.key] = question.call
         return question.call
 
     def take(self, key: str, now: datetime) -> bool:
-        """Whether somebody said yes to this in the last ten minutes. Whatever they said is used up."""
+        """Whether a person approved this in the last ten minutes. Uses up the approval, valid or not."""
         path = self.folder / f"yes-{key}.json"
         taken = self.folder / f".used-{os.urandom(8).hex()}"
         try:
-            os.rename(path, taken)  # one of several takers wins
+            os.rename(path, taken)  # atomic: of several callers, one gets it
         except OSError:
             return False
         try:
@@ -131,24 +136,23 @@ class ApprovalStore:
 
 
 def read_question(folder: Path, call: int) -> Question:
-    """The question of one call. Raises RyeError ``no-such-call``."""
+    """Read the question about one call. Raises RyeError ``no-such-call``."""
     try:
         return msgspec.json.decode(read_trusted(folder / f"ask-{call}.json"), type=Question)
     except (OSError, msgspec.MsgspecError) as error:
         hint = f"`rye runs show {folder.name}` shows the calls of the run."
-        raise RyeError("no-such-call", f"No call {call} of the run {folder.name} waits for a person.", hint) from error
+        raise RyeError("no-such-call", f"Run {folder.name} has no call {call} waiting for approval.", hint) from error
 
 
 def approve(folder: Path, question: Question, now: datetime) -> None:
-    """Write a person's yes down. Raises RyeError ``no-such-call`` for a question of another run, or one that does not show the
-    whole call."""
+    """Store a person's approval. Raises RyeError ``no-such-call`` if the question belongs to another run or does not
+    show the whole call."""
     if not question.whole:
         raise RyeError(
-            "no-such-call", f"The question {question.call} does not show the whole call; nobody can agree to it."
+            "no-such-call", f"Question {question.call} does not show the whole call, so it cannot be approved."
         )
     if question.run != folder.name:
-        raise RyeError("no-such-call", f"The question is not one of the run {folder.name}.")
+        raise RyeError("no-such-call", f"The question belongs to run {question.run}, not to {folder.name}.")
     path = folder / f"yes-{question.key}.json"
-    write(
-        path, msgspec.json.encode(_Given(question.key, now.astimezone(UTC))).decode()
-    )  # an older one counts from now, too
+    # replaces an earlier approval, so that its ten minutes start again
+    write(path, msgspec.json.encode(_Given(question.key, now.astimezone(UTC))).decode())

@@ -16,21 +16,21 @@ _NAME_CHARACTERS = 80
 
 
 class Asked(Struct, frozen=True):
-    """What a caller asks for."""
+    """One call as received."""
 
     name: str
-    """Of the tool."""
+    """The name of the tool."""
     call: Call
-    """Where the arguments are no call, one that does nothing."""
+    """The parsed call; a harmless placeholder if the arguments are invalid."""
     number: int
-    """Of its line in the log; 0 before it has one."""
+    """The number of its line in the log; 0 until it has one."""
     item: str
-    """``kind:id`` as it was given; a search has only the kind, a return nothing."""
+    """``kind:id`` as given; only the kind for a search, empty for a return."""
     params: object
-    """Without secrets, and cut to what a log holds."""
+    """Without secrets, and shortened to what a log line can hold."""
     params_sha256: str
     given: object = None
-    """The arguments as they came."""
+    """The arguments as received."""
 
 
 class Allowed(Struct, frozen=True):
@@ -41,17 +41,19 @@ class Allowed(Struct, frozen=True):
 
     @property
     def label(self) -> str | None:
+        """``kind:id``, with ``@version`` if known; None for a call without an item."""
         if isinstance(self.item, UsableItem):
             return self.item.label
         return f"{self.item.kind}:{self.item.id}" if self.item is not None else None
 
     @property
     def sha256(self) -> str | None:
+        """The hash of the item's bytes; None for a call without an item."""
         return self.item.sha256 if self.item is not None else None
 
 
 def read_call(name: str, arguments: object, secrets: tuple[str, ...]) -> tuple[Asked, CallError | None]:
-    """The call, and why it is refused where the arguments are none."""
+    """Parse a call. Also return the refusal if the arguments are invalid, else None."""
     try:
         call, refused = parse_call(name, arguments), None
     except CallError as error:

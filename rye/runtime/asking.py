@@ -1,4 +1,4 @@
-"""The question to a person about a call, and the reply to its caller while it is unanswered."""
+"""The question that a person is asked about a call, and the reply to the caller while it is unanswered."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rye.runtime.event_log import timestamp
 
 
 def question_about(run: str, asked: Asked, allowed: Allowed, now: datetime) -> Question:
-    """The question as a file may hold it: without secrets."""
+    """Return the question in the form that may be stored in a file: without secrets."""
     assert allowed.sha256 is not None
     return Question(
         run,
@@ -28,18 +28,18 @@ def question_about(run: str, asked: Asked, allowed: Allowed, now: datetime) -> Q
 
 
 def waiting(question: Question, asked: Asked, allowed: Allowed, store: ApprovalStore) -> CallError:
-    """The error ``approval-required``. The question is written down for `rye approve`, unless it cannot show the whole call:
-    nobody agrees to what they cannot see. Raises RyeError ``declined`` where too many calls wait."""
+    """Return the error ``approval-required``. Store the question for `rye approve`, unless it cannot show the whole
+    call: people only agree to what they can see. Raises RyeError ``declined`` if too many calls are waiting."""
     details: dict[str, object] = {"run": question.run}
     if question.whole:
         number = store.ask(question)
         command = f"rye approve {question.run} {number}"
         details |= {"call": number, "command": command}
-        message = f"A person must agree to {question.item} with exactly these parameters."
-        hint = f"`{command}` agrees for ten minutes, once; then make the same call again."
+        message = f"A person must approve {question.item} with exactly these parameters."
+        hint = f"`{command}` approves it once, for ten minutes. Then make the same call again."
     else:
-        message = f"A person must agree to {question.item}, and nobody can be shown these parameters as they are."
-        hint = "They are too long for the log, or hold what looks like a secret. Make a shorter call without it."
+        message = f"A person must approve {question.item}, but these parameters cannot be shown in full."
+        hint = "They are too long for the log, or contain what looks like a secret. Make a shorter call without it."
     return CallError(
         "approval-required",
         message,

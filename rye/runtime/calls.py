@@ -1,9 +1,9 @@
 """The five tools: their exact parameters, and the form of a refusal (docs/explanation/runtime.md).
 
-Arguments come from a model, so they are read strictly: unknown fields, other types and texts that are too long are
-``invalid-parameters``, and nothing is converted. The schemas that hosts show to models are made from the same types. A refusal
-is always one JSON document of at most 2 kB: whatever a model or an author wrote is cut, never the code or the right that was
-asked for.
+Arguments come from a model, so they are parsed strictly: unknown fields, wrong types and texts that are too long are
+``invalid-parameters``, and nothing is converted. The schemas that hosts show to models are generated from the same types.
+A refusal is always one JSON document of at most 2 kB: text written by a model or an author is shortened, never the code
+or the required right.
 """
 
 from __future__ import annotations
@@ -60,34 +60,34 @@ _Id = Annotated[
 
 
 class SearchCall(Struct, frozen=True, forbid_unknown_fields=True):
-    """Find items that this run may search, by words of their ids and descriptions."""
+    """Find items that this run may search, by words in their ids and descriptions."""
 
     item_type: _Kind
     query: Annotated[str, Meta(description="Words to look for.", max_length=RUNTIME.query_characters)]
-    limit: Annotated[int, Meta(description="The most results.", ge=1, le=RUNTIME.results)] = 20
+    limit: Annotated[int, Meta(description="The maximum number of results.", ge=1, le=RUNTIME.results)] = 20
 
 
 class LoadCall(Struct, frozen=True, forbid_unknown_fields=True):
-    """Read the text of one item, as it is in force here."""
+    """Read the text of one item, with this project's changes applied."""
 
     item_type: _Kind
     item_id: _Id
 
 
 class ExecuteCall(Struct, frozen=True, forbid_unknown_fields=True):
-    """Run a tool in its sandbox, start a directive inline, or read knowledge. A directive that was started inline narrows what
-    this run may do from then on."""
+    """Run a tool in a sandbox, start a directive inline, or read a knowledge item. Starting a directive inline narrows
+    what this run may do from then on."""
 
     item_type: _Kind
     item_id: _Id
     parameters: Annotated[
         dict[str, Any], Meta(description="A tool's parameters, or a directive's inputs, by name.")
     ] = field(default_factory=dict)
-    dry_run: Annotated[bool, Meta(description="Decide and check, and run nothing.")] = False
+    dry_run: Annotated[bool, Meta(description="Check whether the call is allowed, but run nothing.")] = False
 
 
 class SignCall(Struct, frozen=True, forbid_unknown_fields=True):
-    """Sign an item of this project's own with this user's key. A person is always asked."""
+    """Sign one of this project's own items with this user's key. A person is always asked first."""
 
     item_type: _Kind
     item_id: _Id
@@ -96,8 +96,8 @@ class SignCall(Struct, frozen=True, forbid_unknown_fields=True):
 class ReturnCall(Struct, frozen=True, forbid_unknown_fields=True):
     """End this run with the outputs that its directive declares, or with an error."""
 
-    outputs: Annotated[dict[str, Any], Meta(description="The declared outputs by name.")] | UnsetType = UNSET
-    status: Annotated[Literal["error"], Meta(description="Only where the work failed.")] | UnsetType = UNSET
+    outputs: Annotated[dict[str, Any], Meta(description="The declared outputs, by name.")] | UnsetType = UNSET
+    status: Annotated[Literal["error"], Meta(description="Set this only if the work failed.")] | UnsetType = UNSET
     error_detail: Annotated[str, Meta(description="What went wrong.", max_length=4000)] | UnsetType = UNSET
 
 
@@ -105,20 +105,21 @@ Call = SearchCall | LoadCall | ExecuteCall | SignCall | ReturnCall
 
 
 class Tool(NamedTuple):
-    """One of the five."""
+    """One of the five tools."""
 
     name: str
     type: type[SearchCall | LoadCall | ExecuteCall | SignCall | ReturnCall]
     primary: str | None
-    """The action that its calls ask for."""
+    """The first part of the capability that a call needs; None: a call needs none."""
 
     @property
     def description(self) -> str:
+        """The description that hosts show to models, on one line."""
         return " ".join((self.type.__doc__ or "").split())
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The JSON Schema of its arguments, with nothing left to look up elsewhere."""
+        """The JSON Schema of its arguments, self-contained."""
         (made,), parts = msgspec.json.schema_components([self.type], ref_template="{name}")
         found = dict(parts[made["$ref"]])
         for key in ("title", "description"):
@@ -138,11 +139,11 @@ TOOLS = {
         Tool("rye_return", ReturnCall, None),
     )
 }
-"""By name, in the order in which they are listed."""
+"""By name, in the order of listings."""
 
 
 class CallError(Exception):
-    """A call was refused or failed. Its document is what the caller gets; nothing else of the cause leaves the session."""
+    """A call was refused or failed. The caller gets only :meth:`as_json`; no other detail of the cause leaves the session."""
 
     def __init__(
         self,
@@ -165,10 +166,10 @@ class CallError(Exception):
         self.details = details or {}
 
     def as_json(self) -> dict[str, object]:
-        """``{"error": {"code", "message", "hint", "required", "chain", "resource", …details}}``, at most
+        """Return ``{"error": {"code", "message", "hint", "required", "chain", "resource", …details}}``, at most
         :data:`rye.limits.RUNTIME` ``.error_bytes`` as JSON in ASCII."""
         shown = self.chain
-        if len(shown) > _CHAIN_SHOWN:  # what denies is what matters
+        if len(shown) > _CHAIN_SHOWN:  # the levels that deny matter most
             shown = tuple(level for level in shown if level.by is None)[:_CHAIN_SHOWN] or shown[-_CHAIN_SHOWN:]
         most = _CUT
         while True:
@@ -190,7 +191,7 @@ class CallError(Exception):
 
 
 def cut(text: str, most: int) -> str:
-    """A text of at most ``most`` characters, on one line, without what could pass for something else on a screen."""
+    """Return the text on one line of at most ``most`` characters, with unprintable characters replaced by spaces."""
     plain = "".join(character if character.isprintable() else " " for character in text)
     return plain if len(plain) <= most else f"{plain[: max(most - 1, 0)]}…"
 
@@ -210,7 +211,7 @@ def _shortened(value: object, most: int) -> object:
 
 
 def parse_call(name: str, arguments: object) -> Call:
-    """The call that a model meant. Raises CallError ``invalid-parameters``."""
+    """Parse a model's call. Raises CallError ``invalid-parameters``."""
     tool = TOOLS.get(name)
     if tool is None:
         raise CallError("invalid-parameters", f"There is no tool {cut(name, 80)!r}.", f"Tools: {', '.join(TOOLS)}.")
@@ -218,17 +219,17 @@ def parse_call(name: str, arguments: object) -> Call:
     try:
         size = len(json.dumps(given, allow_nan=False).encode())
     except (TypeError, ValueError, RecursionError):
-        raise CallError("invalid-parameters", "The arguments are not JSON.", "Give one JSON object.") from None
+        raise CallError("invalid-parameters", "The arguments are not JSON.", "Pass one JSON object.") from None
     if size > RUNTIME.argument_bytes:
-        message = f"The arguments have {size} bytes; at most {RUNTIME.argument_bytes} are taken."
-        raise CallError("invalid-parameters", message, "Give a path instead of a content.")
+        message = f"The arguments are {size} bytes long; the limit is {RUNTIME.argument_bytes}."
+        raise CallError("invalid-parameters", message, "Pass the path of a file instead of its content.")
     if nesting(given) > CONTENT.json_depth:
-        message = f"The arguments are nested more than {CONTENT.json_depth} deep."
-        raise CallError("invalid-parameters", message, "Give flatter parameters.")
+        message = f"The arguments are nested more than {CONTENT.json_depth} levels deep."
+        raise CallError("invalid-parameters", message, "Pass flatter parameters.")
     try:
         call: Call = msgspec.convert(given, tool.type, strict=True)
     except msgspec.ValidationError as error:
-        hint = f"{name} takes {', '.join(tool.schema['properties'])}."
+        hint = f"{name} accepts {', '.join(tool.schema['properties'])}."
         raise CallError("invalid-parameters", f"{name}: {error}", hint) from None
     if isinstance(call, ReturnCall):
         _check_return(call)
@@ -251,18 +252,18 @@ def _check_item(name: str, call: SearchCall | LoadCall | ExecuteCall | SignCall)
 def _check_return(call: ReturnCall) -> None:
     failed = call.status == "error"
     if failed and call.outputs is not UNSET:
-        message = "rye_return: outputs and an error exclude each other."
+        message = "rye_return: outputs and an error cannot be returned together."
     elif not failed and call.outputs is UNSET:
-        message = "rye_return: there are no outputs."
+        message = "rye_return: outputs are missing."
     elif not failed and call.error_detail is not UNSET:
-        message = "rye_return: error_detail needs status."
+        message = 'rye_return: error_detail is only allowed with "status": "error".'
     else:
         return
-    raise CallError("invalid-parameters", message, 'Give outputs, or "status": "error" with error_detail.')
+    raise CallError("invalid-parameters", message, 'Pass outputs, or "status": "error" with error_detail.')
 
 
 def nesting(value: object) -> int:
-    """Objects and arrays inside each other, counted without recursion."""
+    """Return how deeply objects and arrays are nested, counted without recursion."""
     deepest, waiting = 0, [(value, 1)]
     while waiting:
         one, depth = waiting.pop()
@@ -312,10 +313,10 @@ _CODES: dict[str, Code] = {
     "token-expired": "token-expired",
     "untrusted": "untrusted",
 }
-"""What the use cases call it, and what a caller of the five tools is told."""
+"""The use cases' error codes, mapped to those that callers of the five tools see."""
 
 
 def from_rye_error(error: RyeError, resource: str | None = None) -> CallError:
-    """A use case's error as a caller gets it. An error that nobody expects here counts against the item."""
+    """Convert a use case's error for the caller. An unmapped code becomes ``untrusted``: fail closed."""
     code = _CODES.get(error.code, "untrusted")
     return CallError(code, error.message, error.hint, resource=resource, details={"cause": error.code})

@@ -1,12 +1,12 @@
 """The chain of callers of a call: every level must allow it (DESIGN 7; docs/explanation/runtime.md).
 
-* A level is one item whose text steers the model: the directive that a run was started for, then every directive that was started
-  inline. Its rights are those that this user agreed to, never those that its text wishes for.
-* An action is allowed when every level allows it by itself. There is no pattern arithmetic.
-* A chain only grows. A directive that runs inline stays in the model's context, so its level stays here: :meth:`Chain.push` gives
-  a longer chain, and nothing gives a shorter one. A run of its own is the only way to get rights back.
-* A search without an id shows what the chain may search: all of a kind, or the ids that every level names. A level without any
-  right to search the kind denies it.
+* A level is one item whose text steers the model: the directive that a run was started for, then each directive started
+  inline. Its rights are those that this user agreed to, never those that its text merely asks for.
+* An action is allowed if every level allows it by itself. Patterns are never combined.
+* A chain only grows. A directive that runs inline stays in the model's context, so its level stays in the chain:
+  :meth:`Chain.push` returns a longer chain, and nothing returns a shorter one. Only a separate run gets rights back.
+* A search without an id finds what the chain may search: all items of a kind, or the ids that every level names. A level
+  without any right to search the kind denies it.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from rye.permissions.matching import allowed_by, search_allowed_by
 from rye.runtime.limits import Limits
 
 READ_ONLY_RIGHTS = ("rye.load.*", "rye.search.*")
-"""What a run may do that was started for no item: search and load what is here, execute nothing."""
+"""The rights of a run that was started without an item: search and load, but execute nothing."""
 
 
 class Level(Struct, frozen=True):
-    """One item in the row, as it was when it was read."""
+    """One item of the chain, as it was when it was read."""
 
     id: str
     kind: str
     version: str | None
     sha256: str
-    """Of the bytes that were read, verified and used."""
+    """The hash of the bytes that were read, verified and used."""
     rights: tuple[str, ...]
-    """Capability patterns that count here."""
+    """The capability patterns in force here."""
     hooks: tuple[HookAction, ...] = ()
-    """Those that somebody approved here."""
+    """The hooks that were approved here."""
     limits: Limits = field(default_factory=Limits)
 
     @property
@@ -54,34 +54,35 @@ READ_ONLY = Level("read-only", "operator", None, "0" * 64, READ_ONLY_RIGHTS)
 
 
 class LevelDecision(Struct, frozen=True):
-    """What one level says."""
+    """One level's decision."""
 
     id: str
-    """Its label."""
+    """The level's label."""
     by: str | None
-    """The first of its rights that allows the action; None: it denies it."""
+    """The first of its rights that allows the action; None: the level denies it."""
 
     def as_json(self) -> dict[str, object]:
+        """``{"id", "by"}``, as refusals and dry runs show it."""
         return {"id": self.id, "by": self.by}
 
 
 class Decision(Struct, frozen=True):
-    """What a chain says about one action."""
+    """A chain's decision about one action."""
 
     allowed: bool
     required: str
-    """The capability string that the action asks for."""
+    """The capability that the action needs."""
     levels: tuple[LevelDecision, ...]
     """From the root to the caller."""
 
     @property
     def by(self) -> str | None:
-        """The caller's right that allowed it; None where it was denied."""
+        """The caller's right that allowed the action; None if it was denied."""
         return self.levels[-1].by if self.allowed else None
 
     @property
     def denied_by(self) -> str | None:
-        """The first level that denies it."""
+        """The first level that denies the action; None if all allow it."""
         return next((level.id for level in self.levels if level.by is None), None)
 
 
@@ -92,26 +93,28 @@ class Chain(Struct, frozen=True):
 
     @property
     def root(self) -> Level:
+        """The level that the run was started with."""
         return self.levels[0]
 
     @property
     def caller(self) -> Level:
+        """The innermost level: the item that makes the calls now."""
         return self.levels[-1]
 
     @property
     def depth(self) -> int:
-        """Levels below the root."""
+        """The number of levels below the root."""
         return len(self.levels) - 1
 
     def push(self, level: Level) -> Chain:
-        """The chain with one more caller. There is no way back."""
+        """Return the chain with one more caller. A level is never removed again."""
         return replace(self, levels=(*self.levels, level))
 
 
 def capability_of(primary: str, kind: str, item_id: str | None = None) -> str:
-    """``rye.{primary}.{kind}.{id}`` for every kind of item; without an id only a search.
+    """Return ``rye.{primary}.{kind}.{id}``. Only a search can be without an id.
 
-    Raises ValueError for an unknown primary or kind, and an id that breaks the name grammar.
+    Raises ValueError for an unknown primary or kind, and for an id that breaks the name grammar.
     """
     if primary not in PRIMARIES:
         raise ValueError(f"{primary!r} is not one of {', '.join(PRIMARIES)}")
@@ -119,7 +122,7 @@ def capability_of(primary: str, kind: str, item_id: str | None = None) -> str:
         raise ValueError(f"{kind[:80]!r} is not one of {', '.join(KINDS)}")
     if item_id is None:
         if primary != "search":
-            raise ValueError("only a search goes without an id")
+            raise ValueError("only a search can be without an id")
         return f"rye.search.{kind}"
     if not is_id(item_id):
         raise ValueError(f"{item_id[:80]!r} is not an id")
@@ -143,8 +146,8 @@ def decide(chain: Chain, capability: str) -> Decision:
 
 
 def allows(chain: Chain, primary: str, kind: str, item_id: str) -> bool:
-    """Whether every level allows it: as :func:`decide`, where nobody asks why. A right to search a kind as a whole
-    (``rye.search.tool``) is one to find each of its items."""
+    """Whether every level allows the action: :func:`decide` without the reasons. A right to search a whole kind
+    (``rye.search.tool``) includes finding each of its items."""
     capability = capability_of(primary, kind, item_id)
     return bool(chain.levels) and all(
         allowed_by(level.rights, capability) is not None
@@ -154,7 +157,8 @@ def allows(chain: Chain, primary: str, kind: str, item_id: str) -> bool:
 
 
 def any_right(chain: Chain, primary: str, kinds: Iterable[str]) -> bool:
-    """Whether the chain may do the action with anything of one of the kinds, as far as each level by itself says."""
+    """Whether the action may be allowed for some item of these kinds. Checks each level by itself, so True is not a
+    guarantee."""
     return any(all(_reaches(level.rights, f"rye.{primary}.{kind}.*") for level in chain.levels) for kind in kinds)
 
 
@@ -176,7 +180,7 @@ def _may_search_some(rights: tuple[str, ...], kind: str) -> str | None:
 
 @lru_cache(maxsize=1024)
 def _reaches(rights: tuple[str, ...], pattern: str) -> str | None:
-    """The first right that shares an action with ``pattern``; one that is too complex to compare shares none."""
+    """Return the first right that overlaps with ``pattern``; a right too complex to compare counts as not overlapping."""
     for right in rights:
         try:
             if find([right, pattern], [], real_actions=False) is not None:

@@ -1,6 +1,6 @@
-"""Whether a call may be made: the chain, the policy, the item, and whether a person must agree. Nothing is done or written here.
+"""Decides whether a call may be made: the chain, the policy, the item, and whether a person must agree. Has no effects.
 
-An id that the chain may neither search nor load is ``denied``, whether there is such an item or not.
+An id that the chain may neither search nor load is ``denied``, whether or not such an item exists.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from rye.runtime.rules import Rules
 _ItemCall = LoadCall | ExecuteCall | SignCall
 _PRIMARIES: dict[type[_ItemCall], str] = {LoadCall: "load", ExecuteCall: "execute", SignCall: "sign"}
 _HIDING: frozenset[str] = frozenset({"unknown-item", "ambiguous", "not-installed"})
-"""These tell whether there is such an item. A chain that may not know of it is told nothing."""
+"""Codes that reveal whether an item exists. A chain that may not find the item gets ``denied`` instead."""
 
 
 class MustAsk(Exception):
-    """A person has to agree first."""
+    """A person must approve the call first."""
 
     def __init__(self, allowed: Allowed):
         self.allowed = allowed
@@ -43,13 +43,13 @@ class Deciding:
         self._rules = rules
 
     def may(self, chain: Chain, primary: str, kind: str, item_id: str) -> bool:
-        """Whether chain and policy allow it."""
+        """Whether both chain and policy allow the action."""
         return allows(chain, primary, kind, item_id) and not self._rules.forbids(capability_of(primary, kind, item_id))
 
     def decide(self, chain: Chain, asked: Asked, version: str | None, *, agreed: bool = False) -> Allowed:
-        """What the call may do. ``version``: the item must have it; ``agreed``: a person said yes to it.
+        """Return what the call may do. ``version``: the version the item must have; ``agreed``: a person approved the call.
 
-        Raises CallError, and MustAsk where a person has to agree and did not.
+        Raises CallError, and MustAsk if a person must approve the call and has not.
         """
         call = asked.call
         if isinstance(call, ReturnCall):
@@ -77,13 +77,13 @@ class Deciding:
         return allowed
 
     def _decide_item(self, chain: Chain, primary: str, call: _ItemCall) -> Decision:
-        """The decision on the item that an id means. A refusal tells nothing of what there is."""
+        """Decide about the item that an id resolves to. A refusal does not reveal which items exist."""
         try:
             whole = self._world.items.resolve(call.item_type, call.item_id)
         except RyeError:
             whole = call.item_id
         decision = decide(chain, capability_of(primary, call.item_type, whole))
-        if not decision.allowed:  # by the id as it was given, so that the whole id stays unknown
+        if not decision.allowed:  # show the id as given, so that the full id stays unknown
             decision = replace(decide(chain, capability_of(primary, call.item_type, call.item_id)), allowed=False)
         self._require(decision, f"{call.item_type}:{call.item_id}")
         return decision
@@ -91,10 +91,10 @@ class Deciding:
     def _require(self, decision: Decision, resource: str) -> None:
         if not decision.allowed:
             where = decision.denied_by or "this run"
-            message = f"{where} may not do this: no right of it allows {decision.required}."
-            hint = "The directive's permissions must name it, and its user must have agreed to them."
+            message = f"{where} may not do this: none of its rights allows {decision.required}."
+            hint = "The directive's permissions must include it, and its user must have agreed to them."
             if where.startswith("operator:"):
-                hint = "Start the server with --as ID; it has then the rights of that directive."
+                hint = "Start the server with --as ID to give it that directive's rights."
             raise denied(decision, message, hint, resource)
         if self._rules.forbids(decision.required):
             raise denied(decision, f"The policy forbids {decision.required}.", None, resource)
@@ -103,9 +103,7 @@ class Deciding:
         if isinstance(call, SignCall):
             return self._world.signer.find(call.item_type, call.item_id)
         if isinstance(call, ExecuteCall) and call.item_type not in ("tool", "directive", "knowledge"):
-            message = (
-                f"{call.item_type}:{call.item_id} cannot be executed: tools and directives can, and knowledge is read."
-            )
+            message = f"{call.item_type}:{call.item_id} cannot be executed; only tools, directives and knowledge can."
             raise CallError("not-runnable", message, "Read its text with rye_load.")
         runs = isinstance(call, ExecuteCall) and call.item_type != "knowledge"
         item = self._world.items.read(call.item_type, call.item_id, version, runs=runs)
@@ -115,28 +113,28 @@ class Deciding:
 
 
 def denied(decision: Decision, message: str, hint: str | None, resource: str) -> CallError:
-    """A refusal that shows what each level of the chain says."""
+    """Return a refusal that shows the decision of each level of the chain."""
     return CallError("denied", message, hint, required=decision.required, chain=decision.levels, resource=resource)
 
 
 def _denied_by_approval(decision: Decision, resource: str) -> CallError:
-    hint = "`[policy.approval]` in rye.toml, or in the user's or the organization's policy, says so."
+    hint = "See `[policy.approval]` in rye.toml and in the policies of the user and the organization."
     return denied(decision, f"The policy denies {decision.required}.", hint, resource)
 
 
 def _about(error: CallError, chain: Chain, decision: Decision, call: _ItemCall) -> CallError:
-    """An error about an item, for a chain that may know of it; else a denial."""
+    """Return an error about an item if the chain may know of the item; otherwise a denial."""
     kind, item_id = call.item_type, call.item_id
     resource = f"{kind}:{item_id}"
     if error.code in _HIDING and not any(allows(chain, each, kind, item_id) for each in ("search", "load")):
         message = f"This run may not do this with {resource}."
         return denied(decision, message, "It may neither search nor load it.", resource)
     if error.code == "unknown-item":
-        message = f"There is no {resource} here."
-        return CallError("unknown-item", message, "rye_search finds what is here.", resource=resource)
+        message = f"{resource} was not found."
+        return CallError("unknown-item", message, "Find items with rye_search.", resource=resource)
     if error.code == "ambiguous":
-        message = f"{resource} is the name of more than one item."
-        return CallError("ambiguous", message, "Give the whole id: namespace/category/name.", resource=resource)
+        message = f"{resource} matches more than one item."
+        return CallError("ambiguous", message, "Pass the full id: namespace/category/name.", resource=resource)
     return CallError(
         error.code, error.message, error.hint, required=decision.required, resource=resource, details=error.details
     )

@@ -1,5 +1,5 @@
-"""The interfaces that a session uses for effects: items, tools, a person, a key, clocks. Faces and tests provide their
-own."""
+"""The interfaces through which a session has effects: items, tools, a person, a key, clocks. Each front end and each test
+provides its own."""
 
 from __future__ import annotations
 
@@ -21,33 +21,35 @@ if TYPE_CHECKING:
 
 
 class UsableItem(Struct, frozen=True):
-    """An item whose bytes were read once, verified, and are the ones used from here on."""
+    """An item whose bytes were read once and verified; only these bytes are used from here on."""
 
     kind: str
     id: str
     version: str | None
     sha256: str
-    """Of ``text`` as UTF-8."""
+    """The hash of ``text`` as UTF-8."""
     signer: str | None
-    """``SHA256:…`` of the key that signed the item; None for a file of the project's own that nobody signed."""
+    """``SHA256:…`` of the key that signed the item; None for an unsigned own item."""
     text: str
     """The effective text."""
     overridden: bool
+    """Whether the text contains changes by this user's overrides."""
     suffix: str
-    """What its file's name ends with."""
+    """The suffix of its file's name, such as ``.py``."""
     description: str = ""
     directive: Directive | None = None
     """The parsed value of a directive."""
     level: Level | None = None
-    """A directive as a caller."""
+    """A directive's level in a chain of callers."""
     log: int | None = None
-    """Where its release stands in its registry's log."""
+    """The number of its release's entry in the registry's log."""
     registry: str | None = None
     needs: Needs = NOTHING
-    """What a tool cannot work without."""
+    """What a tool needs to be granted."""
 
     @property
     def label(self) -> str:
+        """``kind:id@version``, without ``@version`` if it has none."""
         return f"{self.kind}:{self.id}@{self.version}" if self.version else f"{self.kind}:{self.id}"
 
 
@@ -62,50 +64,50 @@ class SearchRow(Struct, frozen=True):
 
 
 class Items(Protocol):
-    """The items of a project, each read in the one way that checks it (DESIGN 6.1)."""
+    """The items of a project, each checked as it is read (DESIGN 6.1)."""
 
     def resolve(self, kind: str, item_id: str) -> str:
-        """The whole id that an id means. Raises RyeError ``no-such-item`` and ``ambiguous``."""
+        """Return the full id that an id resolves to. Raises RyeError ``no-such-item`` and ``ambiguous``."""
         ...
 
     def read(self, kind: str, item_id: str, version: str | None = None, *, runs: bool) -> UsableItem:
-        """The item, to be read or, with ``runs``, to be executed: then its signature must be valid. Raises RyeError."""
+        """Read an item, either as text or, with ``runs``, to execute it: then its signature must be valid. Raises RyeError."""
         ...
 
     def search(self, kind: str, query: str) -> Sequence[SearchRow]:
-        """What the query finds of a kind, the best first."""
+        """Return the items of a kind that match the query, best match first."""
         ...
 
     def render(self, item: UsableItem, inputs: Mapping[str, object]) -> str:
-        """The prompt of a directive. Raises RyeError for inputs that do not fit."""
+        """Render the prompt of a directive. Raises RyeError for invalid inputs."""
         ...
 
 
 class OwnFile(Struct, frozen=True):
-    """A file of the project's own that a person may be asked to sign."""
+    """The file of one of the project's own items, to be signed."""
 
     kind: str
     id: str
     path: str
-    """Below the project's folder."""
+    """Relative to the project's folder."""
     sha256: str
-    """Of the bytes as they are now."""
+    """The hash of its bytes now."""
 
 
 class Signer(Protocol):
-    """This user's key. It never leaves the process."""
+    """Signs with this user's key, which never leaves the process."""
 
     def find(self, kind: str, item_id: str) -> OwnFile:
-        """The project's own file. Raises RyeError; ``installed-item`` for one that is not the project's own."""
+        """Return the file of an own item. Raises RyeError; ``installed-item`` if it is not the project's own."""
         ...
 
     def sign(self, file: OwnFile) -> dict[str, object]:
-        """``{"path", "sha256", "key"}``: exactly the bytes that were asked about are signed. Raises RyeError."""
+        """Sign exactly the bytes that the person approved, and return ``{"path", "sha256", "key"}``. Raises RyeError."""
         ...
 
 
 class ToolResult(Struct, frozen=True):
-    """What a tool's run gave."""
+    """The result of running a tool."""
 
     exit: int | None
     output: object
@@ -113,54 +115,56 @@ class ToolResult(Struct, frozen=True):
     truncated: bool
     seconds: float
     error: CallError | None = None
-    """Why it counts as failed."""
+    """Why it failed; None: it did not."""
     ended_by_limit: bool = False
-    """Whether the seconds that it was given ran out."""
+    """Whether it ran out of the seconds it was given."""
     stderr: str = ""
-    """What it wrote on standard error, for the log."""
+    """Its standard error, for the log."""
     refused: tuple[str, ...] = ()
-    """What it tried and may not, as far as that was seen: ``network HOST:PORT``, ``write PATH``."""
+    """What it tried to do without permission, as far as that was seen: ``network HOST:PORT``, ``write PATH``."""
 
 
 class Tools(Protocol):
     """Runs tools in a sandbox."""
 
     def check(self, item: UsableItem) -> None:
-        """Raises CallError ``sandbox-unavailable`` or ``not-runnable``."""
+        """Check that the tool can run. Raises CallError ``sandbox-unavailable`` or ``not-runnable``."""
         ...
 
     def run(self, item: UsableItem, parameters: bytes, seconds: float | None, cancel: Event) -> ToolResult:
-        """Run exactly the item's bytes. ``seconds``: what is left of the run's limit; None: only the tool's own. Raises
-        CallError."""
+        """Run exactly the item's bytes. ``seconds``: what is left of the run's limit; None: only the tool's own limit
+        applies. Raises CallError."""
         ...
 
 
 Children = Callable[[UsableItem, Mapping[str, object], Chain, Limits, Event], dict[str, object]]
-"""Runs a directive as a child, with the chain that it is to have and the most that it may use; its checked outputs."""
+"""Runs a directive as a child run with this chain and these limits, and returns its checked outputs."""
 Ask = Callable[[Question], bool | None]
-"""A person's answer; None: nobody can be asked here."""
+"""Asks a person and returns the answer; None: no one can be asked here."""
 
 
 class Clock(Protocol):
+    """The time of day and a steady clock."""
+
     def now(self) -> datetime:
-        """The time, with a time zone."""
+        """The current time, with a time zone."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds that only grow."""
+        """Seconds on a clock that never goes back."""
         ...
 
 
 class World(Struct, frozen=True):
-    """All of them, for one run."""
+    """Everything through which one run has effects."""
 
     items: Items
     tools: Tools
     signer: Signer
     clock: Clock
     ask: Ask = lambda question: None
-    """Asks a person, where a face has one."""
+    """Asks a person; by default no one can be asked."""
     children: Children | None = None
-    """Runs directives as children; None: they start inline."""
+    """Runs directives as child runs; None: they start inline."""
     secrets: tuple[str, ...] = ()
     """Values that the log must not hold."""

@@ -1,14 +1,14 @@
-"""The log of one run: ``.ai/runs/<ulid>/events.jsonl``. Each event is written and flushed before it happens.
+"""The log of one run: ``.ai/runs/<ulid>/events.jsonl``. Each event is written and flushed before it takes effect.
 
-Each line is one JSON object of exactly these keys in this order, without spaces, in ASCII::
+Each line is one JSON object with exactly these keys in this order, without spaces, in ASCII::
 
     {"n","time","prev","principal","event","tool","item","sha256","params_sha256","params_redacted","decision","by","exit","seconds"}
 
-``n`` counts from 1. ``prev`` is the SHA-256 of the line before without its newline; the first has 64 zeros. A key that says
-nothing is null. A run that came to its end has ``end`` as its last event; one that was killed verifies as incomplete.
+``n`` counts from 1. ``prev`` is the SHA-256 of the previous line without its newline; the first has 64 zeros. Keys that
+do not apply are null. The last event of a finished run is ``end``; the log of a killed run verifies as incomplete.
 
-Beside it, ``head`` holds the number and the hash of the last line, so that a change of that line and a log that was cut short
-show as well. Both are evidence against accidents and other programs, not against this user, who can write both.
+Next to it, ``head`` holds the number and the hash of the last line, so that a change of that line or a truncated log is
+detected as well. Both are evidence against accidents and other programs, not against this user, who can write both.
 
 :func:`line`, :func:`verify` and :func:`parse_head` are pure; :class:`EventLog` writes.
 """
@@ -37,7 +37,7 @@ HEAD = "head"
 
 
 class Event(Struct, frozen=True):
-    """What one line tells, apart from its place in the log."""
+    """The content of one line, apart from its place in the log."""
 
     event: EventName
     tool: str | None = None
@@ -45,7 +45,7 @@ class Event(Struct, frozen=True):
     item: str | None = None
     """``kind:id@version``."""
     sha256: str | None = None
-    """Of the item's bytes that are used."""
+    """The hash of the item's bytes that are used."""
     params_sha256: str | None = None
     params_redacted: object = None
     decision: str | None = None
@@ -60,47 +60,48 @@ KEYS = ("n", "time", "prev", "principal", *Event.__struct_fields__)
 
 
 class Verdict(Struct, frozen=True):
-    """What a log is worth."""
+    """The result of verifying a log."""
 
     state: Literal["ok", "incomplete", "broken"]
     lines: int
-    """Whole lines that follow each other."""
+    """The number of intact lines from the start."""
     line: int | None = None
-    """The first line that is wrong, from 1; None: none is."""
+    """The first bad line, counted from 1; None: there is no bad line."""
     reason: str | None = None
 
     def as_json(self) -> dict[str, object]:
+        """``{"state", "lines", "line", "reason"}``."""
         return {"state": self.state, "lines": self.lines, "line": self.line, "reason": self.reason}
 
 
 def line(n: int, time: str, prev: str, principal: str, event: Event) -> bytes:
-    """One line without its newline."""
+    """Encode one line, without its newline."""
     values = (n, time, prev, principal, *(getattr(event, name) for name in Event.__struct_fields__))
     return _encoded(dict(zip(KEYS, values, strict=True)))
 
 
 def timestamp(now: datetime) -> str:
-    """``2026-11-22T12:00:00.123Z``."""
+    """Format a time as ``2026-11-22T12:00:00.123Z``."""
     return now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def hash_of(written: bytes) -> str:
-    """What the next line has as ``prev``."""
+    """Return the hash of a line: the ``prev`` of the next one."""
     return sha256(written).hexdigest()
 
 
 def parse_head(data: bytes) -> tuple[int, str] | None:
-    """Number and hash of the last line as ``head`` has them; None for anything else."""
+    """Parse ``head`` into the number and hash of the last line; None if it is invalid."""
     number, _, digest = data.decode("ascii", "replace").strip().partition(" ")
     return (int(number), digest) if number.isdigit() and len(digest) == 64 else None
 
 
 def verify(data: bytes, head: tuple[int, str] | None = None) -> Verdict:
-    """Whether the lines follow each other, and whether the run came to its end."""
+    """Check that each line continues the previous one, and that the run finished."""
     *whole, rest = data.split(b"\n")
     prev, ended = FIRST, False
     for number, written in enumerate(whole, 1):
-        reason = _wrong(written, number) if not ended else "it stands after the end of the run"
+        reason = _wrong(written, number) if not ended else "it comes after the end of the run"
         if reason is not None:
             return Verdict("broken", number - 1, number, reason)
         found = json.loads(written)
@@ -108,26 +109,26 @@ def verify(data: bytes, head: tuple[int, str] | None = None) -> Verdict:
         if found["prev"] != prev:
             following = whole[number] if number < len(whole) else None
             changed = number - 1 if number > 1 and _is_whole(digest, number, following, head) else number
-            return Verdict("broken", changed - 1, changed, "it is not the line that was written")
+            return Verdict("broken", changed - 1, changed, "it was changed after it was written")
         prev, ended = digest, found["event"] == "end"
         if head is not None and head[0] == number and head[1] != prev:
-            return Verdict("broken", number - 1, number, "it is not the line that was written")
+            return Verdict("broken", number - 1, number, "it was changed after it was written")
     lines = len(whole)
     if head is not None and head[0] > lines:
         return Verdict("broken", lines, lines + 1, "it is missing")
     if rest:
         if ended:
-            return Verdict("broken", lines, lines + 1, "it stands after the end of the run")
-        return Verdict("incomplete", lines, lines + 1, "the last line was not written to its end")
+            return Verdict("broken", lines, lines + 1, "it comes after the end of the run")
+        return Verdict("incomplete", lines, lines + 1, "the last line is cut off")
     if not ended:
-        return Verdict("incomplete", lines, None, "the run did not come to its end")
+        return Verdict("incomplete", lines, None, "the run did not finish")
     if head is None or head[0] != lines:
         return Verdict("incomplete", lines, None, "the end of the run was not sealed")
     return Verdict("ok", lines)
 
 
 def _wrong(written: bytes, number: int) -> str | None:
-    """What is wrong with one line by itself; None: nothing."""
+    """Return what is wrong with a line on its own; None: nothing."""
     try:
         found = json.loads(written)
     except (ValueError, RecursionError):
@@ -135,16 +136,16 @@ def _wrong(written: bytes, number: int) -> str | None:
     if not isinstance(found, dict) or tuple(found) != KEYS or _encoded(found) != written:
         return "it is not a line of this log"
     if found["n"] != number:
-        return "it has another line's number"
+        return "its number is wrong"
     if found["event"] not in NAMES:
-        return "it tells of an unknown event"
+        return "its event is unknown"
     if not all(_fits(key, value) for key, value in found.items()):
-        return "it holds a value of another type"
+        return "it has a value of the wrong type"
     return None
 
 
 def _fits(key: str, value: object) -> bool:
-    """Whether a value has its key's type: whoever can commit can write a file that looks like a log."""
+    """Whether a value has its key's type. Anyone who can commit can write a file that looks like a log."""
     if key == "params_redacted":
         return True
     if key in ("n", "exit"):
@@ -155,7 +156,7 @@ def _fits(key: str, value: object) -> bool:
 
 
 def _is_whole(digest: str, number: int, following: bytes | None, head: tuple[int, str] | None) -> bool:
-    """Whether what comes after a line says that it is as it was written; then it is the line before that was changed."""
+    """Whether what follows a line confirms its hash. Then the line before it is the one that was changed."""
     if following is None:
         return head == (number, digest)
     return f'"prev":"{digest}"'.encode() in following[:200]
@@ -166,18 +167,18 @@ def _encoded(value: object) -> bytes:
 
 
 class LogUnwritable(RyeError):
-    """What cannot be written down does not happen."""
+    """The log cannot be written, so the event must not take effect."""
 
     def __init__(self, path: Path, reason: str):
         super().__init__(
             "log-unwritable",
             f"The log {path} cannot be written: {reason}. Nothing was done.",
-            "Make room, or make the folder .ai/runs this user's own.",
+            "Free disk space, or make this user the owner of the folder .ai/runs.",
         )
 
 
 class EventLog:
-    """The log of one run, open for writing. Its folder is made by the first event."""
+    """The log of one run, open for writing. The first event creates its folder."""
 
     def __init__(self, folder: Path, principal: str):
         self.folder = folder
@@ -191,13 +192,17 @@ class EventLog:
 
     @property
     def path(self) -> Path:
+        """The file of the log."""
         return self.folder / EVENTS
 
     def append(self, now: datetime, *events: Event, flush: bool = True) -> int:
-        """Write lines and flush them to disk together; the number of the first. Without ``flush``, for what happened already,
-        they reach the disk with the next line. Raises LogUnwritable, and then the log takes no more."""
+        """Write lines, flush them to disk together, and return the number of the first.
+
+        Without ``flush``, for events that already happened, they reach the disk with the next line. Raises
+        LogUnwritable; after that the log accepts no more lines.
+        """
         if self.ended:
-            raise LogUnwritable(self.path, "the run came to its end")
+            raise LogUnwritable(self.path, "the run has ended")
         time, prev, first = timestamp(now), self._prev, self.lines + 1
         written = b""
         for number, event in enumerate(events, first):
@@ -205,7 +210,7 @@ class EventLog:
             prev = hash_of(one)
             written += one + b"\n"
         if self._bytes + len(written) > RUNTIME.log_bytes:
-            raise LogUnwritable(self.path, f"it is larger than {RUNTIME.log_bytes} bytes")
+            raise LogUnwritable(self.path, f"it would exceed {RUNTIME.log_bytes} bytes")
         try:
             self._write(written, first + len(events) - 1, prev, flush)
             self.lines += len(events)
@@ -214,14 +219,14 @@ class EventLog:
         except OSError as error:
             self.ended = True
             raise LogUnwritable(self.path, error.strerror or str(error)) from error
-        except BaseException:  # a person's interrupt, anywhere in it: what comes next follows what was written
+        except BaseException:  # an interrupt at any point: the next line must continue what reached the file
             self.ended = True
             self._recover()
             raise
         return first
 
     def close(self, now: datetime, event: Event | None = None) -> None:
-        """The last line, if anything was written before; nothing follows it."""
+        """Write the last line, if anything was written before, and close the files."""
         if self._file is None or self._head is None:
             self.ended = True
             return
@@ -242,7 +247,7 @@ class EventLog:
         assert self._head is not None
         here, there = os.fstat(self._file), os.stat(self.path, follow_symlinks=False)
         if (here.st_dev, here.st_ino) != (there.st_dev, there.st_ino):
-            raise OSError(None, "another file has taken its place")
+            raise OSError(None, "the file was replaced by another")
         while written:
             written = written[os.write(self._file, written) :]
         if flush:
@@ -250,9 +255,9 @@ class EventLog:
         os.pwrite(self._head, f"{number:>12} {digest}\n".encode(), 0)
 
     def _recover(self) -> None:
-        """Go on after the last whole line in the file. Raises OSError; then the log takes no more."""
+        """Continue after the last complete line of the file. Raises OSError; then the log accepts no more lines."""
         if self._file is None or self._head is None:
-            self.ended = os.path.lexists(self.folder)  # else nothing was begun
+            self.ended = os.path.lexists(self.folder)  # without a folder, nothing was started
             return
         with open(self.path, "rb") as stream:
             *whole, rest = stream.read().split(b"\n")
@@ -273,8 +278,8 @@ class EventLog:
 
 
 def make_runs_folder(runs: Path) -> None:
-    """``.ai/runs``, this user's own and no link: whoever can commit must not have logs written elsewhere. Version control ignores
-    what is in it. Raises OSError."""
+    """Create ``.ai/runs`` for this user only, ignored by version control. It must not be a link: someone who can commit
+    must not redirect logs elsewhere. Raises OSError."""
     for folder in (runs.parent, runs):
         try:
             os.mkdir(folder, 0o755 if folder != runs else 0o700)

@@ -1,4 +1,4 @@
-"""The effects of calls that were allowed and written down, and what they leave in the run: a longer chain, what was returned."""
+"""The effects of calls that were allowed and logged, and how they change the run: a longer chain, the returned outputs."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from rye.runtime.rules import Rules
 
 
 class Returned(Struct, frozen=True):
-    """What a run gave back."""
+    """What a run returned."""
 
     outputs: Mapping[str, object] | None
-    """None: it failed."""
+    """None: the run failed."""
     error: str | None = None
 
 
 class Made:
-    """What an effect leaves for the log, also where it fails."""
+    """What an effect leaves for the log, even if it fails."""
 
     stderr = ""
 
 
 class Executing:
-    """Makes the effects of one run. Tools run at the same time, unless their seconds are limited."""
+    """Performs the effects of one run. Tools run concurrently, unless their seconds are limited."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Executing:
         lock: RLock,
     ):
         self.chain = chain
-        """The callers, the root first. It only grows."""
+        """The callers, root first. It only grows."""
         self.returned: Returned | None = None
         self._run = run
         self._world = world
@@ -60,7 +60,7 @@ class Executing:
         self._one_tool = Lock()
 
     def execute(self, asked: Asked, allowed: Allowed, cancel: Event, made: Made) -> dict[str, object]:
-        """The effect of one call; its result. Raises CallError, RyeError, OSError."""
+        """Perform one call and return its result. Raises CallError, RyeError, OSError."""
         call, item = asked.call, allowed.item
         if isinstance(call, SearchCall):
             return self._search(call)
@@ -105,7 +105,8 @@ class Executing:
         if call.dry_run:
             return self._dry(item, allowed)
         parameters = json.dumps(call.parameters, separators=(",", ":")).encode()
-        with self._one_tool if self._meter.limits_tools else nullcontext():  # seconds add up exactly: one at a time
+        # one tool at a time where seconds are limited, so that they add up exactly
+        with self._one_tool if self._meter.limits_tools else nullcontext():
             seconds = self._meter.tool_seconds_left()
             result = self._world.tools.run(item, parameters, seconds, cancel)
             made.stderr = result.stderr
@@ -126,7 +127,7 @@ class Executing:
         level, children = item.level, self._world.children
         assert level is not None
         if call.dry_run:
-            self._world.items.render(item, call.parameters)  # checks the inputs; the text stays here
+            self._world.items.render(item, call.parameters)  # only to check the inputs
             return self._dry(item, allowed)
         if children is not None:
             with self._lock:
@@ -155,7 +156,7 @@ class Executing:
 
 
 def loaded(item: UsableItem) -> dict[str, object]:
-    """The result of ``rye_load``."""
+    """Return the result of ``rye_load``."""
     return {
         "id": item.id,
         "version": item.version,

@@ -1,4 +1,4 @@
-"""The runs of a project, as their logs tell, and a person's yes to a call that waits (`rye runs`, `rye approve`)."""
+"""The runs of a project as recorded in their logs, and approving a waiting call (`rye runs`, `rye approve`)."""
 
 from __future__ import annotations
 
@@ -31,26 +31,28 @@ class RunSummary(Struct, frozen=True):
     principal: str | None
     started: str | None
     ended: str | None
-    """The time of its last line, where it came to its end."""
+    """The time of its last line; None: it did not finish."""
     calls: int
     allowed: int
     denied: int
     state: str
-    """What verifying its log gives."""
+    """The verdict on its log: ``ok``, ``incomplete`` or ``broken``."""
 
     def as_json(self) -> dict[str, object]:
+        """All fields, by name."""
         return {name: getattr(self, name) for name in self.__struct_fields__}
 
 
 class RunLog(Struct, frozen=True):
-    """One run's log with what it is worth."""
+    """The log of one run, with the verdict on it."""
 
     run: str
     verdict: Verdict
     events: tuple[dict[str, Any], ...]
-    """The lines that follow each other, as they are written."""
+    """The intact lines, as written."""
 
     def summary(self) -> RunSummary:
+        """Return the run's row in a list."""
         names = [event["event"] for event in self.events]
         last = self.events[-1] if self.events else None
         return RunSummary(
@@ -66,26 +68,26 @@ class RunLog(Struct, frozen=True):
 
 
 def list_runs(context: Context) -> list[RunSummary]:
-    """The newest runs, the newest first."""
+    """Return the most recent runs, newest first."""
     folder = _folder(require_project(context.cwd))
     return [_read(folder / name).summary() for name in _names(folder, context.now())[: RUNTIME.runs_listed]]
 
 
 def read_run(context: Context, run: str) -> RunLog:
-    """One run; ``last`` is the newest. Raises RyeError ``no-such-run``."""
+    """Read one run; ``last`` is the newest. Raises RyeError ``no-such-run``."""
     return _read(run_folder(context, run))
 
 
 def run_folder(context: Context, run: str) -> Path:
-    """The folder of one run. Raises RyeError ``no-such-run``, UsageError ``bad-run``."""
+    """Return the folder of one run. Raises RyeError ``no-such-run``, UsageError ``bad-run``."""
     folder = _folder(require_project(context.cwd))
     if run == "last":
         newest = _names(folder, context.now())
         if not newest:
-            raise RyeError("no-such-run", "This project has no runs.", "`rye run` and `rye mcp serve` make them.")
+            raise RyeError("no-such-run", "This project has no runs.", "`rye run` and `rye mcp serve` create them.")
         return folder / newest[0]
     if not is_ulid(run.upper()):
-        raise UsageError("bad-run", f"{run!r} is not a run.", "`rye runs list` shows the runs.")
+        raise UsageError("bad-run", f"{run!r} is not the name of a run.", "`rye runs list` shows the runs.")
     found = folder / run.upper()
     if found.is_symlink() or not (found / EVENTS).is_file():
         raise RyeError("no-such-run", f"There is no run {run}.", "`rye runs list` shows the runs.")
@@ -93,7 +95,7 @@ def run_folder(context: Context, run: str) -> Path:
 
 
 def approve_call(context: Context, run: str, call: int, show: Callable[[Question], None]) -> Question:
-    """A person's yes to one call. It is shown and, on a terminal, asked about; off one, who names a call agrees to it.
+    """Approve one call. The call is shown and, on a terminal, confirmed; elsewhere, naming the call is the approval.
 
     Raises RyeError ``no-such-run``, ``no-such-call``, ``declined``.
     """
@@ -101,7 +103,7 @@ def approve_call(context: Context, run: str, call: int, show: Callable[[Question
     question = read_question(folder, call)
     show(question)
     if context.interactive and not context.assume_yes and not context.ask("Allow this one call?"):
-        raise RyeError("declined", "Nothing was allowed.")
+        raise RyeError("declined", "The call was not approved.")
     approve(folder, question, context.now())
     return question
 
@@ -111,8 +113,8 @@ def _folder(project: Project) -> Path:
 
 
 def _names(folder: Path, now: datetime) -> list[str]:
-    """The runs in the folder, the newest first. Runs that this user did not make here come last: whoever can commit can add
-    a log, and name it as they like."""
+    """Return the runs in the folder, newest first. Runs that this user did not start here come last: anyone who can
+    commit can add a log under any name."""
     try:
         names = [name for name in os.listdir(folder) if is_ulid(name)]
     except OSError:
@@ -121,7 +123,8 @@ def _names(folder: Path, now: datetime) -> list[str]:
 
 
 def _is_own(run: Path, name: str, now: datetime) -> bool:
-    """Whether a run looks like one of this user's: its start is past, and its log is private, as version control makes none."""
+    """Whether a run looks like this user's: it started in the past, and its log is private, unlike files that version
+    control creates."""
     try:
         log = os.lstat(run / EVENTS)
     except OSError:
@@ -138,7 +141,7 @@ def _read(folder: Path) -> RunLog:
 
 
 def _content(path: Path) -> bytes:
-    """What a file of a run holds, within the limit of a log; nothing where it cannot be read."""
+    """Read a file of a run, up to just beyond the limit of a log; empty if it cannot be read."""
     try:
         with open_regular(path) as stream:
             return stream.read(RUNTIME.log_bytes + 1)

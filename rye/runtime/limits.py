@@ -1,20 +1,20 @@
-"""How much a run may use: the minimum over every level of its chain and every policy.
+"""How much a run may use: the minimum over all levels of its chain and all policies.
 
 =============  ======================================================  ==================================
-limit          counts                                                  written
+limit          counts                                                  written as
 =============  ======================================================  ==================================
-turns, tokens  answers of a model, and what its provider bills         ``<limits>``, ``<cost><context>``
+turns, tokens  answers of a model, and the tokens its provider bills   ``<limits>``, ``<cost><context>``
 spend          dollars                                                 ``<limits>``, ``<cost><spend>``
 duration       seconds since the start                                 ``<limits>``, ``<cost><duration>``
-depth          directives below one another                            ``<limits>``
+depth          nested directives                                       ``<limits>``
 spawns         directives that were started                            ``<limits>``
-calls          calls of the five tools, refused ones too, but the      ``<limits>``
-               one that returns
+calls          calls of the five tools, including refused ones,        ``<limits>``
+               except the one that returns
 tool_seconds   seconds that tools ran, added up                        ``<limits>``
 =============  ======================================================  ==================================
 
-Reaching a limit is allowed, going beyond it is not. A level counts from when it joined the chain. What a host's own model uses
-cannot be counted from here, so a server says that it does not enforce :data:`UNCOUNTED_UNDER_MCP`.
+Reaching a limit is allowed, exceeding it is not. A level's limits count from when it joined the chain. What a host's own
+model uses cannot be counted here, so a server reports that it does not enforce :data:`UNCOUNTED_UNDER_MCP`.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 LIMITS = ("turns", "tokens", "spend", "duration", "depth", "spawns", "calls", "tool_seconds")
 SUMMED = ("turns", "tokens", "spend", "spawns", "calls", "tool_seconds")
-"""What adds up over a run and its children. Time and depth do not: the children of a run work at the same time."""
+"""What adds up over a run and its children. Time and depth do not: the children of a run run concurrently."""
 UNCOUNTED_UNDER_MCP = ("turns", "tokens", "spend")
 """Under MCP the host owns the model."""
 Number = int | float | Decimal
 
 
 class Limits(Struct, frozen=True):
-    """The most of each; None: no limit."""
+    """The maximum of each; None: no limit."""
 
     turns: int | None = None
     tokens: int | None = None
@@ -52,13 +52,13 @@ class Limits(Struct, frozen=True):
     tool_seconds: int | None = None
 
     def as_json(self) -> dict[str, object]:
-        """Those that are set; spend as text, so that no reader rounds it."""
+        """Return the limits that are set; spend as text, so that no reader rounds it."""
         found = ((name, getattr(self, name)) for name in LIMITS)
         return {name: str(value) if isinstance(value, Decimal) else value for name, value in found if value is not None}
 
 
 class Used(Struct, frozen=True):
-    """What was used up, of each limit's measure."""
+    """How much was used, in each limit's unit."""
 
     turns: int = 0
     tokens: int = 0
@@ -70,39 +70,40 @@ class Used(Struct, frozen=True):
     tool_seconds: float = 0.0
 
     def plus(self, other: Used) -> Used:
-        """Both together, of what adds up; time and depth stay as they are here."""
+        """Add what adds up; time and depth stay as they are here."""
         return replace(self, **{name: getattr(self, name) + getattr(other, name) for name in SUMMED})
 
     def minus(self, other: Used) -> Used:
-        """What :meth:`plus` adds to ``other`` to get here: below zero where ``other`` used more."""
+        """Return what :meth:`plus` would add to ``other`` to get this; negative where ``other`` used more."""
         return replace(self, **{name: getattr(self, name) - getattr(other, name) for name in SUMMED})
 
 
 class Crossing(Struct, frozen=True):
-    """A limit that was gone beyond."""
+    """A limit that was exceeded."""
 
     limit: str
     current: Number
     maximum: Number
 
     def as_json(self) -> dict[str, object]:
+        """``{"limit", "current", "maximum"}``; dollars as text."""
         return {"limit": self.limit, "current": _plain(self.current), "maximum": _plain(self.maximum)}
 
 
 class Bound(Struct, frozen=True):
-    """Limits of one level or policy, and what was used when it began to count."""
+    """The limits of one level or policy, and what had been used when they started to count."""
 
     limits: Limits
     since: Used = Used()
 
     def counted(self, used: Used, name: str) -> Number:
-        """What counts against one limit here."""
+        """Return how much counts against one limit."""
         current: Number = getattr(used, name) - getattr(self.since, name)
         return current
 
 
 def of_directive(directive: Directive) -> Limits:
-    """What a directive's ``<limits>`` and ``<cost>`` say; where both say something, the lesser."""
+    """Return the limits in a directive's ``<limits>`` and ``<cost>``; the smaller where both set one."""
     given, cost = directive.limits, directive.cost
     context = cost.context if cost is not None else None
     return minimum(
@@ -130,12 +131,12 @@ def of_directive(directive: Directive) -> Limits:
 
 
 def in_dollars(spend: Spend) -> bool:
-    """Whether an amount of ``<spend>`` can be counted: prices are in dollars, and no rate of exchange is known here."""
+    """Whether an amount of ``<spend>`` can be counted: prices are in dollars, and exchange rates are not known here."""
     return spend.currency is None or spend.currency.upper() == "USD"
 
 
 def minimum(all_limits: Iterable[Limits]) -> Limits:
-    """The least of each."""
+    """Return the smallest of each limit."""
     given = tuple(all_limits)
     found: dict[str, Number] = {}
     for name in LIMITS:
@@ -146,7 +147,7 @@ def minimum(all_limits: Iterable[Limits]) -> Limits:
 
 
 def crossed(bounds: Iterable[Bound], used: Used, names: Iterable[str] = LIMITS) -> Crossing | None:
-    """The first limit that ``used`` goes beyond, in the order of ``names``; of several bounds the lowest."""
+    """Return the first limit that ``used`` exceeds, in the order of ``names``; the lowest if several bounds set it."""
     given = tuple(bounds)
     for name in names:
         found = None
@@ -163,7 +164,7 @@ def crossed(bounds: Iterable[Bound], used: Used, names: Iterable[str] = LIMITS) 
 
 
 def left(bounds: Iterable[Bound], used: Used, name: str) -> Number | None:
-    """How much of one limit is left, at least 0; None: it has none."""
+    """Return how much of one limit is left, at least 0; None: there is no such limit."""
     rest: list[Number] = [
         maximum - bound.counted(used, name) for bound in bounds if (maximum := getattr(bound.limits, name)) is not None
     ]
@@ -171,7 +172,7 @@ def left(bounds: Iterable[Bound], used: Used, name: str) -> Number | None:
 
 
 def remaining(bounds: Iterable[Bound], used: Used) -> Limits:
-    """What is left of every limit: the most that a child run may use. Parts of a second count as used."""
+    """Return what is left of every limit, which is what a child run may use. Fractions of a second count as used."""
     given = tuple(bounds)
     rest = {name: left(given, used, name) for name in LIMITS}
     whole = {name: int(rest[name] or 0) for name in ("duration", "tool_seconds") if rest[name] is not None}
@@ -179,7 +180,7 @@ def remaining(bounds: Iterable[Bound], used: Used) -> Limits:
 
 
 def most(limits: Limits) -> Used:
-    """The most that a run with these limits may use, of what adds up; 0 of what has no limit."""
+    """Return the most that a run with these limits can use of what adds up; 0 where there is no limit."""
     return Used(
         turns=limits.turns or 0,
         tokens=limits.tokens or 0,

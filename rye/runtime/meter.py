@@ -20,11 +20,11 @@ _COUNTED_AT_TURNS = ("turns", "tokens", "spend", "duration")
 
 
 class Meter:
-    """Counts for one run. Safe for calls from several threads. ``depth``: of the chain that it starts with."""
+    """Counts for one run. Thread-safe. ``depth``: the depth of the chain at the start."""
 
     def __init__(self, bounds: Iterable[Bound], clock: Clock, depth: int, lock: RLock):
         self.crossing: Crossing | None = None
-        """The limit that was gone beyond."""
+        """The limit that was exceeded, if any."""
         self._bounds = list(bounds)
         self._used = Used(depth=depth)
         self._clock = clock
@@ -33,43 +33,43 @@ class Meter:
 
     @property
     def limits(self) -> Limits:
-        """The most that the run may use from its start on."""
+        """The most that the run may use in total."""
         return minimum(bound.limits for bound in self._bounds)
 
     @property
     def limits_tools(self) -> bool:
-        """Whether the seconds of tools are limited."""
+        """Whether tool seconds are limited."""
         return any(bound.limits.tool_seconds is not None for bound in self._bounds)
 
     def used_now(self) -> Used:
-        """What was used up to now."""
+        """Return what has been used so far."""
         with self._lock:
             return replace(self._used, duration=self._clock.monotonic() - self._started)
 
     def remaining(self, more: Limits) -> Limits:
-        """What is left of every limit; ``more``: limits that begin to count now."""
+        """Return what is left of every limit; ``more``: limits that start to count now."""
         with self._lock:
             used = self.used_now()
             return remaining([*self._bounds, Bound(more, used)], used)
 
     def left(self, name: str) -> Number | None:
-        """What is left of one limit, at least 0; None: the run has no such limit."""
+        """Return what is left of one limit, at least 0; None: the run has no such limit."""
         with self._lock:
             return left(self._bounds, self.used_now(), name)
 
     def seconds_left(self) -> float | None:
-        """Until the run's time ends; None: it has no limit."""
+        """Return the seconds until the run's time is up; None: it has no limit."""
         found = self.left("duration")
         return float(found) if found is not None else None
 
     def tool_seconds_left(self) -> float | None:
-        """What a tool that starts now may take; None: it has no limit here."""
+        """Return the seconds that a tool starting now may take; None: no limit."""
         with self._lock:
             given = (self.left("tool_seconds"), self.left("duration"))
         return min((float(seconds) for seconds in given if seconds is not None), default=None)
 
     def count_calls(self, calls: int, *, beyond: bool = False) -> None:
-        """Count so many calls. Raises CallError ``limit-exceeded`` where a limit is crossed, unless ``beyond`` allows it."""
+        """Count calls. Raises CallError ``limit-exceeded`` if a limit is exceeded, unless ``beyond`` allows it."""
         with self._lock:
             if self.crossing is None:
                 self._used = self.used_now().plus(Used(calls=calls))
@@ -78,7 +78,7 @@ class Meter:
                 raise exceeded(self.crossing)
 
     def count_model(self, *, turns: int = 0, tokens: int = 0, spend: Decimal = Decimal(0)) -> Crossing | None:
-        """Count what a model used; the limit that was gone beyond. For a face that owns the model."""
+        """Count what a model used, and return the limit that was exceeded, if any. For a front end that runs the model."""
         with self._lock:
             self._used = self.used_now().plus(Used(turns=turns, tokens=tokens, spend=spend))
             if self.crossing is None:
@@ -86,11 +86,11 @@ class Meter:
             return self.crossing
 
     def check(self) -> Crossing | None:
-        """The limit that was gone beyond, the clock's included; None: none was."""
+        """Return the limit that was exceeded, including the time limit; None: none was."""
         return self.count_model()
 
     def count_tool(self, seconds: float, given: float | None, *, ended_by_limit: bool) -> None:
-        """Count the seconds that a tool ran. Raises CallError ``limit-exceeded`` where those that it was ``given`` ran out."""
+        """Count a tool's seconds. Raises CallError ``limit-exceeded`` if it ran out of the seconds it was ``given``."""
         with self._lock:
             self._used = self.used_now().plus(Used(tool_seconds=seconds))
             if ended_by_limit:
@@ -99,8 +99,8 @@ class Meter:
                 raise exceeded(self.crossing)
 
     def count_directive(self, depth: int, joins: Limits | None = None) -> None:
-        """Count a directive that starts ``depth`` levels below the root; ``joins``: its limits, where it joins this run. They
-        count from now. Raises CallError ``limit-exceeded``."""
+        """Count a directive that starts ``depth`` levels below the root. ``joins``: its limits if it joins this run; they
+        count from now on. Raises CallError ``limit-exceeded``."""
         with self._lock:
             now = self.used_now()
             used = replace(now.plus(Used(spawns=1)), depth=depth)
@@ -115,15 +115,15 @@ class Meter:
                 self._used = replace(used, depth=now.depth)
 
     def charge(self, used: Used) -> None:
-        """Count what a child run used. It is charged the most that it may use before it starts, and ``used`` then holds what it
-        left unused as numbers below zero: a child that nobody hears of again has used it all."""
+        """Count what a child run used. Before it starts it is charged its maximum; afterwards ``used`` returns the rest as
+        negative numbers. A child that never reports back has therefore used it all."""
         with self._lock:
             self._used = self.used_now().plus(used)
 
 
 def exceeded(crossing: Crossing) -> CallError:
-    """The refusal of a call beyond a limit."""
+    """Return the refusal of a call that exceeds a limit."""
     shown = crossing.as_json()
-    message = f"This run went beyond its limit of {shown['maximum']} {crossing.limit}: {shown['current']}."
-    hint = "Every later call of this run is refused, rye_return too. Say what is done and what is not."
+    message = f"This run exceeded its limit of {shown['maximum']} {crossing.limit}: {shown['current']}."
+    hint = "Every later call of this run is refused, including rye_return. Say what is done and what is not."
     return CallError("limit-exceeded", message, hint, details=shown)

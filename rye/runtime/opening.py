@@ -1,4 +1,4 @@
-"""Starting a run: its principal, its rules, and where its log is."""
+"""Opening a run: its principal, its rules and its log."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Opened(Struct, frozen=True):
     items: ProjectItems
     project: Project
     directive: UsableItem | None
-    """What it was started for."""
+    """The directive that it was started for."""
 
 
 class SessionClock:
@@ -46,9 +46,11 @@ class SessionClock:
         self.context = context
 
     def now(self) -> datetime:
+        """The context's time."""
         return self.context.now()
 
     def monotonic(self) -> float:
+        """The machine's steady clock, in seconds."""
         return time.monotonic()
 
 
@@ -68,11 +70,11 @@ def open_session(
     run: str | None = None,
     secrets: Sequence[str] = (),
 ) -> Opened:
-    """A run for the directive ``[directive:]ID[@VERSION]``; None: one that may search and load, and nothing else.
+    """Open a run for the directive ``[directive:]ID[@VERSION]``; without one, a run that may only search and load.
 
-    ``tools``: what runs tools, given the items; ``read_only``: search and load only, whatever the directive may do; ``above``:
-    the callers of a child run, the root first; ``limits``: the most that a parent or a person allows; ``run``: its name, else
-    a new one; ``secrets``: more values that the log must not hold. Raises RyeError.
+    ``tools``: creates the runner of tools from the items; ``read_only``: search and load only, whatever the directive may
+    do; ``above``: the callers of a child run, root first; ``limits``: the maximum that a parent or a person allows;
+    ``run``: its name, by default a new one; ``secrets``: more values that the log must not contain. Raises RyeError.
     """
     project = require_project(context.cwd)
     manifest = load_manifest(project)
@@ -109,10 +111,10 @@ def open_session(
 
 
 def read_directive(items: ProjectItems, reference: str) -> tuple[UsableItem, Level]:
-    """The directive that ``[directive:]ID[@VERSION]`` means, ready to be a caller. Raises RyeError."""
+    """Read the directive ``[directive:]ID[@VERSION]`` and its level in a chain. Raises RyeError."""
     wanted = parse_reference(reference)
     if wanted.kind not in (None, "directive"):
-        message = f"A run is started for a directive, not for {wanted.kind}:{wanted.id}."
+        message = f"A run needs a directive; {wanted.kind}:{wanted.id} is not one."
         raise UsageError("not-a-directive", message, f"`rye show {wanted.kind}:{wanted.id}` shows it.")
     item, level = items.level(wanted.id, wanted.range)
     return item, replace(level, id=item.id)

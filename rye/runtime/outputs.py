@@ -1,4 +1,4 @@
-"""Checking a run's outputs against its directive's declaration (agents' ``rye_return``)."""
+"""Checks the outputs that an agent passes to ``rye_return`` against the directive's declaration."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from rye.items.directive.model import LegacyOutputs, Output
 from rye.runtime.calls import CallError
 
 Declared = tuple[Output, ...] | LegacyOutputs | None
-"""None: the run was started for no directive, so nothing is declared."""
+"""None: the run was started without a directive, so nothing is declared."""
 
 
 def deviations(declared: Declared, outputs: Mapping[str, object]) -> CallError | None:
-    """The error that names missing, unknown and ill-typed keys; None where the outputs are the declared ones.
+    """Return the error that names missing, unknown and ill-typed outputs; None if they match the declaration.
 
-    Every declared output is needed. One without a type may be anything but null. Older directives that declare messages
-    instead of outputs may return anything.
+    Every declared output is required. One without a type may be anything but null. Older directives, which declare
+    messages instead of outputs, may return anything.
     """
     if isinstance(declared, LegacyOutputs):
         return None
@@ -36,7 +36,7 @@ def deviations(declared: Declared, outputs: Mapping[str, object]) -> CallError |
     hint = f"Declared: {', '.join(by_name) or 'none'}. Call rye_return again with exactly these."
     return CallError(
         "deviation",
-        f"The outputs are not those that the directive declares; {'; '.join(said)}.",
+        f"The outputs do not match the directive's declaration ({'; '.join(said)}).",
         hint,
         details={"type": "schema_mismatch", "missing": missing, "unknown": unknown, "ill_typed": ill_typed},
     )

@@ -1,4 +1,4 @@
-"""Signing an item of the project's own for a run: a person was asked about exactly these bytes, and the key stays here."""
+"""Signs one of the project's own items for a run: exactly the bytes that a person approved. The key stays in this process."""
 
 from __future__ import annotations
 
@@ -30,16 +30,18 @@ class OwnSigner:
         self._passphrase = passphrase
 
     def find(self, kind: str, item_id: str) -> OwnFile:
+        """Return the file of an own item. Raises RyeError ``installed-item``, ``invalid-item``."""
         entry = self._entry(kind, item_id)
         data, _ = self._valid(entry)
         return OwnFile(kind, entry.id, os.path.relpath(entry.path, self.project.root), sha256(data).hexdigest())
 
     def sign(self, file: OwnFile) -> dict[str, object]:
+        """Sign the file in place. Raises RyeError ``modified-item`` if its bytes changed since it was found."""
         entry = self._entry(file.kind, file.id)
         data, kind = self._valid(entry)
         if sha256(data).hexdigest() != file.sha256:
             raise RyeError(
-                "modified-item", f"{file.path} was changed while a person was asked about it.", "Call again."
+                "modified-item", f"{file.path} was changed while waiting for approval.", "Make the call again."
             )
         private = OwnKeys(self.context, self._passphrase).private(None)
         signed = sign_bytes(data, kind, entry.path.name, private, self.context.now())
@@ -50,12 +52,12 @@ class OwnSigner:
         entry = find(Reference(item_id, kind), self.project, load_manifest(self.project).namespace)
         inside = entry.path.resolve().is_relative_to(self.project.root.resolve())
         if entry.space != "project" or not inside:
-            message = f"{kind}:{item_id} is not one of this project's own items; it stays as its author signed it."
-            raise RyeError("installed-item", message, "Only items in the project's .ai folder are signed.")
+            message = f"{kind}:{item_id} is not one of this project's own items; its author's signature stays."
+            raise RyeError("installed-item", message, "Only items in the project's .ai folder can be signed.")
         return entry
 
     def _valid(self, entry: Entry) -> tuple[bytes, str]:
-        """The bytes and the kind of an item without errors."""
+        """Return the bytes and the kind of an item that has no errors. Raises RyeError ``invalid-item``."""
         shown = os.path.relpath(entry.path, self.project.root)
         options = ReadOptions(tools=load_manifest(self.project).tools)
         (checked,) = check_files([Found(entry.path, shown)], entry.location.kind, options)

@@ -1,9 +1,9 @@
-"""The items of a project as a run uses them: each read once, checked, and those bytes used (DESIGN 6.1;
+"""The items of a project as a run uses them: each is read once and checked, and exactly those bytes are used (DESIGN 6.1;
 docs/explanation/runtime.md).
 
-An installed item must be what rye.lock and its release say, this user must have agreed to what it comes with, and no advisory
-of more than low severity may be about it. An own item that is executed must carry a valid signature of a key that the user
-trusts; one that is only read may be unsigned, and then has no signer, but never one that was changed after it was signed.
+An installed item must match rye.lock and its release, this user must have agreed to the rights and hooks it comes with, and
+it must not have an advisory above low severity. An own item must have a valid signature by a trusted key to be executed. To
+be read it may be unsigned, and then has no signer, but it must not have been changed after it was signed.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ from rye.workspace.trusting.known_advisories import known_advisories
 from rye.workspace.trusting.trusted_keys import trusted_keys
 
 _LIMIT_CODES = frozenset({"D013", "D020", "D021", "R07"})
-"""Findings of a directive whose limits cannot be told."""
+"""Findings that leave a directive's limits unknown."""
 
 
 class ProjectItems:
-    """:class:`rye.runtime.effects.Items` for a project on disk. Safe for several threads."""
+    """:class:`rye.runtime.effects.Items` for a project on disk. Thread-safe."""
 
     def __init__(self, context: Context, project: Project):
         self.context = context
@@ -65,16 +65,17 @@ class ProjectItems:
     # -- looking up ----------------------------------------------------------------------------------------------------
 
     def resolve(self, kind: str, item_id: str) -> str:
+        """Return the full id that an id resolves to. Raises RyeError ``no-such-item`` and ``ambiguous``."""
         return self._entry(kind, item_id).id
 
     def listed(self, kind: str) -> list[Entry]:
-        """The items of a kind, each id once, sorted: what can be named. Nothing is read."""
+        """Return the items of a kind, each id once, sorted. Their files are not read."""
         with self._lock:
             self._refresh(force=True)
             return [found[0] for (each, _), found in sorted(self._entries.items()) if each == kind]
 
     def _entry(self, kind: str, item_id: str) -> Entry:
-        """The entry of a whole id, from what is known; of any other id, or an unknown one, after looking again."""
+        """Return the entry of an id. A full id is looked up in memory first; any other, or an unknown one, on disk."""
         with self._lock:
             for force in (False, True):
                 self._refresh(force=force)
@@ -84,7 +85,7 @@ class ProjectItems:
             return find(Reference(item_id, kind), self.project, self._manifest.namespace)
 
     def _refresh(self, *, force: bool) -> None:
-        """Read again what the project has, when rye.toml or rye.lock changed, or an id is not known."""
+        """List the project's items again if rye.toml or rye.lock changed, or if forced."""
         stamp = tuple(_stamp(path) for path in (self.project.manifest_path, self.project.lock_path))
         if stamp == self._stamp and not force:
             return
@@ -106,6 +107,7 @@ class ProjectItems:
     # -- reading -------------------------------------------------------------------------------------------------------
 
     def read(self, kind: str, item_id: str, version: str | None = None, *, runs: bool) -> UsableItem:
+        """Read and check an item; with ``runs``, one that will be executed. Raises RyeError."""
         entry = self._entry(kind, item_id)
         found = self._checked(entry)
         require_agreed(self.context, found, manifest=self._manifest)
@@ -123,7 +125,7 @@ class ProjectItems:
             raise RyeError("does-not-parse", f"{found.item.shown} is not text.")
         metadata, own = found.item.reading.metadata, found.version()
         if version is not None and own != version:
-            message = f"{kind}:{entry.id} is here in version {own or 'unknown'}, not {version}."
+            message = f"{kind}:{entry.id} is installed in version {own or 'unknown'}, not {version}."
             raise RyeError("other-version", message, "`rye list` shows what is installed.")
         value = found.item.reading.value
         directive = value if isinstance(value, Directive) else None
@@ -149,8 +151,8 @@ class ProjectItems:
         )
 
     def _checked(self, entry: Entry) -> EffectiveItem:
-        """The item with its overrides, checked against rye.lock as it is now; a row that this user's rye never verified is asked
-        about."""
+        """Return the item with its overrides, checked against the current rye.lock. A row that this user's Rye never
+        verified is verified now, unless offline."""
         try:
             return effective_entry(self.context, entry, self.project, self._manifest, self._locks)
         except RyeError as error:
@@ -159,7 +161,7 @@ class ProjectItems:
         return effective_entry(self.context, entry, self.project, self._manifest)
 
     def attached(self, kind: str, item_id: str) -> dict[str, bytes]:
-        """The files attached to an item, by their path in its folder, each byte for byte what its release says. Raises
+        """Return the files attached to an item, by their path in its folder, each checked against its release. Raises
         RyeError."""
         entry = self._entry(kind, item_id)
         folder = entry.path.parent
@@ -177,23 +179,23 @@ class ProjectItems:
         for file in row.attached:
             data = read_bytes(folder / file.path, CONTENT.attached_bytes)
             if sha256(data).hexdigest() != file.sha256:
-                message = f"{file.path} of {kind}:{entry.id} was changed since it was installed."
-                hint = "`rye install --discard-local-edits` restores it as rye.lock has it."
+                message = f"{file.path} of {kind}:{entry.id} was changed after it was installed."
+                hint = "`rye install --discard-local-edits` restores the installed file."
                 raise RyeError("modified-item", message, hint)
             found[file.path] = data
         return found
 
     def manifest(self) -> Manifest:
-        """rye.toml as it is now. Raises RyeError."""
+        """Return the current rye.toml. Raises RyeError."""
         with self._lock:
             self._refresh(force=False)
             return self._manifest
 
     def level(self, item_id: str, version: str | None = None) -> tuple[UsableItem, Level]:
-        """A directive as the root of a chain. Raises RyeError; ``not-a-directive`` for anything else."""
+        """Read a directive and its level, as the root of a chain. Raises RyeError."""
         item = self.read("directive", item_id, version, runs=True)
         if item.level is None:
-            raise RyeError("does-not-parse", f"{item.label} has no directive that can be read.", "Run `rye validate`.")
+            raise RyeError("does-not-parse", f"{item.label} has no valid directive.", "Run `rye validate`.")
         return item, item.level
 
     def _level(
@@ -208,7 +210,7 @@ class ProjectItems:
 
     @staticmethod
     def _limits(found: EffectiveItem, directive: Directive) -> Limits:
-        """Its limits; a directive whose limits cannot be told has none that could be held to, so it is not run."""
+        """Return its limits. A directive whose limits are invalid is refused, because they could not be enforced."""
         for finding in found.item.reading.diagnostics:
             if finding.severity == "error" and finding.code in _LIMIT_CODES:
                 hint = f"`rye validate {found.item.shown}` shows all findings."
@@ -216,7 +218,7 @@ class ProjectItems:
         return of_directive(directive)
 
     def _signer(self, found: EffectiveItem, *, runs: bool) -> str | None:
-        """Whose valid signature an own item carries. Raises RyeError for one that may not be used so."""
+        """Return the signer of an own item; None if it may be used without a valid signature. Raises RyeError if not."""
         keys = trusted_keys(())
         item = found.item
         data = found.signed if found.signed is not None else item.data
@@ -228,24 +230,25 @@ class ProjectItems:
         raise _refused(item.shown, judged)
 
     def _refuse_advised(self, identity: Identity) -> None:
-        """Raise RyeError ``advisory`` for an item that a known advisory of more than low severity is about."""
+        """Raise RyeError ``advisory`` if a known advisory above low severity affects the item."""
         with self._lock:
             if self._advised is None:
                 rows = read_lock(self.project).items if self.project.lock_path.exists() else ()
                 self._advised = known_advisories(self.context, self.project, self._manifest, rows)
             said = self._advised.get(identity)
         if said is not None:
-            hint = f"`rye audit` shows it; `rye update {identity}` looks for another version."
-            raise RyeError("advisory", f"{identity} is not run: {said}.", hint)
+            hint = f"`rye audit` shows the advisory; `rye update {identity}` looks for an unaffected version."
+            raise RyeError("advisory", f"{identity} has an advisory, so it does not run: {said}.", hint)
 
     # -- using ---------------------------------------------------------------------------------------------------------
 
     def search(self, kind: str, query: str) -> Sequence[SearchRow]:
+        """Return the usable items of a kind that match the query, best match first; an empty query matches all."""
         rows = []
         for entry in self.listed(kind):
             try:
                 item = self.read(kind, entry.id, runs=False)
-            except RyeError:  # what may not be used is not offered
+            except RyeError:  # do not offer items that cannot be used
                 continue
             found = score(query, item.id, item.description) if query.strip() else 1.0
             if found > 0:
@@ -253,6 +256,7 @@ class ProjectItems:
         return sorted(rows, key=lambda row: (-row.score, row.id))
 
     def render(self, item: UsableItem, inputs: Mapping[str, object]) -> str:
+        """Render the prompt of a directive. Raises RyeError for invalid inputs."""
         assert item.directive is not None
         source = source_of(item.directive)
         return render(source, resolve(item.directive.inputs, None, inputs, uses=first_uses(source)))
@@ -271,5 +275,5 @@ def _refused(shown: str, judged: Verification) -> RyeError:
     return RyeError(
         code.get(judged.verdict, "untrusted"),
         f"{shown} is {judged.verdict}: {judged.detail}",
-        f"What is executed must be signed by a key that you trust: `rye sign {shown}`, or `rye trust add FILE` with its key.",
+        f"To execute it, sign it with `rye sign {shown}`, or trust its signer's key with `rye trust add FILE`.",
     )

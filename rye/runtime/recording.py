@@ -1,4 +1,4 @@
-"""The lines that one run's calls leave in its log, and how many were allowed and denied."""
+"""Writes the log lines of one run's calls, and counts how many were allowed and denied."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from rye.runtime.redaction import redacted_text
 
 
 class Recording:
-    """Writes one run's log. Every method raises RyeError ``log-unwritable``; then what it tells of must not happen."""
+    """Writes one run's log. Every method can raise RyeError ``log-unwritable``; then the event must not take effect."""
 
     def __init__(self, log: EventLog, clock: Clock, secrets: tuple[str, ...], lock: RLock):
         self.allowed = 0
-        """Calls."""
+        """How many calls were allowed."""
         self.denied = 0
-        """Calls."""
+        """How many calls were refused."""
         self.closed = False
         """Whether the run is over."""
         self._log = log
@@ -33,25 +33,26 @@ class Recording:
 
     @property
     def path(self) -> Path:
+        """The file of the log."""
         return self._log.path
 
     @property
     def ended(self) -> bool:
-        """Whether the log takes no more: the run is over, or it could not be written."""
+        """Whether the log accepts no more lines: the run is over, or writing failed."""
         return self._log.ended
 
     def call(self, asked: Asked) -> int:
-        """A call that waits for a person; the number of its line."""
+        """Log a call that waits for a person, and return the number of its line."""
         return self._append(_event("call", asked))
 
     def allow(self, asked: Asked, allowed: Allowed, *, with_call: bool = False) -> None:
-        """A call that is allowed; ``with_call``: the call itself is written with it."""
+        """Log that a call is allowed; ``with_call``: log the call itself as well."""
         decided = replace(_event("allow", asked, allowed), decision="allowed", by=allowed.decision.by)
         self._append(*([_event("call", asked)] if with_call else []), decided)
         self.allowed += 1
 
     def deny(self, asked: Asked, error: CallError, *, with_call: bool = False) -> None:
-        """A call that is refused. Nothing is written after the end of the run."""
+        """Log that a call is refused. Writes nothing after the end of the run."""
         by = next((level.id for level in error.chain if level.by is None), None)
         name: Literal["deny", "limit"] = "limit" if error.code == "limit-exceeded" else "deny"
         refused = replace(_event(name, asked), decision=error.code, by=by)
@@ -60,13 +61,13 @@ class Recording:
             self._append(*([_event("call", asked)] if with_call else []), refused)
 
     def approve(self, asked: Asked, allowed: Allowed, by: str) -> None:
-        """A person's yes."""
+        """Log a person's approval; ``by``: how it was given."""
         self._append(replace(_event("approve", asked, allowed), by=by, decision="allowed"))
 
     def made(
         self, asked: Asked, allowed: Allowed, code: str, exit_status: int | None, seconds: float, stderr: str
     ) -> None:
-        """How an effect went, after it. It reaches the disk with the next line."""
+        """Log how an effect ended. The line reaches the disk with the next one."""
         event = _event("return", asked, allowed)
         event = replace(event, decision=code, exit=exit_status, seconds=round(seconds, 3))
         if stderr:
@@ -76,11 +77,11 @@ class Recording:
                 self._append(event, flush=False)
 
     def note(self, event: Event) -> None:
-        """What a face did: a hook."""
+        """Log an event of a front end, such as a hook."""
         self._append(event)
 
     def close(self, decision: str | None, seconds: float) -> None:
-        """The last line; nothing follows it."""
+        """Write the last line and close the log."""
         with self._lock:
             if self.closed:
                 return
@@ -92,7 +93,7 @@ class Recording:
             return self._log.append(self._clock.now(), *events, flush=flush)
 
     def _end_of(self, text: str) -> str:
-        """The end of what a tool wrote on standard error, without secrets."""
+        """Return the end of a tool's standard error, without secrets."""
         shown = redacted_text(text, self._secrets)
         most = RUNTIME.logged_stderr_characters
         return shown if len(shown) <= most else f"({len(shown)} characters) …{shown[-most:]}"

@@ -1,8 +1,8 @@
-"""What the log says of a call's parameters: everything but secrets, and long texts cut.
+"""Prepares a call's parameters for the log: removes secrets and shortens long texts.
 
-A value is a secret when its key is named like one, when it holds a value that this process knows to be one (a variable of the
-environment that is named like one, or that a tool is granted), or when it has the form of a credential. Redacting looks at
-text and promises no more than that: docs/explanation/security.md says so.
+A value is a secret if its key is named like one, if it contains a value known to be one (an environment variable that is
+named like a secret or granted to a tool), or if it has the form of a credential. Redaction only looks at text and promises
+no more than that (docs/explanation/security.md).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rye.limits import RUNTIME
 
 REDACTED = "[redacted]"
 _SHORTEST_VALUE = 6
-"""A shorter value of the environment stands in too many texts to be looked for."""
+"""Shorter values of environment variables occur in too many texts to search for."""
 _NAMES = ("secret", "token", "password", "passwd", "passphrase", "credential", "authorization", "cookie", "privatekey")
 _WHOLE_NAMES = frozenset(
     {"key", "auth", "pwd", "pass", "pat", "pin", "otp", "apikey", "accesskey", "sshkey", "signingkey"}
@@ -37,7 +37,7 @@ def is_secret_name(name: str) -> bool:
 
 
 def known_secrets(environment: Mapping[str, str], granted: Iterable[str] = ()) -> tuple[str, ...]:
-    """The values of variables that are named like secrets or granted to a tool by name; the longest first."""
+    """Return the values of variables that are named like secrets or are ``granted`` to a tool, longest first."""
     names = set(granted)
     found = {
         value
@@ -48,14 +48,14 @@ def known_secrets(environment: Mapping[str, str], granted: Iterable[str] = ()) -
 
 
 def redacted(value: object, secrets: tuple[str, ...] = ()) -> object:
-    """A JSON value as the log may have it; never more than :data:`rye.limits.RUNTIME` says."""
+    """Return a JSON value as it may be logged: without secrets, at most :data:`rye.limits.RUNTIME` ``.logged_bytes``."""
     found = _redacted(value, secrets, 0)
     size = len(json.dumps(found).encode())
     return found if size <= RUNTIME.logged_bytes else {"omitted_bytes": size}
 
 
 def redacted_text(text: str, secrets: tuple[str, ...] = ()) -> str:
-    """A text without the secrets in it."""
+    """Return a text with its secrets replaced by ``[redacted]``."""
     for secret in secrets:
         text = text.replace(secret, REDACTED)
     return _forms().sub(_without_credential, text)
@@ -86,7 +86,7 @@ def _cut(text: str) -> str:
 
 
 def _without_credential(found: re.Match[str]) -> str:
-    """``user:password@`` and ``Bearer …`` keep what is not a secret of them."""
+    """Replace a credential, but keep the parts that are not secret, such as the scheme of a URL."""
     for group in ("scheme", "bearer", "name"):
         if found[group]:
             return f"{found[group]}{REDACTED}{'@' if group == 'scheme' else ''}"
@@ -95,7 +95,7 @@ def _without_credential(found: re.Match[str]) -> str:
 
 @cache
 def _forms() -> re.Pattern[str]:
-    """Forms of credentials; compiled by the first call that is logged."""
+    """Forms of credentials; compiled on first use."""
     return re.compile(
         r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.{0,20000}?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)"
         r"|(?P<scheme>\b[a-z][a-z0-9+.-]{0,20}://)[^\s/@:]{0,200}:[^\s/@]{1,500}@"

@@ -1,4 +1,4 @@
-"""What the operator's policies say about a run: what they forbid, what a person is asked about, what it may use."""
+"""The policies that apply to a run: what they forbid, what needs a person's approval, and how much the run may use."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rye.runtime.limits import Limits
 
 
 class Rules(Struct, frozen=True):
-    """The policies of project, user and organization together."""
+    """The combined policies of project, user and organization."""
 
     policy: Policy = field(default_factory=Policy)
     approval: tuple[Mapping[str, Answer], ...] = ()
@@ -23,7 +23,7 @@ class Rules(Struct, frozen=True):
     """``[policy.limits]``."""
 
     def forbids(self, action: str) -> bool:
-        """Whether the policy forbids one action. A search without an id is judged by what it finds."""
+        """Whether the policy forbids an action. For a search without an id, each result is checked instead."""
         policy = self.policy
         if any(fnmatchcase(action, pattern) for pattern in policy.forbidden):
             return True
@@ -34,7 +34,7 @@ class Rules(Struct, frozen=True):
         return policy.maximum_tier < Tier.UNRESTRICTED and self._tier(action) > policy.maximum_tier
 
     def answer(self, primary: str, action: str) -> Answer:
-        """Whether a person must agree to one action. Signing always asks."""
+        """Return whether a person must approve an action. Signing always asks."""
         found = answer(action, self.approval, self._tier(action))
         return "ask" if primary == "sign" and found == "allow" else found
 

@@ -1,7 +1,7 @@
-"""What the policies of project, user and organization say of a run. Joining them only ever tightens.
+"""Combines the policies of project, user and organization for a run. Combining them can only make them stricter.
 
-A row ``allow`` of ``[policy.approval]`` takes a question away, so that of a project's rye.toml counts only once this user
-accepted the project: whoever can commit can write it (DESIGN 6.1).
+An ``allow`` in ``[policy.approval]`` removes a question. In a project's rye.toml it therefore has no effect until this user
+accepts the project: anyone who can commit can write it (DESIGN 6.1).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from rye.workspace.trusting.grants import approval_in_force
 
 
 def rules_in_force(context: Context, project: Project, manifest: Manifest) -> Rules:
-    """Policies, approvals and limits. Raises RyeError for a file that cannot be read."""
+    """Read and combine policies, approvals and limits. Raises RyeError for a file that cannot be read."""
     others = read_other_policies()
     own = approval_in_force(context, project, manifest)
     tables = [cast("Mapping[str, Answer]", table) for table in (own, *(each.approval for each in others.tables))]
@@ -34,7 +34,7 @@ def rules_in_force(context: Context, project: Project, manifest: Manifest) -> Ru
 
 
 def limits_of(table: PolicyTable) -> Limits:
-    """What one ``[policy.limits]`` means."""
+    """Convert one ``[policy.limits]`` table."""
     given = table.limits
     whole = {name: int(value) for name, value in given.items() if name != "spend"}
     return Limits(**whole, spend=Decimal(given["spend"]) if "spend" in given else None)

@@ -1,4 +1,4 @@
-"""Tools of a project, run in this machine's sandbox with what the operator grants (docs/how-to/tools.md)."""
+"""Runs a project's tools in this machine's sandbox, with what the operator grants them (docs/how-to/tools.md)."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ from rye.workspace.trusting.grants import grants_in_force, require_granted
 
 
 class SandboxedTools:
-    """:class:`rye.runtime.effects.Tools`: the sandbox is chosen at the first call, and without one no tool runs."""
+    """:class:`rye.runtime.effects.Tools` with a sandbox, chosen on the first call. Without one, no tool runs."""
 
     def __init__(self, context: Context, items: ProjectItems, withheld: frozenset[str] = frozenset()):
-        """``withheld``: variables that no grant hands out."""
+        """``withheld``: environment variables that tools never get, even if granted."""
         self._context = context
         self._items = items
         self._withheld = withheld
         self._backend: Backend | None = None
 
     def check(self, item: UsableItem) -> None:
+        """Check suffix, grants and sandbox. Raises CallError ``not-runnable``, ``sandbox-unavailable``."""
         if item.suffix not in get_args(Suffix):
-            message = f"{item.label} ends in {item.suffix}: there is no code to run."
-            raise CallError("not-runnable", message, f"Tools that run end in {', '.join(get_args(Suffix))}.")
+            message = f"{item.label} cannot run: {item.suffix} files contain no code that Rye runs."
+            raise CallError("not-runnable", message, f"Rye runs tools that end in {', '.join(get_args(Suffix))}.")
         try:
             self.granted(item)
         except RyeError as error:
@@ -43,6 +44,7 @@ class SandboxedTools:
         self._sandbox()
 
     def run(self, item: UsableItem, parameters: bytes, seconds: float | None, cancel: Event) -> ToolResult:
+        """Run the item's bytes in the sandbox; ``seconds`` can only shorten the tool's own limit. Raises CallError."""
         own = SANDBOX.seconds
         given = own if seconds is None else min(own, seconds)
         project = Path(os.path.realpath(self._items.project.root))
@@ -76,7 +78,7 @@ class SandboxedTools:
         return ToolResult(outcome.exit, value, outcome.truncated, outcome.seconds, stderr=said, refused=refused)
 
     def granted(self, item: UsableItem) -> Needs:
-        """What rye.toml grants the tool and this user agreed to. Raises RyeError where it needs more."""
+        """Return what rye.toml grants the tool and this user agreed to. Raises RyeError if the tool needs more."""
         manifest, name = self._items.manifest(), f"tool:{item.id}"
         found = grants_in_force(self._context, self._items.project, manifest, name)
         require_granted(name, item.needs, manifest, found)

@@ -1,18 +1,19 @@
-"""One run: every call is decided, written down, and only then made. Both faces, MCP and the loop of `rye run`, call
+"""One run. Each call is decided, then logged, and only then made. Both front ends, MCP and the loop of `rye run`, call
 :meth:`Session.act`.
 
-The order of the questions, each answered before the next is asked:
+The checks, in this order:
 
-1. Are the arguments a call?                     no: ``invalid-parameters``         :mod:`rye.runtime.asked`
-2. Is the run still within its limits?           no: ``limit-exceeded``, for ever   :mod:`rye.runtime.meter`
-3. Does every level of the chain allow it, and the policy?  no: ``denied``          :mod:`rye.runtime.deciding`
-4. Is the item there, and is it what was installed or signed?  no: ``unknown-item``, ``modified``, ``untrusted``, ``revoked`` …
-5. Must a person agree?                          not yet: ``approval-required``     :mod:`rye.runtime.asking`
-6. Is it written down, on disk?                  no: nothing happens                :mod:`rye.runtime.recording`
+1. Are the arguments valid?                      no: ``invalid-parameters``         :mod:`rye.runtime.asked`
+2. Is the run still within its limits?           no: ``limit-exceeded``, permanently  :mod:`rye.runtime.meter`
+3. Do all levels of the chain and the policy allow it?  no: ``denied``              :mod:`rye.runtime.deciding`
+4. Does the item exist, unchanged since it was installed or signed?  no: ``unknown-item``, ``modified``, ``untrusted``,
+   ``revoked`` …
+5. Must a person approve it?                     not yet: ``approval-required``     :mod:`rye.runtime.asking`
+6. Is it logged, on disk?                        no: nothing happens                :mod:`rye.runtime.recording`
 7. The effect.                                                                      :mod:`rye.runtime.executing`
 
-One call is decided at a time; tools run at the same time. After a person answered, the call is decided again: the chain may have
-grown in between.
+Calls are decided one at a time; tools run concurrently. After a person answers, the call is decided again, because the
+chain may have grown in the meantime.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ Binding = Literal["exclusive", "advisory"]
 
 
 class Session:
-    """One run. Safe for calls from several threads."""
+    """One run. Thread-safe."""
 
     def __init__(
         self,
@@ -59,18 +60,18 @@ class Session:
         limits: Limits | None = None,
         declared: Declared = None,
     ):
-        """``declared``: the outputs of the directive that the run was started for; ``limits``: more limits, of a parent or of
-        a command line; ``not_enforced``: those that nobody counts here."""
+        """``declared``: the outputs of the directive that the run was started for; ``limits``: additional limits from a
+        parent or the command line; ``not_enforced``: limits that cannot be counted here."""
         rules = rules or Rules()
         lock = threading.RLock()
-        above = max(chain.depth - 1, 0)  # a parent's rest of depth counts from the parent
+        above = max(chain.depth - 1, 0)  # a parent's remaining depth counts from the parent
         bounds = [Bound(rules.limits), *([Bound(limits, Used(depth=above))] if limits is not None else [])]
         bounds += [Bound(level.limits, Used(depth=depth)) for depth, level in enumerate(chain.levels)]
         self.run = run
         self.meter = Meter(bounds, world.clock, chain.depth, lock)
-        """What the run used; a face that owns the model counts there."""
+        """Counts what the run uses; a front end that runs the model counts the model's use here."""
         self.recording = Recording(log, world.clock, world.secrets, lock)
-        """Its log."""
+        """Writes the run's log."""
         self._binding = binding
         self._not_enforced = tuple(not_enforced)
         self._world = world
@@ -81,16 +82,16 @@ class Session:
 
     @property
     def chain(self) -> Chain:
-        """The callers, the root first. It only grows."""
+        """The callers, root first. It only grows."""
         return self._executing.chain
 
     @property
     def returned(self) -> Returned | None:
-        """What the run gave back; None: nothing yet."""
+        """What the run returned; None: nothing yet."""
         return self._executing.returned
 
     def start(self) -> dict[str, object]:
-        """What the start of a run says."""
+        """Return the facts shown at the start of a run: ``{"run", "as", "binding", "not_enforced", "limits"}``."""
         return {
             "run": self.run,
             "as": self.chain.root.label,
@@ -100,7 +101,7 @@ class Session:
         }
 
     def may(self, primary: str, kind: str, item_id: str) -> bool:
-        """Whether chain and policy allow it. Nothing is written down: for lists of what may be asked for."""
+        """Whether chain and policy allow an action. Logs nothing; for listing what may be called."""
         return self._deciding.may(self.chain, primary, kind, item_id)
 
     def act(
@@ -113,24 +114,24 @@ class Session:
         cancel: threading.Event | None = None,
         beyond: bool = False,
     ) -> dict[str, object]:
-        """One call of one of the five tools; its result. Raises CallError.
+        """Make one call of one of the five tools and return its result. Raises CallError.
 
-        ``version``: the item must have it; ``ask``: who can be asked about this call; ``cancel``: set when nobody waits any more;
-        ``beyond``: it is made because a limit was reached (a hook), so that limit does not refuse it.
+        ``version``: the version the item must have; ``ask``: asks a person about this call; ``cancel``: set when the
+        result is no longer wanted; ``beyond``: the call is a reaction to a reached limit (a hook), so limits don't refuse it.
         """
         try:
             asked, allowed = self._permit(name, arguments, version, ask or self._world.ask, beyond)
             until = cancel or threading.Event()
             return self._make(asked, allowed, lambda made: self._executing.execute(asked, allowed, until, made))
-        except RyeError as error:  # the log, and what an effect raises
+        except RyeError as error:  # from the log or an effect
             raise from_rye_error(error) from error
         except OSError as error:
-            message = f"The system refused it: {error.strerror or type(error).__name__}."
-            hint = "Make room on the disk, check that .ai belongs to you, and call again."
+            message = f"The operating system refused it: {error.strerror or type(error).__name__}."
+            hint = "Check that the disk has space and that .ai belongs to you, then make the call again."
             raise CallError("not-runnable", message, hint) from error
 
     def load_item(self, kind: str, item_id: str, version: str | None = None, *, ask: Ask | None = None) -> UsableItem:
-        """``rye_load`` for a face that needs more of the item than its text. Raises CallError."""
+        """Make a ``rye_load`` call and return the whole item instead of its JSON. Raises CallError."""
         try:
             arguments = {"item_type": kind, "item_id": item_id}
             asked, allowed = self._permit("rye_load", arguments, version, ask or self._world.ask)
@@ -141,7 +142,7 @@ class Session:
         return allowed.item
 
     def own_prompt(self, directive: UsableItem, inputs: Mapping[str, object]) -> str:
-        """The prompt of the directive that the run was started for; no right is needed and nothing is narrowed. Raises
+        """Render the prompt of the directive that the run was started for. This needs no right and narrows nothing. Raises
         CallError."""
         arguments = {"item_type": directive.kind, "item_id": directive.id, "parameters": dict(inputs)}
         try:
@@ -160,13 +161,13 @@ class Session:
             raise from_rye_error(error) from error
 
     def close(self, decision: str | None = None) -> None:
-        """The end of the run: nothing is done any more, and the log is sealed."""
+        """End the run: refuse all further calls and seal the log."""
         self.recording.close(decision, self.meter.used_now().duration)
 
     def _permit(
         self, name: str, arguments: object, version: str | None, ask: Ask, beyond: bool = False
     ) -> tuple[Asked, Allowed]:
-        """Decide and write down. Raises CallError, and RyeError for the log."""
+        """Decide a call and log the decision. Raises CallError, and RyeError if the log cannot be written."""
         asked, refused = read_call(name, arguments, self._world.secrets)
         with self._lock:
             try:
@@ -185,18 +186,18 @@ class Session:
         return asked, self._ask_person(asked, must_ask, version, ask)
 
     def _require_open(self, calls: int, beyond: bool = False) -> None:
-        """Count so many calls. Raises CallError where the run is over, or went ``beyond`` a limit and that is not allowed."""
+        """Count calls. Raises CallError if the run is over, or has exceeded a limit, unless ``beyond`` allows it."""
         if self.recording.closed:
-            raise CallError("cancelled", "This run came to its end.", "Start another run.")
+            raise CallError("cancelled", "This run has ended.", "Start another run.")
         self.meter.count_calls(calls, beyond=beyond)
 
     def _ask_person(self, asked: Asked, allowed: Allowed, version: str | None, ask: Ask) -> Allowed:
-        """What is allowed once a person agreed. Raises CallError ``approval-required`` or ``denied``."""
+        """Get a person's approval and decide the call again. Raises CallError ``approval-required`` or ``denied``."""
         question = question_about(self.run, asked, allowed, self._world.clock.now())
         by, said = "rye approve", True
         if not self._approvals.take(question.key, self._world.clock.now()):
             by = "a person, asked by the host"
-            said_here = ask(replace(question, params=asked.given, whole=True))  # whoever agrees sees all of it
+            said_here = ask(replace(question, params=asked.given, whole=True))  # the person sees all parameters
             if said_here is None:
                 with self._lock:
                     error = waiting(question, asked, allowed, self._approvals)
@@ -205,13 +206,13 @@ class Session:
             said = said_here
         with self._lock:
             try:
-                self._require_open(0)  # it was counted when it came
+                self._require_open(0)  # the call was counted when it was received
                 if not said:
-                    raise denied(allowed.decision, f"A person said no to {question.item}.", None, asked.item)
+                    raise denied(allowed.decision, f"A person declined {question.item}.", None, asked.item)
                 now = self._deciding.decide(self.chain, asked, version, agreed=True)
                 if now.sha256 != allowed.sha256:
-                    message = f"{question.item} was changed while a person was asked about it."
-                    raise CallError("modified", message, "Call again.", resource=asked.item)
+                    message = f"{question.item} was changed while waiting for approval."
+                    raise CallError("modified", message, "Make the call again.", resource=asked.item)
             except CallError as error:
                 self.recording.deny(asked, error)
                 raise
@@ -220,7 +221,7 @@ class Session:
             return now
 
     def _make(self, asked: Asked, allowed: Allowed, effect: Callable[[Made], _T]) -> _T:
-        """The effect, and a line about how it went."""
+        """Perform the effect and log how it ended."""
         made = Made()
         started, exit_status, code = self._world.clock.monotonic(), None, "done"
         try:

@@ -1,7 +1,7 @@
-"""One call of one tool by hand, as an agent's call would run: the same checks, sandbox and grants (``rye run tool:ID``).
+"""Runs one tool by hand, with the same checks, sandbox and grants as an agent's call (``rye run tool:ID``).
 
-Whoever types the command is the caller, so no chain of rights is asked and no run is logged. Everything else holds: the tool's
-signature must be valid or its release verified, this user must have agreed to what it comes with, and its needs must be granted.
+The caller is the person at the command line, so there is no chain of rights and no log. Everything else applies: the tool
+must have a valid signature or a verified release, this user must have agreed to it, and its needs must be granted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rye.workspace.context import Context
 
 
 class Tried(Struct, frozen=True):
-    """What a call came to."""
+    """One tool call by hand, and its result."""
 
     item: UsableItem
     grants: Needs
@@ -34,7 +34,7 @@ class Tried(Struct, frozen=True):
     result: ToolResult
 
     def as_json(self) -> dict[str, object]:
-        """The document of ``rye run tool:ID --json``."""
+        """Return the document of ``rye run tool:ID --json``."""
         result, failed = self.result, self.result.error
         error = {"code": failed.code, "message": failed.message, "hint": failed.hint} if failed is not None else None
         return {
@@ -51,17 +51,17 @@ class Tried(Struct, frozen=True):
 
 
 def try_tool(context: Context, target: str, parameters: Mapping[str, Any], cancel: Event) -> Tried:
-    """Run the tool ``target`` (``tool:ID``) once. What the tool itself does wrong is in the result.
+    """Run the tool ``target`` (``tool:ID``) once. The tool's own failures are in the result.
 
-    Raises RyeError for what keeps it from starting: an item that may not be used, ``not-runnable``, ``sandbox-unavailable``,
-    ``bad-input`` for parameters that no call may have.
+    Raises RyeError if it cannot start: an item that may not be used, ``not-runnable``, ``sandbox-unavailable``, or
+    ``bad-input`` for parameters that are too large.
     """
     reference = parse_reference(target)
     if reference.kind != "tool":
         raise UsageError("not-a-tool", f"{reference} is not a tool.", "Write tool:ID.")
     data = json.dumps(parameters, separators=(",", ":"), allow_nan=False).encode()
     if len(data) > RUNTIME.argument_bytes:
-        message = f"The parameters are {len(data)} bytes of JSON; a call has at most {RUNTIME.argument_bytes}."
+        message = f"The parameters are {len(data)} bytes of JSON; the limit is {RUNTIME.argument_bytes}."
         raise UsageError("bad-input", message, "Pass the path of a file instead of its content.")
     items = ProjectItems(context, require_project(context.cwd))
     tools = SandboxedTools(context, items)

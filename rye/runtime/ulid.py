@@ -11,13 +11,13 @@ _FORM = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 
 
 def new_ulid(now: datetime, random: bytes | None = None) -> str:
-    """26 characters; ``random``: 10 bytes, else the system's."""
+    """Return a new name of 26 characters; ``random``: 10 bytes, by default from the system."""
     number = int(now.timestamp() * 1000) << 80 | int.from_bytes(random or os.urandom(10), "big")
     return "".join(_LETTERS[number >> shift & 31] for shift in range(125, -1, -5))
 
 
 def time_of(ulid: str) -> datetime:
-    """When it was made, as its name says; the last time that there is where the name says a later one."""
+    """Return the time that a name encodes, at most ``datetime.max``."""
     number = 0
     for letter in ulid[:10]:
         number = number << 5 | _LETTERS.index(letter)
@@ -28,4 +28,5 @@ def time_of(ulid: str) -> datetime:
 
 
 def is_ulid(text: str) -> bool:
+    """Whether a text is a ULID in canonical upper case."""
     return _FORM.fullmatch(text) is not None

@@ -248,7 +248,7 @@ def test_the_call_beyond_the_limit_is_refused_and_so_is_every_later_one(tmp_path
         }
     refused = run.error("rye_return", outputs={})
     assert refused["code"] == "limit-exceeded"
-    assert "rye_return too" in str(refused["hint"])
+    assert "including rye_return" in str(refused["hint"])
     assert run.events.count("limit") == 3
 
 
@@ -333,7 +333,7 @@ def test_a_yes_to_other_bytes_is_none(tmp_path: Path) -> None:
 def test_a_yes_in_another_runs_folder_is_none(tmp_path: Path) -> None:
     run = ship(tmp_path)
     run.error("rye_execute", **RUN_SHELL)
-    with pytest.raises(RyeError, match="not one of the run"):
+    with pytest.raises(RyeError, match="belongs to run"):
         approve(run.folder, Question("01JOTHER", 1, "", "", "", "", {}, "", "", whole=True), NOW)
 
 

@@ -227,6 +227,6 @@ def test_a_sandbox_that_lets_something_through_is_not_used(
 def test_a_demanded_sandbox_is_the_only_one_tried(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     others = {other: None for other in choosing.NAMES if other != name}
     monkeypatch.setattr(choosing, "_probed", {**others, name: "it lets everything through"})
-    with pytest.raises(RyeError, match=f"The sandbox {name} that RYE_SANDBOX demands") as caught:
+    with pytest.raises(RyeError, match=f"The sandbox {name}, which RYE_SANDBOX requires") as caught:
         choosing.backend({"RYE_SANDBOX": name})
     assert caught.value.code == "sandbox-unavailable"

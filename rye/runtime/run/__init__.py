@@ -1,7 +1,7 @@
-"""``rye run``: a directive run from its first turn to its return, by a model of the user's own choice
+"""``rye run``: runs a directive from its first turn to its return, with a model that the user chooses
 (docs/how-to/running.md).
 
-:mod:`models` says which models there are, :mod:`conversation` what is said, :mod:`dialects` how a provider wants it said,
-:mod:`endpoint` sends it, :mod:`loop` decides what happens next, :mod:`hooks` what the directive wants done besides, and
-:mod:`children` starts a directive that another one asked for, as a process of its own.
+:mod:`models` reads the user's models, :mod:`conversation` holds the messages, :mod:`dialects` writes them for a provider,
+:mod:`endpoint` sends them, :mod:`loop` decides what happens next, :mod:`hooks` runs the directive's hooks, and :mod:`children`
+starts a directive that another one called, in a separate process.
 """

@@ -19,7 +19,8 @@ from rye.workspace.context import LibraryContext
 
 
 def main(descriptor: int) -> int:
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a parent in the background may have it ignored
+    """Run what the parent sends over the socket ``descriptor``, and return the exit status."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background parent may pass it on as ignored
     channel = Channel(socket.socket(fileno=descriptor))
     os.set_inheritable(descriptor, False)
     start = channel.receive(ChildStart)
@@ -53,7 +54,7 @@ def _ended(context: LibraryContext, start: ChildStart, faces: Faces) -> Ends:
 
 
 def _listen(channel: Channel, answers: queue.SimpleQueue[bool | None], cancel: threading.Event) -> None:
-    """Hand answers on. When the parent is gone, so is the run: a real signal interrupts the main thread wherever it waits."""
+    """Pass answers on. When the parent is gone, end the run: a real signal interrupts the main thread wherever it waits."""
     try:
         while (said := channel.receive(Answers)) is not None:
             answers.put(said.yes)

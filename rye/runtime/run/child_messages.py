@@ -1,4 +1,4 @@
-"""What a run and its child tell each other, over a socket that the child inherits: one JSON document on a line."""
+"""The messages between a run and its child, over a socket that the child inherits: one JSON document per line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rye.runtime.run.result import RunResult
 
 
 class ChildStart(Struct, frozen=True, forbid_unknown_fields=True):
-    """Everything that a child run begins with. The keys come this way, so that they stand in no environment of it."""
+    """Everything that a child run starts with. Keys are sent this way so that they are not in its environment."""
 
     project: str
     """The folder."""
@@ -36,7 +36,7 @@ class ChildStart(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Watched(Struct, frozen=True, tag="progress"):
-    """Something happened in the child."""
+    """The child made progress."""
 
     progress: Progress
 
@@ -48,16 +48,16 @@ class Asks(Struct, frozen=True, tag="ask"):
 
 
 class Ends(Struct, frozen=True, tag="end"):
-    """The child came to its end."""
+    """The child ended."""
 
     result: RunResult | None
     code: str | None = None
-    """Why it did not even begin."""
+    """The error code if it could not start."""
     message: str | None = None
 
 
 class Answers(Struct, frozen=True):
-    """What the person said; None: nobody could be asked."""
+    """A person's answer; None: no one could be asked."""
 
     yes: bool | None
 
@@ -67,18 +67,18 @@ T = TypeVar("T")
 
 
 class Channel:
-    """One end of the socket. Not for several threads, except that one may read while another writes."""
+    """One end of the socket. One thread may read while another writes; otherwise it is not thread-safe."""
 
     def __init__(self, end: socket.socket):
         self.socket = end
         self._buffer = b""
 
     def send(self, message: Struct) -> None:
-        """Raises OSError where the other end is gone."""
+        """Send a message. Raises OSError if the other end is gone."""
         self.socket.sendall(msgspec.json.encode(message) + b"\n")
 
     def receive(self, type: Any) -> Any:
-        """The next message; None at the end. Raises TimeoutError, OSError, and ValueError for what is not a message."""
+        """Return the next message; None at the end. Raises TimeoutError, OSError, and ValueError for invalid messages."""
         while b"\n" not in self._buffer:
             got = self.socket.recv(1 << 16)
             if not got:

@@ -1,7 +1,7 @@
-"""Directives that a run starts: each a process and a context of its own, with the chain extended and the rest of the limits.
+"""Directives that a run starts: each in its own process and context, with a longer chain and what is left of the limits.
 
-A child is charged the most that it may use before it starts, and given back what it left when it ends. Only outputs that its own
-directive declares come back. It ends with its parent: when the socket between them closes, it stops.
+Before a child starts, the parent is charged the child's maximum; when it ends, what it did not use is returned. Only outputs
+that its directive declares come back. A child ends with its parent: it stops when the socket between them closes.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from rye.runtime.session import Session
 
 _POLL_SECONDS = 0.2
 _START_SECONDS = 30.0
-"""What a child has to take what it begins with."""
+"""How long a child may take to accept its start message."""
 _END_SECONDS = 5.0
-"""What a cancelled child has to write the end of its log."""
+"""How long a cancelled child may take to finish its log."""
 _CODES: dict[str, Code] = {
     "limit": "limit-exceeded",
     "denied": "denied",
@@ -40,8 +40,8 @@ _CODES: dict[str, Code] = {
 
 
 class Children:
-    """:data:`rye.runtime.effects.Children`, for one run. ``start``: everything but item, chain and limits; ``environment``: the
-    child's variables, without keys; ``ask``: who answers a child's questions."""
+    """:data:`rye.runtime.effects.Children` for one run. ``start``: builds the start message; ``environment``: the child's
+    variables, without keys; ``ask``: answers a child's questions."""
 
     def __init__(
         self,
@@ -57,16 +57,16 @@ class Children:
         self.priced = True
         """Whether every model that a child used has prices."""
         self.session: Session | None = None
-        """The parent's; set before the first call."""
+        """The parent's session; set before the first call."""
 
     def __call__(
         self, item: UsableItem, inputs: Mapping[str, object], chain: Chain, limits: Limits, cancel: Event
     ) -> dict[str, object]:
-        """The child's outputs. Raises CallError."""
+        """Run a child and return its outputs. Raises CallError."""
         assert self.session is not None
         if chain.depth > RUN.depth:
             shown = {"limit": "depth", "current": chain.depth, "maximum": RUN.depth}
-            message = f"Runs go {RUN.depth} deep at most."
+            message = f"Runs can be nested at most {RUN.depth} deep."
             raise CallError("limit-exceeded", message, "Do the rest in this run.", details=shown)
         reserved = most(limits)
         self.session.meter.charge(reserved)
@@ -80,9 +80,8 @@ class Children:
     def _run(self, start: ChildStart, cancel: Event, label: str) -> Ends:
         ours, theirs = socket.socketpair()
         with ours:
-            with (
-                theirs
-            ):  # no variable may mean something in the project's folder, where others write: so it starts elsewhere
+            with theirs:
+                # starts outside the project, where no file written by others can affect the interpreter
                 process = subprocess.Popen(
                     [sys.executable, "-P", "-m", "rye.runtime.run.child", str(theirs.fileno())],
                     pass_fds=(theirs.fileno(),),
@@ -112,7 +111,7 @@ class Children:
                 except TimeoutError:
                     continue
                 if message is None:
-                    raise ValueError("it ended without a word")
+                    raise ValueError("it exited without a result")
                 if isinstance(message, Ends):
                     return message
                 if isinstance(message, Watched):
@@ -120,12 +119,12 @@ class Children:
                 elif isinstance(message, Asks):
                     channel.send(Answers(self._ask(message.question)))
         except (OSError, ValueError) as error:
-            message_ = f"The run of {label} broke off: {cut(str(error), 200)}."
-            raise CallError("tool-failed", message_, "`rye runs list` shows how far it came.") from None
+            message_ = f"The run of {label} ended unexpectedly: {cut(str(error), 200)}."
+            raise CallError("tool-failed", message_, "`rye runs list` shows how far it got.") from None
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Wait for a child that was told to stop, and kill what does not."""
+    """Wait for a child to exit, and kill it if it does not."""
     try:
         process.wait(_END_SECONDS)
     except subprocess.TimeoutExpired:
@@ -152,7 +151,7 @@ def _outputs(ended: Ends, label: str) -> dict[str, object]:
 
 
 def for_child(environment: Mapping[str, str], withheld: frozenset[str], project: Path) -> dict[str, str]:
-    """The variables of a child: all but the keys, and no module comes from the project's folder."""
+    """Return a child's environment: without keys, and without module paths inside the project."""
     kept = {name: value for name, value in environment.items() if name not in withheld}
     places = [place for place in kept.pop("PYTHONPATH", "").split(os.pathsep) if place]
     outside = [place for place in map(os.path.realpath, places) if not Path(place).is_relative_to(project.resolve())]

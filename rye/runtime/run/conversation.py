@@ -1,4 +1,4 @@
-"""What was said in a run, in nobody's dialect: the prompt, the model's turns, and what its calls gave."""
+"""The conversation of a run, independent of any provider: the prompt, the model's turns, and the results of its calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ToolUse(Struct, frozen=True):
     id: str
     name: str
     arguments: Any
-    """As JSON; text where the model wrote none."""
+    """A JSON value; the raw text if the model did not write JSON."""
 
 
 class Reply(Struct, frozen=True):
@@ -28,16 +28,16 @@ class Reply(Struct, frozen=True):
     text: str
     calls: tuple[ToolUse, ...]
     input_tokens: int | None
-    """What the provider bills; None: it did not say."""
+    """What the provider bills; None: it did not report it."""
     output_tokens: int | None
     source: tuple[str, str] = ("", "")
-    """Dialect and model that it came from."""
+    """The dialect and the model that it came from."""
     raw: Any = None
-    """As it came, to be sent back unchanged to the same model: some providers sign their model's thoughts."""
+    """As received, to be sent back unchanged to the same model: some providers sign their model's reasoning."""
 
 
 class Result(Struct, frozen=True):
-    """What one call gave."""
+    """The result of one call."""
 
     id: str
     text: str
@@ -45,7 +45,7 @@ class Result(Struct, frozen=True):
 
 
 class Results(Struct, frozen=True):
-    """What all calls of one turn gave, and what the model is told besides."""
+    """The results of all calls of one turn, and notes to the model."""
 
     results: tuple[Result, ...]
     notes: tuple[str, ...] = ()

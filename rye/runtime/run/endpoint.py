@@ -1,7 +1,7 @@
-"""Asking a model for one turn: over https, with patience for an endpoint that is busy, and with none for one that refuses.
+"""Asks a model for one turn over HTTPS, and retries if the endpoint is busy.
 
-The key goes to the address that the user set for its model and nowhere else: no redirect is followed. An answer of 429 or 5xx is
-asked for again, up to three times, after as long as ``Retry-After`` says; what was refused otherwise is not.
+The key is only sent to the address that the user set for the model: redirects are not followed. After 429 or 5xx the request
+is retried up to three times, waiting as long as ``Retry-After`` says. Other failures are not retried.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rye.runtime.run.models import Model
 
 
 class Answered(Struct, frozen=True):
-    """What an endpoint answered."""
+    """An endpoint's answer."""
 
     status: int
     body: bytes
@@ -32,7 +32,7 @@ class Answered(Struct, frozen=True):
 
 
 class Unreachable(Exception):
-    """There was no answer. ``sent``: whether the request may have been worked on, so that asking again could cost twice."""
+    """There was no usable answer. ``sent``: the request may have been processed, so a retry could be billed again."""
 
     def __init__(self, message: str, *, sent: bool):
         super().__init__(message)
@@ -40,21 +40,21 @@ class Unreachable(Exception):
 
 
 class Post(Protocol):
-    """Sends one request; waits at most so many seconds for its whole answer. Raises Unreachable."""
+    """Sends one request and waits at most ``seconds`` for the complete answer. Raises Unreachable."""
 
     def __call__(self, url: str, headers: Mapping[str, str], body: bytes, seconds: float) -> Answered: ...
 
 
 class ModelFailed(Exception):
-    """A model gave no turn. Its text names the tier and says why, without the key."""
+    """A model did not give a turn. The text names the tier and the reason, without the key."""
 
 
 class TimeIsUp(Exception):
-    """The run's time ended while it waited."""
+    """The run's time ran out while waiting."""
 
 
 class Endpoint:
-    """Asks models. ``keys``: by the name of their variable; ``sleep``: waits so many seconds; ``now``: the time."""
+    """Asks models. ``keys``: by variable name; ``sleep``: waits the given seconds; ``now``: returns the current time."""
 
     def __init__(
         self, post: Post, keys: Mapping[str, str], sleep: Callable[[float], None], now: Callable[[], datetime]
@@ -73,7 +73,7 @@ class Endpoint:
         most: int,
         seconds_left: Callable[[], float | None],
     ) -> Reply:
-        """One turn of at most ``most`` tokens. Raises ModelFailed and TimeIsUp."""
+        """Return one turn of at most ``most`` tokens. Raises ModelFailed and TimeIsUp."""
         speaks = dialect(model.dialect)
         key = self._key(model)
         headers = {"content-type": "application/json", **speaks.headers(key)}
@@ -84,11 +84,12 @@ class Endpoint:
         try:
             reply: Reply = speaks.reply(found.body, model.model)
         except BadAnswer as error:
-            raise ModelFailed(f"{model.tier}: its answer cannot be used: {error}") from None
+            raise ModelFailed(f"{model.tier}: the answer is invalid: {error}") from None
         if len(reply.calls) > RUN.calls_in_a_turn:
-            raise ModelFailed(f"{model.tier}: one turn wants {len(reply.calls)} calls; at most {RUN.calls_in_a_turn}")
+            message = f"{model.tier}: the turn has {len(reply.calls)} calls; the limit is {RUN.calls_in_a_turn}"
+            raise ModelFailed(message)
         if nesting([reply.raw, *(call.arguments for call in reply.calls)]) > RUN.answer_depth:
-            raise ModelFailed(f"{model.tier}: its answer is nested more than {RUN.answer_depth} deep")
+            raise ModelFailed(f"{model.tier}: the answer is nested more than {RUN.answer_depth} levels deep")
         return reply
 
     def _key(self, model: Model) -> str | None:
@@ -96,9 +97,9 @@ class Endpoint:
             return None
         key = self._keys.get(model.key_env, "")
         if not key.strip():
-            raise ModelFailed(f"{model.tier}: the variable {model.key_env} holds no key")
+            raise ModelFailed(f"{model.tier}: the variable {model.key_env} is unset or empty")
         if not key.isascii() or not key.strip().isprintable():
-            raise ModelFailed(f"{model.tier}: the variable {model.key_env} holds what is not a key")
+            raise ModelFailed(f"{model.tier}: the variable {model.key_env} does not contain a valid key")
         return key.strip()
 
     def _answer(
@@ -135,7 +136,7 @@ class Endpoint:
 
 
 def _wait(retry_after: str | None, now: datetime, otherwise: float) -> float:
-    """Seconds to wait (RFC 9110 §10.2.3: seconds or a date), within bounds."""
+    """Return the seconds to wait (RFC 9110 §10.2.3: seconds or a date), within bounds."""
     if retry_after is None:
         return otherwise
     try:
@@ -151,7 +152,7 @@ def _until(date: str, now: datetime) -> float:
 
 
 def _said(body: bytes, key: str | None) -> str:
-    """What an endpoint said of its refusal, short, on one line and without the key."""
+    """Return an endpoint's error message, shortened, on one line and without the key."""
     try:
         document: Any = json.loads(body)
         error = document.get("error", document) if isinstance(document, dict) else document

@@ -1,16 +1,16 @@
-"""The hooks of the directive that a run was started for: which fire at an event, and what comes of them.
+"""The hooks of the directive that a run was started for: which ones fire at an event, and what they do.
 
-Events are ``error``, ``limit``, ``deviation`` and ``after_turn``. At each, every hook whose condition is true fires, in the order
-of the document, and at most five times in a run altogether. Only hooks that somebody approved here fire; what one does is a call
-like any other, decided and written down. What goes wrong in a hook fires no hook.
+The events are ``error``, ``limit``, ``deviation`` and ``after_turn``. At each, all hooks whose condition is true fire, in
+document order, at most five in a run. Only approved hooks fire. A hook's action is an ordinary call: decided and logged.
+Errors in a hook do not fire other hooks.
 
 =====================================  ===========================================================================
-``cost.current``, ``cost.limit``       dollars; where no ``<spend>`` limits the run, tokens; a limit of none is null
-``loop_count``                         how often the last call came with the same result, from the third time on
-``error.type``, ``.resource``,         the code of the error, ``_`` for ``-``; a denied call is ``permission_denied``
+``cost.current``, ``cost.limit``       dollars; tokens if no ``<spend>`` limits the run; the limit is null if none
+``loop_count``                         how often the last call was repeated with the same result, if at least 3 times
+``error.type``, ``.resource``,         the error code with ``_`` for ``-``; a denied call is ``permission_denied``
 ``.message``
-``deviation.type``, ``.message``       outputs that are not the declared ones (``schema_mismatch``), or none
-                                       (``no_return``)
+``deviation.type``, ``.message``       the outputs do not match the declaration (``schema_mismatch``), or there are
+                                       none (``no_return``)
 ``directive.name``                     the directive's name
 =====================================  ===========================================================================
 """
@@ -35,24 +35,26 @@ _TYPES = {"denied": "permission_denied"}
 
 
 class Loops:
-    """Counts the same call with the same result."""
+    """Counts consecutive identical calls with identical results."""
 
     def __init__(self) -> None:
         self._last: tuple[str, str, str] | None = None
         self._times = 0
 
     def saw(self, name: str, arguments: object, result: str) -> None:
+        """Count one call."""
         this = (name, json.dumps(arguments, sort_keys=True, default=str), result)
         self._times = self._times + 1 if this == self._last else 1
         self._last = this
 
     @property
     def count(self) -> int:
+        """How often the last call was repeated; 0 below the threshold."""
         return self._times if self._times >= RUN.loop_from else 0
 
 
 def error_context(error: CallError) -> dict[str, object]:
-    """``error`` as conditions and inputs see it."""
+    """Return ``error`` as hooks' conditions and inputs see it."""
     kind = _TYPES.get(error.code, error.code.replace("-", "_"))
     return {"type": kind, "resource": error.resource, "message": error.message, "required": error.required}
 
@@ -68,7 +70,7 @@ class Hooks:
         loops: Loops,
         told: Callable[[HookRun, str], None] = lambda hook, how: None,
     ):
-        """``told``: hears of every hook that fires, and how it went."""
+        """``told``: called with every hook that fires, and its outcome."""
         self._session = session
         self._directive = directive
         self._level = level
@@ -77,8 +79,8 @@ class Hooks:
         self.fired = 0
 
     def fire(self, event: EventKind, **said: Mapping[str, object]) -> list[str]:
-        """What the model is told of the hooks that fired; ``said``: ``error=`` or ``deviation=``. Raises RyeError
-        ``log-unwritable``."""
+        """Fire the hooks of an event, and return the notes for the model. ``said``: ``error=`` or ``deviation=``. Raises
+        RyeError ``log-unwritable``."""
         if not self._directive.hooks or self.fired >= RUN.hooks:
             return []
         found = evaluate_hooks(self._directive.hooks, self.context(said), self._level.rights, self._is_approved)
@@ -91,7 +93,7 @@ class Hooks:
         return notes
 
     def context(self, said: Mapping[str, object]) -> dict[str, Any]:
-        """The values that conditions see."""
+        """Return the values that conditions can use."""
         meter = self._session.meter
         used = meter.used_now()
         current, limit = float(used.spend), meter.left("spend")
@@ -117,7 +119,7 @@ class Hooks:
         if not hook.allowed:
             self._session.recording.note(Event("hook", item=name, decision="denied", by=self._level.label))
             self._told(hook, "denied")
-            return f"The hook {name} did not run: the directive's rights do not cover it."
+            return f"The hook {name} did not run: the directive's rights do not allow it."
         self._session.recording.note(Event("hook", item=name, decision=event, by=self._level.label))
         arguments = {"item_type": hook.item_type, "item_id": hook.item_id, "parameters": dict(hook.inputs)}
         try:
@@ -126,4 +128,4 @@ class Hooks:
             self._told(hook, error.code)
             return f"The hook {name} failed: {error.code}: {cut(error.message, 400)}"
         self._told(hook, "done")
-        return f"The hook {name} ran because of {event}. What it gave: {json.dumps(result, ensure_ascii=False)}"
+        return f"The hook {name} ran because of {event}. Its result: {json.dumps(result, ensure_ascii=False)}"

@@ -1,4 +1,4 @@
-"""The user's models: ``[models]`` of their config.toml, and which of them a directive gets.
+"""The user's models, from ``[models]`` in their config.toml, and which of them a directive gets.
 
 ::
 
@@ -6,12 +6,12 @@
     dialect = "anthropic"                  # or "openai"
     url = "https://api.anthropic.com"      # the base; the dialect adds its path
     model = "claude-haiku"
-    key-env = "ANTHROPIC_API_KEY"          # left out: the endpoint wants no key
-    input-price = 1.0                      # dollars per million tokens; left out: unknown
+    key-env = "ANTHROPIC_API_KEY"          # leave out if the endpoint needs no key
+    input-price = 1.0                      # dollars per million tokens; leave out if unknown
     output-price = 5.0
 
-A repository has no say here: whoever sets an address gets the key. The ``id`` of a directive's ``<model>`` is a wish, too: it
-counts where the user has a model of exactly that name, since only then its address and its prices are known.
+A repository cannot set models: the key is sent to whatever address is set. The ``id`` in a directive's ``<model>`` is only a
+preference: it applies if the user has a model of exactly that name, because only then its address and prices are known.
 """
 
 from __future__ import annotations
@@ -47,46 +47,47 @@ class _Row(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
 
 
 class Model(Struct, frozen=True):
-    """One model that the user set up."""
+    """One model that the user configured."""
 
     tier: str
     """The name of its table."""
     dialect: Dialect
     url: str
-    """The base address, without a slash at its end."""
+    """The base address, without a trailing slash."""
     model: str
-    """What the provider calls it."""
+    """The provider's name for it."""
     key_env: str | None = None
-    """The variable that holds the key; None: none is sent."""
+    """The variable with the key; None: no key is sent."""
     input_price: Decimal | None = None
-    """Dollars for a million tokens; None: unknown."""
+    """Dollars per million tokens; None: unknown."""
     output_price: Decimal | None = None
     chosen: bool = False
-    """Whether ``--model`` put it in its tier's place: then no directive's wish for another counts."""
+    """Whether ``--model`` selected it for this tier. That overrides the ``id`` in a directive."""
 
     @property
     def priced(self) -> bool:
+        """Whether both prices are known."""
         return self.input_price is not None and self.output_price is not None
 
     def cost(self, input_tokens: int, output_tokens: int) -> Decimal | None:
-        """Dollars; None where a price is unknown."""
+        """Return the cost in dollars; None if a price is unknown."""
         if self.input_price is None or self.output_price is None:
             return None
         return (self.input_price * input_tokens + self.output_price * output_tokens) / _MILLION
 
 
 def parse_models(table: object, where: str) -> dict[str, Model]:
-    """The models of one ``[models]`` table by tier. Raises RyeError ``bad-config``; ``where`` is the file, for its message."""
+    """Parse a ``[models]`` table into models by tier. ``where``: the file, for messages. Raises RyeError ``bad-config``."""
     if not isinstance(table, dict):
         raise RyeError("bad-config", f"{where}: [models] must be a table.", _example())
     return {tier: _model(tier, row, where) for tier, row in table.items()}
 
 
 def _example(tier: str = "") -> str:
-    """How a table for a tier reads."""
+    """Return an example of a tier's table."""
     table = tier if tier.isascii() and tier.replace("-", "").replace("_", "").isalnum() else "haiku"
     return (
-        f'Write e.g. [models.{table}] with dialect = "anthropic", url = "https://api.anthropic.com", model = "…" and '
+        f'For example: [models.{table}] with dialect = "anthropic", url = "https://api.anthropic.com", model = "…" and '
         'key-env = "ANTHROPIC_API_KEY".'
     )
 
@@ -113,9 +114,9 @@ def _check_address(tier: str, url: str, where: str) -> None:
     if parts.scheme not in ("https", "http") or not host:
         problem = "it must begin with https://"
     elif parts.scheme == "http" and not is_loopback(host):
-        problem = "http:// is for this machine only: the key and every prompt would be readable on the way"
+        problem = "http:// is only allowed for this machine: others could read the key and every prompt in transit"
     elif parts.username is not None or parts.query or parts.fragment:
-        problem = "it must have no user, no query and no fragment; the key comes from key-env"
+        problem = "it must not have a user, query or fragment; set the key with key-env"
     if problem is not None:
         raise RyeError("bad-config", f"{where}: [models.{tier}] url: {problem}.", _example(tier))
 
@@ -126,14 +127,14 @@ def _price(tier: str, name: str, price: float | int | str, where: str) -> Decima
     except ArithmeticError:
         found = Decimal(-1)
     if not found.is_finite() or not 0 <= found <= RUN.dollars:
-        message = f"{where}: [models.{tier}] {name} must be dollars for a million tokens, 0 to {RUN.dollars}."
-        raise RyeError("bad-config", message, f"Write e.g. {name} = 3.0.")
+        message = f"{where}: [models.{tier}] {name} must be dollars per million tokens, 0 to {RUN.dollars}."
+        raise RyeError("bad-config", message, f"For example: {name} = 3.0")
     return found
 
 
 def with_choices(models: Mapping[str, Model], choices: Mapping[str, str]) -> dict[str, Model]:
-    """The models with a run's own ``--model TIER=…``: another tier's model, or else another model at the tier's address, whose
-    prices are then unknown. Raises UsageError ``no-model`` for a tier that is not set up."""
+    """Apply a run's ``--model TIER=…`` options: each value is another tier, or the name of a model at the tier's address,
+    whose prices are then unknown. Raises RyeError ``no-model`` for an unknown tier."""
     chosen = dict(models)
     for tier, value in choices.items():
         if value in models:
@@ -142,13 +143,13 @@ def with_choices(models: Mapping[str, Model], choices: Mapping[str, str]) -> dic
             chosen[tier] = replace(models[tier], model=value, input_price=None, output_price=None, chosen=True)
         else:
             raise RyeError(
-                "no-model", f"--model {tier}={value}: no model is set up as {tier!r} or {value!r}.", hint(models, tier)
+                "no-model", f"--model {tier}={value}: neither {tier!r} nor {value!r} is configured.", hint(models, tier)
             )
     return chosen
 
 
 def candidates(wanted: DirectiveModel | None, models: Mapping[str, Model]) -> tuple[Model, ...]:
-    """The models that a directive may get: that of its tier, then its fallback. Raises RyeError ``no-model``."""
+    """Return the models for a directive: that of its tier, then its fallback. Raises RyeError ``no-model``."""
     pairs = [(wanted.tier, wanted.id), (wanted.fallback, wanted.fallback_id)] if wanted is not None else []
     found: list[Model] = []
     for tier, name in pairs:
@@ -161,12 +162,12 @@ def candidates(wanted: DirectiveModel | None, models: Mapping[str, Model]) -> tu
         wished = next((tier for tier, _ in pairs if tier is not None), "")
         tiers = " or ".join(repr(tier) for tier, _ in pairs if tier is not None) or "no tier"
         raise RyeError(
-            "no-model", f"The directive asks for {tiers}, and no model is set up for that.", hint(models, wished)
+            "no-model", f"The directive asks for {tiers}, but no model is configured for that.", hint(models, wished)
         )
     return tuple(found)
 
 
 def hint(models: Mapping[str, Any], tier: str = "") -> str:
-    """What to do about a model that is not there: how a table for its tier reads, and in which file."""
-    known = f"Set up: {', '.join(sorted(models))}. " if models else ""
-    return f"{known}{_example(tier)} It goes into {config_path()}."
+    """Return what to do about a missing model: an example of its table, and the file it belongs in."""
+    known = f"Configured: {', '.join(sorted(models))}. " if models else ""
+    return f"{known}Add a model to {config_path()}. {_example(tier)}"

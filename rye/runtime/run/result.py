@@ -13,7 +13,7 @@ Status = Literal["ok", "error", "limit", "denied", "cancelled"]
 
 
 class RunProblem(Struct, frozen=True):
-    """Why a run did not end well."""
+    """Why a run did not succeed."""
 
     code: str
     message: str
@@ -21,22 +21,24 @@ class RunProblem(Struct, frozen=True):
 
 
 class RunResult(Struct, frozen=True):
+    """How one run ended, and what it used."""
+
     run: str
     status: Status
     outputs: Mapping[str, object] | None
     used: Used
-    """Its children's use included."""
+    """Includes what its child runs used."""
     priced: bool
-    """Whether every model that took part has prices."""
+    """Whether every model that was used has prices."""
     allowed: int
     denied: int
     log: str
-    """The folder's log, below the project."""
+    """The path of the log, relative to the project."""
     problem: RunProblem | None = None
 
     def as_json(self) -> dict[str, object]:
-        """``{"run", "status", "outputs", "cost": {"turns", "tokens", "spend", "seconds"}, "calls": {"allowed", "denied"},
-        "log"}``, and ``"error"`` where it did not end well."""
+        """Return ``{"run", "status", "outputs", "cost": {"turns", "tokens", "spend", "seconds"}, "calls": {"allowed",
+        "denied"}, "log"}``, and ``"error"`` if it did not succeed."""
         document: dict[str, object] = {
             "run": self.run,
             "status": self.status,

@@ -1,4 +1,4 @@
-"""Starting a run for a person: their models, the directive, its inputs, and the loop (``rye run``)."""
+"""Runs a directive for a person: sets up models, directive and inputs, and starts the loop (``rye run``)."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from rye.runtime.sandboxed_tools import SandboxedTools
 from rye.workspace.context import Context
 
 AskInput = Callable[[str, str, str], str]
-"""A person's value for an input: its name, type and description."""
+"""Asks a person for an input's value, given its name, type and description."""
 
 
 class RunRequest(Struct, frozen=True):
-    """What somebody wants run."""
+    """What to run."""
 
     reference: str
     """``[directive:]ID[@VERSION]``."""
@@ -55,30 +55,32 @@ class RunRequest(Struct, frozen=True):
 
 
 class Faces(Struct, frozen=True):
-    """What a run asks and tells."""
+    """How a run shows progress and asks questions."""
 
     watch: Watch = lambda progress: None
     ask: Callable[[Question], bool | None] = lambda question: None
+    """Asks for approval of a call; None: no one can be asked."""
     ask_input: AskInput | None = None
     passphrase: Callable[[str], str] = lambda question: ""
     cancel: Event | None = None
+    """Set to cancel the run."""
 
 
 def run_directive(context: Context, request: RunRequest, faces: Faces, post: Post | None = None) -> RunResult:
-    """Run a directive to its end. Raises RyeError for what keeps it from beginning: ``no-model``, ``unpriced-model``, inputs that
-    do not fit, an item that may not be used."""
+    """Run a directive to its end. Raises RyeError if it cannot start: ``no-model``, ``unpriced-model``, invalid inputs, or an
+    item that may not be used."""
     own = user_models(context.environment)
     limits = Limits(spend=request.max_spend) if request.max_spend is not None else None
     chosen = Keys(with_choices(own.models, request.choices), own.keys)
     for tier, value in request.choices.items():
         if value not in own.models:
-            where = f"the model {value!r} is asked for at {own.models[tier].url}"
-            context.warn(f"There is no [models.{value}], so {where}, without known prices.")
+            where = f"{value!r} is used as the name of a model at {own.models[tier].url}"
+            context.warn(f"[models.{value}] does not exist, so {where}; its prices are unknown.")
     return _run(context, chosen, own.names, faces, request, post, limits=limits)
 
 
 def run_child(context: Context, start: ChildStart, faces: Faces, post: Post | None = None) -> RunResult:
-    """Run what another run started. Raises RyeError; ``modified-item`` where the directive is no longer what the parent read."""
+    """Run a directive for another run. Raises RyeError; ``modified-item`` if the directive changed since the parent read it."""
     keys = Keys(start.models, start.keys)
     request = RunRequest(start.reference, values=start.inputs)
     return _run(context, keys, keys.names, faces, request, post, start.limits, start.above, start.level)
@@ -117,7 +119,7 @@ def _run(
     assert item is not None
     assert item.directive is not None
     if as_read is not None and session.chain.caller != as_read:
-        raise RyeError("modified-item", f"{item.label} is not what the run above it read.", "Run it again.")
+        raise RyeError("modified-item", f"{item.label} changed after the parent run read it.", "Run it again.")
     children.session = session
     wanted = candidates(item.directive.model, keys.models)
     if not wanted[0].priced and session.meter.left("spend") is not None:
@@ -132,7 +134,11 @@ def _run(
         watch(Progress("hook", 0, None, f"{hook.item_type}:{hook.item_id}", how, session.run))
 
     def wait(seconds: float) -> None:
-        watch(Progress("asking", 0, None, f"the endpoint is busy or away; waiting {seconds:.0f} s", run=session.run))
+        watch(
+            Progress(
+                "asking", 0, None, f"the endpoint is busy or unreachable; waiting {seconds:.0f} s", run=session.run
+            )
+        )
         time.sleep(seconds)
 
     http = HttpPost()
@@ -155,11 +161,11 @@ def _run(
 
 
 def _require_dollars(directive: Directive, limited: bool) -> None:
-    """Raises RyeError ``unpriced-model`` for a limit in another currency, unless a limit in dollars holds, too."""
+    """Raise RyeError ``unpriced-model`` for a limit in another currency, unless a limit in dollars also applies."""
     spend = directive.cost.spend if directive.cost is not None else None
     if spend is not None and not in_dollars(spend) and not limited:
-        message = f"The directive may spend {spend.amount} {spend.currency}, and prices of models are in dollars."
-        raise RyeError("unpriced-model", message, "Give a limit in dollars: --max-spend N.")
+        message = f"The directive's limit is {spend.amount} {spend.currency}, but prices of models are in dollars."
+        raise RyeError("unpriced-model", message, "Set a limit in dollars with --max-spend N.")
 
 
 def _prompt(directive: Directive, request: RunRequest, ask: AskInput | None) -> str:

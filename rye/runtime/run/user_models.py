@@ -1,4 +1,4 @@
-"""The user's models with the keys to them, as this machine has them."""
+"""Reads the user's models and their keys on this machine."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from rye.runtime.run.models import Model, parse_models
 
 
 class Keys(Struct, frozen=True):
-    """The user's models and the keys to them."""
+    """The user's models and their keys."""
 
     models: Mapping[str, Model]
     keys: Mapping[str, str]
-    """By the name of their variable."""
+    """The keys, by the name of their variable."""
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The keys as no log may hold them."""
+        """The keys, which no log may contain."""
         return known_secrets(self.keys, self.keys)
 
     @property
     def names(self) -> frozenset[str]:
-        """The variables that hold keys: no tool gets one, whatever it is granted."""
+        """The variables that contain keys. No tool gets one, even if it is granted."""
         return frozenset(model.key_env for model in self.models.values() if model.key_env is not None)
 
 
 def user_models(environment: Mapping[str, str]) -> Keys:
-    """``[models]`` of the user's config.toml and the keys that are there. Raises RyeError ``bad-config``."""
+    """Read ``[models]`` from the user's config.toml, and the keys that are set. Raises RyeError ``bad-config``."""
     models = parse_models(read_models(), str(config_path()))
     names = {model.key_env for model in models.values() if model.key_env is not None}
     keys = {name: environment.get(name, "").strip() for name in names}

@@ -1,1 +1,1 @@
-"""Tools in Python, JavaScript, TypeScript and shell, run in a sandbox. Without one that works, no tool runs."""
+"""Runs tools in Python, JavaScript, TypeScript and shell in a sandbox. Without a working sandbox, no tool runs."""

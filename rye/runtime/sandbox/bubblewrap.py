@@ -1,8 +1,8 @@
-"""Bubblewrap: namespaces of its own for files, processes, network and messages. The filter of system calls comes on top.
+"""Bubblewrap: separate namespaces for files, processes, network and IPC, plus the system call filter.
 
-The tool's file system is built from nothing: system folders, the project at its own path, both read-only; empty mounts over what
-is hidden; then what may be written. Where the kernel has Landlock, the same rights are put on inside, too: a file that somebody
-replaces during the run loses its mount, and not its refusal.
+The tool's file system is built from nothing: system folders and the project at its own path, both read-only; empty mounts
+over hidden paths; then the writable paths. If the kernel has Landlock, the same rights also apply inside: a hidden file that
+is replaced during the run loses its mount, but Landlock still refuses it.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from rye.runtime.sandbox.tool_run import Outcome, SandboxUnavailable, ToolRun
 
 _LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _WATCHER = 2
-"""Bubblewrap's process and the watcher count against the limit in a user namespace of their own."""
+"""Bubblewrap's process and the watcher, which count against the process limit of the tool's user namespace."""
 
 
 def program() -> Path | None:
-    """Bubblewrap, from the system's folders alone."""
+    """Return the path of bubblewrap, searched only in system folders; None: not installed."""
     folders = (*PATH.split(":"), "/run/current-system/sw/bin")
     return next((path for folder in folders if os.access(path := Path(folder, "bwrap"), os.X_OK)), None)
 
 
 class Bubblewrap(Struct, frozen=True):
-    """The sandbox of bubblewrap; ``abi`` is Landlock's version, 0 to do without it."""
+    """The bubblewrap sandbox; ``abi`` is the Landlock version to use, 0 for none, -1 for the kernel's."""
 
     environ: Mapping[str, str]
     abi: int = -1
@@ -70,7 +70,7 @@ def _inside(scene: Scene) -> list[tuple[str, int]]:
 
 
 def arguments(scene: Scene) -> Iterator[str]:
-    """Bubblewrap's words, in the order in which it mounts: later ones cover earlier ones."""
+    """Yield bubblewrap's arguments in the order of mounting: later mounts cover earlier ones."""
     profile, user = scene.profile, scene.user
     yield from ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
     yield from ("--die-with-parent", "--new-session", "--as-pid-1", "--hostname", "sandbox")
@@ -108,7 +108,7 @@ def arguments(scene: Scene) -> Iterator[str]:
 
 
 def _covered(path: Path, project: Path) -> Iterator[str]:
-    """An empty mount over a path, where it can be seen at all."""
+    """Yield the arguments that put an empty mount over a path, if the path is visible at all."""
     if not (path.is_relative_to(project) or any(path.is_relative_to(each) for each in ("/usr", "/nix/store"))):
         return
     if path.is_dir():

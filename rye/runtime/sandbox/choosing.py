@@ -1,4 +1,4 @@
-"""Which sandbox a machine gets: the one that ``RYE_SANDBOX`` demands, else the first that really works."""
+"""Chooses the sandbox: the one that ``RYE_SANDBOX`` names, otherwise the first that works on this machine."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ _KINDS: dict[str, Callable[[Mapping[str, str]], Backend]] = {
     "seatbelt": Seatbelt,
 }
 NAMES = tuple(_KINDS)
-"""In the order in which they are tried."""
+"""The sandboxes, in the order in which they are tried."""
 
 _probed: dict[str, str | None] = {}
-"""What is wrong with each sandbox, as this process found out; None for nothing."""
+"""What this process found wrong with each sandbox; None: it works."""
 
 
 def backend(environ: Mapping[str, str]) -> Backend:
-    """A sandbox that was seen refusing and allowing what it should on this machine, in this process.
+    """Return a sandbox that passed the probe in this process: it refused and allowed what it should.
 
-    Raises SandboxUnavailable where none does, or the demanded one does not, and UsageError for an unknown name.
+    Raises SandboxUnavailable if none works, or the one in ``RYE_SANDBOX`` does not, and UsageError for an unknown name.
     """
     demanded = environ.get("RYE_SANDBOX", "")
     if demanded and demanded not in NAMES:
-        raise UsageError("usage", f"RYE_SANDBOX={demanded!r} is not a sandbox.", f"One of {', '.join(NAMES)}.")
+        raise UsageError("usage", f"RYE_SANDBOX={demanded!r} is not a sandbox.", f"Set one of {', '.join(NAMES)}.")
     wrong: list[str] = []
     for name in (demanded,) if demanded else NAMES:
         found = _KINDS[name](environ)
@@ -40,7 +40,7 @@ def backend(environ: Mapping[str, str]) -> Backend:
         if _probed[name] is None:
             return found
         wrong.append(f"{name}: {_probed[name]}")
-    what = f"The sandbox {demanded} that RYE_SANDBOX demands does not" if demanded else "No sandbox"
+    what = f"The sandbox {demanded}, which RYE_SANDBOX requires, does not" if demanded else "No sandbox"
     works = "work" if demanded else "works"
     raise SandboxUnavailable(
         f"{what} {works} on this machine, so no tool can run. {' '.join(each.rstrip('.') + '.' for each in wrong)}",

@@ -1,9 +1,9 @@
-"""The way out of a sandbox: every ``connect`` of a tool stops in the kernel and is answered here (seccomp_unotify(2)).
+"""Network access from a sandbox: each ``connect`` of a tool stops in the kernel and is answered here (seccomp_unotify(2)).
 
-The tool has TCP sockets that it cannot connect itself. This side decides, connects a socket of its own, and puts that in the
-place of the tool's. So there is no address that could change between the check and its use, no rule of ports that any host
-fits, and nothing that listens. The tool's connection leads either to an address that is granted as an address, or, by
-:data:`ADDRESS`, to a proxy that knows only the granted hosts (:mod:`rye.runtime.sandbox.granted_hosts`).
+The tool has TCP sockets that it cannot connect itself. This side decides, connects its own socket, and replaces the tool's
+socket with it. So no address can change between check and use, no rule allows a port on any host, and nothing listens. A
+connection leads either to an address that is granted as an address or, through :data:`ADDRESS`, to a proxy that only reaches
+the granted hosts (:mod:`rye.runtime.sandbox.granted_hosts`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from rye.runtime.sandbox.granted_hosts import BadRequest, Request, may_connect, 
 from rye.runtime.sandbox.profile import HostPort
 
 ADDRESS = ("127.0.0.1", 3128)
-"""What the tool's variables name; nothing listens there."""
+"""The proxy address in the tool's environment; nothing listens there."""
 
 _RECEIVE, _SEND, _IS_VALID, _ADD_DESCRIPTOR = 0xC0502100, 0xC0182101, 0x40082102, 0x40182103
 _IN_PLACE = 1
@@ -32,19 +32,20 @@ _NOTICE = struct.Struct("=QIIiIQ6Q")
 _IPV4, _IPV6 = struct.Struct("!2xH4s"), struct.Struct("!2xH4x16s")
 _CHUNK = 1 << 16
 _MOST_REFUSED = 64
-"""Refused places that are kept for whoever reads what a tool asked for."""
+"""How many refused places are kept for the report."""
 
 Resolve = Callable[[str, int], Sequence[str]]
 
 
 def resolved(host: str, port: int) -> list[str]:
-    """Addresses of a host by the system's resolver, in its order."""
+    """Return the addresses of a host from the system's resolver, in its order."""
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(row[4][0]) for row in found))
 
 
 class Supervisor:
-    """Answers one call's connections until it is stopped. ``channel``: where the launcher sends the filter's descriptor."""
+    """Answers the connections of one tool call until stopped. ``channel``: receives the filter's descriptor from the
+    launcher."""
 
     def __init__(self, channel: socket.socket, network: Sequence[HostPort], resolve: Resolve = resolved):
         self.channel, self.network, self.resolve = channel, tuple(network), resolve
@@ -53,21 +54,22 @@ class Supervisor:
         self.lock = threading.Lock()
         self.stopping = False
         self.refused: dict[str, None] = {}
-        """Places that were asked for and are not granted, in that order."""
+        """The places that were requested but not granted, in the order of the requests."""
         self.thread = threading.Thread(target=self._listen, daemon=True)
 
     @staticmethod
     def environment() -> dict[str, str]:
-        """The variables that lead programs here."""
+        """Return the variables that make programs use the proxy."""
         address = f"http://{ADDRESS[0]}:{ADDRESS[1]}"
         names = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
         return {**dict.fromkeys(names, address), "NODE_USE_ENV_PROXY": "1"}
 
     def start(self) -> None:
+        """Start answering, in a thread."""
         self.thread.start()
 
     def stop(self) -> None:
-        """Close every connection. The kernel refuses what the tool still asks."""
+        """Close all connections. The kernel refuses any further attempts."""
         with self.lock:
             self.stopping = True
             left = list(self.open)
@@ -99,7 +101,7 @@ class Supervisor:
                         if descriptor == self.channel.fileno():
                             if self.stopping:
                                 return
-                            poll.unregister(self.channel)  # the launcher closed its end, as it should
+                            poll.unregister(self.channel)  # the launcher closed its end, as expected
                         elif event & select.POLLIN:
                             self._take(listener)
                         else:
@@ -128,7 +130,9 @@ class Supervisor:
             theirs: socket.socket | None = None
             try:
                 named = _address(_memory(pid, pointer, size))
-                fcntl.ioctl(listener, _IS_VALID, struct.pack("=Q", number))  # else the memory was another process's
+                fcntl.ioctl(
+                    listener, _IS_VALID, struct.pack("=Q", number)
+                )  # else the memory may belong to another process
                 if named == ADDRESS:
                     theirs, ours = _pair()
                 elif named is not None and (granted := may_connect_directly(self.network, *named)):
@@ -182,7 +186,7 @@ class Supervisor:
                 _relay(end, upstream)
 
     def _upstream(self, request: Request) -> socket.socket:
-        """A connection to the first address that may be connected to and answers. Raises OSError."""
+        """Connect to the first permitted address that answers. Raises OSError."""
         refused = 0
         last: OSError | None = None
         for address in self.resolve(request.place.host, request.place.port):
@@ -195,12 +199,12 @@ class Supervisor:
                 last = error
         if last is not None:
             raise last
-        why = "it leads to a private address; grant the address itself" if refused else "it has no address"
+        why = "it resolves to a private address; grant the address itself" if refused else "it has no address"
         raise OSError(errno.EACCES, why)
 
     @contextlib.contextmanager
     def _kept(self, end: socket.socket) -> Any:
-        """Known while it is open, so that :meth:`stop` finds it."""
+        """Register a socket while it is open, so that :meth:`stop` can close it."""
         with self.lock:
             if self.stopping:
                 raise OSError(errno.ECANCELED, "stopped")
@@ -217,13 +221,13 @@ def _answer(listener: int, number: int, error: int) -> None:
 
 
 def _memory(pid: int, pointer: int, size: int) -> bytes:
-    """The address that the caller names, from its memory. Whatever it is by then: only what this side reads counts."""
+    """Read the address argument from the caller's memory. If it changes meanwhile, only what is read here counts."""
     with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
         return os.pread(memory.fileno(), min(size, 128), pointer)
 
 
 def _address(data: bytes) -> tuple[str, int] | None:
-    """Address and port of a ``struct sockaddr_in`` or ``sockaddr_in6``; None for anything else."""
+    """Return address and port of a ``struct sockaddr_in`` or ``sockaddr_in6``; None for anything else."""
     family = int.from_bytes(data[:2], "little")
     if family == socket.AF_INET and len(data) >= _IPV4.size:
         port, packed = _IPV4.unpack_from(data)
@@ -244,7 +248,7 @@ def _is_non_blocking(pid: int, descriptor: int) -> bool:
 
 
 def _pair() -> tuple[socket.socket, socket.socket]:
-    """Two connected TCP sockets: programs set options on theirs that other kinds do not have."""
+    """Return two connected sockets. They are TCP because programs set TCP options on theirs."""
     with socket.create_server(("127.0.0.1", 0), backlog=1) as server:
         server.settimeout(SANDBOX.connect_seconds)
         one = socket.create_connection(server.getsockname(), SANDBOX.connect_seconds)
@@ -256,7 +260,7 @@ def _pair() -> tuple[socket.socket, socket.socket]:
 
 
 def _connected(address: str, port: int) -> socket.socket:
-    """A connection to an address: no name is looked up."""
+    """Connect to an address, without any name lookup."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     end = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -269,7 +273,7 @@ def _connected(address: str, port: int) -> socket.socket:
 
 
 def _head(end: socket.socket) -> tuple[bytes, bytes]:
-    """What comes up to the first empty line, and what came behind it. Raises OSError where none comes."""
+    """Read up to the first empty line; also return what came after it. Raises OSError if there is none."""
     data = b""
     while b"\r\n\r\n" not in data:
         more = end.recv(_CHUNK)

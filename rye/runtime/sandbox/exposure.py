@@ -1,11 +1,11 @@
-"""What of a project a tool may read, and what of a granted folder it may change.
+"""Which parts of a project a tool may read, and which parts of a granted folder it may change.
 
-Hidden, wherever they lie, in any case: ``.env*``, ``*.pem``, ``*.key``, ``id_*``, ``.ssh``, the ``config`` files inside ``.git``
-(they hold tokens), ``.ai/runs``, and Rye's own folders. What a hidden symbolic link leads to is hidden, too. What is too much
-to look through (``SANDBOX.project_entries``) is hidden as well.
+Hidden anywhere, in upper or lower case: ``.env*``, ``*.pem``, ``*.key``, ``id_*``, ``.ssh``, the ``config`` files inside
+``.git`` (they hold tokens), ``.ai/runs``, and Rye's own folders. The targets of hidden symbolic links are hidden as well, and
+so is everything beyond the first ``SANDBOX.project_entries`` entries.
 
-Linux has two ways to hide: a mount over each hidden path, and Landlock, which knows only what is allowed. So a survey has both
-lists.
+Linux has two ways to hide files: a mount over each hidden path, and Landlock, which only takes a list of allowed paths. So
+a survey has both lists.
 """
 
 from __future__ import annotations
@@ -25,40 +25,40 @@ _GIT_SETTINGS = ("config", "config.worktree")
 
 
 class Survey(Struct, frozen=True):
-    """What one walk through a folder found. Absolute paths; none is a symbolic link."""
+    """The result of one walk through a folder. Absolute paths; none is a symbolic link."""
 
     allowed: tuple[Path, ...]
-    """Folders (with everything below) and files that hold nothing refused."""
+    """Files, and folders in which nothing is refused, with everything below them."""
     listed: tuple[Path, ...]
-    """Folders that hold something refused: their names may be listed, their other entries are in ``allowed``."""
+    """Folders in which something is refused: they may be listed, and their other entries are in ``allowed``."""
     hidden: tuple[Path, ...]
-    """What may not be read."""
+    """What must not be read."""
     protected: tuple[Path, ...]
-    """What may be read and not changed, because of its name; only where the walk was about changing."""
+    """What may be read but not changed, because of its name; empty unless the walk was with ``changing``."""
 
 
 def is_hidden(path: PurePath) -> bool:
-    """Whether a path's own name, and the folders around it, make it a secret."""
+    """Whether a path is a secret, by its name and those of its parent folders."""
     above = [part.casefold() for part in path.parts[:-1]]
     return _is_secret(path.name.casefold(), ".git" in above, above[-1] if above else "")
 
 
 def _is_secret(name: str, in_git: bool, parent: str) -> bool:
-    """All of it in lower case; ``in_git``: somewhere below a folder ``.git``."""
+    """Whether a name is a secret. All names in lower case; ``in_git``: somewhere below a folder ``.git``."""
     if name.startswith((".env", "id_")) or name.endswith((".pem", ".key")) or name == ".ssh":
         return True
     return (in_git and name in _GIT_SETTINGS) or (name == "runs" and parent == ".ai")
 
 
 def is_protected(path: PurePath) -> bool:
-    """Whether no tool may write something of this name."""
+    """Whether no tool may create or change a file of this name."""
     return path.name.casefold() in NEVER_WRITTEN
 
 
 def survey(
     root: Path, deny: Iterable[Path] = (), *, changing: bool = False, entries: int = SANDBOX.project_entries
 ) -> Survey:
-    """Walk through a folder; with ``changing`` names of :data:`NEVER_WRITTEN` are refused like secrets."""
+    """Walk through a folder. With ``changing``, the names in :data:`NEVER_WRITTEN` are protected as well."""
     denied = frozenset(map(str, deny))
     found = _walk(root, denied, changing, entries)
     led_to = frozenset(found.led_to) - denied
@@ -91,12 +91,12 @@ def _walk(root: Path, denied: frozenset[str], changing: bool, entries: int) -> _
 
 
 def _folder(folder: str, called: str, in_git: bool, found: _Found, depth: int) -> bool:
-    """Whether nothing in the folder is refused. Where something is, ``found`` has everything else of it."""
+    """Whether nothing in the folder is refused. Otherwise add all its other entries to ``found``."""
     try:
         with os.scandir(folder) as rows:
             entries = list(rows)
     except OSError:
-        return True  # it cannot be read, so neither can the tool
+        return True  # unreadable here, so unreadable for the tool
     found.left -= len(entries)
     if found.left < 0 or depth == 0:
         found.hidden.append(folder)
@@ -118,7 +118,7 @@ def _folder(folder: str, called: str, in_git: bool, found: _Found, depth: int) -
         elif link:
             continue
         elif not entry.is_dir(follow_symlinks=False) or (name == "objects" and called == ".git"):
-            clean.append(path)  # Git's objects are many thousand, and none has a name of somebody's choice
+            clean.append(path)  # Git has thousands of objects, and nobody can choose their names
         elif _folder(path, name, in_git or name == ".git", found, depth - 1):
             clean.append(path)
         else:
@@ -130,11 +130,11 @@ def _folder(folder: str, called: str, in_git: bool, found: _Found, depth: int) -
 
 
 def sweep(roots: Sequence[Path], before: Iterable[Path], user: int | None) -> tuple[str, ...]:
-    """Move aside what a tool created below granted folders though no tool may: names of :data:`NEVER_WRITTEN`; what they were.
+    """Rename what a tool created below granted folders under names in :data:`NEVER_WRITTEN`, and return the original paths.
 
-    No sandbox of Linux can refuse a name. Called when no process of the tool is left; ``before`` existed already, and ``user`` is
-    whom the tool's files belong to, None where that is everybody's user here. Then somebody else may have created one of them in
-    the meantime, so nothing is deleted: under another name it steers nobody.
+    No Linux sandbox can refuse a file name. Called when no process of the tool is left. ``before``: paths that existed
+    already; ``user``: the owner of the tool's files, None if the tool ran as this user. Then another program may have
+    created such a file in the meantime, so nothing is deleted: under another name it has no effect on agents.
     """
     known = set(before)
     refused: list[str] = []
@@ -150,6 +150,6 @@ def sweep(roots: Sequence[Path], before: Iterable[Path], user: int | None) -> tu
                 path.rename(path.with_name(aside))
                 refused.append(str(path))
                 if name in names:
-                    names[names.index(name)] = aside  # there may be more in it
+                    names[names.index(name)] = aside  # search it as well
             names[:] = [name for name in names if not is_protected(PurePath(name))]
     return tuple(refused)

@@ -1,9 +1,9 @@
-"""Which hosts a tool may reach, and what it may say to the proxy that takes it there. Pure.
+"""Which hosts a tool may reach, and which requests the proxy accepts. Pure.
 
-The proxy answers ``CONNECT host:port`` (what ``https_proxy`` makes programs send) and requests with an absolute address
-(``http_proxy``). A name is looked up once for a connection, and exactly the address that was checked is connected to. A name may
-lead to public addresses only: whoever owns it could otherwise point it at this machine or network. Where an operator wants
-those, the grant is the address itself, or ``localhost``.
+The proxy accepts ``CONNECT host:port`` (which programs send because of ``https_proxy``) and requests with an absolute URL
+(``http_proxy``). Each connection looks its name up once, and connects to exactly the address that was checked. A name may
+only resolve to public addresses: otherwise its owner could point it at this machine or network. To allow those, an operator
+grants the address itself, or ``localhost``.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ _DROPPED = ("connection", "proxy-connection", "proxy-authorization", "keep-alive
 
 
 class Request(Struct, frozen=True):
-    """The first thing that a connection says."""
+    """The request at the start of a connection to the proxy."""
 
     place: HostPort
     tunnel: bool
-    """``CONNECT``: what follows is passed on as it is. Else ``forward`` is sent first."""
+    """Whether it is ``CONNECT``: what follows is passed on unchanged. Otherwise ``forward`` is sent first."""
     forward: bytes = b""
 
 
 class BadRequest(ValueError):
-    """It is not a request to a proxy."""
+    """The data is not a request to a proxy."""
 
 
 def parse_request(head: bytes) -> Request:
-    """Read a request up to its empty line. Raises BadRequest."""
+    """Parse a request up to its empty line. Raises BadRequest."""
     lines = head.decode("latin-1").split("\r\n")
     words = lines[0].split(" ")
     if len(words) != 3 or not words[2].startswith("HTTP/1."):
-        raise BadRequest("no request of HTTP/1")
+        raise BadRequest("not an HTTP/1 request")
     method, target, version = words
     if method == "CONNECT":
         return Request(_place(target), True)
     scheme, mark, rest = target.partition("://")
     if scheme.lower() != "http" or not mark:
-        raise BadRequest("no absolute address")
+        raise BadRequest("not an absolute http:// URL")
     host, slash, path = rest.partition("/")
     if "@" in host or not host:
-        raise BadRequest("no plain host")
+        raise BadRequest("not a plain host name")
     place = _place(host if _has_port(host) else f"{host}:80")
     headers = [line for line in lines[1:] if line and line.partition(":")[0].strip().lower() not in _DROPPED]
     first = f"{method} {slash or '/'}{path} {version}"
@@ -66,7 +66,7 @@ def _place(text: str) -> HostPort:
 
 
 def may_connect(granted: HostPort, address: str) -> bool:
-    """Whether the address that a granted host was found at may be connected to."""
+    """Whether a granted host may be reached at this address."""
     ip = plain(address)
     try:
         return ip == ipaddress.ip_address(granted.host)
@@ -78,7 +78,7 @@ def may_connect(granted: HostPort, address: str) -> bool:
 
 
 def may_connect_directly(network: Collection[HostPort], address: str, port: int) -> HostPort | None:
-    """The grant that covers an address which a tool names itself: one of that address, or of ``localhost``."""
+    """Return the grant that allows connecting to an address without a name: of that address or ``localhost``; else None."""
     for granted in network:
         if granted.port == port and _names_addresses(granted) and may_connect(granted, address):
             return granted
@@ -96,7 +96,7 @@ def _names_addresses(granted: HostPort) -> bool:
 
 
 def plain(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
-    """An address without its zone; an IPv4 address in IPv6 clothes as itself."""
+    """Parse an address without its zone; an IPv4-mapped IPv6 address becomes IPv4."""
     ip = ipaddress.ip_address(address.partition("%")[0])
     return ip.ipv4_mapped or ip if isinstance(ip, ipaddress.IPv6Address) else ip
 

@@ -1,11 +1,11 @@
-"""Which program runs a tool, and the few lines around the tool that keep the contract (docs/how-to/tools.md).
+"""Which program runs a tool, and the few lines around the tool that implement its contract (docs/how-to/tools.md).
 
-Standard input is one JSON object ``{"parameters", "item", "work"}``; the result is one JSON value. Python and JavaScript get a
-frame that calls ``execute(parameters)`` and writes what it returns to a descriptor of its own, so what the tool prints cannot
-be taken for its result. A shell tool writes the result to standard output itself.
+Standard input is one JSON object ``{"parameters", "item", "work"}``; the result is one JSON value. Python and JavaScript tools
+run in a frame that calls ``execute(parameters)`` and writes the return value to a separate descriptor, so printed text cannot
+be mistaken for the result. A shell tool writes the result to standard output itself.
 
-An interpreter comes from the system's folders or, for Node, from absolute folders of the caller's ``PATH``; never from the
-project, whose virtual environment or ``node_modules`` anybody who can commit may fill.
+Interpreters come from system folders or, for Node, from absolute folders of the caller's ``PATH``. They never come from the
+project: anyone who can commit can change its virtual environment or ``node_modules``.
 """
 
 from __future__ import annotations
@@ -73,24 +73,25 @@ class Program(Struct, frozen=True):
     """How one tool is started."""
 
     argv: tuple[str, ...]
-    """With :data:`FOLDER` where the private copy's folder comes."""
+    """With :data:`FOLDER` in place of the private copy's folder."""
     files: tuple[tuple[str, bytes], ...]
     """The private copy: names and bytes."""
     stdin: bytes
     env: tuple[tuple[str, str], ...]
-    """Added to the profile's."""
+    """Variables to add to the profile's."""
     separate_result: bool
-    """Whether the result comes on a descriptor of its own, and standard output goes to the log."""
+    """Whether the result comes on a separate descriptor, and standard output goes to the log."""
     exposes: tuple[Path, ...]
-    """Folders and files outside the system's that the interpreter consists of."""
+    """The interpreter's files and folders outside the system folders."""
 
 
 FOLDER = "\x00"
+"""Stands for the private copy's folder in :attr:`Program.argv`."""
 
 
 def program_for(tool: ToolRun, environ: Mapping[str, str]) -> Program:
-    """How to start the tool. Raises RyeError ``not-runnable`` where no interpreter can, ``invalid-parameters`` for what a shell
-    cannot take."""
+    """Return how to start the tool. Raises RyeError ``not-runnable`` if there is no interpreter, ``invalid-parameters`` for
+    parameters that cannot be passed to it."""
     if len(tool.code) > SANDBOX.code_bytes:
         raise RyeError("not-runnable", f"{tool.item} is larger than {SANDBOX.code_bytes} bytes.", "Split the tool.")
     stdin, parameters = _call(tool)
@@ -111,21 +112,21 @@ def program_for(tool: ToolRun, environ: Mapping[str, str]) -> Program:
 def _call(tool: ToolRun) -> tuple[bytes, dict[str, Any]]:
     if len(tool.parameters) > SANDBOX.parameters_bytes:
         message = f"The parameters are larger than {SANDBOX.parameters_bytes} bytes."
-        raise RyeError("invalid-parameters", message, "Write what is large to a file, and pass its path.")
+        raise RyeError("invalid-parameters", message, "Write large values to a file, and pass its path.")
     hint = 'Pass an object such as {"path": "README.md"}.'
     try:
         parameters = read_json(tool.parameters)
     except JsonError as error:
-        raise RyeError("invalid-parameters", f"The parameters are no JSON: {error}.", hint) from None
+        raise RyeError("invalid-parameters", f"The parameters are not JSON: {error}.", hint) from None
     if not isinstance(parameters, dict):
-        raise RyeError("invalid-parameters", "The parameters are no JSON object.", hint)
+        raise RyeError("invalid-parameters", "The parameters are not a JSON object.", hint)
     call = {"parameters": msgspec.Raw(tool.parameters), "item": tool.item, "work": str(tool.profile.work)}
     return msgspec.json.encode(call), parameters
 
 
 def shell_variables(parameters: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """``RYE_PARAM_X`` for every scalar. Null and long texts have none. Raises RyeError ``invalid-parameters`` where two names
-    become the same variable or a text holds a NUL."""
+    """Return a variable ``RYE_PARAM_X`` for every scalar except null and texts that are too long. Raises RyeError
+    ``invalid-parameters`` if two names map to the same variable, or a text contains NUL."""
     found: dict[str, str] = {}
     for name, value in parameters.items():
         if isinstance(value, bool):
@@ -136,8 +137,9 @@ def shell_variables(parameters: Mapping[str, Any]) -> tuple[tuple[str, str], ...
             continue
         variable = f"RYE_PARAM_{re.sub(r'[^A-Z0-9_]', '_', name.upper())}"
         if variable in found or "\x00" in text or len(name) > 128:
-            message = f"The parameter {name!r} cannot become the variable {variable}."
-            raise RyeError("invalid-parameters", message, "Names must differ in letters and digits; texts hold no NUL.")
+            message = f"The parameter {name!r} cannot be passed as the variable {variable}."
+            hint = "Use names that differ in letters or digits, and texts without NUL."
+            raise RyeError("invalid-parameters", message, hint)
         if len(text) <= SANDBOX.parameter_characters:
             found[variable] = text
     return tuple(sorted(found.items()))
@@ -147,20 +149,20 @@ def shell_variables(parameters: Mapping[str, Any]) -> tuple[tuple[str, str], ...
 
 
 def own_python() -> tuple[Path, tuple[Path, ...]]:
-    """The interpreter that runs Rye, without any virtual environment, and what it consists of outside the system's folders."""
+    """Return the interpreter that runs Rye, without any virtual environment, and its folders outside the system folders."""
     base = getattr(sys, "_base_executable", None) or sys.executable
     return Path(os.path.realpath(base)), _outside_system(Path(os.path.realpath(sys.base_prefix)))
 
 
 def python_of(project: Path) -> tuple[Path, tuple[Path, ...]]:
-    """The interpreter for tools: Rye's own, unless the project contains it. Raises RyeError ``not-runnable``."""
+    """Return the interpreter for tools: Rye's own, unless the project contains it. Raises RyeError ``not-runnable``."""
     python, exposes = own_python()
     if not python.is_relative_to(project) and not Path(os.path.realpath(sys.base_prefix)).is_relative_to(project):
         return python, exposes
     found = _found("python3", (), project)
     if found is None:
-        message = "The only Python here is inside the project, so anyone who can commit could change it."
-        raise RyeError("not-runnable", message, "Install python3 from your system.")
+        message = "The only Python on this machine is inside the project, where anyone who can commit could change it."
+        raise RyeError("not-runnable", message, "Install python3 with your system's package manager.")
     return found, ()
 
 
@@ -196,7 +198,7 @@ def _script(tool: ToolRun, stdin: bytes, environ: Mapping[str, str]) -> Program:
 
 
 def _parts_of_node(node: Path) -> tuple[Path, ...]:
-    """What it consists of outside the system's folders: its whole installation, where it has one of its own."""
+    """Return Node's files outside the system folders: its whole installation, if it has a separate one."""
     if any(node.is_relative_to(each) for each in _SYSTEM):
         return ()
     home = node.parent.parent
@@ -205,7 +207,7 @@ def _parts_of_node(node: Path) -> tuple[Path, ...]:
 
 @cache
 def node_version(node: Path) -> tuple[int, ...]:
-    """What this Node says it is; (0,) where it says nothing."""
+    """Return the version that this Node reports; (0,) if it reports none."""
     try:
         said = subprocess.run([node, "--version"], capture_output=True, env={}, timeout=10, check=False, cwd="/").stdout
     except (OSError, subprocess.TimeoutExpired):
@@ -215,7 +217,7 @@ def node_version(node: Path) -> tuple[int, ...]:
 
 
 def _found(name: str, folders: Iterable[str], project: Path) -> Path | None:
-    """The program's real path, from the system's folders first; never below the project."""
+    """Return the program's real path, searching system folders first and never below the project; None: not found."""
     for folder in [*PATH.split(":"), *folders]:
         path = Path(folder, name)
         real = Path(os.path.realpath(path))

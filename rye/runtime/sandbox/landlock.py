@@ -1,8 +1,8 @@
-"""Landlock and seccomp: rights on files and a filter of system calls, for any user, without a program of its own.
+"""Landlock and seccomp: file rights and a system call filter, available to any user, without a helper program.
 
-Landlock allows and never takes back, so everything that a tool may touch is listed. What it cannot see, the filter refuses:
-sockets (it knows TCP only, and by ports), modes, times and attributes of files, and before version 6 signals. Names and sizes
-of files outside stay visible to a tool that guesses their paths.
+Landlock has no deny rules, so everything that a tool may touch is listed. What it does not cover, the filter refuses: sockets
+(Landlock only knows TCP ports), modes, times and attributes of files, and signals before version 6. Names and sizes of files
+outside stay visible to a tool that guesses their paths.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CREATE_RULESET, _VERSION = 444, 1
 
 
 def version() -> int:
-    """The kernel's version of Landlock's interface; 0 without one."""
+    """Return the kernel's Landlock ABI version; 0: not supported."""
     if sys.platform != "linux" or os.uname().machine not in AUDIT_ARCHITECTURES:
         return 0
     libc = ctypes.CDLL(None, use_errno=True)
@@ -34,7 +34,7 @@ def version() -> int:
 
 
 class Landlock(Struct, frozen=True):
-    """The sandbox of Landlock and seccomp with what version ``abi`` can do."""
+    """The sandbox of Landlock and seccomp; ``abi``: the Landlock version to use."""
 
     environ: Mapping[str, str]
     abi: int
@@ -44,7 +44,7 @@ class Landlock(Struct, frozen=True):
         """:meth:`rye.runtime.sandbox.tool_run.Backend.run`."""
         if self.abi < rights.OLDEST:
             raise SandboxUnavailable(
-                f"Landlock of this kernel cannot keep files (version {self.abi}, needed {rights.OLDEST}).",
+                f"This kernel's Landlock is too old to protect files: version {self.abi}, needed is {rights.OLDEST}.",
                 "Use Linux 6.2 or later, or install bubblewrap (Debian: apt install bubblewrap).",
             )
         return running.run(tool, cancel, self.environ, self._walls)
@@ -60,7 +60,7 @@ class Landlock(Struct, frozen=True):
 
 
 def allowed_paths(scene: Scene) -> list[tuple[str, int]]:
-    """Every path that the tool may touch, with its rights. Landlock adds up what several rules say."""
+    """Return every path that the tool may touch, with its rights. Rights of overlapping rules add up."""
     holes = (scene.profile.project, *scene.denied)
     _, own = own_python()
     found: list[tuple[str, int]] = []

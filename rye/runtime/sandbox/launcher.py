@@ -1,20 +1,20 @@
-"""The program that stands between Rye and a tool: it puts up the walls, starts the tool behind them, and watches it.
+"""The program between Rye and a tool: it sets up the sandbox, starts the tool in it, and watches it.
 
-Not imported by Rye: :mod:`rye.runtime.sandbox.running` hands its compiled code to a fresh interpreter (``python -I -S``), so
-nothing of Rye's memory, modules or descriptors gets near a tool. Only modules of the interpreter itself, and few of them:
-starting is most of what a call costs.
+Rye does not import it: :mod:`rye.runtime.sandbox.running` passes its compiled code to a new interpreter (``python -I -S``), so
+none of Rye's memory, modules or descriptors get near a tool. It imports only a few built-in modules, because starting is most
+of the cost of a call.
 
-Two processes. The *watcher* stays outside the filter and the rights that it puts on. It sums up what all processes of the tool
-use, adopts the ones that lose their parents, and kills every last one when the tool ends, exceeds a limit, or Rye goes away
-(the control pipe closes). The *child* gives up everything it can, step by step, and becomes the tool. A step that fails ends it
-before the tool starts: the watcher reports the step.
+There are two processes. The *watcher* stays outside the filter and the restrictions. It adds up what all processes of the tool
+use, adopts orphans, and kills all of them when the tool ends, exceeds a limit, or Rye is gone (the control pipe closes). The
+*child* gives up its privileges step by step and becomes the tool. If a step fails, the tool does not start, and the step is
+reported.
 
-The plan is a dictionary of plain values, written by :mod:`rye.runtime.sandbox.running`, which documents it.
+The plan is a dictionary of plain values, written and documented by :mod:`rye.runtime.sandbox.running`.
 """
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]  # `signal` brings enum along, which costs more than everything here
+import _signal  # type: ignore[import-not-found]  # `signal` imports enum, which costs more than everything else here
 import _socket
 import ctypes
 import marshal
@@ -37,7 +37,7 @@ _FAILED = 125
 
 
 def launch(plan: dict[str, Any]) -> None:
-    """Start the tool, watch it, report to ``plan["status"]``, end the process."""
+    """Start the tool, watch it, report to ``plan["status"]``, and end the process."""
     linux = os.uname().sysname == "Linux"
     libc = ctypes.CDLL(None, use_errno=True)
     if linux:
@@ -62,11 +62,11 @@ def launch(plan: dict[str, Any]) -> None:
 
 
 def wait(channel: int) -> None:
-    """Wait for calls on a UNIX socket and fork for each; end when Rye is gone. A message is the plan's file and the descriptors
-    that the plan names."""
+    """Wait for calls on a UNIX socket and fork for each; end when Rye is gone. A message carries the plan's file and the
+    descriptors that the plan names."""
     end = _socket.socket(fileno=channel)
     ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
-    _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)  # nobody waits for those that it forks
+    _signal.signal(_signal.SIGCHLD, _signal.SIG_IGN)  # no one waits for the forks
     while True:
         data, extra, _, _ = end.recvmsg(1, _socket.CMSG_SPACE(4 * 16))
         if not data:
@@ -99,7 +99,7 @@ def take_up(descriptors: list[int]) -> None:
 
 
 def tell(plan: dict[str, Any], words: dict[str, Any]) -> None:
-    """Write a report: its length, then itself."""
+    """Write a report: its length, then the report itself."""
     data = marshal.dumps(words)
     os.write(plan["status"], len(data).to_bytes(4, "little") + data)
 
@@ -108,7 +108,7 @@ def tell(plan: dict[str, Any], words: dict[str, Any]) -> None:
 
 
 def become(plan: dict[str, Any], libc: ctypes.CDLL, step: list[str], linux: bool) -> None:
-    """Give up what a tool must not have, and turn into it. Never returns; ``step`` names what it was doing."""
+    """Give up what a tool must not have, and become the tool. Never returns; ``step`` holds the current step."""
     os.setsid()
     status, calls = plan["status"], plan["calls"]
     while status < 4:
@@ -128,7 +128,7 @@ def become(plan: dict[str, Any], libc: ctypes.CDLL, step: list[str], linux: bool
     for start, end in zip([first, *(each + 1 for each in kept)], [*kept, os.sysconf("SC_OPEN_MAX")], strict=True):
         os.closerange(start, end)
     for number in (_signal.SIGPIPE, _signal.SIGXFSZ):
-        _signal.signal(number, _signal.SIG_DFL)  # Python ignores them, and what is ignored stays so in the next program
+        _signal.signal(number, _signal.SIG_DFL)  # Python ignores these, and exec would keep them ignored
     _signal.pthread_sigmask(_signal.SIG_SETMASK, [])
     step[0] = "folder"
     os.chdir(plan["cwd"])
@@ -162,7 +162,8 @@ def become(plan: dict[str, Any], libc: ctypes.CDLL, step: list[str], linux: bool
 
 
 def landlock(plan: tuple[bytes, list[tuple[str, int]], int], libc: ctypes.CDLL, step: list[str]) -> int:
-    """A ruleset with what the plan allows: attributes, paths with their rights, and the rights that files can have."""
+    """Create a Landlock ruleset from the plan: attributes, paths with their rights, and the rights that files can have.
+    Return its descriptor."""
     step[0] = "landlock"
     attributes, paths, of_files = plan
     rules: int = checked(
@@ -184,7 +185,7 @@ def landlock(plan: tuple[bytes, list[tuple[str, int]], int], libc: ctypes.CDLL, 
 
 
 def give_up(plan: dict[str, Any], libc: ctypes.CDLL) -> None:
-    """Become the plan's user, and drop every capability but the plan's."""
+    """Become the plan's user, and drop all capabilities except the plan's."""
     user, kept = plan["user"], plan["capabilities"]
     privileged = os.geteuid() == 0
     if user is not None:
@@ -210,7 +211,7 @@ def give_up(plan: dict[str, Any], libc: ctypes.CDLL) -> None:
 
 
 def seccomp(code: bytes, listen: bool, libc: ctypes.CDLL) -> int:
-    """Put on the filter; with ``listen`` the descriptor on which its questions arrive, else 0."""
+    """Install the filter. With ``listen``, return the descriptor that receives its notifications, otherwise 0."""
 
     class Program(ctypes.Structure):
         _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_char_p)]
@@ -229,6 +230,7 @@ def hand_over(descriptor: int, channel: int) -> None:
 
 
 def checked(answer: int) -> int:
+    """Return a system call's result. Raises OSError if it failed."""
     if answer < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
@@ -239,7 +241,7 @@ def checked(answer: int) -> int:
 
 
 class Watcher:
-    """Outside the walls: sums up, adopts, kills, reports."""
+    """The process outside the sandbox: adds up resource use, adopts orphans, kills, and reports."""
 
     def __init__(self, plan: dict[str, Any], child: int, linux: bool):
         self.plan, self.child, self.linux = plan, child, linux
@@ -249,6 +251,7 @@ class Watcher:
         self.ticks = os.sysconf("SC_CLK_TCK")
 
     def watch(self) -> None:
+        """Watch until the tool ends, exceeds a limit, or Rye is gone; then end it. Never returns."""
         poll = select.poll()
         poll.register(self.plan["control"], select.POLLIN | select.POLLHUP)
         if hasattr(os, "pidfd_open"):
@@ -272,7 +275,7 @@ class Watcher:
         self.end()
 
     def end(self) -> None:
-        """Kill what is left, say how it went, and go; in a namespace of its own the kernel kills with this process."""
+        """Kill what is left, report, and exit. In a separate namespace, the kernel kills the rest when this process exits."""
         if not self.plan["namespace"]:
             self.kill_all()
         report = {"status": self.status, "reason": self.reason, "processor": self.processor_seconds({})}
@@ -280,7 +283,7 @@ class Watcher:
         os._exit(0)
 
     def reap(self) -> None:
-        """Take the exit status of everything that ended: of the tool, and of what lost its parents."""
+        """Collect the exit status of everything that ended: the tool, and adopted orphans."""
         while True:
             try:
                 pid, status, *_ = os.waitpid(-1, os.WNOHANG)
@@ -292,7 +295,7 @@ class Watcher:
                 self.status = status
 
     def kill_all(self) -> None:
-        """Stop all processes, so that none can start another, and kill them. On other systems: the process group."""
+        """Stop all processes, so that none can start another, then kill them. On other systems, kill the process group."""
         if not self.linux:
             with Suppressed():
                 os.killpg(self.child, 9)
@@ -311,11 +314,12 @@ class Watcher:
         self.reap()
 
     def signal(self, pid: int, number: int) -> None:
+        """Send a signal; a process that is already gone is fine."""
         with Suppressed():
             os.kill(pid, number)
 
     def processes(self) -> list[int]:
-        """Every process of the tool that runs now."""
+        """Return the ids of all running processes of the tool."""
         if self.plan["namespace"]:
             return [int(name) for name in os.listdir("/proc") if name.isdigit() and name != "1"]
         found: list[int] = []
@@ -327,7 +331,7 @@ class Watcher:
         return found
 
     def children_of(self, pid: int) -> list[int]:
-        """By the kernel's own list; where it has none, by everybody's parent."""
+        """Return a process's children from the kernel's list; without one, by checking the parent of every process."""
         children: list[int] = []
         try:
             for thread in os.listdir(f"/proc/{pid}/task"):
@@ -343,7 +347,7 @@ class Watcher:
         return children
 
     def exceeded(self) -> str | None:
-        """Which limit all processes together are over."""
+        """Return the limit that all processes together exceed; None: none."""
         memory = 0
         times: dict[int, float] = {}
         for pid in self.processes():
@@ -360,11 +364,12 @@ class Watcher:
         return "processor time" if self.processor_seconds(times) > self.plan["processor"] else None
 
     def processor_seconds(self, times: dict[int, float]) -> float:
+        """Return the processor time of the ended processes plus ``times``, that of the running ones."""
         ended = resource.getrusage(resource.RUSAGE_CHILDREN)
         return ended.ru_utime + ended.ru_stime + sum(times.values())
 
     def overflowing(self) -> str | None:
-        """Whether the work folder holds too much."""
+        """Return the limit that the work folder exceeds, in size or number of entries; None: none."""
         total = entries = 0
         waiting = [self.plan["cwd"]]
         while waiting:
@@ -383,7 +388,7 @@ class Watcher:
 
 
 class Suppressed:
-    """What ``contextlib`` has; importing that costs more than everything else here."""
+    """``contextlib.suppress(OSError)``; importing contextlib costs more than everything else here."""
 
     def __enter__(self) -> None: ...
 
@@ -392,12 +397,13 @@ class Suppressed:
 
 
 def read(path: str) -> str:
+    """Return the content of a file as ASCII."""
     with open(path, encoding="ascii", errors="replace") as stream:
         return stream.read()
 
 
 def stat_fields(pid: int | str) -> list[str] | None:
-    """The fields of ``/proc/PID/stat`` behind the name: state, parent, …; None for a process that is gone."""
+    """Return the fields of ``/proc/PID/stat`` after the name: state, parent, …; None if the process is gone."""
     try:
         return read(f"/proc/{pid}/stat").rpartition(")")[2].split()
     except OSError:

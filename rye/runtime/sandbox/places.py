@@ -1,4 +1,4 @@
-"""What of the system every tool may read: programs, libraries, certificates, time zones. Nobody's data."""
+"""The parts of the system that every tool may read: programs, libraries, certificates, time zones. No user data."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 PROGRAMS = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store")
-"""Read and run."""
+"""May be read and executed."""
 
 _SETTINGS = """
     ld.so.cache ld.so.conf ld.so.conf.d alternatives ssl/certs ssl/openssl.cnf pki/tls/certs pki/tls/cert.pem
@@ -15,19 +15,19 @@ _SETTINGS = """
     protocols services
 """
 SETTINGS = tuple(f"/etc/{name}" for name in _SETTINGS.split())
-"""Read. ``passwd``, ``hosts`` and private keys are not among them."""
+"""May be read. Excludes ``passwd``, ``hosts`` and private keys."""
 
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
-"""Read and written."""
+"""May be read and written."""
 
 
 def real(paths: Iterable[str]) -> tuple[Path, ...]:
-    """Those that exist, without symbolic links, each once."""
+    """Return the paths that exist, with symbolic links resolved and without duplicates."""
     return tuple(dict.fromkeys(Path(os.path.realpath(path)) for path in paths if os.path.exists(path)))
 
 
 def around(root: Path, holes: Sequence[Path]) -> tuple[Path, ...]:
-    """A folder without the holes in it: itself where it has none, else its entries around them."""
+    """Return a folder without its holes: the folder itself if it contains none, otherwise the entries around them."""
     inside = [hole for hole in holes if hole.is_relative_to(root)]
     if not inside:
         return (root,)

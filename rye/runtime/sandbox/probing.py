@@ -1,7 +1,7 @@
-"""Whether a sandbox really works on this machine: a program is run in it that tries what must be refused and what must work.
+"""Checks whether a sandbox works on this machine, by running a program in it that tries what must fail and what must work.
 
-A kernel may have an interface and a container may refuse it; a distribution may restrict namespaces; a version may miss a
-right. None of that is guessed. What a probe found holds for this process alone.
+A container may block an interface that the kernel has; a distribution may restrict namespaces; a version may lack a right.
+The probe finds out instead of guessing. Its result is valid for this process only.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ _EXPECTED = {
 
 
 def why_not(backend: Backend) -> str | None:
-    """What is wrong with a sandbox here, in a few words; None where it refuses and allows what it should."""
+    """Return what is wrong with a sandbox, in a few words; None if it refuses and allows what it should."""
     with ExitStack() as stack:
         project = Path(os.path.realpath(stack.enter_context(tempfile.TemporaryDirectory(prefix="rye-probe-"))))
         outside = Path(os.path.realpath(stack.enter_context(tempfile.TemporaryDirectory(prefix="rye-probe-")))) / "file"
@@ -115,10 +115,10 @@ def why_not(backend: Backend) -> str | None:
             return error.message
         if outcome.ended != "exited" or outcome.exit != 0:
             said = outcome.stderr.decode("utf-8", "replace").strip().split("\n")
-            return f"a program in it {outcome.ended}{f': {said[-1]}' if said[-1] else ''}"
+            return f"the test program failed ({outcome.ended}){f': {said[-1]}' if said[-1] else ''}"
         found = msgspec.json.decode(outcome.output, type=dict[str, bool])
         wrong = [what for what, expected in _EXPECTED.items() if found.get(what) is not expected]
-        return f"not as it should be: {', '.join(wrong)}" if wrong else None
+        return f"the test program got the wrong result for: {', '.join(wrong)}" if wrong else None
 
 
 def _small(profile: Profile) -> Profile:

@@ -1,5 +1,5 @@
-"""What one call may touch: the operator's grants and the limits, never a wish of the package (design:
-docs/how-to/tools.md). Pure."""
+"""What one tool call may touch: the operator's grants and the limits, never what the package asks for
+(docs/how-to/tools.md). Pure."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ZONE = re.compile(r"[A-Za-z0-9_+<>,.:/-]{1,128}")
 
 
 class HostPort(Struct, frozen=True, order=True):
-    """A host's name in lower case, or an address, and one port."""
+    """A lower-case host name or an address, and a port."""
 
     host: str
     port: int
@@ -29,20 +29,20 @@ class HostPort(Struct, frozen=True, order=True):
 
 
 class Profile(Struct, frozen=True):
-    """The walls of one call. All paths are absolute and lead through no symbolic link."""
+    """What the sandbox allows one call. All paths are absolute and contain no symbolic links."""
 
     project: Path
-    """The tool sees the project here, where it really is."""
+    """The project's folder; the tool sees it at the same path."""
     work: Path
-    """An empty folder of this call alone: the tool starts in it, may write in it, and has it as HOME and TMPDIR."""
+    """An empty folder for this call only: the tool starts in it, may write to it, and has it as HOME and TMPDIR."""
     deny: tuple[Path, ...] = ()
     """Never readable, wherever they are: Rye's own folders."""
     write: tuple[Path, ...] = ()
     """Granted folders and files of the project."""
     folders: tuple[Path, ...] = ()
-    """Those of them that are folders, and are created where they are missing."""
+    """The granted paths that are folders, and are created if missing."""
     network: tuple[HostPort, ...] = ()
-    """Reached through ``http_proxy`` and ``https_proxy``; nothing else of any network is."""
+    """Reachable through ``http_proxy`` and ``https_proxy``; no other network access exists."""
     env: tuple[tuple[str, str], ...] = ()
     """The whole environment, sorted by name."""
     memory: int = SANDBOX.memory_bytes
@@ -50,7 +50,7 @@ class Profile(Struct, frozen=True):
     processes: int = SANDBOX.processes
     file_bytes: int = SANDBOX.file_bytes
     seconds: float = SANDBOX.seconds
-    """By the clock, then every process of the tool is killed."""
+    """Wall-clock seconds until every process of the tool is killed."""
 
 
 def profile_for(
@@ -63,14 +63,14 @@ def profile_for(
     withheld: frozenset[str] = frozenset(),
     seconds: float = SANDBOX.seconds,
 ) -> Profile:
-    """The profile of a call. ``project`` and ``work`` are real paths; ``withheld`` are variables that no grant hands out (the
-    keys of models). A granted variable that is not set stays away. Raises RyeError ``not-runnable``."""
+    """Return the profile of a call. ``project`` and ``work`` are real paths; ``withheld``: variables that cannot be granted
+    (the keys of models). Granted variables that are not set are left out. Raises RyeError ``not-runnable``."""
     for name in grants.env:
         if name in withheld:
             raise RyeError(
                 "not-runnable",
-                f"[sandbox] grants {name} to a tool, but it holds the key of a model.",
-                "Take it out of env in rye.toml: a tool never gets a model's key.",
+                f"[sandbox] grants {name} to a tool, but it contains the key of a model.",
+                "Remove it from env in rye.toml. A tool never gets a model's key.",
             )
     if project == Path(project.anchor):
         raise RyeError("not-runnable", "The project is the whole file system.", "Run tools in a project's folder.")

@@ -1,4 +1,4 @@
-"""What a call came to: the tool's value, or one of the errors that a caller can act on. Pure."""
+"""The result of a tool call: the tool's value, or an error that the caller can act on. Pure."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ _LINE_CHARACTERS = 300
 
 
 def value_of(outcome: Outcome, item: str) -> object:
-    """The one JSON value that the tool returned. Raises RyeError: ``cancelled``, ``tool-timeout``, ``output-too-large``,
+    """Return the JSON value that the tool returned. Raises RyeError ``cancelled``, ``tool-timeout``, ``output-too-large``,
     ``tool-failed``."""
     if outcome.ended == "cancelled":
         raise RyeError("cancelled", f"{item} was cancelled after {outcome.seconds:.1f} s.")
     if outcome.ended == "timeout":
-        message = f"{item} did not end within its time and was killed after {outcome.seconds:.1f} s."
-        raise RyeError("tool-timeout", message, "Give it less to do in one call.")
+        message = f"{item} exceeded its time limit and was killed after {outcome.seconds:.1f} s."
+        raise RyeError("tool-timeout", message, "Make it do less in one call.")
     if outcome.truncated or outcome.ended == "output":
         message = f"{item} wrote more than {SANDBOX.output_bytes} bytes, or far too many messages, and was killed."
-        raise RyeError("output-too-large", message, "Let it write to a granted folder and return the path.")
+        raise RyeError("output-too-large", message, "Make it write to a granted folder and return the path.")
     if outcome.ended == "killed":
-        raise RyeError("tool-failed", f"{item} was killed: {outcome.reason or 'nobody says why'}.", _said(outcome))
+        raise RyeError("tool-failed", f"{item} was killed: {outcome.reason or 'unknown reason'}.", _said(outcome))
     if outcome.refused:
-        message = f"{item} created what no tool may write, and it was renamed to refused-by-rye-…: "
+        message = f"{item} created files that no tool may create; they were renamed to refused-by-rye-…: "
         message += f"{', '.join(outcome.refused[:5])}."
-        raise RyeError("tool-failed", message, "Do not use this tool, or take the folder out of its write grants.")
+        raise RyeError("tool-failed", message, "Do not use this tool, or remove the folder from its write grants.")
     if outcome.exit != 0:
         raise RyeError("tool-failed", f"{item} failed with exit status {outcome.exit}.", _said(outcome))
     try:
@@ -36,13 +36,13 @@ def value_of(outcome: Outcome, item: str) -> object:
         what = "nothing" if not outcome.output.strip() else "something that is not a JSON value"
         message = f"{item} returned {what}: {error}."
         raise RyeError(
-            "tool-failed", message, "A tool returns exactly one JSON value; messages go to stderr."
+            "tool-failed", message, "A tool must return exactly one JSON value; write messages to stderr."
         ) from None
 
 
 def _said(outcome: Outcome) -> str | None:
-    """The end of its messages, on one line; nobody vouches for what they say."""
+    """Return the end of the tool's messages, on one line. The text is untrusted."""
     text = outcome.stderr.decode("utf-8", "replace")
     lines = ["".join(each if each.isprintable() else " " for each in line).strip() for line in text.split("\n")]
     last = " / ".join([line for line in lines if line][-_LAST_LINES:])
-    return f"It said: {last[-_LINE_CHARACTERS:]}" if last else None
+    return f"Its last messages: {last[-_LINE_CHARACTERS:]}" if last else None

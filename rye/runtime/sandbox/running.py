@@ -1,12 +1,12 @@
-"""Starts a tool behind its walls, feeds it, reads it, and ends it: the part that all sandboxes share.
+"""Starts a tool in its sandbox, writes its input, reads its output, and ends it: the part that all sandboxes share.
 
-The tool's bytes become files in a private folder of this call, which goes afterwards. :mod:`rye.runtime.sandbox.launcher` runs
-in a process of its own, told what to do by a plan:
+The tool's bytes become files in a private folder of this call, which is deleted afterwards. The launcher
+(:mod:`rye.runtime.sandbox.launcher`) runs in a separate process and follows a plan:
 
-* ``argv env cwd work_bytes work_entries``: the tool, its whole environment, its work folder and what that may hold;
-* ``memory processor rlimits``: limits of all its processes together, and of each;
-* ``user capabilities``: who it becomes (:mod:`rye.runtime.sandbox.users`);
-* ``landlock seccomp``: rights and filter, where the sandbox has them;
+* ``argv env cwd work_bytes work_entries``: the tool, its whole environment, its work folder and the folder's limits;
+* ``memory processor rlimits``: limits for all its processes together, and for each;
+* ``user capabilities``: the user that it becomes (:mod:`rye.runtime.sandbox.users`);
+* ``landlock seccomp``: rights and filter, if the sandbox uses them;
 * ``namespace``: whether the launcher is the first process of a namespace, so that its end kills the others;
 * ``control status result calls``: descriptors, -1 for none (:mod:`rye.runtime.sandbox.starting` fills them in).
 """
@@ -42,32 +42,35 @@ from rye.runtime.sandbox.tool_run import Ended, Outcome, SandboxUnavailable, Too
 from rye.storage import folders
 
 WORK_ENTRIES = 20_000
+"""The maximum number of files and folders in a work folder."""
 _GRACE_SECONDS = 5.0
-"""How long the launcher may take to kill everything before it is killed itself."""
+"""How long the launcher may take to kill everything before it is abandoned."""
 _CHUNK = 1 << 16
 _POLL_SECONDS = 0.05
 
 
 class Scene(Struct, frozen=True):
-    """Everything that walls are put up around."""
+    """Everything a sandbox needs to know about one call."""
 
     profile: Profile
     program: Program
     folder: Path
-    """The private copy's."""
+    """The folder of the private copy."""
     readable: exposure.Survey
-    """Of the project."""
+    """The survey of the project."""
     writable: tuple[exposure.Survey, ...]
-    """Of each granted folder or file."""
+    """The surveys of the granted folders and files."""
     denied: tuple[Path, ...]
+    """Rye's own folders, which are never readable."""
     user: users.User | None
+    """The user that the tool runs as; None: this user."""
 
 
 class Walls(Struct, frozen=True):
-    """What one kind of sandbox makes of a scene."""
+    """How one kind of sandbox confines a call."""
 
     prefix: Callable[[int], tuple[str, ...]] | None = None
-    """The program before the launcher, given the descriptor that ``arguments`` can be read from."""
+    """The command that starts the launcher, given the descriptor from which it reads ``arguments``."""
     arguments: bytes = b""
     namespace: bool = False
     landlock: tuple[bytes, list[tuple[str, int]], int] | None = None
@@ -76,11 +79,13 @@ class Walls(Struct, frozen=True):
 
 
 class Builder(Protocol):
+    """Returns the walls for a scene. Raises SandboxUnavailable."""
+
     def __call__(self, scene: Scene, /) -> Walls: ...
 
 
 def run(tool: ToolRun, cancel: Event, environ: Mapping[str, str], build: Builder) -> Outcome:
-    """Run a tool behind the walls that ``build`` makes. Raises what :class:`rye.runtime.sandbox.tool_run.Backend` says."""
+    """Run a tool behind the walls from ``build``. Raises the errors of :class:`rye.runtime.sandbox.tool_run.Backend`."""
     profile = tool.profile
     program = program_for(tool, environ)
     denied = rye_folders(profile.deny)
@@ -103,14 +108,14 @@ def run(tool: ToolRun, cancel: Event, environ: Mapping[str, str], build: Builder
 
 
 def rye_folders(more: tuple[Path, ...] = ()) -> tuple[Path, ...]:
-    """Where this user's keys, trust, tokens and caches are."""
+    """Return the folders of this user's keys, trust, tokens and caches, and ``more``."""
     ours = (folders.config_dir(), folders.data_dir(), folders.cache_dir())
     return tuple(dict.fromkeys(Path(os.path.realpath(path)) for path in (*ours, *more)))
 
 
 @contextlib.contextmanager
 def fresh_work() -> Iterator[Path]:
-    """An empty folder for one call, and nothing of it afterwards."""
+    """Create an empty folder for one call, and delete it afterwards."""
     work = Path(os.path.realpath(tempfile.mkdtemp(prefix="rye-work-")))
     try:
         yield work
@@ -120,7 +125,7 @@ def fresh_work() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def private_copy(program: Program) -> Iterator[Path]:
-    """A folder that only this user can enter, with the program's files."""
+    """Create a folder with the program's files that only this user can enter, and delete it afterwards."""
     folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="rye-tool-")))
     try:
         for name, content in program.files:
@@ -131,20 +136,20 @@ def private_copy(program: Program) -> Iterator[Path]:
 
 
 def make_granted(profile: Profile) -> None:
-    """Create granted folders that are missing. Raises SandboxUnavailable where a grant leads out of the project."""
+    """Create missing granted folders. Raises SandboxUnavailable if a grant is missing or contains a symbolic link."""
     for path in profile.write:
         with contextlib.suppress(OSError):
             if path in profile.folders and Path(os.path.realpath(path)) == path:
                 path.mkdir(parents=True, exist_ok=True)
         if Path(os.path.realpath(path)) != path or not path.exists():
             raise SandboxUnavailable(
-                f"The granted path {path} cannot be opened for a tool: it is missing, or leads through a symbolic link.",
-                "Create it as a real folder or file, or grant another one in [sandbox] of rye.toml.",
+                f"The granted path {path} cannot be used: it does not exist, or contains a symbolic link.",
+                "Create it as a real folder or file, or grant another path in [sandbox] of rye.toml.",
             )
 
 
 class _Pipe(Struct):
-    """One thing that is read: at most ``limit`` bytes are kept."""
+    """One stream that is read; at most ``limit`` bytes are kept."""
 
     limit: int
     kept: bytearray
@@ -180,7 +185,7 @@ class _Call:
     # -- starting
 
     def _start(self, stack: contextlib.ExitStack) -> tuple[Ender, dict[str, int]]:
-        """Make the pipes and start the launcher; what is ours of them is closed with ``stack``."""
+        """Create the pipes and start the launcher. ``stack`` closes our ends."""
         theirs: dict[str, int] = {}
         streams: dict[str, int] = {}
         names = [*STANDARD, "status", "control", *(["result"] if self.scene.program.separate_result else [])]
@@ -245,7 +250,7 @@ class _Call:
     # -- attending
 
     def _attend(self, streams: dict[str, int], started: float) -> None:
-        """Feed and read until everything is closed."""
+        """Write input and read output until everything is closed."""
         deadline = started + self.profile.seconds
         stdin = memoryview(self.scene.program.stdin)
         result = "result" if "result" in streams else "stdout"
@@ -278,7 +283,7 @@ class _Call:
                     break
 
     def _judge(self, now: float, deadline: float) -> None:
-        """Whether it has to end now, and why."""
+        """End the call if it was cancelled or exceeded its time or output."""
         if self.ended is not None:
             return
         if self.cancel.is_set():
@@ -292,7 +297,7 @@ class _Call:
             self._let_go()
 
     def _let_go(self) -> None:
-        """Close the control pipe: the launcher kills every process of the tool and goes."""
+        """Close the control pipe, so that the launcher kills every process of the tool and exits."""
         if self.control >= 0:
             os.close(self.control)
             self.control = -1
@@ -327,13 +332,13 @@ class _Call:
 
 _SIGNALS: dict[int, str] = {
     signal.SIGXCPU: "processor time",
-    signal.SIGXFSZ: "a file's size",
+    signal.SIGXFSZ: "file size",
     signal.SIGSYS: "a forbidden system call",
 }
 
 
 def _report(data: bytes) -> dict[str, Any]:
-    """What child and watcher wrote to the status pipe, later words over earlier ones."""
+    """Merge the reports on the status pipe; later values replace earlier ones."""
     report: dict[str, Any] = {}
     while len(data) > 4:
         end = 4 + int.from_bytes(data[:4], "little")
@@ -348,7 +353,7 @@ def _close_all(streams: dict[str, int]) -> None:
 
 
 def _fed(descriptor: int, data: memoryview) -> memoryview:
-    """Write what fits; what is left. A tool that does not read loses the rest."""
+    """Write what fits and return the rest; nothing if the tool closed its input."""
     try:
         return data[os.write(descriptor, data[:_CHUNK]) :]
     except BlockingIOError:
@@ -358,7 +363,7 @@ def _fed(descriptor: int, data: memoryview) -> memoryview:
 
 
 def _read(descriptor: int) -> bytes | None:
-    """Some bytes, none at the end, None where nothing is there yet."""
+    """Read some bytes; empty at the end, None if there are none yet."""
     try:
         return os.read(descriptor, _CHUNK)
     except BlockingIOError:
@@ -367,7 +372,7 @@ def _read(descriptor: int) -> bytes | None:
 
 @cache
 def exact_counts() -> bool:
-    """Whether the kernel counts processes for each user namespace by itself (Linux 5.14)."""
+    """Whether the kernel counts processes per user namespace (Linux 5.14)."""
     numbers = platform.release().split(".")
     try:
         return (int(numbers[0]), int(numbers[1])) >= (5, 14)

@@ -1,7 +1,7 @@
-"""macOS's Seatbelt through ``sandbox-exec``. **Untried**: written from the language's public examples, never run on a Mac.
+"""macOS's Seatbelt through ``sandbox-exec``. **Untested**: written from public examples of the language, never run on a Mac.
 
-The probe decides there as everywhere: a sandbox that does not refuse what it should is not used. Single hosts cannot be granted
-here, because the language knows only ports; nor can memory and processes be summed up.
+As on Linux, the probe decides: a sandbox that does not refuse what it should is not used. Single hosts cannot be granted,
+because the language can only name ports. Memory and processor time of several processes cannot be added up.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class Seatbelt(Struct, frozen=True):
     def run(self, tool: ToolRun, cancel: Event) -> Outcome:
         """:meth:`rye.runtime.sandbox.tool_run.Backend.run`."""
         if sys.platform != "darwin" or not os.access(_PROGRAM, os.X_OK):
-            raise SandboxUnavailable("Seatbelt exists on macOS only.")
+            raise SandboxUnavailable("Seatbelt is only available on macOS.")
         if tool.profile.network:
             raise SandboxUnavailable(
-                "Seatbelt cannot open single hosts for a tool.", "Run the tool on Linux, or without its network grants."
+                "Seatbelt cannot allow single hosts.", "Run the tool on Linux, or without its network grants."
             )
         return running.run(tool, cancel, self.environ, self._walls)
 
@@ -56,7 +56,7 @@ class Seatbelt(Struct, frozen=True):
 
 
 def profile_text(scene: Scene, programs: Iterable[Path]) -> str:
-    """The profile in Seatbelt's language; of two rules that fit the later one counts. Pure."""
+    """Return the profile in Seatbelt's language. The last matching rule applies. Pure."""
     profile = scene.profile
     hidden = [*scene.readable.hidden, *(path for survey in scene.writable for path in survey.hidden), *scene.denied]
     protected = [path for survey in scene.writable for path in survey.protected]
@@ -89,6 +89,6 @@ def _rule(words: str, paths: Iterable[Path]) -> str:
 def _quoted(path: Path) -> str:
     text = str(path)
     if not text.isprintable():
-        raise SandboxUnavailable(f"{text!r} cannot be named in Seatbelt's language.", "Rename it.")
+        raise SandboxUnavailable(f"Seatbelt cannot handle the path {text!r}.", "Rename it to printable characters.")
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

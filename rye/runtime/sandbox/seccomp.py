@@ -1,12 +1,12 @@
-"""The filter of system calls, as a program for the kernel's BPF machine (seccomp(2); linux/filter.h). Pure.
+"""The system call filter, as a program for the kernel's BPF machine (seccomp(2); linux/filter.h). Pure.
 
-Every Linux sandbox gets it. It refuses sockets of every family, debugging, keys, mounts, namespaces, BPF, io_uring and other
-large parts of the kernel that no tool needs; whatever is newer than :data:`rye.runtime.sandbox.syscalls.NEWEST`; another
-architecture (the process is killed) and the x32 numbers of x86-64. Where hosts are granted, TCP sockets exist, and each
-``connect`` is handed to the supervisor (:mod:`rye.runtime.sandbox.connections`), whatever address it names.
+Every Linux sandbox uses it. It refuses all sockets, debugging, keys, mounts, namespaces, BPF, io_uring and other large parts of
+the kernel that no tool needs; system calls newer than :data:`rye.runtime.sandbox.syscalls.NEWEST`; the x32 numbers of x86-64;
+and other architectures (the process is killed). If hosts are granted, TCP sockets are allowed, and every ``connect``, to any
+address, goes to the supervisor (:mod:`rye.runtime.sandbox.connections`).
 
-Landlock knows nothing of modes, owners, times and attributes of files, nor, before version 6, of signals. The filter makes up
-for that (:class:`Rules`).
+Landlock does not cover modes, owners, times and attributes of files, nor signals before version 6. The filter covers these
+(:class:`Rules`).
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _NEW_NAMESPACES = 0x7E020000
 _AF_UNIX, _AF_INET, _AF_INET6 = 1, 2, 10
 _SOCK_STREAM, _SOCK_SEQPACKET, _SOCK_KIND = 1, 5, 0xF
 _MSG_FASTOPEN = 0x20000000
-"""A send with it connects, and neither ``connect`` nor Landlock hears of it."""
+"""A send with this flag connects without ``connect``, and Landlock does not see it."""
 _TERMINAL_AND_FILE_CONTROLS = (
     0x5412,  # TIOCSTI: types into the terminal
     0x541C,  # TIOCLINUX: pastes into a console
     0x5423,  # TIOCSETD
     0x540E,  # TIOCSCTTY
-    0x8901,  # FIOSETOWN: sends signals to whom it likes
+    0x8901,  # FIOSETOWN: sends signals to any process
     0x8902,  # SIOCSPGRP
-    0x40086602,  # FS_IOC_SETFLAGS, which a file that is open for reading takes
+    0x40086602,  # FS_IOC_SETFLAGS: works on a file that is open only for reading
     0x40046602,  # FS_IOC32_SETFLAGS
     0x401C5820,  # FS_IOC_FSSETXATTR
 )
@@ -60,8 +60,8 @@ _REFUSED_CALLS = """
 """
 _REFUSED = _REFUSED_CALLS.split()
 _UNKNOWN = ("clone3", "memfd_create", "memfd_secret")
-"""Programs have another way when these do not exist. The flags of ``clone3`` lie in memory, where no filter can look; what
-``memfd_create`` holds is memory of no process."""
+"""Reported as not existing, so that programs use another way. A filter cannot read the flags of ``clone3``, which are in
+memory; memory from ``memfd_create`` is not counted for any process."""
 _WITHOUT_EFFECT = ("chmod", "fchmod", "fchmodat", "fchmodat2", "utime", "utimes", "futimesat", "utimensat")
 _OWNERS = ("chown", "fchown", "lchown", "fchownat")
 _ATTRIBUTES = ("setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr")
@@ -69,33 +69,33 @@ _SIGNALS = ("kill", "tkill", "tgkill", "pidfd_send_signal", "rt_sigqueueinfo", "
 
 
 class Network(IntEnum):
-    """What of it a tool gets."""
+    """How much network access a tool gets."""
 
     NONE = 0
     SUPERVISED = 1
-    """TCP sockets whose ``connect`` the supervisor answers; the filter has to be loaded with a listener."""
+    """TCP sockets whose ``connect`` the supervisor answers; the filter must be loaded with a listener."""
 
 
 class Rules(Struct, frozen=True):
-    """What differs from sandbox to sandbox."""
+    """What differs between sandboxes."""
 
     network: Network = Network.NONE
     same_files: bool = False
-    """Files outside are the user's own and only Landlock keeps them: changing modes and times has no effect, and
-    changing owners and attributes is refused."""
+    """Files outside belong to the same user, and only Landlock protects them. So changing modes and times has no effect,
+    and changing owners and attributes is refused."""
     same_processes: bool = False
-    """Processes outside can be signalled: every signal is refused."""
+    """Processes outside could be signalled. So every signal is refused."""
 
 
 def program(machine: str, rules: Rules) -> bytes:
-    """The filter as an array of ``struct sock_filter``. Raises KeyError for a machine whose numbers are not known."""
+    """Return the filter as an array of ``struct sock_filter``. Raises KeyError for an unknown machine."""
     known = numbers(machine)
     code = [
         _load(_ARCHITECTURE),
         _jump(_EQUAL, AUDIT_ARCHITECTURES[machine], 1, 0),
         _return(_KILL_PROCESS),
         _load(_NUMBER),
-        _jump(_MORE, NEWEST, 0, 1),  # x32 numbers have a high bit, so they end here, too
+        _jump(_MORE, NEWEST, 0, 1),  # x32 numbers have a high bit set, so this refuses them as well
         _return(_ERRNO | ENOSYS),
     ]
     for name, body in _bodies(rules).items():
@@ -106,7 +106,7 @@ def program(machine: str, rules: Rules) -> bytes:
 
 
 def _bodies(rules: Rules) -> dict[str, list[bytes]]:
-    """What the filter does at each call that it knows. Every body ends in a return on all its ways."""
+    """Return the filter's instructions for each system call that it names. Every path through them ends in a return."""
     bodies = {name: [_return(_ERRNO | EPERM)] for name in _REFUSED}
     bodies |= {name: [_return(_ERRNO | ENOSYS)] for name in _UNKNOWN}
     bodies["clone"] = _unless_bits(0, _NEW_NAMESPACES)
@@ -128,7 +128,7 @@ def _bodies(rules: Rules) -> dict[str, list[bytes]]:
 def _sockets(network: Network) -> dict[str, list[bytes]]:
     refused = [_return(_ERRNO | EACCES)]
     bodies = dict.fromkeys(("socket", "connect", "bind", "listen", "accept", "accept4"), refused)
-    # Pairs of datagram sockets can be pointed at a named socket afterwards; connected streams cannot.
+    # A pair of datagram sockets could be connected to a named socket later; connected streams cannot.
     bodies["socketpair"] = [
         *_argument(0),
         _jump(_EQUAL, _AF_UNIX, 1, 0),
@@ -158,7 +158,7 @@ def _sockets(network: Network) -> dict[str, list[bytes]]:
 
 
 def _only(argument: int, values: Iterable[int], errno: int, *, mask: int | None = None) -> list[bytes]:
-    """Allow these values of an argument and nothing else."""
+    """Allow only these values of an argument."""
     code = [*_argument(argument), *([] if mask is None else [_and(mask)])]
     for value in values:
         code += [_jump(_EQUAL, value, 0, 1), _return(_ALLOW)]
@@ -174,13 +174,13 @@ def _except(argument: int, values: Iterable[int]) -> list[bytes]:
 
 
 def _unless_bits(argument: int, bits: int) -> list[bytes]:
-    """Refuse where any of the bits is set."""
+    """Refuse the call if any of the bits is set."""
     return [*_argument(argument), _jump(_ANY_BIT, bits, 0, 1), _return(_ERRNO | EPERM), _return(_ALLOW)]
 
 
 def _argument(number: int) -> list[bytes]:
-    """Load the low word. The kernel takes all arguments that are compared here as 32 bits, so the high word says nothing:
-    comparing it would let a call through whose high word is not zero."""
+    """Load an argument's low word. The kernel uses only 32 bits of all arguments compared here. Comparing the high word as
+    well would let calls through whose high word is not zero."""
     return [_load(_ARGUMENTS + 8 * number)]
 
 

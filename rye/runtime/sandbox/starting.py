@@ -1,8 +1,8 @@
-"""Starts the launcher: in a process of its own behind another program (bubblewrap), or by a fork of a waiting one.
+"""Starts the launcher: in a new process behind another program (bubblewrap), or as a fork of a waiting launcher.
 
-Starting an interpreter costs more than all walls. Where nothing has to stand before the launcher, one process of it is started
-for the first call of this process and waits: it holds no memory of Rye's and no descriptor but its socket, forks for every call,
-and ends with Rye.
+Starting an interpreter costs more than the whole sandbox. If no other program has to start the launcher, the first call starts
+one launcher that waits: it has none of Rye's memory and no descriptor except its socket, forks for every call, and ends with
+Rye.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _ENVIRONMENT = {"LC_ALL": "C.UTF-8"}
 _SECONDS = 5.0
 
 Ender = Callable[[], None]
-"""Waits until the process that was started is gone, and kills it where it takes too long."""
+"""Waits for the started process to exit, and kills it if that takes too long."""
 
 
 @cache
 def launcher_code() -> bytes:
-    """The launcher, compiled for the interpreter that runs Rye."""
+    """Return the launcher, compiled for the interpreter that runs Rye."""
     path = Path(__file__).with_name("launcher.py")
     return marshal.dumps(compile(path.read_text("utf-8"), "rye-launcher", "exec", dont_inherit=True, optimize=2))
 
@@ -44,8 +44,8 @@ def launcher_code() -> bytes:
 def start_behind(
     prefix: Callable[[int], tuple[str, ...]], arguments: bytes, plan: Mapping[str, Any], descriptors: Mapping[str, int]
 ) -> Ender:
-    """Start the launcher behind another program. ``descriptors``: the other ends of our pipes, by the plan's names; they stay
-    open here. Raises SandboxUnavailable."""
+    """Start the launcher behind another program. ``descriptors``: the other ends of our pipes, by their names in the plan;
+    the caller closes them. Raises SandboxUnavailable."""
     passed = {name: number for name, number in descriptors.items() if name not in STANDARD}
     files = {"plan": file_with(launcher_code() + marshal.dumps({**plan, **passed})), "words": file_with(arguments)}
     argv = [*prefix(files["words"]), str(own_python()[0]), "-I", "-S", "-c", _START, str(files["plan"])]
@@ -78,14 +78,14 @@ def start_behind(
 
 
 def start_waiting(plan: Mapping[str, Any], descriptors: Mapping[str, int]) -> Ender:
-    """Let the waiting launcher start a call; the same as :func:`start_behind`. Its pipes tell when the call is over."""
+    """Start a call in the waiting launcher, as :func:`start_behind` does. Its pipes close when the call is over."""
     file = file_with(marshal.dumps({**plan, "names": list(descriptors)}))
     try:
         for attempt in (1, 2):
             try:
                 _waiting().send([file, *descriptors.values()])
                 break
-            except OSError as error:  # somebody killed it
+            except OSError as error:  # it was killed
                 _forget()
                 if attempt == 2:
                     raise SandboxUnavailable(f"The sandbox cannot be started: {error}.") from None
@@ -95,7 +95,7 @@ def start_waiting(plan: Mapping[str, Any], descriptors: Mapping[str, int]) -> En
 
 
 class _Waiting:
-    """The process that forks."""
+    """The waiting launcher, which forks for every call."""
 
     def __init__(self) -> None:
         self.owner = os.getpid()
@@ -126,7 +126,7 @@ class _Waiting:
             socket.send_fds(self.channel, [b"x"], descriptors)
 
     def end(self) -> None:
-        """Close the socket: it goes when it reads that. A fork of this process leaves it to its parent."""
+        """Close the socket, which ends the launcher. A fork of this process leaves waiting for it to its parent."""
         self.channel.close()
         if self.owner == os.getpid():
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -158,7 +158,7 @@ atexit.register(_forget)
 
 
 def file_with(data: bytes) -> int:
-    """A descriptor of a nameless file with this content, at its beginning."""
+    """Return a descriptor of an unnamed file with this content, positioned at the start."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("rye", os.MFD_CLOEXEC)
     else:

@@ -1,12 +1,12 @@
-"""Numbers of Linux system calls that the filter names, for x86-64 and AArch64 (from the kernel's own tables)."""
+"""The numbers of the Linux system calls that the filter names, for x86-64 and AArch64 (from the kernel's tables)."""
 
 from __future__ import annotations
 
 AUDIT_ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-"""What the kernel tells a filter about the caller, by what ``os.uname().machine`` says."""
+"""The architecture that the kernel reports to a filter, by ``os.uname().machine``."""
 
 NEWEST = 462
-"""``mseal`` of Linux 6.10. What came later is refused, because nobody here has read what it does."""
+"""``mseal`` of Linux 6.10. Newer system calls are refused, because they have not been reviewed."""
 
 _TABLE = """
 ptrace 101 117
@@ -142,7 +142,7 @@ rt_tgsigqueueinfo 297 240
 
 
 def numbers(machine: str) -> dict[str, int]:
-    """Name → number; a call that the architecture does not have is left out. Raises KeyError for an unknown machine."""
+    """Return the numbers by name, without calls that the architecture lacks. Raises KeyError for an unknown machine."""
     column = {"x86_64": 1, "aarch64": 2}[machine]
     rows = [line.split() for line in _TABLE.strip().split("\n")]
     return {row[0]: int(row[column]) for row in rows if row[column] != "-"}

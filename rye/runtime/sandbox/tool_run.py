@@ -1,4 +1,4 @@
-"""What goes into a sandbox and what comes out, and what every kind of sandbox offers."""
+"""The input and output of a sandbox, and the interface of every kind of sandbox."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ class ToolRun(Struct, frozen=True):
     """One call of one tool."""
 
     code: bytes
-    """The verified bytes. They run from a private copy, never from the path that they came from."""
+    """The verified bytes. They run from a private copy, never from their original path."""
     suffix: Suffix
     parameters: bytes
-    """JSON, an object; checked by the caller against what the tool declares, if it declares anything."""
+    """A JSON object; the caller has checked it against the tool's declared parameters, if any."""
     item: str
-    """``tool:acme/net/fetch@1.2.0``: what the tool is told it is."""
+    """``tool:acme/net/fetch@1.2.0``, as passed to the tool."""
     profile: Profile
 
 
 class Outcome(Struct, frozen=True):
-    """What a call did, whatever it was. ``rye.runtime.sandbox.results`` turns it into a value or an error."""
+    """How a call ended. ``rye.runtime.sandbox.results`` converts it to a value or an error."""
 
     exit: int | None
-    """The tool's exit status; None where a signal ended it."""
+    """The tool's exit status; None if it was killed."""
     output: bytes
-    """What it wrote as its result, at most ``SANDBOX.output_bytes``."""
+    """The result that it wrote, at most ``SANDBOX.output_bytes``."""
     truncated: bool
     """Whether it wrote more than that. The rest is lost, and the tool was killed."""
     stderr: bytes
-    """For the log: the first ``SANDBOX.stderr_bytes`` of it, ``print`` of Python and ``console.log`` of JavaScript included."""
+    """The first ``SANDBOX.stderr_bytes`` of standard error, including Python's ``print`` and JavaScript's ``console.log``."""
     seconds: float
     ended: Ended
     """``killed``: a signal, or one of the limits on memory, processor time and files; ``reason`` says which."""
     reason: str | None = None
-    """Why it was killed, in a few words; None where nobody knows or it was not."""
+    """Why it was killed, in a few words; None if that is unknown, or it was not killed."""
     refused: tuple[str, ...] = ()
-    """Paths below granted folders that no tool may create (``.git``, ``.claude`` …): it did, and they have another name now."""
+    """Paths below granted folders that it created although no tool may (``.git``, ``.claude`` …). They were renamed."""
     refused_hosts: tuple[str, ...] = ()
-    """``host:port`` of what it asked the proxy for and is not granted. Without any granted host there is no proxy to ask."""
+    """``host:port`` of requests to the proxy that were not granted. If no host is granted, there is no proxy."""
 
 
 class Backend(Protocol):
-    """One kind of sandbox that was seen working on this machine."""
+    """One kind of sandbox."""
 
     @property
     def name(self) -> str:
@@ -58,16 +58,16 @@ class Backend(Protocol):
         ...
 
     def run(self, tool: ToolRun, cancel: Event) -> Outcome:
-        """Run the tool to its end and return once none of its processes is left.
+        """Run the tool, and return when none of its processes is left.
 
-        Raises SandboxUnavailable where the sandbox cannot hold this profile here, and RyeError ``not-runnable`` where there
-        is not an interpreter.
+        Raises SandboxUnavailable if the sandbox cannot enforce this profile here, and RyeError ``not-runnable`` if there is
+        no interpreter for the tool.
         """
         ...
 
 
 class SandboxUnavailable(RyeError):
-    """No sandbox works here, or none that can hold this profile: the tool was not started."""
+    """No sandbox here works and can enforce this profile. The tool was not started."""
 
     def __init__(self, message: str, hint: str | None = None):
         super().__init__("sandbox-unavailable", message, hint)

@@ -1,11 +1,10 @@
-"""Who a tool runs as where Rye runs as root: a user of its own that owns nothing.
+"""The user that a tool runs as if Rye runs as root: a separate user that owns nothing.
 
-The limit on processes does not bind user 0, and what belongs to root may be changed by root whatever its capabilities. So a tool
-of root gets a number from a range that no system hands out, drawn for the call: it shares processes, files and limits with
-nobody.
-Of root's power it keeps the reading of any file (``CAP_DAC_READ_SEARCH``), and with granted folders the writing
-(``CAP_DAC_OVERRIDE``): the sandbox decides which files those are. Where root is a plain user outside (a container without
-mapped numbers), the limit binds it, and it stays who it is.
+The process limit does not apply to user 0, and root can change its own files even without capabilities. So a tool started by
+root gets a random user id, for this call, from a range that systems do not assign: it shares processes, files and limits with
+no one. It keeps root's right to read any file (``CAP_DAC_READ_SEARCH``) and, with granted folders, to write
+(``CAP_DAC_OVERRIDE``); the sandbox decides which files it can reach. If root is an ordinary user outside (a container without
+mapped ids), the limit applies to it, and the tool runs as the same user.
 """
 
 from __future__ import annotations
@@ -29,18 +28,18 @@ NAMES = {
 }
 _NEEDED = SETGID | SETUID | SETPCAP
 _UNUSED = range(0x70000000, 0x7FFFFFFE)
-"""Between the ranges of containers and the end: "unused" in the list of systemd.io/UIDS-GIDS."""
+"""Above the ranges for containers; "unused" in the list of systemd.io/UIDS-GIDS."""
 
 
 class User(Struct, frozen=True):
-    """A number that is user and group, and the capabilities that it keeps."""
+    """A number that is both user and group id, and the capabilities that the user keeps."""
 
     number: int
     capabilities: int
 
 
 def other_user(writes: bool) -> User | None:
-    """A user for one call, where this process is root and may become others; else None."""
+    """Return a user for one call; None if this process is not root or cannot change its user."""
     if os.name != "posix" or os.geteuid() != 0:
         return None
     try:
@@ -55,13 +54,14 @@ def other_user(writes: bool) -> User | None:
 
 
 def effective_capabilities(status: str) -> int:
-    """``CapEff`` of a ``/proc/PID/status``; 0 where it has none."""
+    """Return ``CapEff`` from the text of ``/proc/PID/status``; 0 if it is missing."""
     found = [line.split()[1] for line in status.split("\n") if line.startswith("CapEff:")]
     return int(found[0], 16) if found else 0
 
 
 def drawn_from(uid_map: str) -> range | None:
-    """Numbers to draw from: the unused range where it is mapped, else the upper end of the largest that is; None for none."""
+    """Return the ids to draw from: the unused range if it is mapped, otherwise the upper end of the largest mapped range;
+    None if that is too small."""
     extents = [
         range(int(first), int(first) + int(count)) for first, _, count in map(str.split, uid_map.strip().split("\n"))
     ]
@@ -72,13 +72,13 @@ def drawn_from(uid_map: str) -> range | None:
 
 
 def give(paths: Iterable[Path], user: User) -> None:
-    """Make files and folders the user's own. They are new and empty."""
+    """Make the user the owner of files and folders, which are new and empty."""
     for path in paths:
         os.chown(path, user.number, user.number, follow_symlinks=False)
 
 
 def take_back(roots: Iterable[Path], user: User) -> None:
-    """What the user created below granted folders becomes their owner's. No process of the user is left."""
+    """Give what the user created below granted folders to the folders' owner. No process of the user may be left."""
     for root in roots:
         if root.is_symlink() or not root.is_dir():
             continue
@@ -91,7 +91,7 @@ def take_back(roots: Iterable[Path], user: User) -> None:
 
 
 def tasks_of_this_user() -> int:
-    """Threads of all processes of this real user: what the kernel counts against the limit on processes."""
+    """Return the number of threads of this real user, which the kernel counts against the process limit."""
     total = 0
     mine = os.getuid()
     for name in filter(str.isdigit, os.listdir("/proc")):

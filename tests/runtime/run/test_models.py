@@ -35,13 +35,13 @@ def test_a_table_is_read() -> None:
 @pytest.mark.parametrize(
     ("changed", "says"),
     [
-        ({"url": "http://api.example.com"}, "http:// is for this machine only"),
-        ({"url": "http://127.0.0.1.example.com"}, "http:// is for this machine only"),
+        ({"url": "http://api.example.com"}, "http:// is only allowed for this machine"),
+        ({"url": "http://127.0.0.1.example.com"}, "http:// is only allowed for this machine"),
         ({"url": "file:///etc/passwd"}, "https://"),
         ({"url": "https://"}, "https://"),
         ({"url": "https://[::1"}, "https://"),
-        ({"url": "https://user:pass@api.example.com"}, "no user"),
-        ({"url": "https://api.example.com?key=1"}, "no query"),
+        ({"url": "https://user:pass@api.example.com"}, "must not have a user"),
+        ({"url": "https://api.example.com?key=1"}, "user, query or fragment"),
         ({"dialect": "gemini"}, "dialect"),
         ({"key": "sk-123"}, "key"),
         ({"input-price": -1}, "input-price"),
@@ -79,7 +79,7 @@ def test_no_model_says_what_to_set_up() -> None:
         candidates(DirectiveModel("opus", fallback="sonnet"), parse_models({"haiku": HAIKU}, "config.toml"))
     assert caught.value.code == "no-model"
     assert "'opus' or 'sonnet'" in caught.value.message
-    assert "Set up: haiku. Write e.g. [models.opus] with" in (caught.value.hint or "")
+    assert "For example: [models.opus] with" in (caught.value.hint or "")
 
 
 @pytest.mark.parametrize("tier", ["a]b", "", "x\ny", "é"])

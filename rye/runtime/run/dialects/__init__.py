@@ -1,4 +1,4 @@
-"""How providers want a conversation: one file for each dialect, each two pure functions and a path."""
+"""Writes conversations in the dialects of providers and reads their answers: one module of pure functions per dialect."""
 
 from __future__ import annotations
 
@@ -11,5 +11,6 @@ _DIALECTS: dict[Dialect, ModuleType] = {"anthropic": anthropic, "openai": openai
 
 
 def dialect(name: Dialect) -> ModuleType:
-    """Its module: ``address(url)``, ``headers(key)``, ``body(model, system, messages, tools, most)``, ``reply(data, model)``."""
+    """Return a dialect's module, with ``address(url)``, ``headers(key)``, ``body(model, system, messages, tools, most)`` and
+    ``reply(data, model)``."""
     return _DIALECTS[name]

@@ -16,15 +16,17 @@ PATH = "/v1/messages"
 
 
 def address(url: str) -> str:
+    """Return the endpoint's address for the base ``url``."""
     return base(url, PATH)
 
 
 def headers(key: str | None) -> dict[str, str]:
+    """Return the request headers; without a key, none is sent."""
     return {"anthropic-version": VERSION, **({"x-api-key": key} if key is not None else {})}
 
 
 def body(model: str, system: str, messages: Sequence[Message], tools: Sequence[Tool], most: int) -> dict[str, Any]:
-    """The request for one turn of at most ``most`` tokens."""
+    """Return the request for one turn of at most ``most`` tokens."""
     return {
         "model": model,
         "max_tokens": most,
@@ -84,7 +86,7 @@ class _Raw(Struct, frozen=True):
 
 
 def reply(data: bytes, model: str) -> Reply:
-    """The turn in an answer. Raises BadAnswer."""
+    """Read the turn in an answer. Raises BadAnswer."""
     answer = decoded(data, _Answer)
     calls = []
     for block in answer.content:

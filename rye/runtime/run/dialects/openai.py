@@ -1,4 +1,4 @@
-"""The Chat Completions API: ``POST /v1/chat/completions`` (OpenAI, and most servers for models of one's own)."""
+"""The Chat Completions API: ``POST /v1/chat/completions`` (OpenAI, and most servers for self-hosted models)."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ PATH = "/v1/chat/completions"
 
 
 def address(url: str) -> str:
+    """Return the endpoint's address for the base ``url``."""
     return base(url, PATH)
 
 
 def headers(key: str | None) -> dict[str, str]:
+    """Return the request headers; without a key, none is sent."""
     return {"authorization": f"Bearer {key}"} if key is not None else {}
 
 
 def body(model: str, system: str, messages: Sequence[Message], tools: Sequence[Tool], most: int) -> dict[str, Any]:
-    """The request for one turn of at most ``most`` tokens."""
+    """Return the request for one turn of at most ``most`` tokens."""
     return {
         "model": model,
         "max_completion_tokens": most,
@@ -91,7 +93,7 @@ class _Answer(Struct, frozen=True):
 
 
 def reply(data: bytes, model: str) -> Reply:
-    """The turn in an answer. Raises BadAnswer."""
+    """Read the turn in an answer. Raises BadAnswer."""
     answer = decoded(data, _Answer)
     if not answer.choices:
         raise BadAnswer("it has no choices")
@@ -109,7 +111,7 @@ def reply(data: bytes, model: str) -> Reply:
 
 
 def _read(arguments: Any) -> Any:
-    """A call's arguments; what is not JSON stays text (NaN, half a surrogate pair), and the call is then refused as such."""
+    """Parse a call's arguments. Invalid JSON (NaN, an unpaired surrogate) stays text, and the call is then refused."""
     if not isinstance(arguments, str):
         return arguments
     try:

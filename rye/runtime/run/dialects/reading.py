@@ -1,4 +1,4 @@
-"""Reading a provider's answer: strictly where something follows from it, indifferent to what is not used."""
+"""Reads a provider's answers: strict about the fields that are used, indifferent to all others."""
 
 from __future__ import annotations
 
@@ -12,25 +12,26 @@ T = TypeVar("T")
 
 
 class BadAnswer(Exception):
-    """A provider's answer that is not a turn of a model."""
+    """A provider's answer is not a valid turn of a model."""
 
 
 def decoded(data: bytes, type: type[T]) -> T:
-    """The answer as its type. Raises BadAnswer."""
+    """Decode an answer. Raises BadAnswer."""
     try:
         return msgspec.json.decode(data, type=type)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise BadAnswer(f"it is not what this dialect answers: {error}") from None
+        raise BadAnswer(f"it does not match this dialect: {error}") from None
 
 
 def tokens(value: int | None) -> int | None:
-    """A count of tokens as a provider bills it. Raises BadAnswer for one that nobody could have used: it would lift a limit."""
+    """Check a number of billed tokens. Raises BadAnswer for an impossible number, such as a negative one that would raise a
+    limit."""
     if value is not None and not 0 <= value <= RUN.counted_tokens:
         raise BadAnswer(f"it bills {value} tokens")
     return value
 
 
 def base(url: str, path: str) -> str:
-    """The address of an endpoint; a base that ends with the version of the API does not get it twice."""
+    """Join base and path. If the base already ends with the API version, it is not repeated."""
     version = path.split("/", 2)[1]
     return url.removesuffix(f"/{version}") + path
