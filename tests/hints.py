@@ -14,8 +14,10 @@ from functools import cache, lru_cache
 import click
 
 from registry_server.cli.program import cli as registry_program
+from rye.cli.kind_choice import KindChoice
 from rye.cli.main import program
 from rye.errors import RyeError
+from rye.items.kinds import KINDS
 
 _QUOTED = re.compile(r"`((?:rye|rye-registry) [^`\n]+)`")
 _LAST = re.compile(r": ((?:rye|rye-registry) [a-z-]+(?: [^`]+)?)$")
@@ -37,8 +39,11 @@ def _programs() -> dict[str, click.Command]:
 
 
 @lru_cache(maxsize=4096)
-def problem(command: str) -> str | None:
-    """Why a command cannot be run as it is written; None: it can, up to what its words name."""
+def problem(command: str, *, whole: bool = False) -> str | None:
+    """Why a command cannot be run as it is written; None: it can, up to what its words name.
+
+    ``whole``: no argument may be missing, and a group needs a command.
+    """
     try:
         words = shlex.split(command.replace("…", " "))
     except ValueError as error:
@@ -51,7 +56,7 @@ def problem(command: str) -> str | None:
         if wrong is not None:
             return wrong
         if not rest:
-            return None
+            return f"{context.command_path} needs a command" if whole and not found.invoke_without_command else None
         if rest[0].isupper():  # `rye COMMAND --help`
             return None
         try:
@@ -62,7 +67,7 @@ def problem(command: str) -> str | None:
             return f"{context.command_path} has no command {rest[0]!r}"
         context = click.Context(below, info_name=rest[0], parent=context)
         found, rest = below, rest[1:]
-    return _leaf(found, context, rest)
+    return _leaf(found, context, rest, whole)
 
 
 def _options_before(group: click.Group, context: click.Context, words: list[str]) -> tuple[list[str], str | None]:
@@ -78,13 +83,26 @@ def _options_before(group: click.Group, context: click.Context, words: list[str]
     return left, None
 
 
-def _leaf(command: click.Command, context: click.Context, words: list[str]) -> str | None:
+def _leaf(command: click.Command, context: click.Context, words: list[str], whole: bool) -> str | None:
     try:
-        _, left, _ = command.make_parser(context).parse_args(words)
+        given, left, _ = command.make_parser(context).parse_args(words)
     except click.MissingParameter:
         return None
     except click.UsageError as error:
         return error.format_message()
+    for parameter in command.params:
+        value = given.get(parameter.name or "")
+        if (
+            whole
+            and isinstance(parameter, click.Argument)
+            and parameter.required
+            and not isinstance(value, (str, tuple))
+        ):
+            return f"{context.command_path} needs {parameter.human_readable_name}"
+        choices = KINDS if isinstance(parameter.type, KindChoice) else getattr(parameter.type, "choices", None)
+        for word in value if isinstance(value, (list, tuple)) else [value]:
+            if choices and isinstance(word, str) and not word.isupper() and word not in choices:
+                return f"{context.command_path} accepts no {word!r} for {parameter.name}"
     takes_all = any(isinstance(one, click.Argument) and one.nargs == -1 for one in command.params)
     optional = [word for word in left if not word.startswith("[")]
     return f"{context.command_path} takes no {optional[0]!r}" if optional and not takes_all else None

@@ -15,6 +15,8 @@ from rye.project.agent_programs import program_names
 from rye.project.manifest import parse_manifest
 from tests.deployment.shop import agent, skill
 from tests.installation.real_registry import RealRegistry, serving
+from tests.registry_process import run
+from tests.typed_blocks import typed
 
 pytestmark = pytest.mark.processes
 
@@ -57,6 +59,30 @@ def test_five_commands_lead_to_a_skill_and_an_agent(name: str, registry: RealReg
     written = {path.name for path in user.folder.rglob("*") if path.is_file() and ".ai" not in path.parts}
     assert "SKILL.md" in written
     assert any(path.startswith("reviewer.") for path in written)
+
+
+def test_deploy_shows_checks_and_undoes_what_it_wrote(registry: RealRegistry) -> None:
+    user = registry.user()
+    user.ok("add", "skill:acme/release-notes", "agent:acme/reviewer", "--yes")
+    user.path("rye.toml").write_text(user.path("rye.toml").read_text() + '\n[deploy]\ntargets = ["claude"]\n')
+    commands = [words for _, words in typed("how-to/agents.md", "deploy")]
+    assert [words[-1] for words in commands] == ["deploy", "--dry-run", "--check", "status", "--all"]
+    for words in commands:
+        user.ok(*words)
+        assert user.path(".claude/skills/release-notes/SKILL.md").exists() is (words[-1] != "--all")
+
+
+def test_each_form_is_exported(registry: RealRegistry, tmp_path: Path) -> None:
+    user = registry.user()
+    user.ok("add", "skill:acme/release-notes", "agent:acme/reviewer", "--yes")
+    for number, (program, words) in enumerate(typed("how-to/agents.md", "export")):
+        words = [word.replace("OUT", str(tmp_path / str(number))) for word in words]
+        if program == "rye":
+            user.ok(*words)
+        else:
+            run(*words, "--data", str(registry.data))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0", "1", "2", "3"]
+    assert (tmp_path / "2/.well-known/agent-skills/index.json").is_file()
 
 
 def test_its_manifest_is_read() -> None:

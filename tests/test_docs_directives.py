@@ -14,7 +14,9 @@ from rye.items.reading import ReadOptions, Source
 from rye.permissions.static_check import check_calls
 from rye.text.content import decode
 from rye.text.diagnostics import strict
+from tests.cli.running import Program
 from tests.parsed import parsed
+from tests.typed_blocks import typed
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "how-to" / "directives.md").read_text("utf-8")
@@ -27,6 +29,15 @@ def example() -> tuple[Source, Directive]:
     result = read(source, ReadOptions())
     assert isinstance(result.value, Directive)
     return source, result.value
+
+
+@pytest.mark.processes
+def test_the_first_commands_make_a_signed_directive(tmp_path: Path) -> None:
+    author = Program(tmp_path)
+    author.ok("keys", "generate")
+    for _, words in typed("how-to/directives.md", "directive"):
+        author.ok(*words)
+    author.ok("verify", ".ai/directives/workflows/deploy_service.md")
 
 
 def test_the_example_conforms_under_strict() -> None:

@@ -15,6 +15,8 @@ from rye.runtime.calls import CODES
 from rye.runtime.run.models import parse_models
 from tests.cli.running import Program
 from tests.mcp.workshop import Caller, Workshop, play
+from tests.runtime.run.scripted import Script, returns, serving
+from tests.typed_blocks import typed
 
 pytestmark = pytest.mark.processes
 TESTS = Path(__file__).resolve().parent
@@ -22,6 +24,7 @@ DOCS = TESTS.parent / "docs"
 TEXT = (DOCS / "explanation" / "runtime.md").read_text(encoding="utf-8")
 RUNNING = (DOCS / "how-to" / "running.md").read_text(encoding="utf-8")
 ATTACKS = (DOCS / "reference" / "attacks-runs.md").read_text(encoding="utf-8")
+MODELS = RUNNING.split("<!-- example: models -->\n```toml\n")[1].split("```")[0]
 DENIED = json.loads(TEXT.split("```json\n")[1].split("```")[0])
 
 
@@ -46,10 +49,19 @@ def test_five_commands_from_nothing_to_a_denied_call(tmp_path: Path) -> None:
     play(shop, story, as_=started[4])
     assert shop.ok("runs", "show", "last", "--json").json["verdict"]["state"] == "ok"
 
+    (_, serve), (_, token) = typed("explanation/runtime.md", "http")
+    assert serve[:3] == ["mcp", "serve", "--http"]  # stays in the foreground; tests/mcp/test_processes.py starts it
+    assert shop.ok(*token).stdout.strip()
+
+    ((_, words),) = typed("how-to/running.md", "run")
+    with serving(Script(returns(summary="done"))) as url:
+        config = Path(shop.environment["RYE_CONFIG_DIR"]) / "config.toml"
+        config.write_text(MODELS.replace("https://api.anthropic.com", url))
+        assert "done" in shop.ok(*words, env={"ANTHROPIC_API_KEY": "sk-of-a-model"}).stdout
+
 
 def test_the_example_of_a_model_is_one() -> None:
-    example = RUNNING.split("<!-- example: models -->\n```toml\n")[1].split("```")[0]
-    model = parse_models(tomllib.loads(example)["models"], "config.toml")["general"]
+    model = parse_models(tomllib.loads(MODELS)["models"], "config.toml")["general"]
     assert (model.dialect, model.key_env) == ("anthropic", "ANTHROPIC_API_KEY")
     assert model.cost(1_000_000, 0) == 3
 

@@ -15,7 +15,6 @@ from ruamel.yaml import YAML
 
 from registry_server.embedded import start_embedded, stop_embedded
 from registry_server.settings import ENVIRONMENT_PREFIX, Settings
-from tests.hints import commands_in, problem
 from tests.registry_process import run
 
 pytestmark = pytest.mark.processes
@@ -59,14 +58,6 @@ def test_its_commands_work_one_after_the_other(tmp_path: Path) -> None:
         if serving is not None:
             stop_embedded(serving)
     assert (tmp_path / "copy" / "head").read_bytes() == (tmp_path / "new" / "public" / "head").read_bytes()
-
-
-def test_every_other_command_on_the_page_exists() -> None:
-    blocks = re.findall(r"^```\n(.*?)^```", PAGE + ACCESS, re.MULTILINE | re.DOTALL)
-    lines = [re.sub(r"\s+#.*$", "", line) for block in blocks for line in block.splitlines()]
-    commands = [command for line in lines for command in commands_in(f"`{line.partition('$ ')[2] or line}`")]
-    assert len(commands) > 30
-    assert {command: why for command in commands if (why := problem(command)) is not None} == {}
 
 
 def settings_named(text: str) -> set[str]:
