@@ -25,8 +25,10 @@ from rye.errors import RyeError
 from rye.registry.protocol import notes, statements, wire
 from rye.registry.protocol.statements import Deprecation
 
-_SEARCH = "0005"
-"""The revision at which search is filled for the first time."""
+_DEPRECATED = "0005"
+"""The first revision whose rows say what is deprecated."""
+_SEARCH = {"sqlite": "0008", "postgresql": "0005"}
+"""The first revision that has today's search index."""
 _STEPS = Path(__file__).parent
 
 
@@ -89,8 +91,9 @@ def upgrade(connection: sa.Connection) -> None:
         raise _too_new(error) from error
     if connection.scalar(sa.select(registry.c.key).where(registry.c.key == "origin")) is not None:
         ledger = Ledger(connection)
-        if before < _SEARCH:
+        if before < _SEARCH[connection.dialect.name]:
             search.refill(connection)
+        if before < _DEPRECATED:
             _refresh_deprecated(ledger)
         _refresh_withdrawn(ledger)
 

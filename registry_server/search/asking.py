@@ -1,6 +1,7 @@
 """What a query asks a text index, and what a fit is worth. Pure functions from words to values.
 
-Every word stands for all words that begin with it; a single letter, and most words of a long query, only for themselves.
+Every word stands for all words that begin with it; a single letter, a very long word, and most words of a long query, only for
+themselves.
 
 Fits, the best first: the id itself, the name, whole words of the name, words of the name, words of the id, words anywhere; then
 corrected words, then any word. What is deprecated comes after everything that is not, but for an id typed in full. Within one
@@ -13,7 +14,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from registry_server.search.words import LEAST_LETTERS
+from registry_server.search.words import LEAST_LETTERS, PREFIX_LETTERS
 
 EXACT = 10_000
 """Points of an id typed in full; the most there are."""
@@ -65,7 +66,7 @@ def _terms(words: Sequence[str], mark: str = "") -> list[Term]:
     """Words as terms. Of many words only the last stands for what begins with it: who types a sentence types whole words."""
     few = len(words) <= BEGINNINGS
     return [
-        Term(f"{mark}{word}", len(word) >= LEAST_LETTERS and (few or at == len(words)))
+        Term(f"{mark}{word}", LEAST_LETTERS <= len(word) <= PREFIX_LETTERS and (few or at == len(words)))
         for at, word in enumerate(words, 1)
     ]
 

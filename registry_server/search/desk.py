@@ -26,6 +26,9 @@ from rye.errors import RyeError
 _SESSION = ("jit = off", "max_parallel_workers_per_gather = 0", "synchronize_seqscans = off",
             "default_transaction_read_only = on")  # fmt: skip
 
+_CACHE_KILOBYTES = 16_000
+"""Pages of the database that each connection to SQLite keeps: a search looks at a thousand rows that are all over the file."""
+
 
 def search_engine(settings: Settings) -> sa.Engine:
     """Connections that only read and that give up early. The database is at the newest revision already."""
@@ -36,6 +39,7 @@ def search_engine(settings: Settings) -> sa.Engine:
     def set_up(connection: Any, _record: object) -> None:
         if engine.dialect.name == "sqlite":
             connection.execute("PRAGMA query_only=ON")
+            connection.execute(f"PRAGMA cache_size=-{_CACHE_KILOBYTES}")
             return
         connection.prepare_threshold = None  # a plan for any words would be a bad one for most
         with connection.cursor() as cursor:

@@ -15,15 +15,18 @@ from typing import Any
 import sqlalchemy as sa
 from msgspec import Struct
 
-from registry_server.search.words import corrections_for, grams_of, segment_of, tokens_of
+from registry_server.search.words import LEAST_LETTERS, PREFIX_LETTERS, corrections_for, grams_of, segment_of, tokens_of
 from registry_server.storage.prepared import Among, Prepared
 from registry_server.storage.schema import documents, search_grams, search_words
 
 _AT_ONCE = 500
 _LISTED = 20
+_PREFIXES = " ".join(str(letters) for letters in range(LEAST_LETTERS, PREFIX_LETTERS + 2))
+"""The lengths of beginnings that SQLite finds at once: a token is a word, or a mark and a word. Any other would be put together
+from all tokens that begin with it."""
 _FTS5 = (
     "CREATE VIRTUAL TABLE documents_fts USING fts5(tokens, content='', detail=none, columnsize=0, "
-    "tokenize=\"ascii tokenchars './!=:-_'\", prefix='2 3 4 5 6 7 8')"
+    f"tokenize=\"ascii tokenchars './!=:-_'\", prefix='{_PREFIXES}')"
 )
 _TSVECTOR = (
     "CREATE TABLE documents_fts (number integer PRIMARY KEY, tokens tsvector NOT NULL)",

@@ -31,6 +31,8 @@ QUERY_WORDS = 8
 """Words of a query that count."""
 LEAST_LETTERS = 2
 """A query has a word of at least so many letters."""
+PREFIX_LETTERS = 15
+"""A longer word of a query stands only for itself, a shorter one for all words that begin with it."""
 CORRECTED_LETTERS = 4
 """Shorter words are not taken for typing mistakes."""
 KNOWN_LETTERS = 32

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +17,16 @@ from registry_server.search import asking, desk, documents, finding
 from registry_server.search.desk import SearchDesk
 from registry_server.search.documents import Document
 from registry_server.search.finding import Found, find
-from registry_server.search.words import grams_of, mistakes_between, nearest, query_words, tokens_of, words_of
+from registry_server.search.words import (
+    PREFIX_LETTERS,
+    WORD_LETTERS,
+    grams_of,
+    mistakes_between,
+    nearest,
+    query_words,
+    tokens_of,
+    words_of,
+)
 from registry_server.settings import Settings
 from registry_server.storage import database
 from rye.errors import RyeError
@@ -58,6 +68,24 @@ class TestWhatIsFound:
         assert ids(connection, "file system") == ["acme/file-system/read"]
         assert ids(connection, "filesystem") == ["acme/file-system/read"]
         assert ids(connection, "bu") == ["acme/workflows/build"]
+
+    def test_the_beginning_of_a_long_word_is_enough_and_a_very_long_one_is_found_in_full(self, connection: sa.Connection) -> None:
+        long, very_long = "containerization", "internationalization"
+        some = [Document("tool", f"acme/{word}", "1.0.0", "", "") for word in (long, very_long)]
+        documents.replace(connection, [], some)
+        for letters in range(2, len(long) + 1):
+            assert f"acme/{long}" in ids(connection, long[:letters]), letters
+        assert ids(connection, very_long[:PREFIX_LETTERS]) == [f"acme/{very_long}"]
+        assert ids(connection, very_long) == [f"acme/{very_long}"]
+        assert ids(connection, f"acme/{very_long[:-2]}") == [f"acme/{very_long}"]  # as the beginning of an id
+
+    def test_sqlite_has_an_index_of_every_beginning_that_is_asked_for(self, connection: sa.Connection) -> None:
+        (made,) = connection.exec_driver_sql("SELECT sql FROM sqlite_master WHERE name = 'documents_fts'").one()
+        indexed = {int(letters) for letters in re.findall(r"prefix='([\d ]+)'", made)[0].split()}
+        for question in (asking.all_words, asking.all_in_name):
+            for letters in range(1, WORD_LETTERS + 1):
+                ((term,),) = question(["a" * letters])
+                assert not term.is_prefix or len(term.token) in indexed, letters
 
     def test_the_better_the_fit_the_earlier_and_what_is_deprecated_sinks(self, connection: sa.Connection) -> None:
         assert ids(connection, "deploy") == [
