@@ -6,7 +6,7 @@ EXTRAS = {
     "lsp": ("pygls", "lsprotocol"),
     "mcp": ("mcp", "mcp_types"),
     "server": (
-        *("alembic", "authlib", "granian", "jinja2", "joserfc", "litestar", "markdown_it", "obstore"),
+        *("alembic", "authlib", "granian", "jinja2", "joserfc", "litestar", "lxml", "markdown_it", "obstore"),
         *("prometheus_client", "psycopg", "sqlalchemy", "zstandard"),
     ),
 }

@@ -30,7 +30,9 @@ def literals(path: str, pattern: str) -> frozenset[str]:
 XML = "rye/items/directive/reader.py error.code"
 COMPUTED: Mapping[str, frozenset[str]] = {
     "rye/deployment/plan_ledger.py code": frozenset(get_args(protocol.Code)),
-    XML: literals("rye/items/directive/xml_tree.py", r"D\d{3}"),
+    XML: frozenset[str]().union(
+        *(literals(f"rye/items/directive/xml_{part}.py", r"D\d{3}") for part in ("document", "problem", "tree"))
+    ),
 }
 """What cannot be followed from the raising place, and the codes that come from there."""
 OTHER_STATUS = {"interrupted": 130}

@@ -9,7 +9,8 @@ import pytest
 
 from rye.items.directive.calls import find_calls
 from rye.items.directive.process import tags
-from rye.items.directive.xml_tree import XmlError, parse
+from rye.items.directive.xml_document import XmlError
+from rye.items.directive.xml_tree import parse
 from rye.text.markdown_blocks import scan
 
 PIECES = [

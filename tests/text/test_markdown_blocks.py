@@ -16,7 +16,7 @@ from markdown_it.token import Token
 
 from rye.customization.merge import merge
 from rye.items.directive.fence import scan_to_fence
-from rye.items.directive.xml_tree import sniff_root
+from rye.items.directive.xml_document import sniff_root
 from rye.text.markdown_blocks import MAX_DEPTH, may_be_too_deep, scan
 from rye.text.markdown_grammar import heading_of
 from rye.text.markdown_model import Blocks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rye.items.directive.process import tags
 from rye.items.directive.rules import Findings
-from rye.items.directive.xml_tree import sniff_root
+from rye.items.directive.xml_document import sniff_root
 from rye.text.markdown_blocks import may_be_too_deep, scan
 from rye.text.markdown_model import Blocks, Fence
 

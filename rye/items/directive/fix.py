@@ -26,7 +26,8 @@ from rye.items.directive.metadata import read_limits
 from rye.items.directive.process import Tag, tags
 from rye.items.directive.reader import read
 from rye.items.directive.rules import Findings
-from rye.items.directive.xml_tree import Element, XmlError, escape, parse
+from rye.items.directive.xml_document import XmlError, escape
+from rye.items.directive.xml_tree import Element, parse
 from rye.items.identity import is_id
 from rye.items.reading import Fixed, ReadOptions, Source
 from rye.text.markdown_blocks import scan

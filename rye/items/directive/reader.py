@@ -53,7 +53,8 @@ from rye.items.directive.process import Sections, read_sections
 from rye.items.directive.rules import Findings
 from rye.items.directive.template import template
 from rye.items.directive.text_lines import consecutive, element_lines
-from rye.items.directive.xml_tree import Element, XmlError, parse
+from rye.items.directive.xml_document import XmlError
+from rye.items.directive.xml_tree import Element, parse
 from rye.items.identity import is_id
 from rye.items.reading import HookAction, Metadata, Reading, ReadOptions, Source
 from rye.items.rights import Call, Permission

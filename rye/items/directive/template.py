@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from rye.errors import UsageError
-from rye.items.directive.xml_tree import escape
+from rye.items.directive.xml_document import escape
 from rye.items.identity import is_id
 from rye.text.lazy_pattern import lazy_pattern
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from rye.items.directive.xml_tree import BLANKS, Element
+from rye.items.directive.xml_document import BLANKS
+from rye.items.directive.xml_tree import Element
 
 
 def consecutive(text: str, first: int) -> range:

@@ -1,0 +1,88 @@
+"""The XML text inside a directive's fence: its places in the file, the name of its first element, and why it may not be read."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from rye.text.lazy_pattern import lazy_pattern
+from rye.text.markdown_model import Fence
+
+BLANKS = " \t\r\n"
+"""XML's whitespace; other space characters are text."""
+
+
+class XmlError(Exception):
+    """The fence's content cannot be read as XML, or may not be. ``line`` and ``column`` are the file's."""
+
+    def __init__(self, message: str, line: int, column: int, hint: str | None = None, code: str = "D003"):
+        super().__init__(message)
+        self.message = message
+        self.line = line
+        self.column = column
+        self.hint = hint
+        self.code = code
+
+
+class Document(Struct, frozen=True, gc=False):
+    """What all elements of one fence share."""
+
+    fence: Fence
+    content: str
+    """The fence's text."""
+    tags: list[str]
+    """The name of every element, in document order."""
+
+    @property
+    def plain(self) -> bool:
+        """Whether there is certainly no namespace: no element name contains a colon, and nothing can declare one."""
+        return "xmlns" not in self.content and ":" not in "".join(self.tags)
+
+    def refusal(self, message: str, offset: int, hint: str | None = None, code: str = "D003") -> XmlError:
+        """An error at an offset in the content."""
+        return XmlError(message, *self.place(offset), hint, code)
+
+    def place(self, offset: int) -> tuple[int, int]:
+        """The line and column of the file at an offset in the content. Takes time linear in the offset."""
+        return self.place_in(self.content.count("\n", 0, offset) + 1, offset)
+
+    def place_in(self, row: int, offset: int) -> tuple[int, int]:
+        """The same, of an offset in the content's line ``row`` (from 1)."""
+        return self.fence.place(row, offset - self.content.rfind("\n", 0, offset))
+
+
+_ROOT = lazy_pattern(r"<([^\s<>/=\"'!?&]++)")
+
+
+def sniff_root(content: str) -> str | None:
+    """The name of the first element in ``content``, well-formed or not, without a namespace prefix, or None."""
+    position = 0
+    while True:
+        while position < len(content) and (content[position] in BLANKS or content[position] == "\ufeff"):
+            position += 1
+        if content.startswith("<!--", position):
+            position = content.find("-->", position)
+        elif content.startswith("<?", position):
+            position = content.find("?>", position)
+        elif content.startswith("<!", position):
+            position = _end_of_declaration(content, position)
+        else:
+            found = _ROOT.match(content, position)
+            return found.group(1).rpartition(":")[2] if found else None
+        if position < 0:
+            return None
+        position = content.find(">", position) + 1
+
+
+def _end_of_declaration(content: str, position: int) -> int:
+    """The offset of the ``>`` that ends ``<!…`` at ``position``, after any internal subset; -1 if it never ends."""
+    close = content.find(">", position)
+    subset = content.find("[", position)
+    if 0 <= subset < close:
+        subset_end = content.find("]", subset)
+        return content.find(">", subset_end) if subset_end >= 0 else -1
+    return close
+
+
+def escape(text: str) -> str:
+    """Escape text for use as character data. The standard library's function would import half the network stack."""
+    return text.translate({ord("&"): "&amp;", ord("<"): "&lt;", ord(">"): "&gt;"})
