@@ -1,4 +1,4 @@
-"""Feeds (Atom, RFC 4287): what was released, yanked, deprecated, warned of and taken down, the newest first."""
+"""Atom feeds (RFC 4287) of releases, yanks, deprecations, advisories and takedowns, newest first."""
 
 from __future__ import annotations
 
@@ -28,39 +28,39 @@ from rye.registry.protocol.lines import write_time
 ATOM = "http://www.w3.org/2005/Atom"
 _NAMESPACES: Any = {None: ATOM}
 TOLD = frozenset(("release", "yank", "unyank", "deprecation", "advisory", "takedown"))
-"""The entries of the log that a feed tells."""
+"""The types of log entries that a feed contains."""
 
 
 class FeedEntry(Struct, frozen=True):
-    """One thing that happened."""
+    """One entry of a feed."""
 
     position: int
     told: EntryWords
     title: str
     summary: str
-    """What its signer wrote; of a deprecation also what to use instead."""
+    """The signer's text; for a deprecation, also what to use instead."""
     logged: datetime
-    """When the registry took it into its log."""
+    """When the registry logged it."""
 
 
 class Feed(Struct, frozen=True):
-    """A feed, before it is XML."""
+    """A feed before it is written as XML."""
 
     origin: str
     address: str
-    """Of the registry, without a slash at its end."""
+    """The registry's address, without a trailing slash."""
     path: str
     about: str
-    """The path of the page that it belongs to."""
+    """The path of the page that the feed belongs to."""
     title: str
     since: datetime
-    """When the registry began."""
+    """When the registry was created."""
     updated: datetime
     entries: tuple[FeedEntry, ...]
 
 
 def feed_page(namespace: str | None = None) -> Maker:
-    """The maker of ``/feed.atom``, and of a namespace's feed."""
+    """Return the maker of ``/feed.atom``, or of a namespace's feed."""
 
     def make(look: Look) -> Page:
         path = "/feed.atom" if namespace is None else feed_path(namespace)
@@ -75,7 +75,7 @@ def feed_page(namespace: str | None = None) -> Maker:
 
 
 def feed_of(look: Look, path: str, namespace: str | None) -> Feed:
-    """The newest entries that this reader may see."""
+    """Return the feed of the newest entries that this reader may see."""
     entries = tuple(_entries(look, namespace))
     origin = look.origin
     return Feed(
@@ -129,7 +129,7 @@ def _summary(statement: statements.Logged, told: EntryWords) -> str:
 
 
 def _newest(look: Look, namespace: str | None) -> Iterator[tuple[int, bytes]]:
-    """Entries that may be told, the newest first: by name where not all names are asked for."""
+    """Yield candidates, newest first. Without all namespaces, they are found by name."""
     size = look.published.size
     wanted = (namespace,) if namespace is not None else look.reader.namespaces
     if wanted is not None:
@@ -148,7 +148,7 @@ def _newest(look: Look, namespace: str | None) -> Iterator[tuple[int, bytes]]:
 
 
 def atom(feed: Feed) -> bytes:
-    """The document."""
+    """Return the feed as XML."""
     root = etree.Element(f"{{{ATOM}}}feed", nsmap=_NAMESPACES)
     _add(root, "id", tag(feed.origin, feed.since, feed.path.removesuffix(".atom").strip("/")))
     _add(root, "title", feed.title)
@@ -178,7 +178,8 @@ def _add_entry(root: etree._Element, feed: Feed, entry: FeedEntry) -> None:
 
 
 def tag(origin: str, since: datetime, specific: str) -> str:
-    """A name for good (RFC 4151): the registry's host on the day that the registry began, and what it is of it."""
+    """Return a permanent URI (RFC 4151): the registry's host, the day on which it was created, and what it names
+    there."""
     host = re.split("[:/]", origin, maxsplit=1)[0]
     rest = origin[len(host) :].replace(":", "/").strip("/")
     return f"tag:{host},{since:%Y-%m-%d}:{'/'.join(part for part in (rest, specific) if part)}"
@@ -192,7 +193,7 @@ def _add(above: etree._Element, name: str, text: str | None = None, **attributes
 
 
 def xml_text(text: str) -> str:
-    """One line that XML can carry (XML 1.0 §2.2), with hidden characters and those that XML refuses as ``[U+202E]``."""
+    """Return one line of valid XML characters (XML 1.0 §2.2). Hidden and invalid characters become ``[U+202E]``."""
     return _refused().sub(lambda found: f"[U+{ord(found[0]):04X}]", plain(text, RECORDS.feed_characters))
 
 

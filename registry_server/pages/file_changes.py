@@ -1,4 +1,4 @@
-"""Two versions of an item file by file: what came, went, moved and changed, line by line where both sides are text. Pure."""
+"""Compare two versions of an item file by file, and line by line if both sides are text. Pure."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ FileForm = Literal["text", "same-bytes", "binary", "too-large", "gone"]
 
 
 class Contents(Struct, frozen=True):
-    """A release and as many of its bytes as there are."""
+    """A release and the files of it that exist."""
 
     release: Release
     files: Mapping[str, bytes]
-    """By path, the item's own file by its name; what is not there is missing."""
+    """By path, the item's own file by its name. Files whose bytes are gone are missing."""
     is_taken_down: bool = False
 
     @property
@@ -34,35 +34,37 @@ class Contents(Struct, frozen=True):
 
 
 class FileSide(Struct, frozen=True):
+    """One version of a file."""
+
     size: int
     sha256: str
     executable: bool
 
 
 class FileChange(Struct, frozen=True):
-    """A file that differs."""
+    """A file that differs between two versions."""
 
     path: str
     is_own: bool
-    """The item's own file, and no attached one."""
+    """Whether it is the item's own file, not an attached one."""
     state: FileState
     form: FileForm
-    """``text``: its lines follow; ``same-bytes``: only its name or mode changed."""
+    """``text``: ``hunks`` has its lines; ``same-bytes``: only its name or mode changed."""
     renamed_from: str | None
     old: FileSide | None
     new: FileSide | None
     added: int = 0
-    """Lines."""
+    """How many lines were added."""
     removed: int = 0
     notes: tuple[str, ...] = ()
-    """What does not show in the lines themselves."""
+    """What is hard to see in the lines themselves."""
     hunks: tuple[Hunk, ...] = ()
     skipped: int = 0
-    """Lines that stay, left out at the end."""
+    """Unchanged lines omitted at the end."""
 
 
 def file_changes(old: Contents, new: Contents) -> Iterator[FileChange]:
-    """The item's own file first, then the attached ones by path."""
+    """Yield the files that differ: the item's own file first, then attached files by path."""
     before, after = _listed(old), _listed(new)
     renamed = _renamed(before, after)
     budget, room, lines_left = Budget(), COMPARISON.all_text_bytes, COMPARISON.all_lines
@@ -103,7 +105,8 @@ def _listed(side: Contents) -> dict[str, FileSide]:
 
 
 def _renamed(before: Mapping[str, FileSide], after: Mapping[str, FileSide]) -> dict[str, str]:
-    """New path → old path of files that only moved: the same bytes, which nothing else has on either side."""
+    """Return new path → old path of renamed files: their bytes appear exactly once among the added and the removed
+    files."""
     gone = _by_hash(before, after)
     come = _by_hash(after, before)
     return {come[sha256][0]: gone[sha256][0] for sha256 in come if len(come[sha256]) == len(gone.get(sha256, ())) == 1}
@@ -128,7 +131,7 @@ def _state(old: FileSide | None, new: FileSide | None, moved: bool) -> FileState
 
 
 def _texts(old: bytes | None, new: bytes | None) -> tuple[FileForm, tuple[str, str]]:
-    """Both sides as text, where both are; a file that is not there on one side has no lines on it."""
+    """Decode both sides. A file that one side does not have is empty there."""
     if old is None or new is None:
         return "gone", ("", "")
     if max(len(old), len(new)) > COMPARISON.text_bytes:
@@ -141,15 +144,15 @@ def _texts(old: bytes | None, new: bytes | None) -> tuple[FileForm, tuple[str, s
 
 
 def _notes(old: str, new: str) -> tuple[str, ...]:
-    """What readers of the lines may miss."""
+    """Return what is hard to see in the lines."""
     found = []
     hidden_before, hidden_after = len(hidden_characters(old)), len(hidden_characters(new))
     if hidden_after:
-        found.append(f"The new text has {_count(hidden_after, 'character')} that readers do not see, marked below.")
+        found.append(f"The new text has {_count(hidden_after, 'hidden character')}, marked below.")
     if hidden_before and not hidden_after:
-        found.append(f"{_count(hidden_before, 'character')} that readers did not see are gone.")
+        found.append(f"{_count(hidden_before, 'hidden character')} removed.")
     if old and new and old.replace("\r\n", "\n") == new.replace("\r\n", "\n"):
-        found.append("Only line ends differ.")
+        found.append("Only line endings differ.")
     elif old and new and "".join(old.split()) == "".join(new.split()):
         found.append("Only spaces and line breaks differ.")
     return tuple(found)

@@ -1,4 +1,4 @@
-"""How many rows of a list fit on a page. Pure."""
+"""Limit lists to the rows that fit on a page. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def fitting(rows: Sequence[T], room: int, cost: Callable[[T], int]) -> Sequence[T]:
-    """The first of the rows, at least one, as many as have together no more than ``room`` characters of HTML."""
+    """Return the first rows that together take at most ``room`` characters of HTML, and always at least one."""
     for number, row in enumerate(rows):
         room -= cost(row)
         if room < 0 and number:
@@ -23,21 +23,22 @@ def fitting(rows: Sequence[T], room: int, cost: Callable[[T], int]) -> Sequence[
 
 
 def line_cost(text: str) -> int:
-    """HTML of a text as the filter ``short`` shows it."""
+    """Return the characters of HTML that a text takes with the filter ``short``."""
     return len(shown(text, PAGES.line_characters))
 
 
 class Rows(Struct, Generic[T], frozen=True):
-    """The first rows of a list and how many it has."""
+    """The first rows of a list, and its length."""
 
     rows: tuple[T, ...] = ()
     total: int = 0
 
     @property
     def more(self) -> int:
+        """How many rows are not shown."""
         return self.total - len(self.rows)
 
 
 def rows(values: Sequence[T], cost: Callable[[T], int], room: int = PAGES.list_characters) -> Rows[T]:
-    """As many of the values as a page has room for."""
+    """Return as many of the values as a page has room for."""
     return Rows(tuple(fitting(values[: PAGES.rows], room, cost)), len(values))

@@ -1,29 +1,31 @@
-"""The frame of every page: what a page is, how it becomes bytes, and with which headers it is sent.
+"""The frame of every page: what a page is, how it becomes bytes, and which headers it is sent with.
 
-To add a page, write a *maker*: a function from a :class:`registry_server.pages.look.Look` to a :class:`Page`. It reads what it
-needs, builds a frozen ``Struct`` (the *view*) with a pure function, and names the template that shows it. The view is the page:
-the template gets it as ``view`` and adds words and marks only, and who asks for JSON gets exactly the view. A route hands
-the maker to :func:`registry_server.api.page_routes.page`, which does everything else: negotiation, entity tags, ``HEAD``,
-caching, who may read, places, errors. See :mod:`registry_server.pages.home` for a small one.
+To add a page, write a *maker*: a function from a :class:`registry_server.pages.look.Look` to a :class:`Page`. It reads
+what it needs, builds a frozen ``Struct`` (the *view*) with a pure function, and names the template that shows it. The
+view is the whole content: the template gets it as ``view`` and adds only words and markup, and a request for JSON gets
+exactly the view. A route passes the maker to :func:`registry_server.api.page_routes.page`, which does the rest:
+negotiation, entity tags, ``HEAD``, caching, access, concurrency limits and errors. :mod:`registry_server.pages.home` is
+a small example.
 
-Templates lie in ``templates/``, extend ``base.html`` and fill the block ``content``. Everything is escaped. Their filters:
+Templates are in ``templates/``, extend ``base.html`` and fill the block ``content``. Everything is escaped. Their
+filters:
 
-``marked``       text of strangers, with hidden characters in plain sight (:mod:`registry_server.pages.hidden`)
+``marked``       untrusted text, with hidden characters made visible (:mod:`registry_server.pages.hidden`)
 ``short``        the same on one line, cut
-``parted``       the same of an id or a right, which may be broken behind its slashes and dots
-``fitted``       the same with its lines, cut to a size of its HTML
+``parted``       the same for an id or a right, which may wrap after its slashes and dots
+``fitted``       the same with its line breaks, cut to a size in HTML
 ``plain``        the same for attributes
 ``dated``        the day of a time and how long ago that is: ``2026-11-22 (3 days ago)``, with ``now``
 ``day``, ``time``, ``moment`` a time as ``2026-11-22``, as ``2026-11-22T15:30:00Z`` and as ``2026-11-22 15:30``
-``rendered``     Markdown as HTML that does nothing (:mod:`registry_server.pages.markdown`)
-``beginning``    as much of a text as fits, and whether that is all
+``rendered``     Markdown as inert HTML (:mod:`registry_server.pages.markdown`)
+``beginning``    as much of a text as fits, and whether it is cut
 ``number``       1,234
 ``bytes``        1.2 kB
 
-``now`` is the page's hour. What a page says of it is noted, such as ``now.is_past(time)``.
+``now`` is the page's hour. What a page derives from it, such as ``now.is_past(time)``, is recorded.
 
-``macros.html`` has what pages share: tier badges, notices, code to copy. A page that would be larger than it may be is made
-again with a smaller ``share``, a number up to 1 that templates multiply their room for long texts with.
+``macros.html`` has what pages share: tier badges, notices, code to copy. A page that exceeds its size limit is rendered
+again with a smaller ``share``: a factor of at most 1 by which templates multiply the room for long texts.
 """
 
 from __future__ import annotations
@@ -56,21 +58,21 @@ Headers = tuple[tuple[str, str], ...]
 
 
 class Document(Struct, frozen=True):
-    """What is not a page and has one form: a feed, a file for programs."""
+    """A response that is not a page and has only one form: a feed, a file for programs."""
 
     body: bytes
     media_type: str
 
 
 class Page(Struct, frozen=True):
-    """One page, before it has a form."""
+    """One page before it is rendered as HTML or JSON."""
 
     template: str
     view: Struct
     title: str
-    """Plain text; the registry's name is added."""
+    """Plain text. The registry's name is appended."""
     description: str
-    """One plain sentence or two, for links to the page (OpenGraph) and search engines."""
+    """One or two plain sentences for link previews (OpenGraph) and search engines."""
     path: str
     """The canonical path, with its query."""
     status: int = 200
@@ -79,35 +81,35 @@ class Page(Struct, frozen=True):
     is_indexed: bool = True
     """Whether search engines may list it."""
     feed: str = ""
-    """The path of a feed that belongs to it."""
+    """The path of the page's feed; empty: none."""
     document: Document | None = None
-    """What is sent instead of template and view, in whichever form was asked for."""
+    """Sent instead of template and view, whatever form was requested."""
     is_partial: bool = False
-    """Whether it says less than it could: it is not kept, and its template may say so."""
+    """Whether content is missing that could be read later. Such a page is not cached, and its template can say so."""
     parts: Callable[[float], object] | None = None
-    """What the template gets as ``parts``: HTML that was made apart from it, for this ``share`` of the room."""
+    """Returns HTML that was made before, which the template gets as ``parts``, for a ``share`` of the room."""
     json_fields: Callable[[], dict[str, object]] | None = None
-    """Fields of the view that only JSON has. They are asked for only then."""
+    """Fields that only the JSON has. Called only for JSON."""
 
 
 class Rendered(Struct, frozen=True):
     """A page in one form."""
 
     body: bytes
-    """Without the foot."""
+    """The body without the foot."""
     status: int = 200
     media_type: str = ""
-    """Empty: the form's."""
+    """Empty: the media type of the form."""
     has_foot: bool = False
-    """Whether :func:`foot` follows. It shows the head, so it is another one for each."""
+    """Whether :func:`foot` follows. The foot shows the head, so it changes with every head."""
 
     def whole(self, site: Site) -> bytes:
-        """What is sent."""
+        """Return the bytes to send."""
         return self.body + foot(site) if self.has_foot else self.body
 
 
 def render(page: Page, form: Form, site: Site, now: Now) -> Rendered:
-    """A page in the form that was asked for."""
+    """Render a page in the requested form."""
     if page.document is not None:
         return Rendered(page.document.body, page.status, page.document.media_type)
     if form == "json":
@@ -118,7 +120,7 @@ def render(page: Page, form: Form, site: Site, now: Now) -> Rendered:
 
 @lru_cache(maxsize=4)
 def foot(site: Site) -> bytes:
-    """What ends every page of HTML: the head and the fingerprint."""
+    """Return the end of every HTML page: the head and the fingerprint."""
     return environment().get_template("foot.html").render(site=site).encode()
 
 
@@ -136,8 +138,10 @@ def _html(page: Page, site: Site, now: Now) -> bytes:
 
 
 def headers(form: Form, *, is_private: bool, tag: str = "", media_type: str = "") -> Headers:
-    """The headers of a page, of its 304 too. ``tag``: empty for what must not be kept; ``media_type``: empty for the form's. The
-    server adds the charset."""
+    """Return the headers of a page or of its 304. The server adds the charset.
+
+    ``tag``: empty for a response that must not be stored; ``media_type``: empty for that of the form.
+    """
     scope = "private" if is_private else "public"
     return (
         ("content-type", media_type or ("text/html" if form == "html" else "application/json")),
@@ -161,7 +165,7 @@ SAFE_HEADERS: Headers = (
 
 
 def is_same(if_none_match: str, tag: str) -> bool:
-    """Whether ``If-None-Match`` names the page's tag (RFC 9110 §13.1.2: weakly)."""
+    """Whether ``If-None-Match`` matches the page's tag, with the weak comparison (RFC 9110 §13.1.2)."""
     given = {part.strip().removeprefix("W/") for part in if_none_match[: PAGES.accept_characters].split(",")}
     return f'"{tag}"' in given or "*" in given
 
@@ -171,30 +175,31 @@ def is_same(if_none_match: str, tag: str) -> bool:
 
 @cache
 def style() -> bytes:
-    """The one style sheet: the frame's rules, then those of the pages that have more."""
+    """Return the one style sheet: all ``.css`` files of this folder."""
     return b"".join(path.read_bytes() for path in sorted(_FOLDER.glob("*.css")))
 
 
 @cache
 def style_path() -> str:
-    """Its path: another one for other bytes, so it may be kept for ever."""
+    """Return the path of the style sheet. It contains a hash, so the file can be cached forever."""
     return f"/-/style/{hashlib.sha256(style()).hexdigest()[:16]}.css"
 
 
 @cache
 def icon() -> bytes:
-    """The picture that browsers show beside the title."""
+    """Return the icon that browsers show next to the title."""
     return (_FOLDER / "icon.svg").read_bytes()
 
 
 @cache
 def icon_path() -> str:
+    """Return the path of the icon, which contains a hash."""
     return f"/-/style/{hashlib.sha256(icon()).hexdigest()[:16]}.svg"
 
 
 @cache
 def version() -> str:
-    """Another one when templates, style or views change: part of every entity tag."""
+    """Return a hash of templates, style and code of the pages. It is part of every entity tag."""
     digest = hashlib.sha256()
     for path in sorted(_FOLDER.rglob("*")):
         if path.suffix in (".py", ".html", ".css", ".svg", ".xml"):
@@ -207,6 +212,7 @@ def version() -> str:
 
 @cache
 def environment() -> Environment:
+    """Return the template environment, with its filters."""
     made = Environment(
         loader=FileSystemLoader(_FOLDER / "templates"),
         autoescape=True,
@@ -245,7 +251,7 @@ def _parted(text: str, most: int = PAGES.line_characters) -> Markup:
 
 
 def fitted(text: str, most: int = PAGES.fitted_characters) -> Markup:
-    """As much of the text as fits into ``most`` characters of HTML, and how much is left out."""
+    """Return as much of the text as fits into ``most`` characters of HTML, and say how much is left out."""
     cut, taken = hidden.marked_within(text, most)
     rest = len(text) - taken
     return Markup(f"{cut}… ({rest:,} more characters)") if rest else cut
@@ -255,10 +261,12 @@ class Attached(Protocol):
     """An attached file that a text may link to."""
 
     @property
-    def path(self) -> str: ...
+    def path(self) -> str:
+        """The file's path, relative to the item."""
 
     @property
-    def page(self) -> str: ...
+    def page(self) -> str:
+        """The path of the file's page."""
 
 
 class Beginning(Struct, frozen=True):
@@ -285,11 +293,11 @@ def _rendered(text: str, most: int, files: Sequence[Attached] = (), kind: str = 
 
 
 _texts: Kept[tuple[str, int, tuple[tuple[str, str], ...], str], markdown.Text] = Kept(PAGES.rendered_bytes)
-"""Rendered texts: a new head changes most pages, and no text."""
+"""Rendered texts. They stay the same when a new head changes their pages."""
 
 
 def _numbered(text: str) -> Beginning:
-    """The text with an anchor for each line, ``L1`` and so on; of very many lines without."""
+    """Add an anchor to each line, ``L1`` and so on, unless there are too many lines."""
     found = _beginning(text, PAGES.source_html_bytes // 2)
     if found.is_cut or text.count("\n") > PAGES.numbered_lines:
         return found
@@ -299,7 +307,7 @@ def _numbered(text: str) -> Beginning:
 
 
 def _unsigned(text: str, kind: str, name: str) -> str:
-    """The text of an item's file without its signature line."""
+    """Return the text of an item's file without its signature line."""
     return unsigned_text(text.replace("\r\n", "\n"), layout_of(kind, name))
 
 

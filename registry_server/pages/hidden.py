@@ -1,7 +1,7 @@
-"""Text of strangers as HTML: escaped, and with every character that readers do not see, or see elsewhere, in plain sight.
+"""Untrusted text as HTML: escaped, with every hidden character made visible.
 
-Which characters these are, :mod:`rye.text.content` alone says. Each is shown as its code point in a box, with its name: the
-character itself never reaches the browser.
+:mod:`rye.text.content` defines which characters are hidden: those that people do not see, or see in the wrong place.
+Each is shown as its code point in a box, with its name. The character itself never reaches the browser.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from rye.text.content import describe, hidden_characters
 
 
 def marked(text: str) -> Markup:
-    """The text as HTML."""
+    """Return the text as HTML."""
     if text.isascii() and not hidden_characters(text):
         return Markup(escape(text))
     return Markup("".join(part for _, part in _parts(text)))
 
 
 def marked_within(text: str, most: int) -> tuple[Markup, int]:
-    """As much of the text as fits into ``most`` characters of HTML, and how many characters of the text that is."""
+    """Return as much of the text as fits into ``most`` characters of HTML, and how many characters of the text that
+    is."""
     written: list[str] = []
     room, taken = most, 0
     for length, part in _parts(text):
@@ -44,14 +45,15 @@ def marked_within(text: str, most: int) -> tuple[Markup, int]:
 
 
 def shown(text: str, most: int) -> Markup:
-    """A word or a line: at most ``most`` characters of the text on one line, and a mark where more follows."""
+    """Return at most ``most`` characters of the text on one line, and say how many more follow."""
     cut = text[:most].replace("\n", "⏎ ").replace("\t", " ")
     rest = len(text) - most
     return Markup(f"{marked(cut)}{f'… ({rest:,} more characters)' if rest > 0 else ''}")
 
 
 def parted(text: str, most: int) -> Markup:
-    """As :func:`shown`, of an id or a right: a narrow screen may break it behind its marks, and copying it gives it whole."""
+    """Like :func:`shown`, for an id or a right: narrow screens can wrap it after a separator, and copying it copies no
+    break."""
     pieces = _JOINTS.split(text[:most])
     if not 1 < len(pieces) <= _PIECES:
         return shown(text, most)
@@ -62,11 +64,11 @@ def parted(text: str, most: int) -> Markup:
 
 _JOINTS = re.compile(r"(?<=[/._:])(?=[^/._:\s])")
 _PIECES = 12
-"""More would not be an id, and only make the page larger."""
+"""No id has more parts; more would only enlarge the page."""
 
 
 def plain(text: str, most: int) -> str:
-    """One line of plain text for an attribute or a title: hidden characters as ``[U+202E]``."""
+    """Return one line of plain text for an attribute or a title. Hidden characters become ``[U+202E]``."""
     text = _without_surrogates(text[:most]) + ("…" if len(text) > most else "")
     for at in reversed(hidden_characters(text)):
         text = f"{text[:at]}[{describe(text[at]).partition(' ')[0]}]{text[at + 1 :]}"
@@ -74,12 +76,12 @@ def plain(text: str, most: int) -> str:
 
 
 def count_hidden(text: str) -> int:
-    """How many such characters a text has."""
+    """Return how many hidden characters a text has."""
     return len(hidden_characters(text))
 
 
 def _parts(text: str) -> Iterator[tuple[int, str]]:
-    """The text piece by piece: how many characters, and their HTML. A hidden character is a piece of its own."""
+    """Yield the text in pieces: number of characters and HTML. Each hidden character is a separate piece."""
     text = _without_surrogates(text)
     start = 0
     for at in hidden_characters(text):
@@ -92,7 +94,7 @@ def _parts(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _without_surrogates(text: str) -> str:
-    """What UTF-8 can carry, with a question mark for each lone surrogate."""
+    """Replace each lone surrogate, which UTF-8 cannot encode, with a question mark."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()
 
 

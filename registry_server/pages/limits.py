@@ -1,4 +1,4 @@
-"""What bounds the pages: the one place of their numbers."""
+"""All limits of the pages."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from rye.registry.protocol.wire import SEARCH_TOTAL
 
 
 class PageLimits(Struct, frozen=True):
-    """All pages, items and search. Sizes are bytes, times seconds."""
+    """Limits of all pages, items and search. Sizes are bytes, times seconds."""
 
     html_bytes: int = 50_000
-    """HTML of a page, uncompressed; only the view of a whole source may be larger."""
+    """HTML of a page, uncompressed. Only the page of a whole source may be larger."""
     foot_bytes: int = 1_000
-    """Of these the foot, which is another one for each head."""
+    """The part of ``html_bytes`` that is reserved for the foot."""
     shrinkings: int = 5
-    """How often a page that is too large is made again with half the text."""
+    """How often a page that is too large is rendered again, each time with half the text."""
     text_characters: int = 14_000
     """HTML of an item's rendered text on its page."""
     source_characters: int = 10_000
@@ -26,103 +26,104 @@ class PageLimits(Struct, frozen=True):
     list_characters: int = 6_000
     """Characters of all rows of a list together."""
     line_characters: int = 300
-    """A word, an id or an action on one line; what is longer is cut and says so."""
+    """A word, an id or an action on one line. A longer one is cut visibly."""
     fitted_characters: int = 3_000
-    """HTML of a text with as much of it as fits: an action, an example, a reason."""
+    """HTML of a text that is cut to fit: an action, an example, a reason."""
     note_characters: int = 12_000
-    """HTML of a note on its entry's page; the proof has the whole."""
+    """HTML of a note on its entry's page. The proof has all of it."""
     source_bytes: int = 1 * MIB
-    """A source on its own view. What is larger is there as a blob."""
+    """A file on its source page. A larger one is only available as a blob."""
     source_html_bytes: int = 4 * MIB
-    """HTML of that view."""
+    """HTML of a source page."""
     numbered_lines: int = 20_000
-    """Lines of a source that have numbers."""
+    """Lines of a source page that are numbered. A longer source has no line numbers."""
     markdown_characters: int = 24 * KIB
-    """Markdown that is rendered; the rest of a longer text is only shown as source."""
+    """Markdown that is rendered. The rest of a longer text is shown only as source."""
     facts_bytes: int = 320 * KIB
-    """Text of one item, attached files included, that facts are looked for in. Files beyond it are named."""
+    """Text of one item, including attached files, that is searched for facts. The page names files beyond it."""
     cached_bytes: int = 64 * MIB
-    """Rendered pages that are kept."""
+    """Rendered pages in the cache."""
     rendered_bytes: int = 16 * MIB
-    """Rendered texts that are kept, with what they were made from."""
+    """Rendered texts in the cache, including their sources."""
     judged_bytes: int = 32 * MIB
-    """Statements of items whose histories are kept, judged."""
+    """Statements of the item histories in the cache."""
     examined: int = 4_000
-    """Releases of search results that are kept, examined."""
+    """Examined releases of search results in the cache."""
     analysis_bytes: int = 4 * MIB
-    """A stored analysis, before compression. A larger one is made for each page."""
+    """A stored analysis, before compression. A larger one is computed for each page."""
     analyses_bytes: int = 1024 * MIB
     """The file of stored analyses: about 200,000 of a usual size."""
     analyses_kept_bytes: int = 16 * MIB
-    """Analyses that are kept in memory."""
+    """Analyses cached in memory."""
     analyses_waiting_bytes: int = 8 * MIB
-    """Analyses that wait to be written; what comes beyond is not stored."""
+    """Analyses that wait to be written. More are not stored."""
     analysed_entries: int = 200_000
-    """Entries of the log, the newest, that are analysed ahead."""
+    """The newest log entries, whose releases are analysed ahead of time."""
     analysed_at_once: int = 64
-    """Entries that are read from the log together for that."""
+    """Log entries that are read in one batch for that."""
     analysis_quiet_seconds: float = 0.25
-    """For how long nothing was published before releases are analysed ahead."""
+    """How long the registry must not have published before releases are analysed ahead of time."""
     analysis_share: float = 0.5
-    """Of a thread's time that this takes at most."""
+    """The largest share of a thread's time that this takes."""
     analysis_look_seconds: float = 30.0
-    """Between two looks for entries that another process appended."""
+    """Time between two looks for entries that another process appended."""
     head_seconds: float = 0.2
-    """For how long the head is believed to be the newest."""
+    """How long the head counts as the newest."""
     accept_characters: int = 1_000
-    """Of ``Accept`` and ``If-None-Match`` that are read."""
+    """Characters of ``Accept`` and ``If-None-Match`` that are read."""
     pace_seconds: float = 0.002
-    """Between two pages while the registry publishes, which leaves the rest of the time to publishing."""
+    """Time between two pages while the registry publishes. The rest of the time belongs to publishing."""
     pace_lasts_seconds: float = 0.05
-    """For how long after a publish pages keep this pace: publishers send one after the other."""
+    """How long after a publish pages keep this pace, because publishes come in series."""
     turn_seconds: float = 1.0
-    """For how long a page waits for its turn at most."""
+    """The longest time that a page waits for its turn."""
     catch_up_entries: int = 256
-    """Entries of the log that are read at once to know who depends on what."""
+    """Log entries that are read in one batch to find dependents."""
     catch_up_seconds: float = 0.5
-    """For how long a page does that."""
+    """How long a page may spend on that."""
     dependents: int = 2_000
-    """Releases that depend on an item, of which the newest of each item are shown."""
+    """Releases that depend on an item; the page shows the newest of each dependent item."""
     newest: int = 12
-    """Releases on the first page."""
+    """Releases on the home page."""
     search_results: int = 20
     """Results on one page of a search."""
     search_depth: int = SEARCH_TOTAL
-    """Results that a search ranks: no page lies beyond."""
+    """Results that a search ranks. There is no page beyond them."""
     search_item_bytes: int = 1 * MIB
-    """Of a result's files, which are looked into for its rights; of a larger one only its page says them."""
+    """Size of a result's files up to which they are examined for rights. For a larger item, only its page shows
+    them."""
 
 
 PAGES = PageLimits()
 
 
 class RecordLimits(Struct, frozen=True):
-    """The log, namespaces, feeds and sitemaps. Sizes in bytes, lengths in characters."""
+    """Limits of the log, namespaces, feeds and sitemaps. Sizes are bytes, lengths are characters."""
 
     log_rows: int = 40
     """Entries on one page of the log."""
     list_characters: int = 20_000
-    """HTML of a page's entries or items; the others are on the next page."""
+    """HTML of a page's entries or items. The rest are on the next page."""
     keysets_characters: int = 9_000
     """HTML of the keysets on one page of a namespace."""
     owners_characters: int = 4_000
-    """HTML of its owners."""
+    """HTML of a namespace's owners."""
     pasted_characters: int = 6 * KIB
-    """A proof that is given in a command to paste; a longer one comes as a file."""
+    """A proof that is part of a command to paste. A longer one is only offered as a file."""
     keysets: int = 12
     """Keysets on one page of a namespace, the newest first."""
     earlier: int = 100
-    """Older keysets that are only named."""
+    """Older keysets that are only linked."""
     items: int = 60
     """Items on one page of a namespace."""
     owners: int = 50
     """Accounts and teams that are listed."""
     feed_entries: int = 50
-    """Of a feed, the newest."""
+    """Entries in a feed."""
     feed_looks: int = 2_000
-    """Entries of the log that are looked at for a feed."""
+    """Log entries that are searched for a feed."""
     feed_characters: int = 600
-    """Of one text in a feed."""
+    """Characters of one text in a feed."""
     sitemap_names: int = 5_000
     """Addresses in one part of the sitemap."""
     sitemap_parts: int = 50_000
@@ -133,32 +134,33 @@ RECORDS = RecordLimits()
 
 
 class ComparisonLimits(Struct, frozen=True):
-    """The comparison of two versions. Sizes in bytes, lengths in characters."""
+    """Limits of comparisons. Sizes are bytes, lengths are characters."""
 
     context_lines: int = 3
-    """Lines that stay, shown on each side of a change."""
+    """Unchanged lines shown before and after a change."""
     line_characters: int = 600
-    """Shown of one line."""
+    """Characters shown of one line."""
     compared_characters: int = 400
-    """Of a line whose changed words are marked one by one; of a longer one the part that changed is marked as a whole."""
+    """Length of a line in which each changed word is marked. In a longer line, the changed part is marked as a
+    whole."""
     text_bytes: int = 1 * MIB
-    """A file that is compared line by line; a larger one is only said to differ."""
+    """A file that is compared line by line. A larger one is only reported as different."""
     all_text_bytes: int = 4 * MIB
-    """All files of both sides that are."""
+    """All files of both sides that are compared line by line."""
     all_lines: int = 80_000
-    """Lines of all of them."""
+    """Lines of all these files."""
     page_characters: int = 30_000
-    """HTML of a comparison's rows and lines on one page; the others are on the next ones."""
+    """HTML of a comparison's rows and lines on one page. The rest are on the next pages."""
     stage_characters: int = 16_000
-    """The same on the page of a release that waits for a signature, which has no further pages."""
+    """The same for a release that waits for a signature, which has only one page."""
     kept_bytes: int = 128 * MIB
-    """Comparisons that are kept."""
+    """Comparisons in the cache."""
     kept_factor: int = 4
-    """What one takes in memory for each byte of both versions, and"""
+    """Memory of a cached comparison for each byte of both versions, and"""
     kept_row_bytes: int = 1_000
-    """for each row or line: these are values, not bytes."""
+    """for each row or line."""
     others: int = 12
-    """Other versions to compare with that are listed."""
+    """Other versions that a comparison links to."""
 
 
 COMPARISON = ComparisonLimits()

@@ -1,4 +1,4 @@
-"""The log's pages: its head and newest entries, and one entry with everything that proves it."""
+"""The pages of the log: its head and entries, and one entry with its proof."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _END = "END-OF-PROOF"
 
 
 class EntryRow(Struct, frozen=True):
-    """One entry in a list."""
+    """One entry in the list."""
 
     position: int
     path: str
@@ -48,17 +48,17 @@ class LogView(Struct, frozen=True):
     """SHA-256 of root 1: what clients pin."""
     size: int
     time: datetime
-    """Of the newest snapshot."""
+    """The time of the newest snapshot."""
     root_hash: str
-    """Of the tree, base64."""
+    """The root hash of the tree, base64."""
     map: str
-    """SHA-256 of the root of the name map."""
+    """SHA-256 of the name map's root."""
     checkpoint: str
     """The signed note."""
     keys: tuple[str, ...]
-    """The log's keys as ``name+id+key``, each of which signs checkpoints."""
+    """The log's keys as ``name+id+key``. Each signs checkpoints."""
     entries: tuple[EntryRow, ...]
-    """The newest first."""
+    """Newest first."""
     newer: str | None
     older: str | None
 
@@ -80,14 +80,15 @@ class EntryView(Struct, frozen=True):
     position: int
     told: EntryWords
     logged: datetime | None
-    """Of the snapshot that covered it first: the registry's time, not its signer's. Null: no later snapshot."""
+    """The time of the first snapshot that covered the entry: the registry's time, not the signer's. Null: no later
+    snapshot."""
     note: str
     """The statement's text."""
     signatures: tuple[SignatureRow, ...]
     leaf_hash: str
     """RFC 6962, base64."""
     size: int
-    """Entries of the tree that the proof is for."""
+    """The size of the tree that the proof is for."""
     root_hash: str
     """base64"""
     hashes: tuple[str, ...]
@@ -97,13 +98,13 @@ class EntryView(Struct, frozen=True):
     keys: tuple[str, ...]
     """The log's keys that signed it, as ``name+id+key``."""
     proof: str
-    """All of this as one file: C2SP tlog-proof."""
+    """All of this in one file (C2SP tlog-proof)."""
     command: str
-    """What checks this document, saved as a file, without a network."""
+    """The command that checks this document, saved to a file, without a network."""
     pasted: str | None
-    """The same with the proof in the command itself; null where that is too long to paste."""
+    """The same with the proof in the command itself. Null: too long to paste."""
     about: str | None
-    """The path of the page of what it is about."""
+    """The path of the page of the item or namespace that it is about."""
     older: str | None
     newer: str | None
 
@@ -112,12 +113,12 @@ class EntryView(Struct, frozen=True):
 
 
 def read_position(text: str) -> int | None:
-    """A position as a path has it: one spelling; None for any other text."""
+    """Parse a position in a path. Each has only one spelling; any other text is None."""
     return int(text) if _NUMBER.fullmatch(text) else None
 
 
 def log_page(before: int | None = None) -> Maker:
-    """The maker of ``/-/log``. ``before``: list what stands before this position; None: the newest entries."""
+    """Return the maker of ``/-/log``. ``before``: list the entries before this position; None: the newest."""
 
     def make(look: Look) -> Page:
         size = look.published.size
@@ -130,7 +131,7 @@ def log_page(before: int | None = None) -> Maker:
         rows = [_row(start + number, leaf) for number, leaf in enumerate(leaves)]
         view = log_view(look, fitting(rows[::-1], RECORDS.list_characters, _cost), end)
         words = (
-            f"The transparency log of {view.origin}: {view.size:,} entries, each proved by hashes and never changed."
+            f"The transparency log of {view.origin}: {view.size:,} entries. Each can be proved, and none ever changes."
         )
         return Page("log.html", view, "Log", words, path)
 
@@ -138,7 +139,7 @@ def log_page(before: int | None = None) -> Maker:
 
 
 def entry_page(position: int) -> Maker:
-    """The maker of ``/-/log/N``."""
+    """Return the maker of ``/-/log/N``."""
 
     def make(look: Look) -> Page:
         view = entry_view(look, position)
@@ -148,7 +149,7 @@ def entry_page(position: int) -> Maker:
 
 
 def proof_file(position: int) -> Maker:
-    """The maker of ``/-/log/N/proof``: the proof as a file."""
+    """Return the maker of ``/-/log/N/proof``, the proof as a file."""
 
     def make(look: Look) -> Page:
         view = entry_view(look, position)
@@ -160,7 +161,7 @@ def proof_file(position: int) -> Maker:
 
 
 def log_path(before: int | None) -> str:
-    """The path of the list; None: of the newest entries."""
+    """Return the path of the list. None: the newest entries."""
     return "/-/log" if before is None else f"/-/log?before={before}"
 
 
@@ -168,7 +169,7 @@ def log_path(before: int | None) -> str:
 
 
 def log_view(look: Look, rows: Sequence[EntryRow], end: int) -> LogView:
-    """The rows before position ``end``, the newest first, and what there is to say of the head."""
+    """Return the view of the head and of these rows, newest first. ``end``: the position after the newest row."""
     published = look.published
     checkpoint = Checkpoint.parse(notes.parse(published.checkpoint).text)
     after = min(end + RECORDS.log_rows, published.size)
@@ -188,7 +189,7 @@ def log_view(look: Look, rows: Sequence[EntryRow], end: int) -> LogView:
 
 
 def entry_view(look: Look, position: int) -> EntryView:
-    """One entry. Raises RyeError ``not-found``."""
+    """Return the view of one entry. Raises RyeError ``not-found``."""
     published = look.published
     if not 0 <= position < published.size:
         raise look.missing(entry_path(position))
@@ -222,9 +223,9 @@ def entry_view(look: Look, position: int) -> EntryView:
 
 
 def inclusion(look: Look, position: int, checkpoint: Checkpoint) -> tuple[bytes, ...]:
-    """The inclusion proof of an entry in the newest tree, its hashes checked against that tree's root.
+    """Return the inclusion proof of an entry in the newest tree, with its hashes checked against that tree's root.
 
-    Raises RyeError ``busy`` where the store has not got a tile yet.
+    Raises RyeError ``busy`` if the store does not have a tile yet.
     """
     tiles = {tile: _tile(look, tile) for tile in inclusion_tiles([position], checkpoint.size)}
     reader = VerifiedTiles(tiles, checkpoint.size, checkpoint.root_hash)
@@ -232,7 +233,7 @@ def inclusion(look: Look, position: int, checkpoint: Checkpoint) -> tuple[bytes,
 
 
 def signing_keys(checkpoint: SignedNote, look: Look) -> tuple[str, ...]:
-    """The keys of the log that signed a checkpoint, as ``name+id+key``."""
+    """Return the log's keys that signed a checkpoint, as ``name+id+key``."""
     found: list[str] = []
     for root in reversed(look.roots()):
         for key in log_keys(root):
@@ -250,7 +251,7 @@ def _signed(note: SignedNote, key: VerifierKey) -> bool:
 
 
 def _tile(look: Look, tile: Tile) -> bytes:
-    """A tile's hashes: partial ones and leaves from the database, which may be ahead of the store."""
+    """Return a tile's hashes. Partial tiles and leaves come from the database, which may be ahead of the store."""
     if tile.width < WIDTH:
         return look.edge().get(tile.level, b"")
     if tile.level == 0:
@@ -258,7 +259,7 @@ def _tile(look: Look, tile: Tile) -> bytes:
         return b"".join(look.leaf_hashes(start, start + WIDTH))
     data = look.full_tile(tile.path)
     if data is None or len(data) != WIDTH * HASH_BYTES:
-        raise RyeError("busy", "The registry is writing this part of its log.", "Try again in a moment.")
+        raise RyeError("busy", "The registry is still writing this part of its log.", "Try again in a moment.")
     return clip(tile, data)
 
 
@@ -276,7 +277,8 @@ def _signatures(note: SignedNote) -> Iterable[SignatureRow]:
 
 
 def logged_time(look: Look, position: int) -> datetime | None:
-    """The time of the snapshot that covered an entry first: the registry's word, not the signer's. None: there is none."""
+    """Return the time of the first snapshot that covered an entry: the registry's time, not the signer's. None: no
+    snapshot yet."""
     row = _NEXT_SNAPSHOT.first(look.connection, {"start": position, "title": Snapshot.TITLE.encode()})
     if row is None:
         return None
@@ -285,13 +287,13 @@ def logged_time(look: Look, position: int) -> datetime | None:
 
 
 def _command(file: str, keys: Iterable[str]) -> str:
-    """``rye log check-proof``; without ``--key`` it would ask for the registry that the user pinned."""
+    """Return ``rye log check-proof`` with the keys. Without ``--key`` it would need a registry that the user pinned."""
     return " ".join(["rye log check-proof", file, *(f"--key {shlex.quote(key)}" for key in keys)])
 
 
 def _pasted(proof: str, keys: Iterable[str]) -> str | None:
-    """A command for a shell, the proof with it. The delimiter is not a line of a proof, and quoted it keeps every line
-    as it is."""
+    """Return a shell command that contains the proof. No line of a proof equals the delimiter; quoting it turns off
+    expansion."""
     if len(proof) > RECORDS.pasted_characters:
         return None
     return f"{_command('-', keys)} <<'{_END}'\n{proof}{_END}\n"

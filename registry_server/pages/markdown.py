@@ -1,15 +1,15 @@
-"""Markdown of strangers as HTML that shows all of it and does nothing. Pure, and bounded in time by the length of what is read.
+"""Untrusted Markdown as inert HTML that shows all of it. Pure; the time is bounded by the length of the text.
 
 Rules:
 
-1. HTML in the text is text. Everything else is escaped, and hidden characters stand in plain sight.
-2. No picture is loaded: its description and address are shown. A link goes to ``http``, ``https`` or ``mailto``, or to an
-   attached file, else nowhere; its address stands behind it wherever it is not its text already.
-3. Headings stand below the page's own (``h3`` to ``h6``), and their ids begin with ``text-``.
-4. What Markdown would swallow is shown: the words behind a fence, titles of links, link definitions, metadata.
-5. Of a directive, steps are an ordered list, criteria a list, and the XML is folded where nothing in it is only for agents
+1. HTML in the text is shown as text. Everything is escaped, and hidden characters are made visible.
+2. No image is loaded: its description and address are shown. A link goes only to ``http``, ``https``, ``mailto`` or an attached
+   file. Its address is shown after it, unless the address is the link's text.
+3. Headings are below the page's own (``h3`` to ``h6``), and their ids begin with ``text-``.
+4. What Markdown hides is shown: the words after a fence, titles of links, link definitions, metadata.
+5. For a directive, steps are an ordered list and criteria a list, and the XML is folded if nothing in it is only for agents
    (:mod:`registry_server.pages.directive_text`).
-6. What is lost all the same, such as a table's cells beyond its head, is found by comparing words (:attr:`Text.lost`).
+6. Whatever is still lost, such as a table's surplus cells, is found by comparing words (:attr:`Text.lost`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 _ASCII_WORD = re.compile(r"[a-z]{2,}")
 _PLAIN_LINE = r"[A-Za-z](?:[A-Za-z0-9 ,.;:()'\"/%?=+@-]*[A-Za-z0-9,.;:()'\"/%?=+@-])?"
 _PLAIN_TEXT = re.compile(rf"(?:{_PLAIN_LINE}\n)*{_PLAIN_LINE}")
-"""Each line begins with a letter, so it opens no block, and no character of it means anything to Markdown."""
+"""Each line begins with a letter, so it opens no block, and has no character with a meaning in Markdown."""
 _DEPTH = 20
 
 
@@ -48,9 +48,9 @@ class Text(Struct, frozen=True):
 
     html: Markup
     is_cut: bool = False
-    """Whether there is more of it than is shown."""
+    """Whether only a part of the text is shown."""
     lost: tuple[str, ...] = ()
-    """Words of the text that are not in what is shown; nothing where it is cut."""
+    """Words of the text that the HTML does not show. Empty if the text is cut."""
     lost_more: int = 0
 
 
@@ -60,10 +60,10 @@ def render(
     file_path: Callable[[str], str | None] = lambda _path: None,
     divide: Callable[[str], Sequence[Part]] = undivided,
 ) -> Text:
-    """The text as HTML of at most about ``most`` characters.
+    """Return the text as HTML of at most about ``most`` characters.
 
-    ``file_path``: the address of an attached file's page by its relative path; None where there is no such file.
-    ``divide``: the parts of the text, for a kind of item that has parts which are no Markdown.
+    ``file_path``: returns the path of an attached file's page for a relative path, or None if there is no such file.
+    ``divide``: splits the text, for kinds of items that have parts other than Markdown.
     """
     part = _beginning(text)
     metadata = _METADATA.match(part)
@@ -94,7 +94,7 @@ def render(
         room -= len(piece)
     is_cut = len(shown) < len(pieces) or len(part) < len(text)
     if not shown or (len(shown) < len(pieces) and room > most // 2):
-        # One block that is larger than all there is room for: its beginning, as it is written.
+        # One block is larger than the room that is left: show the beginning of its source.
         rest = metadata[1] if metadata is not None and not shown else "".join(sources[len(shown) : len(shown) + 1])
         shown.append(f'<pre class="metadata"><code>{marked_within(rest, room)[0]}</code></pre>')
     html = "".join(shown)
@@ -107,7 +107,7 @@ _LOST = 30
 
 
 def _beginning(text: str) -> str:
-    """As much of the text as is rendered, to the end of a line."""
+    """Return the part of the text that is rendered, up to the end of a line."""
     if len(text) <= PAGES.markdown_characters:
         return text
     part = text[: PAGES.markdown_characters]
@@ -120,7 +120,7 @@ def _parser() -> MarkdownIt:
 
 
 def _blocks(tokens: Sequence[Token]) -> Iterable[list[Token]]:
-    """The tokens of each block that stands in no other."""
+    """Yield the tokens of each top-level block."""
     block: list[Token] = []
     for token in tokens:
         block.append(token)
@@ -132,13 +132,13 @@ def _blocks(tokens: Sequence[Token]) -> Iterable[list[Token]]:
 
 
 def _source_of(body: str, block: Sequence[Token]) -> str:
-    """The text of one block."""
+    """Return the source of one block."""
     place = block[0].map
     return "\n".join(body.split("\n")[place[0] : place[1]]) if place else body
 
 
 def _part(part: Fence | Steps | Criteria, writer: _Writer, environment: dict[str, Any]) -> str:
-    """A part of a directive."""
+    """Return the HTML of a part of a directive."""
 
     def written(text: str) -> str:
         return plain_paragraph(text) or writer.block(_parser().parse(text, environment))
@@ -155,24 +155,25 @@ def _part(part: Fence | Steps | Criteria, writer: _Writer, environment: dict[str
 
 
 def plain_paragraph(text: str) -> str | None:
-    """The HTML of a text that is one paragraph and has nothing that Markdown reads; None: parse it."""
+    """Return the HTML of a single plain paragraph without any Markdown. None: the text must be parsed."""
     return f"<p>{marked(text)}</p>" if _PLAIN_TEXT.fullmatch(text) else None
 
 
 def _lost_words(source: str, html: str) -> Iterable[str]:
-    """Words that the text has more often than what is shown of it, each once, in small letters as link definitions lose case."""
+    """Return the words that occur more often in the text than in the HTML. Lower case, because link definitions lose
+    theirs."""
     shown = _words(unescape(unescape(_TAG.sub(" ", html))))
     return (word for word, count in _words(unescape(source)).items() if count > shown[word])
 
 
 def _words(text: str) -> Counter[str]:
-    """How often each word is there."""
+    """Count the words."""
     lower = text.lower()
     return Counter((_ASCII_WORD if lower.isascii() else _WORD).findall(lower))
 
 
 def _definitions(references: Mapping[str, Mapping[str, Any]]) -> str:
-    """Link definitions, which Markdown shows nowhere."""
+    """Return the HTML of link definitions, which Markdown does not show."""
     if not references:
         return ""
     rows = [
@@ -188,17 +189,17 @@ _PLAIN = {
     "bullet_list": "ul",
     "list_item": "li",
 }
-"""Tokens that open and close an element without attributes."""
+"""Tokens that become an element without attributes."""
 
 
 class _Writer:
-    """Writes the tokens of one text. A closed list of tokens: of any other kind only the content is written, as text."""
+    """Write the tokens of one text. The list of tokens is closed: any other token is written as plain text."""
 
     def __init__(self, file_path: Callable[[str], str | None]) -> None:
         self._file_path = file_path
         self._ids: Counter[str] = Counter()
         self._links: list[tuple[str, str]] = []
-        """What ends each open link, and its text so far."""
+        """For each open link, what closes it, and what is shown after it."""
 
     def block(self, tokens: Sequence[Token]) -> str:
         return "".join(self._token(token, tokens, at) for at, token in enumerate(tokens))
@@ -281,7 +282,7 @@ class _Writer:
         return f"{end}{shown}"
 
     def _target(self, address: str, said: str) -> tuple[str, str]:
-        """Where a link goes, empty: nowhere; and what is shown behind it."""
+        """Return the target of a link, empty for none, and what is shown after the link."""
         if address.startswith("#"):
             slug = "-".join(re.findall(r"[a-z0-9]+", address.lower()))
             return f"#text-{slug}", f" {_address(address)}"

@@ -1,7 +1,7 @@
-"""Names in the order of their letters' code points, on both databases: all of them, or those of some namespaces.
+"""Query names in code point order on both databases: all names, or those of some namespaces.
 
-A name is ``kind:namespace/…``, so the names of a namespace are one stretch for each kind, which the index on names finds. SQLite
-compares text by code points; PostgreSQL is told to.
+A name is ``kind:namespace/…``, so the names of a namespace form one range for each kind, which the index on names
+covers. SQLite compares text by code points; for PostgreSQL the queries name the collation ``C``.
 """
 
 from __future__ import annotations
@@ -15,30 +15,31 @@ from registry_server.storage.schema import documents, name_entries, names
 from rye.items.kinds import KINDS
 
 Stretch = tuple[str, str]
-"""The name before the first, and the first that is no longer in it."""
+"""A range of names, without its two bounds."""
 EVERYTHING: Stretch = ("", "\U0010ffff")
 _AT_ONCE = 1_000
 
 
 def stretches(namespaces: Iterable[str] | None) -> list[Stretch]:
-    """The stretches of these namespaces, in order; None: everything. ``0`` is the character after ``/``."""
+    """Return the ranges of these namespaces, in order; None: everything. ``0`` is the character after ``/``."""
     if namespaces is None:
         return [EVERYTHING]
     return sorted((f"{kind}:{namespace}/", f"{kind}:{namespace}0") for kind in KINDS for namespace in set(namespaces))
 
 
 def offered_names(connection: sa.Connection, where: Sequence[Stretch], after: str, most: int) -> list[str]:
-    """Names with a release that may be offered, after the name ``after``, at most so many."""
+    """Return at most ``most`` names after ``after`` that have an available release."""
     return [row[0] for row in _rows(_OFFERED, connection, where, after, most)]
 
 
 def item_rows(connection: sa.Connection, where: Sequence[Stretch], after: str, most: int) -> list[Row]:
-    """Name, whether it is deprecated, and version and description of what is offered of it: None where nothing is."""
+    """Return name, whether it is deprecated, and version and description of the available release (None without
+    one)."""
     return list(_rows(_ITEMS, connection, where, after, most))
 
 
 def part_ends(connection: sa.Connection, where: Sequence[Stretch], size: int, most: int) -> list[str]:
-    """Every ``size``-th of the names that may be offered, at most so many: where one part ends and the next begins."""
+    """Return every ``size``-th name with an available release, at most ``most``: the last name of each part."""
     if where == [EVERYTHING]:
         return [row[0] for row in _chosen(_ENDS, connection).rows(connection, {"size": size, "most": most})]
     ends: list[str] = []
@@ -50,7 +51,7 @@ def part_ends(connection: sa.Connection, where: Sequence[Stretch], size: int, mo
 
 
 def newest_positions(connection: sa.Connection, where: Sequence[Stretch], most: int) -> list[int]:
-    """Where the newest statements about these names stand in the log, the newest first."""
+    """Return the log positions of the newest statements about these names, newest first."""
     found: list[int] = []
     for low, high in where:
         values = {"low": low, "high": high, "most": most}
@@ -78,11 +79,11 @@ def _chosen(question: dict[str, Prepared], connection: sa.Connection) -> Prepare
 
 
 _By = Callable[[sa.Column[str]], sa.ColumnElement[str]]
-"""How a column is compared."""
+"""Give a column its collation."""
 
 
 def _both(make: Callable[[_By], sa.Executable]) -> dict[str, Prepared]:
-    """The same question for both databases."""
+    """Prepare the same query for both databases."""
     return {
         "sqlite": Prepared(make(lambda column: column)),
         "postgresql": Prepared(make(lambda column: column.collate("C"))),

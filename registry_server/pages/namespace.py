@@ -1,4 +1,4 @@
-"""A namespace's page: which keys may publish in it since when, who looks after it, and what is in it."""
+"""The page of a namespace: which keys may publish and since when, its owners, and its items."""
 
 from __future__ import annotations
 
@@ -29,15 +29,17 @@ class KeyRow(Struct, frozen=True):
 
     fingerprint: str
     since: datetime
-    """When it first stood in a keyset of the namespace without a gap up to now."""
+    """When the key joined the namespace's keysets; it has been in every keyset since."""
     keyset: int
     """The number of that keyset."""
 
 
 class RevokedKey(Struct, frozen=True):
+    """A key that a keyset revokes."""
+
     fingerprint: str
     from_position: int
-    """What stands there in the log or later does not count."""
+    """Statements at this log position or later do not count."""
 
 
 class KeysetRow(Struct, frozen=True):
@@ -46,7 +48,7 @@ class KeysetRow(Struct, frozen=True):
     number: int
     log: int
     path: str
-    """Of its entry in the log."""
+    """The path of its log entry."""
     time: datetime
     state: KeysetState
     threshold: int
@@ -56,28 +58,30 @@ class KeysetRow(Struct, frozen=True):
     keys: tuple[str, ...]
     """Fingerprints."""
     added: tuple[str, ...]
-    """Those that the keyset before does not have."""
+    """Keys that the previous keyset does not have."""
     removed: tuple[str, ...]
-    """Those of the keyset before that it does not have."""
+    """Keys of the previous keyset that this one does not have."""
     revoked: tuple[RevokedKey, ...]
-    """Those that it is the first to revoke."""
+    """Keys that this keyset is the first to revoke."""
     recovery: datetime | None
-    """When the registry's owners' word takes effect; null: the keys before signed it."""
+    """When a recovery by the registry's owners takes effect; null: the previous keys signed it."""
 
 
 class OwnerRow(Struct, frozen=True):
-    """Who has a role on this server. What counts is signed by keys."""
+    """An account or team that owns the namespace on this server."""
 
     name: str
     is_team: bool
 
 
 class ItemRow(Struct, frozen=True):
+    """An item of the namespace."""
+
     kind: str
     id: str
     path: str
     version: str | None
-    """The one that search offers; null: all were withdrawn."""
+    """The version that search offers; null: all were withdrawn."""
     description: str
     deprecated: bool
 
@@ -88,25 +92,26 @@ class NamespaceView(Struct, frozen=True):
     namespace: str
     claimed: datetime
     keys: tuple[KeyRow, ...]
-    """Which may publish now."""
+    """The keys that may publish now."""
     threshold: int
     release_threshold: int
     pending: tuple[KeysetRow, ...]
-    """Recoveries that stand in public and have no effect yet."""
+    """Recoveries that are announced but not in effect yet."""
     keysets: tuple[KeysetRow, ...]
-    """The newest first; the oldest of a long history are only named in ``earlier``."""
+    """Newest first. In a long history, older ones are only listed in ``earlier``."""
     earlier: tuple[int, ...]
-    """Positions in the log of keysets that are not listed."""
+    """Log positions of keysets that are not listed."""
     owners: tuple[OwnerRow, ...]
     items: tuple[ItemRow, ...]
-    """By name."""
+    """Sorted by name."""
     next_page: str | None
     first_page: str
     feed: str
 
 
 def namespace_page(namespace: str, after: str, owners: Sequence[roles.Given]) -> Maker:
-    """The maker of ``/-/namespaces/NS``. ``after``: the name that the list of items goes on after; empty: from the first."""
+    """Return the maker of ``/-/namespaces/NS``. ``after``: the list of items continues after this name; empty: from the
+    start."""
 
     def make(look: Look) -> Page:
         path = page_path(namespace, after)
@@ -120,23 +125,25 @@ def namespace_page(namespace: str, after: str, owners: Sequence[roles.Given]) ->
         view = namespace_view(chain, look.since(namespace), owners, items)
         if len(rows) > len(items):
             view = replace(view, next_page=page_path(namespace, rows[len(items) - 1][0]))
-        words = f"Who may publish as {namespace}: {_count(len(view.keys), 'key')}, since {view.claimed:%Y-%m-%d}."
+        words = f"Who may publish as {namespace}: {_count(len(view.keys), 'key')}. Claimed on {view.claimed:%Y-%m-%d}."
         return Page("namespace.html", view, f"Namespace {namespace}", words, path, feed=view.feed)
 
     return make
 
 
 def page_path(namespace: str, after: str = "") -> str:
-    """The path of the page; ``after``: of a later part of its items. No character of a name has to be escaped in a query."""
+    """Return the path of the page. ``after``: the part of its items after this name, which needs no escaping in a
+    query."""
     return f"{namespace_path(namespace)}?after={after}" if after else namespace_path(namespace)
 
 
 def feed_path(namespace: str) -> str:
+    """Return the path of a namespace's feed."""
     return f"{namespace_path(namespace)}/feed.atom"
 
 
 def is_item_name(text: str, namespace: str) -> bool:
-    """Whether a text is a name of the namespace, as the list of items goes on after it."""
+    """Whether a text is the name of an item in the namespace, so that a list can continue after it."""
     kind, mark, identifier = text.partition(":")
     return bool(mark) and identifier.startswith(f"{namespace}/") and len(text) < 1_200 and _is_plain(kind + identifier)
 
@@ -148,7 +155,8 @@ def _is_plain(text: str) -> bool:
 def namespace_view(
     chain: KeysetChain, now: datetime, owners: Sequence[roles.Given], items: Sequence[ItemRow]
 ) -> NamespaceView:
-    """Of a namespace that has a keyset. ``now``: the snapshot's time, as clients judge, or the latest recovery before it."""
+    """Return the view of a namespace with a keyset. ``now``: the time of the snapshot, or of the latest recovery before
+    it."""
     effective = chain.effective(now)
     rows = keyset_rows(chain, now)
     in_force = effective[-1] if effective else chain.links[0]
@@ -174,7 +182,7 @@ def namespace_view(
 
 
 def keyset_rows(chain: KeysetChain, now: datetime) -> list[KeysetRow]:
-    """The history of a namespace, oldest first."""
+    """Return the keysets of a namespace, oldest first."""
     effective = len(chain.effective(now))
     rows = []
     for at, link in enumerate(chain.links):
@@ -209,7 +217,7 @@ def _keyset(link: Link, before: Link | None, state: KeysetState) -> KeysetRow:
 
 
 def keys_in_force(effective: Sequence[Link]) -> Iterable[KeyRow]:
-    """The keys in force, each with the keyset from which on it was in every one."""
+    """Yield the keys in force, each with the first keyset of its unbroken series."""
     for key in effective[-1].keyset.keys if effective else ():
         since = effective[-1]
         for link in reversed(effective):

@@ -1,7 +1,7 @@
-"""Which form of a page a request asks for (RFC 9110 §12.5.1). Pure.
+"""Choose the form of a page from ``Accept`` (RFC 9110 §12.5.1). Pure.
 
-A page is HTML unless JSON is preferred by name. An error is a page only for who names HTML: programs that take anything get
-the error document, as everywhere else.
+A page is HTML unless the request prefers JSON by name. An error is a page only if the request names HTML: programs that
+accept anything get the JSON error document, as they do everywhere else.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _HTML, _JSON = ("text/html", "text/*"), ("application/json", "application/*")
 
 
 def form_of(accept: str) -> Form:
-    """The form of a page."""
+    """Return the form of a page."""
     weights = _weights(accept)
     json = max((weights.get(name, 0.0) for name in _JSON), default=0.0)
     html = _first(weights, *_HTML, "*/*") if weights else 1.0
@@ -23,14 +23,14 @@ def form_of(accept: str) -> Form:
 
 
 def wants_html(accept: str) -> bool:
-    """Whether HTML is asked for by name, and no other form of ours before it."""
+    """Whether a request names HTML and does not prefer JSON to it."""
     weights = _weights(accept)
     html = _first(weights, *_HTML)
     return html > 0 and html >= _first(weights, *_JSON)
 
 
 def _first(weights: dict[str, float], *names: str) -> float:
-    """The weight of the most specific of these ranges that is there."""
+    """Return the weight of the first of these ranges that the request has."""
     return next((weights[name] for name in names if name in weights), 0.0)
 
 

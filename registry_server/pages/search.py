@@ -1,4 +1,4 @@
-"""Search results with what decides: kind, what it may do, age, and whether it should still be used."""
+"""The page of search results, with what helps people choose: kind, rights, age, deprecation and advisories."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rye.registry.trust.records import ItemHistory
 
 
 class Wanted(Struct, frozen=True):
-    """What is searched for."""
+    """A search."""
 
     query: str
     kind: str = ""
@@ -30,10 +30,13 @@ class Wanted(Struct, frozen=True):
 
     @property
     def path(self) -> str:
+        """The canonical path of this page of results."""
         return search_path(self.query, self.offset, self.kind)
 
 
 class ResultRow(Struct, frozen=True):
+    """One result."""
+
     kind: str
     id: str
     version: str
@@ -41,18 +44,20 @@ class ResultRow(Struct, frozen=True):
     page: str
     deprecated: bool
     time: datetime | None
-    """Of its release note; null: the registry moved on meanwhile."""
+    """The time of its release note; null: the release changed during the search."""
     is_examined: bool
-    """Whether its files were looked into for what follows."""
+    """Whether its files were examined for the fields below."""
     tier: str | None
-    """The worst of rights and tools; null: it has neither."""
+    """The highest tier of its rights and tools; null: it has neither."""
     runs: int
-    """Things that can run."""
+    """How many things can run."""
     advisories: int
-    """About this version."""
+    """How many advisories are about this version."""
 
 
 class KindLink(Struct, frozen=True):
+    """A link to the same search among one kind."""
+
     kind: str
     """Empty: all."""
     path: str
@@ -68,15 +73,15 @@ class SearchView(Struct, frozen=True):
     offset: int
     results: tuple[ResultRow, ...]
     problem: str | None
-    """Why nothing was searched for."""
+    """Why no search was made."""
     previous_page: str | None
     next_page: str | None
     kinds: tuple[KindLink, ...]
-    """The same search among one kind."""
+    """Links to the same search among one kind."""
 
 
 def search_page(wanted: Wanted, found: Found | None, problem: str | None = None) -> Maker:
-    """The maker of ``/-/search``; ``found``: what the search desk answered, None where it was not asked."""
+    """Return the maker of ``/-/search``. ``found``: the search desk's answer; None: no search was made."""
 
     def make(look: Look) -> Page:
         hits = found.hits if found is not None else ()
@@ -85,7 +90,7 @@ def search_page(wanted: Wanted, found: Found | None, problem: str | None = None)
         rows = [result_row(look, hit, histories.get(identity)) for hit, identity in zip(hits, identities, strict=True)]
         view = search_view(wanted, rows, found.total if found is not None else 0, problem)
         title = f"Search: {wanted.query}" if wanted.query else "Search"
-        words = f"Items of {look.site.origin} that fit {wanted.query}." if wanted.query else "Search this registry."
+        words = f"Items in {look.site.origin} that match {wanted.query}." if wanted.query else "Search this registry."
         status = 400 if problem is not None and wanted.query else 200
         return Page("search.html", view, title, words, wanted.path, status, is_indexed=False)
 
@@ -93,7 +98,7 @@ def search_page(wanted: Wanted, found: Found | None, problem: str | None = None)
 
 
 def result_row(look: Look, hit: Hit, history: ItemHistory | None) -> ResultRow:
-    """One result, with what its release's own bytes say."""
+    """Return the row of one result, with what the release's own bytes say."""
     page = item_path(Identity(hit.kind, hit.id), hit.version)
     found = [r for r in history.records if r.version == hit.version] if history is not None else []
     if not found:
@@ -120,7 +125,7 @@ def result_row(look: Look, hit: Hit, history: ItemHistory | None) -> ResultRow:
 def search_view(
     wanted: Wanted, results: Sequence[ResultRow], total: SearchTotal, problem: str | None = None
 ) -> SearchView:
-    """The view of one page of results."""
+    """Return the view of one page of results."""
     before = max(wanted.offset - PAGES.search_results, 0)
     after = wanted.offset + PAGES.search_results
     has_more = len(results) == PAGES.search_results and (isinstance(total, str) or total > after)

@@ -1,7 +1,8 @@
-"""What an item takes, returns and does step by step, for a page: tables that its own reader made, not its text. Pure.
+"""An item's inputs, outputs and steps as tables for its page. Pure.
 
-The reader is the client's, and its JSON is that of ``rye show`` (:class:`rye.items.reading.KindReader`): whatever kind says
-``inputs`` or ``vars``, ``outputs`` or steps there has them on its page. The text says it all again, so nothing is lost here.
+They come from the client's own reader: the JSON of ``rye show`` (:class:`rye.items.reading.KindReader`). Any kind whose
+JSON has ``inputs``, ``vars``, ``outputs`` or steps gets these tables. The page also shows the whole text, so nothing is
+lost here.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from rye.items.published import read_published
 from rye.registry.protocol.statements import Release
 
 _STEPS = ("steps", "legs", "synthesis", "template", "aspects")
-"""Where steps stand, in the order of the file's format."""
+"""Fields that contain steps, in the order of the formula format."""
 
 
 class Parameter(Struct, frozen=True):
@@ -44,23 +45,25 @@ class StepRow(Struct, frozen=True):
     id: str
     title: str
     needs: tuple[str, ...]
-    """Steps that come before it."""
+    """The ids of the steps that must be done before it."""
     parallel: bool
     interactive: bool
     """Whether it waits for a person."""
     acceptance: str | None
-    """When it is done."""
+    """The condition for being done."""
     description: str
 
 
 class Shape(Struct, frozen=True):
+    """The inputs, outputs and steps of an item."""
+
     inputs: Rows[Parameter]
     outputs: Rows[Returned]
     steps: Rows[StepRow]
 
 
 def shape_of(release: Release, data: bytes) -> Shape | None:
-    """None: it has nothing of all this, or cannot be read. ``data``: the item's own file."""
+    """Return the shape of an item; None: it has none, or cannot be read. ``data``: the item's own file."""
     kind = KINDS[release.identity.kind]
     paths = [entry.path for entry in release.attached]
     value = read_published(release.identity, release.file.suffix, data, paths).value
@@ -83,7 +86,7 @@ def shape_of(release: Release, data: bytes) -> Shape | None:
 
 
 def _named(*given: object) -> Iterable[Mapping[str, Any]]:
-    """Tables with a name each. A text in place of a table is its description."""
+    """Yield tables that have a name. A text in place of a table is its description."""
     for tables in given:
         if isinstance(tables, dict):
             for name, said in tables.items():

@@ -1,8 +1,8 @@
 """The page of a release that waits for a signature: what `rye stage show` shows, as far as it fits. Pure.
 
-The bytes are judged as clients judge them before they install (:mod:`registry_server.pages.examined`), and compared with the last
-release as any two releases are (:mod:`registry_server.pages.comparison`). What is too much for the page is counted, and the
-command that shows everything is on it: the decision is made there, with a key, never here.
+The bytes are checked as clients check them before they install (:mod:`registry_server.pages.examined`), and compared
+with the last release like any two releases (:mod:`registry_server.pages.comparison`). The page counts what does not fit
+and names the command that shows everything. The decision is made with that command and a key, never on the page.
 """
 
 from __future__ import annotations
@@ -30,6 +30,8 @@ from rye.text.facts.decoding import readable_text
 
 
 class StagedFile(Struct, frozen=True):
+    """A file of the staged release."""
+
     path: str
     size: int
     sha256: str
@@ -37,17 +39,17 @@ class StagedFile(Struct, frozen=True):
 
 
 class StageChanges(Struct, frozen=True):
-    """What the stage has beyond the last release, and the other way round."""
+    """How the stage differs from the last release."""
 
     version: str
-    """Of that release."""
+    """The version of the last release."""
     path: str
-    """Of its page."""
+    """The path of that release's page."""
     found: Differences
     """As much as fits, the rights first."""
     is_cut: bool
     another_signer: bool
-    """Whether the file is signed by another key than that release's."""
+    """Whether another key signed the file than that release's."""
 
 
 class Content(Struct, frozen=True):
@@ -55,29 +57,31 @@ class Content(Struct, frozen=True):
 
     may: MayDo
     signer: str | None
-    """Fingerprint of the key of the in-file signature."""
+    """The fingerprint of the key that signed the file."""
     files: Rows[StagedFile]
     """The item's own file first."""
     text: str
     is_cut: bool
-    """Whether the text goes on."""
+    """Whether only a part of the text is here."""
     hidden: int
-    """Characters of it that readers do not see, or see elsewhere."""
+    """How many hidden characters the text has."""
     changes: StageChanges | None
     """None: there is no release to compare it with."""
 
 
 class StageView(Struct, frozen=True):
+    """What the page shows."""
+
     signed: Signed
     stage: StageRow
     content: Content | None
-    """None: it waits no more, and its bytes are gone or public."""
+    """None: the stage is no longer waiting, and its bytes are gone or public."""
     may_reject: bool
     commands: tuple[str, ...]
 
 
 class Staged(Struct, frozen=True):
-    """A release with its bytes. ``keys``: of the keyset in force, raw."""
+    """A staged release with its bytes. ``keys``: the raw keys of the keyset in force."""
 
     release: Release
     data: bytes
@@ -86,6 +90,7 @@ class Staged(Struct, frozen=True):
 
 
 def stage_page(signed: Signed, row: StageRow, content: Content | None, may_reject: bool) -> Page:
+    """Return the page of a stage. ``content`` None: the stage is no longer waiting."""
     commands = (f"rye stage show {row.id}", f"rye stage approve {row.id}")
     view = StageView(signed, row, content, may_reject, commands)
     title = f"{row.kind} {row.name} {row.version}"
@@ -93,7 +98,7 @@ def stage_page(signed: Signed, row: StageRow, content: Content | None, may_rejec
 
 
 def content_of(staged: Staged, last: Side | None) -> Content:
-    """``last``: the release that it would follow."""
+    """Return what a stage's bytes say. ``last``: the release that it would follow; None: there is none."""
     release, data, attached = staged.release, staged.data, staged.attached
     examined = examine(release, staged.keys, data, attached, ReadOptions(publishing=True))
     text = readable_text(data)

@@ -1,9 +1,9 @@
-"""Two texts as the lines that a diff shows: hunks with line numbers of both sides, and what changed inside a line. Pure.
+"""The line diff of two texts: hunks with the line numbers of both sides, and what changed within a line. Pure.
 
-* A line ends with LF alone, so a CR is a character that can be seen to come or go; a last line without LF says so.
-* Lines that stay are shown three around each change; how many are left out between is said.
-* Of a line that changed only its changed words are marked, where the two lines have enough in common.
-* A long line is cut. Of a long line that changed, the part where it changed is shown.
+* A line ends only with LF, so an added or removed CR shows as a change. A last line without LF is marked.
+* Each change has up to three unchanged lines before and after it. The number of omitted lines is given.
+* In a changed line only the changed words are marked, if the two lines have enough in common.
+* A long line is cut. Of a long changed line, the part around the change is shown.
 * The work is bounded by a :class:`rye.text.matching_lines.Budget`: hostile texts give a coarser diff, never a long wait.
 """
 
@@ -23,53 +23,53 @@ Sign = Literal[" ", "-", "+"]
 
 
 class Part(Struct, frozen=True):
-    """A piece of a line."""
+    """A part of a line."""
 
     text: str
     changed: bool = False
 
 
 class Line(Struct, frozen=True, omit_defaults=True):
-    """One line of a diff, without its line end."""
+    """One line of a diff, without its line ending."""
 
     sign: Sign
     old: int | None
-    """Its number on the old side, from 1; None: it is not there."""
+    """Its number on the old side, from 1; None: the old side does not have it."""
     new: int | None
     parts: tuple[Part, ...]
     before: int = 0
-    """Characters left out at its beginning."""
+    """Characters cut from its beginning."""
     after: int = 0
-    """Characters left out at its end."""
+    """Characters cut from its end."""
     unended: bool = False
-    """It is the text's last line and has no line end."""
+    """Whether it is the last line and has no line ending."""
 
     @property
     def text(self) -> str:
-        """What is shown of it."""
+        """The visible part of the line."""
         return "".join(part.text for part in self.parts)
 
 
 class Hunk(Struct, frozen=True):
-    """Changes with the lines around them."""
+    """Changes and the unchanged lines around them."""
 
     skipped: int
-    """Lines that stay, left out before it."""
+    """Unchanged lines omitted before the hunk."""
     lines: tuple[Line, ...]
 
 
 class Changes(Struct, frozen=True):
-    """How one text became the other."""
+    """The diff of two texts."""
 
     hunks: tuple[Hunk, ...]
     added: int
     removed: int
     skipped: int
-    """Lines that stay, left out after the last hunk."""
+    """Unchanged lines omitted after the last hunk."""
 
 
 def text_changes(old: str, new: str, budget: Budget) -> Changes:
-    """The diff of two texts. Either may be empty: then everything is added, or removed."""
+    """Return the diff of two texts. Either can be empty."""
     before, after = _split(old), _split(new)
     shown: list[Hunk] = []
     added = removed = shown_to = 0
@@ -88,7 +88,7 @@ def text_changes(old: str, new: str, budget: Budget) -> Changes:
 
 
 def _split(text: str) -> list[str]:
-    """The lines, each with its LF: a last line without one differs from the same line with one."""
+    """Split into lines that keep their LF: a last line without LF differs from the same line with it."""
     lines = text.split("\n")
     return [*(f"{line}\n" for line in lines[:-1]), *([lines[-1]] if lines[-1] else [])]
 
@@ -104,7 +104,7 @@ def _whole(sign: Sign, old: int | None, new: int | None, line: str) -> Line:
 
 
 def _changed(before: Sequence[str], after: Sequence[str], block: Block, budget: Budget) -> Iterator[Line]:
-    """The removed lines, then the added ones; a pair of them that is nearly the same marks only what differs."""
+    """Yield the removed lines, then the added ones. In a similar pair, only what differs is marked."""
     pairs = {}
     if len(block.old) == len(block.new):
         for at_old, at_new in zip(block.old, block.new, strict=True):
@@ -129,7 +129,7 @@ def _words() -> re.Pattern[str]:
 
 
 def _pair(old: str, new: str, budget: Budget) -> tuple[list[Part], list[Part]] | None:
-    """Both lines in pieces, the changed ones marked; None where they have too little in common."""
+    """Return both lines in parts with the changed ones marked; None: they have too little in common."""
     one, other = old.removesuffix("\n"), new.removesuffix("\n")
     if not budget.take(1 + (len(one) + len(other) >> 5)):
         return None
@@ -145,7 +145,7 @@ def _pair(old: str, new: str, budget: Budget) -> tuple[list[Part], list[Part]] |
 
 
 _Row = tuple[str, str, bool]
-"""What stands there before, what after, and whether that is a change."""
+"""Text before, text after, and whether they differ."""
 
 
 def _by_words(one: str, other: str, budget: Budget) -> Iterator[_Row]:
@@ -162,7 +162,7 @@ def _by_words(one: str, other: str, budget: Budget) -> Iterator[_Row]:
 
 
 def _by_ends(one: str, other: str) -> Iterator[_Row]:
-    """What both begin and end with is the same; all between is the change."""
+    """Treat a common prefix and suffix as unchanged and everything between as one change."""
     start = _common(one, other)
     end = _common(one[start:][::-1], other[start:][::-1])
     yield one[:start], one[:start], False
@@ -171,7 +171,7 @@ def _by_ends(one: str, other: str) -> Iterator[_Row]:
 
 
 def _common(one: str, other: str) -> int:
-    """How many characters both begin with: by halves, so that the work is done by comparing slices."""
+    """Return the length of the common prefix. Bisecting lets slice comparison do the work."""
     least, most = 0, min(len(one), len(other))
     while least < most:
         middle = (least + most + 1) // 2
@@ -183,7 +183,7 @@ def _common(one: str, other: str) -> int:
 
 
 def _windowed(sign: Sign, old: int | None, new: int | None, parts: Sequence[Part], line: str) -> Line:
-    """The line around its first change, cut at both ends where it is long."""
+    """Return the part of the line around its first change."""
     most = COMPARISON.line_characters
     length = sum(len(part.text) for part in parts)
     lead = 0

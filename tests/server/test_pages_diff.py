@@ -234,7 +234,7 @@ class TestText:
     def test_versions_that_differ_by_hidden_characters_alone_show_them(self, shelf: Shelf) -> None:
         identity = shelf.directives("do not delete\n", f"do not{HIDDEN} delete\n")
         found = document(shelf.local, path_of(identity, "1.0.0", "2.0.0"))
-        assert any("6 characters that readers do not see" in note for note in found["files"][0]["notes"])
+        assert any("6 hidden characters" in note for note in found["files"][0]["notes"])
         answer = shelf.local.get(path_of(identity, "1.0.0", "2.0.0"), headers=HTML)
         assert not any(character in answer.text for character in HIDDEN)
         for point in ("U+200B", "U+202E", "U+2066", "U+00AD", "U+FEFF", "U+E0041"):
@@ -243,7 +243,7 @@ class TestText:
     def test_versions_that_differ_by_line_ends_alone_say_so(self, shelf: Shelf) -> None:
         identity = shelf.directives("a\nb\n", "a\r\nb\r\n")
         (file,) = document(shelf.local, path_of(identity, "1.0.0", "2.0.0"))["files"]
-        assert "Only line ends differ." in file["notes"]
+        assert "Only line endings differ." in file["notes"]
         assert ("+", "a\r") in lines(file)
         assert "U+000D" in page(shelf.local, path_of(identity, "1.0.0", "2.0.0")).text_content()
 
