@@ -48,7 +48,7 @@ from rye.errors import RyeError
 _READ = [HttpMethod.GET, HttpMethod.HEAD]
 _SEND = [HttpMethod.POST]
 _MOST_NAMESPACES = 50
-"""Lifetime of a token created on the page."""
+"""Namespaces that one token created on the page can name."""
 
 
 # -- signing in ----------------------------------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ async def _make_token(request: AnyRequest) -> Response[bytes]:
     name, expires = one(form, "name"), one(form, "expires") or tokens.LIFETIME
     scopes, namespaces = parse_scopes(form.get("scope", [])), one(form, "namespaces").replace(",", " ").split()
     if len(namespaces) > _MOST_NAMESPACES:
-        raise RyeError("bad-request", f"A token is for at most {_MOST_NAMESPACES} namespaces here.", None)
+        raise RyeError("bad-request", f"A token created here can name at most {_MOST_NAMESPACES} namespaces.", None)
     most = service_of(request).settings.account_tokens
 
     def make(connection: sa.Connection) -> str:
@@ -245,6 +245,7 @@ async def _decide_device(request: AnyRequest) -> Response[bytes]:
 
 
 def signed(request: AnyRequest, member: Member, here: str) -> Signed:
+    """Return what every page of a signed-in member has. ``here``: the path of the current tab."""
     return Signed(member.name, proof_of(request), here)
 
 
@@ -262,6 +263,7 @@ def sign_in_first(request: AnyRequest, code: str = "") -> Response[bytes]:
 
 
 def answer(request: AnyRequest, page: Page) -> Response[bytes]:
+    """Render a page. Visitors who are not signed in learn nothing about a registry for members."""
     service = service_of(request)
     is_known = not isinstance(page.view, SignInView | LinkView)
     site = service.pages.site() if is_known else service.pages.site_for_anybody()
@@ -269,12 +271,13 @@ def answer(request: AnyRequest, page: Page) -> Response[bytes]:
 
 
 def refused_page(service: Service, error: RyeError, status: int) -> Response[bytes]:
-    """An error for someone who looks at these pages."""
+    """Return an error as a page for people."""
     made = error_page(error, status, service.pages.site_for_anybody(), service.pages.hour())
     return html_answer(made, "GET", status, error.code in ("busy", "too-many-requests"))
 
 
 def html_answer(body: bytes, method: str, status: int = 200, again: bool = False) -> Response[bytes]:
+    """Return HTML with the headers of account pages. ``again``: whether to send ``Retry-After``."""
     headers = dict(pages.HEADERS)
     media_type = headers.pop("content-type")
     headers["content-length"] = str(len(body))
@@ -284,6 +287,7 @@ def html_answer(body: bytes, method: str, status: int = 200, again: bool = False
 
 
 def redirect(target: str, cookies: list[Cookie] | None = None) -> Response[bytes]:
+    """Redirect a browser with 303, so that it sends a GET."""
     headers = {**dict(pages.HEADERS), "location": target}
     headers.pop("content-type")
     return Response(b"", status_code=303, media_type="text/plain", headers=headers, cookies=cookies)

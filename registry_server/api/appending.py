@@ -1,4 +1,4 @@
-"""Statements on their way into the log: examined, handed to the sequencer, and waited for."""
+"""Append statements to the log: examine them, pass them to the sequencer, and wait for the checkpoint."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ async def append(
 
 
 def check_count(settings: Settings, count: int) -> None:
-    """Raises RyeError ``request-too-large``."""
+    """Check the number of statements in a request. Raises RyeError ``request-too-large``."""
     if count > settings.request_statements:
         raise RyeError(
             "request-too-large",
-            f"A request holds at most {settings.request_statements} statements, this one {count}.",
-            "Send them in several requests.",
+            f"The request has {count} statements; the limit is {settings.request_statements}.",
+            "Split them into several requests.",
         )

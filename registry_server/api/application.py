@@ -1,11 +1,11 @@
-"""What the server answers: the static registry, the few addresses for writing and searching, and its own health.
+"""The application: static files, the calls for writing and searching, pages, and health checks.
 
 =========================================  ====================================================================================
 ``GET`` the paths of the protocol          static files: :mod:`registry_server.api.files`
-``POST``/``PUT /api/v1/blobs/<sha256>``    keep bytes until a statement refers to them; they are not served before
+``POST``/``PUT /api/v1/blobs/<sha256>``    store bytes until a statement refers to them; they are not served before
 ``POST /api/v1/statements``                append signed statements, all of a request or none
 ``GET /api/v1/search``                     full-text search
-``GET /api/v1/whoami``                     what the token is
+``GET /api/v1/whoami``                     the token's name, scopes, namespaces and expiry
 other programs' paths                      :mod:`registry_server.api.readers`
 ``/api/v1/stages``                         releases that wait for a signature: :mod:`registry_server.api.staging_routes`
 ``GET /livez``, ``/readyz``, ``/metrics``  for monitoring: :mod:`registry_server.api.operating_routes`
@@ -13,9 +13,9 @@ other programs' paths                      :mod:`registry_server.api.readers`
 ``GET /``, ``/-/…``                        pages for people: :mod:`registry_server.api.page_routes`
 =========================================  ====================================================================================
 
-Every failure, including routing errors and errors inside the server, is ``{"error": {"code", "message", "hint"}}`` with a fitting
-status, or a page for browsers. A body is read only after the token has been checked, never beyond its limit and never for
-longer than ``request_seconds``.
+Every failure, including routing errors and errors inside the server, is ``{"error": {"code", "message", "hint"}}`` with
+a fitting status, or a page for browsers. A body is read only after the token has been checked, never beyond its limit
+and never for longer than ``request_seconds``.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ from rye.registry.protocol import wire
 _log = logging.getLogger("rye.registry")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
-#: HTTP status by error code; what is not listed is the sender's statement that cannot be processed (422).
+#: HTTP status by error code. Any other code is about a statement that cannot be processed (422).
 _STATUS = {
     "unauthorized": 401,
     "account-disabled": 403,
@@ -192,7 +192,8 @@ def framework() -> Litestar:
 
 
 async def _gate(service: Service, scope: Any) -> Answer | None:
-    """Whether a request to a registry that is not public may be answered (:mod:`registry_server.api.private_reading`)."""
+    """Check a request to a registry that is not public; return the refusal, if any
+    (:mod:`registry_server.api.private_reading`)."""
     path = scope["path"]
     if is_open(path):
         return None
@@ -290,7 +291,9 @@ async def _search(request: Request[Any, Any, State]) -> Response[bytes]:
     kind = request.query_params.get("kind") or None
     namespace = request.query_params.get("namespace") or None
     if len(query) > limits.search_characters:
-        raise RyeError("bad-request", f"A query has at most {limits.search_characters} characters.", "Use fewer words.")
+        raise RyeError(
+            "bad-request", f"The query has more than {limits.search_characters} characters.", "Use fewer words."
+        )
     if kind is not None and kind not in KINDS:
         raise RyeError("bad-request", f"{kind[:80]!r} is not a kind of item.", f"Kinds: {KINDS.names()}.")
     if namespace is not None and not is_segment(namespace):
@@ -314,7 +317,7 @@ async def _whoami(request: Request[Any, Any, State]) -> Response[bytes]:
 
 
 def _failed(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
-    """Every failure as the error document."""
+    """Answer any failure with the error document, or with a page for browsers."""
     error = _as_rye_error(request, error)
     status = _STATUS.get(error.code, 422)
     if request.scope["path"].startswith("/-/account"):
@@ -348,7 +351,9 @@ def _as_rye_error(request: Request[Any, Any, Any], error: Exception) -> RyeError
         if error.status_code == 404:
             return RyeError("not-found", f"There is nothing at {request.scope['path'][:200]}.", None)
         if error.status_code == 405:
-            return RyeError("method-not-allowed", f"{request.scope['method'][:20]} is not possible here.", None)
+            return RyeError(
+                "method-not-allowed", f"The method {request.scope['method'][:20]} is not allowed here.", None
+            )
         if error.status_code < 500:
             return RyeError("bad-request", "The request is malformed.", None)
     _log.error("a request failed", exc_info=error)

@@ -31,6 +31,7 @@ class Deliverer:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
+        """Start the thread."""
         self._thread = threading.Thread(target=self._run, name="webhooks", daemon=True)
         self._thread.start()
 

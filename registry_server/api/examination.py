@@ -40,7 +40,8 @@ class Examination:
     def look_into(
         self, account: Account, candidates: Sequence[Candidate], scopes: Sequence[str] = ()
     ) -> list[Candidate]:
-        """Check the statements and their files. ``scopes``: the token needs one of these; empty: whatever each statement needs.
+        """Check the statements and their files. ``scopes``: the token needs one of these; empty: whatever each
+        statement needs.
 
         Raises RyeError for the first fault.
         """
@@ -62,12 +63,13 @@ class Examination:
         ]
 
     def read_blob(self, sha256: str) -> bytes | None:
-        """A blob that was uploaded or published."""
+        """Return an uploaded or published blob; None: there is none."""
         found = self._uploads.get(sha256)
         return found if found is not None else self._public.get(wire.blob_path(sha256))
 
     def _readable_blob(self, account: Account, sha256: str) -> bytes | None:
-        """As above, but without published bytes that the account may not read: releasing them would hand them out."""
+        """Like :meth:`read_blob`, without published bytes that the account may not read: releasing them would reveal
+        them."""
         found = self._uploads.get(sha256)
         if found is None and self._settings.read == "namespaces" and account.readable is not None:
             owners = blob_owners.owners(self._engine, sha256)
@@ -76,7 +78,7 @@ class Examination:
         return found if found is not None else self._public.get(wire.blob_path(sha256))
 
     def _check_authority(self, account: Account, ledger: Ledger, candidate: Candidate, scopes: Sequence[str]) -> None:
-        """Raises RyeError ``insufficient-scope``, ``wrong-namespace``, ``claims-closed``."""
+        """Check scope and namespace. Raises RyeError ``insufficient-scope``, ``wrong-namespace``, ``claims-closed``."""
         require_scope(account, *(scopes or (scope_of(candidate.statement),)))
         namespace = namespace_of(candidate.statement) or ""
         is_free = not ledger.chain(namespace).links
@@ -97,7 +99,7 @@ def require_scope(account: Account, *scopes: str) -> None:
         raise RyeError(
             "insufficient-scope",
             f"The token {account.name} has the scopes {', '.join(account.scopes)}; this needs {' or '.join(scopes)}.",
-            f"Ask for a token that has it: rye-registry token create NAME --scope {scopes[0]}",
+            f"Ask the operator for a token with it: rye-registry token create NAME --scope {scopes[0]}",
         )
 
 

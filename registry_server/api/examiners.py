@@ -31,9 +31,9 @@ BUSY = 4
 QUEUED = 64
 """Requests that can wait for one worker; further ones are examined here."""
 AGAIN_SECONDS = 10.0
-"""Between two starts."""
+"""The shortest time between two starts."""
 START_SECONDS = 20.0
-"""From a worker's start to its first answer."""
+"""The longest time from a worker's start to its first answer."""
 STUCK_SECONDS = 20.0
 """How long a worker may take for one request; after that it is killed and the request refused."""
 COMMAND = (sys.executable, "-m", "registry_server.api.worker")
@@ -114,7 +114,8 @@ class Examiners:
             self._workers.append(worker)
 
     async def _ask(self, worker: _Worker, account: Account, texts: Sequence[str]) -> Done:
-        """The worker's answer. Raises Gone, or RyeError ``publish-timeout`` for the request that the worker is stuck on."""
+        """The worker's answer. Raises Gone, or RyeError ``publish-timeout`` for the request that the worker is stuck
+        on."""
         future = worker.ask(Work(account, list(texts)))
         try:
             while not future.done():
@@ -139,7 +140,7 @@ class _Worker:
     waiting: deque[asyncio.Future[Done]] = field(default_factory=deque)
     is_alive: bool = True
     since: float = 0.0
-    """When it started on the first of them."""
+    """When it started on the first of these requests."""
     reading: asyncio.Task[None] | None = None
 
     @classmethod
@@ -155,7 +156,7 @@ class _Worker:
         return worker
 
     def ask(self, work: Work) -> asyncio.Future[Done]:
-        """The answer, later; or Gone."""
+        """Send a request and return the future of its answer. It fails with Gone if the worker ends first."""
         future: asyncio.Future[Done] = asyncio.get_running_loop().create_future()
         if not self.is_alive:
             future.set_exception(Gone())
@@ -167,11 +168,11 @@ class _Worker:
         return future
 
     def seconds_left(self) -> float:
-        """The failure for the request that it is working on."""
+        """Return the seconds that are left for the current request."""
         return self.since + STUCK_SECONDS - time.monotonic()
 
     async def end(self) -> None:
-        """Kill the process. If it was stuck, the current request fails with that; the requests behind it get Gone."""
+        """Kill the process. If it is stuck, the current request fails with TookTooLong; all others fail with Gone."""
         if self.is_alive and self.waiting and self.seconds_left() <= 0:
             stuck = self.waiting.popleft()
             if not stuck.done():

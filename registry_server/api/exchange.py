@@ -1,4 +1,5 @@
-"""Trusted publishing: a build server's identity token for a registry token of some minutes (design/server.md 4)."""
+"""Trusted publishing: a build server's identity token for a registry token that is valid for some minutes
+(design/server.md 4)."""
 
 from __future__ import annotations
 
@@ -25,13 +26,13 @@ class Issuers:
         self._known: dict[str, Issuer] = {}
 
     def get(self, address: str) -> Issuer:
-        """An issuer that the operator named: there are few."""
+        """Return an issuer. The operator names all of them, so there are few."""
         with self._lock:
             return self._known.setdefault(address, Issuer(address, self._fetch))
 
 
 class Exchange:
-    """Blocking; threads call it."""
+    """Exchanges identity tokens. Its calls block, so they run in threads."""
 
     def __init__(
         self, engine: sa.Engine, issuers: Issuers, is_private: bool, clock: Callable[[], float] = time.time

@@ -1,4 +1,4 @@
-"""``POST /api/v1/oidc/exchange``: a build server's identity token for a registry token of some minutes.
+"""``POST /api/v1/oidc/exchange``: a build server's identity token for a registry token that is valid for some minutes.
 
 The path without the version stays: released build-server actions hard-code it.
 """

@@ -1,7 +1,7 @@
-"""The ASGI application: static files are answered here, everything else by the framework behind it.
+"""The outer ASGI application: it serves static files and passes everything else to the framework.
 
-Nearly all requests are reads, and they need no framework: match a path, read a small file, set headers. A path without a file is
-passed to the framework, whose errors are the same for every path.
+Nearly all requests are reads, and they need no framework: match a path, read a small file, set headers. A path without
+a file is passed to the framework, whose errors are the same for every path.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from registry_server.api.private_reading import kept_private, private_send
-from registry_server.api.reading import PREFLIGHT, Answer, Asked, Compressed, answer
+from registry_server.api.reading import PREFLIGHT, Answer, Compressed, answer, asked_by
 from registry_server.sequencer.showing import shown_checkpoint
 from registry_server.storage.objects import Objects
 from registry_server.storage.served import Served, served, uncovered
@@ -31,12 +31,10 @@ _LARGE_BYTES = MIB // 4
 """Files from this size on are compressed in a thread."""
 _HEAD_SECONDS = 0.5
 """How long the log size from the head is trusted before a tile beyond it causes another look."""
-_ASKED = {b"if-none-match": "if_none_match", b"accept-encoding": "accept_encoding", b"range": "range",
-          b"if-range": "if_range"}  # fmt: skip
 
 
 class Files:
-    """Answers reads from a store and passes other requests on."""
+    """Serves files from a store and passes other requests on."""
 
     def __init__(self, public: Objects, behind: Application, gate: Gate | None = None) -> None:
         """``gate``: the access check of a registry that is not public."""
@@ -53,17 +51,17 @@ class Files:
             if self._gate is not None:
                 refused = await self._gate(scope)
                 if refused is not None:
-                    await _send(send, refused if method != "HEAD" else replace(refused, body=b""))
+                    await send_answer(send, refused if method != "HEAD" else replace(refused, body=b""))
                     return
             if method in ("GET", "HEAD", "OPTIONS"):
                 found = served(scope["path"])
                 if found is not None and method == "OPTIONS":
-                    await _send(send, Answer(204, PREFLIGHT, b""))
+                    await send_answer(send, Answer(204, PREFLIGHT, b""))
                     return
                 made = await self._answer(found, scope) if found is not None else None
                 if made is not None:
                     made = made if self._gate is None else kept_private(made)
-                    await _send(send, made if method == "GET" else Answer(made.status, made.headers, b""))
+                    await send_answer(send, made if method == "GET" else Answer(made.status, made.headers, b""))
                     return
         await self._behind(scope, receive, send if self._gate is None else private_send(send))
 
@@ -76,18 +74,16 @@ class Files:
             return None  # the framework tries again and reports the error
         if content is None:
             return None
-        asked = {_ASKED[name]: value.decode("latin-1") for name, value in scope["headers"] if name in _ASKED}
-        if scope["method"] == "HEAD":
-            asked.pop("range", None)  # ranges apply to GET only (RFC 9110 §14.2)
+        asked = asked_by(scope)
         if len(content) > _LARGE_BYTES and found.may_compress:
-            return await asyncio.to_thread(answer, found, content, Asked(**asked), self._compressed)
-        return answer(found, content, Asked(**asked), self._compressed)
+            return await asyncio.to_thread(answer, found, content, asked, self._compressed)
+        return answer(found, content, asked, self._compressed)
 
     async def _get(self, path: str) -> bytes | None:
         return self._public.get(path) if self._public.is_local else await asyncio.to_thread(self._public.get, path)
 
     async def _head_size(self) -> int:
-        """The size of the log that the store shows."""
+        """Return the log size of the head in the store."""
         if time.monotonic() - self._looked > _HEAD_SECONDS:
             shown = shown_checkpoint("head", await self._get("head"))
             self._size = max(self._size, shown.size if shown else 0)
@@ -95,6 +91,7 @@ class Files:
         return self._size
 
 
-async def _send(send: Send, made: Answer) -> None:
+async def send_answer(send: Send, made: Answer) -> None:
+    """Send a whole answer."""
     await send({"type": "http.response.start", "status": made.status, "headers": list(made.headers)})
     await send({"type": "http.response.body", "body": made.body, "more_body": False})

@@ -1,4 +1,4 @@
-"""What a proxy reports about a request, believed only from proxies that the operator trusts."""
+"""The client address and scheme that a proxy reports. Only proxies that the operator trusts are believed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """``/git/NAMESPACE.git`` over HTTP (gitprotocol-http(5)): read-only, and only the smart protocol.
 
-A request's body is read up to ``git_request_bytes`` and for at most ``request_seconds``; a gzipped body may not unpack to more
-than the same size. At most ``git_sending`` packs are sent at a time; further requests are refused at once.
+A request's body is read up to ``git_request_bytes`` and for at most ``request_seconds``; a gzipped body may not unpack
+to more than the same size. At most ``git_sending`` packs are sent at a time; further requests are refused at once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class GitReading:
         self._sending = 0
 
     async def refs(self, scope: Scope, wanted: GitRefs, may_read: MayRead) -> Answer:
-        """What ``info/refs`` answers. Raises RyeError."""
+        """Answer ``info/refs``. Raises RyeError."""
         asked = parse_qs(scope["query_string"].decode("latin-1")[:_MOST_QUERY]).get("service", [])
         if asked != ["git-upload-pack"]:
             raise RyeError(
@@ -56,7 +56,7 @@ class GitReading:
         """Answer a POST to ``git-upload-pack``. Raises RyeError before anything is sent."""
         headers = dict(scope["headers"])
         if headers.get(b"content-type", b"") != git_answers.ASKED.encode():
-            raise RyeError("bad-request", f"The request is no {git_answers.ASKED}.", None)
+            raise RyeError("bad-request", f"The Content-Type of the request is not {git_answers.ASKED}.", None)
         body = await self._body(headers, receive)
         try:
             lines = read_lines(body)
@@ -142,11 +142,11 @@ def unpacked(body: bytes, most: int) -> bytes:
     try:
         found = unpacking.decompress(body, most + 1)
     except zlib.error:
-        raise RyeError("bad-request", "The request is not what gzip packs.", None) from None
+        raise RyeError("bad-request", "The request body is not valid gzip.", None) from None
     if len(found) > most:
         raise RyeError("request-too-large", f"The request has more than {most:,} bytes.", None)
     if not unpacking.eof or unpacking.unused_data:
-        raise RyeError("bad-request", "The request is not what gzip packs.", None)
+        raise RyeError("bad-request", "The request body is not valid gzip.", None)
     return found
 
 

@@ -1,7 +1,7 @@
-"""Requests to issuers run in a few threads of their own, so an issuer that does not answer blocks nothing else.
+"""Run requests to issuers in a few separate threads, so an issuer that does not answer blocks nothing else.
 
-Anyone can begin a sign-in or send an identity token, and each can cost a request to the issuer. At most ``most`` of them wait;
-further ones are refused at once (``busy``: 503).
+Anyone can begin a sign-in or send an identity token, and each can cost a request to the issuer. At most ``most`` of
+them wait; further ones are refused at once (``busy``: 503).
 """
 
 from __future__ import annotations

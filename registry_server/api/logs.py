@@ -1,8 +1,8 @@
 """The server's log: one JSON object a line, or plain text, on standard error.
 
-A line has ``time`` (RFC 3339, UTC), ``level``, ``logger``, ``message``, ``request`` (the ID of the request that it is about),
-the facts of a request's own line, and ``error`` with a traceback where the program failed. Control characters are escaped in both
-forms, so nothing in a request can start a line of its own.
+A line has ``time`` (RFC 3339, UTC), ``level``, ``logger``, ``message``, ``request`` (the ID of the request that it is
+about), the facts of a request's own line, and ``error`` with a traceback where the program failed. Control characters
+are escaped in both forms, so nothing in a request can start a new line.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ _CONTROLS = {number: f"\\x{number:02x}" for number in (*range(32), *range(127, 1
 
 
 class JsonLines(logging.Formatter):
-    """Records as JSON."""
+    """Format records as JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
+        """Return one line of JSON."""
         document: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC)
             .isoformat(timespec="milliseconds")
@@ -45,19 +46,21 @@ class JsonLines(logging.Formatter):
 
 
 class TextLines(logging.Formatter):
-    """Records as plain text; a traceback follows on its own lines."""
+    """Format records as plain text. A traceback follows on separate lines."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)s %(name)s: %(message)s")
 
     def formatMessage(self, record: logging.LogRecord) -> str:
+        """Return the line without its traceback, with control characters escaped."""
         identifier = request_id.get()
         text = super().formatMessage(record).translate(_CONTROLS)
         return f"{text} [{identifier}]" if identifier else text
 
 
 def set_up(form: str, stream: TextIO | None = None) -> None:
-    """Log everything of this program from ``info`` on, and warnings of all others. ``form``: ``json``, ``text``, or ``auto``."""
+    """Log Rye's messages from ``info`` up, and warnings of other libraries. ``form``: ``json``, ``text`` or
+    ``auto``."""
     stream = stream or sys.stderr
     is_json = form == "json" or (form == "auto" and not stream.isatty())
     handler = logging.StreamHandler(stream)

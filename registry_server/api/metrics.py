@@ -1,7 +1,7 @@
 """What the server counts and measures, in Prometheus' text format. No label names an item, a token or an address.
 
-Requests are labelled by :func:`route_of`, batches by the steps of :mod:`registry_server.sequencer.sequencer`, so the number of
-series is bounded whatever clients request.
+Requests are labelled by :func:`route_of`, batches by the steps of :mod:`registry_server.sequencer.sequencer`, so the
+number of series is bounded whatever clients request.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ALONE = frozenset({"/", "/livez", "/readyz", "/metrics", "/openapi.json"})
 _CALLS = frozenset({"blobs", "statements", "search", "whoami", "oidc", "stages", "device", "downloads"})
 _READERS = frozenset({".well-known", "git", "apm", "renovate", "osv"})
 _STEPS = {"begun": "lock", "appended": "append", "committed": "commit", "written": "store", "shown": "show"}
-"""A step of the sequencer → what the time leading up to it was spent on."""
+"""Step of the sequencer → what the time before it was spent on."""
 
 
 def route_of(path: str) -> str:
@@ -92,11 +92,13 @@ class Metrics:
         self._step_done = 0.0
 
     def answered(self, method: str, path: str, status: int, seconds: float) -> None:
+        """Count an answered request and its time."""
         method, route = method if method in _METHODS else "other", route_of(path)
         self._requests.labels(method, route, str(status)).inc()
         self._latency.labels(method, route).observe(seconds)
 
     def counted(self, candidates: Sequence[Candidate], receipt: Receipt) -> None:
+        """Count the statements of a request, appended ones by type."""
         for candidate, result in zip(candidates, receipt.results, strict=True):
             if result.duplicate:
                 self._duplicates.inc()
@@ -104,16 +106,17 @@ class Metrics:
                 self._statements.labels(candidate.statement.TITLE.partition("/")[0]).inc()
 
     def refused(self, code: str) -> None:
+        """Count a refused request by its error code."""
         self._refusals.labels(code).inc()
 
     def batch(self, requests: int, statements: int) -> None:
-        """A batch begins: called by the one thread that appends, as :meth:`step` is."""
+        """Note the start of a batch. Only the thread that appends calls this and :meth:`step`."""
         self._batch_requests.observe(requests)
         self._batch_statements.observe(statements)
         self._step_done = time.perf_counter()
 
     def step(self, name: str) -> None:
-        """A step of a batch is done."""
+        """Note that a step of the batch is done."""
         now = time.perf_counter()
         part = _STEPS.get(name)
         if part is not None and self._step_done:
@@ -123,7 +126,7 @@ class Metrics:
     def text(
         self, *, size: int | None, age: int | None, batches: int, queue: int, searches: int, kept: int, ready: bool
     ) -> bytes:
-        """All metrics, with the current state. ``size`` and ``age``: None when the database does not answer."""
+        """Return all metrics with the current state. ``size``, ``age``: None if the registry is not ready."""
         if size is not None:
             self._size.set(size)
         self._age.set(age if age is not None else float("nan"))

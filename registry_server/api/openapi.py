@@ -1,7 +1,7 @@
 """The OpenAPI 3.1 document at ``/openapi.json``, generated from the types of requests and answers.
 
-One row for each call (:data:`OPERATIONS`); a test compares the rows with the actual routes, both ways. Static files of the
-protocol are not calls: docs/reference/protocol.md says what they are.
+One row for each call (:data:`OPERATIONS`); a test compares the rows with the actual routes, both ways. Static files of
+the protocol are not calls; docs/reference/protocol.md describes them.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ _SHA256 = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
 
 
 class Parameter(Struct, frozen=True):
+    """A parameter of a call."""
+
     name: str
     place: str
     """``path`` or ``query``."""
@@ -70,7 +72,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "postStatements",
         "post",
         "/api/v1/statements",
-        "Append signed statements, all of them or none; answered when they are in a durable, signed checkpoint.",
+        "Append signed statements, all or none. The answer comes when they are in a durable, signed checkpoint.",
         {200: wire.StatementsAnswer},
         (400, 401, 403, 408, 409, 413, 422, 429, 451, 503, 507),
         body=wire.StatementsRequest,
@@ -80,22 +82,22 @@ OPERATIONS: tuple[Operation, ...] = (
         "search",
         "get",
         "/api/v1/search",
-        "Find items by words of their id, description and keywords, the best first.",
+        "Find items by words of their id, description and keywords, best matches first.",
         {200: wire.SearchAnswer},
         (400, 401, 403, 503),
         (
-            Parameter("q", "query", "Words; KIND: may stand before them.", _WORDS, True),
+            Parameter("q", "query", "Search words, optionally after KIND:.", _WORDS, True),
             Parameter("kind", "query", "Only this kind.", {"type": "string", "enum": list(KINDS)}),
             Parameter("namespace", "query", "Only this namespace.", _SEGMENT),
-            Parameter("limit", "query", "Results in one page.", _LIMIT),
-            Parameter("offset", "query", "Results to leave out.", _OFFSET),
+            Parameter("limit", "query", "Results per page.", _LIMIT),
+            Parameter("offset", "query", "Results to skip.", _OFFSET),
         ),
     ),
     Operation(
         "whoami",
         "get",
         "/api/v1/whoami",
-        "What the token is, and what it may do.",
+        "The token's name, scopes and namespaces.",
         {200: wire.WhoamiAnswer},
         (401, 503),
         needs_token=True,
@@ -104,10 +106,10 @@ OPERATIONS: tuple[Operation, ...] = (
         "listStages",
         "get",
         "/api/v1/stages",
-        "Releases that wait for a maintainer's signature, as far as the token may see them.",
+        "The releases waiting for a maintainer's signature that the token may see.",
         {200: wire.StagesAnswer},
         (401, 403, 503),
-        (Parameter("all", "query", "1: also those that are decided.", {"type": "string", "enum": ["1"]}),),
+        (Parameter("all", "query", "1: include decided ones.", {"type": "string", "enum": ["1"]}),),
         needs_token=True,
     ),
     Operation(
@@ -134,7 +136,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "stageFile",
         "get",
         "/api/v1/stages/{stage}/files/{sha256}",
-        "The bytes of one of its files.",
+        "The bytes of a file of the stage.",
         {200: bytes},
         (400, 401, 403, 404, 503),
         (_STAGE, Parameter("sha256", "path", "SHA-256 of the file.", _SHA256, True)),
@@ -166,7 +168,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "exchangeOidcToken",
         "post",
         "/api/v1/oidc/exchange",
-        "A build server's identity token for a registry token of some minutes.",
+        "Exchange a build server's identity token for a registry token that is valid for some minutes.",
         {200: wire.ExchangeAnswer},
         (400, 401, 403, 408, 413, 422, 429, 503),
         body=wire.ExchangeRequest,
@@ -175,7 +177,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "beginDeviceLogin",
         "post",
         "/api/v1/device/authorize",
-        "Begin to sign a program in through a browser (RFC 8628); a form with client_id and name.",
+        "Begin to sign in a program through a browser (RFC 8628). The body is a form with client_id and name.",
         {200: wire.DeviceBegun},
         (408, 413, 429, 503),
         body=bytes,
@@ -184,12 +186,12 @@ OPERATIONS: tuple[Operation, ...] = (
         "pollDeviceLogin",
         "post",
         "/api/v1/device/token",
-        "The token, once a person confirmed (RFC 8628); a form with grant_type and device_code.",
+        "Get the token once a person has confirmed (RFC 8628). The body is a form with grant_type and device_code.",
         {200: wire.DeviceToken, 400: wire.DeviceError},
         (408, 413, 429, 503),
         body=bytes,
     ),
-    Operation("livez", "get", "/livez", "Whether the server answers at all.", {200: wire.LiveAnswer}),
+    Operation("livez", "get", "/livez", "Whether the server answers.", {200: wire.LiveAnswer}),
     Operation(
         "readyz",
         "get",
@@ -205,7 +207,7 @@ OPERATIONS: tuple[Operation, ...] = (
 
 @cache
 def document() -> bytes:
-    """The document: JSON, the same bytes each time."""
+    """Return the document as JSON, always the same bytes."""
     types = sorted(
         {kind for operation in OPERATIONS for kind in (*operation.answers.values(), operation.body) if _is_struct(kind)}
         | {wire.ErrorAnswer},
@@ -229,7 +231,7 @@ def document() -> bytes:
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
             "responses": {
                 "Error": {
-                    "description": "Why it failed, and what to do about it.",
+                    "description": "Why the call failed, and what to do.",
                     "content": {_JSON: {"schema": _schema(wire.ErrorAnswer)}},
                 }
             },
@@ -248,7 +250,7 @@ def _operation(operation: Operation) -> dict[str, Any]:
     responses: dict[str, Any] = {}
     for status, kind in operation.answers.items():
         content: dict[str, Any] = {_JSON: {"schema": _schema(kind)}} if kind not in (None, bytes) else _PLAIN[kind]
-        responses[str(status)] = {"description": "Done.", "content": content}
+        responses[str(status)] = {"description": "Success.", "content": content}
     responses |= {str(status): {"$ref": "#/components/responses/Error"} for status in operation.errors}
     responses["default"] = {"$ref": "#/components/responses/Error"}
     found: dict[str, Any] = {"operationId": operation.name, "summary": operation.words, "responses": responses}
@@ -267,7 +269,7 @@ def _operation(operation: Operation) -> dict[str, Any]:
         found["requestBody"] = {"required": True, "content": {"application/octet-stream": {}}}
     elif operation.body is not None:
         found["requestBody"] = {"required": True, "content": {_JSON: {"schema": _schema(operation.body)}}}
-    # A registry that is not public requires a token for reading, too.
+    # A registry that is not public also requires a token for reading.
     found["security"] = [{"token": []}] if operation.needs_token else [{}, {"token": []}]
     return found
 
@@ -282,7 +284,7 @@ def _is_struct(kind: Any) -> bool:
 
 
 def _ecma(value: Any) -> Any:
-    r"""The same with patterns as JSON Schema spells them: Python's ``\Z`` is ECMA's ``$``."""
+    r"""Return the value with patterns in JSON Schema's dialect: Python's ``\Z`` is ``$`` in ECMAScript."""
     if isinstance(value, dict):
         return {
             key: part.replace("\\Z", "$") if key == "pattern" and isinstance(part, str) else _ecma(part)

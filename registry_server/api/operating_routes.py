@@ -29,7 +29,7 @@ async def _metrics(request: Request[Any, Any, State]) -> Response[bytes]:
     service = service_of(request)
     if not may_read(request.scope, service.settings.metrics, service.settings.trusted_proxies):
         raise RyeError(
-            "not-found", "There is nothing at /metrics for you.", "The setting `metrics` says who may read it."
+            "not-found", "There is nothing at /metrics for you.", "The setting `metrics` controls who may read it."
         )
     headers = {"Cache-Control": "no-store", **SAFE_HEADERS}
     return Response(await service.metrics_text(), media_type=CONTENT_TYPE, headers=headers)

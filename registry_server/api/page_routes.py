@@ -1,4 +1,5 @@
-"""Routes of the registry's pages (:mod:`registry_server.pages`): from a request to a maker, and from its page to a response."""
+"""Routes of the registry's pages (:mod:`registry_server.pages`): from a request to a maker, and from its page to a
+response."""
 
 from __future__ import annotations
 
@@ -39,26 +40,29 @@ _STYLE_CACHE = "public, max-age=31536000, immutable"
 async def page(
     request: _Request, path: str, make: Maker, prepare: Callable[[sa.Engine, int], None] | None = None
 ) -> Response[bytes]:
-    """The answer to a GET or HEAD of a page. ``path``: canonical, with the part of the query that matters; ``prepare``:
-    writes what the page needs for a log of the given size."""
+    """Answer a GET or HEAD of a page.
+
+    ``path``: canonical, with the part of the query that matters; ``prepare``: writes what the page needs for a log of
+    the given size.
+    """
     wanted = replace(asked(request, path), prepare=prepare)
     return sent(request, await service_of(request).pages.answer(wanted, make))
 
 
 async def page_after(request: _Request, path: str, prepare: Callable[[], Awaitable[Maker]]) -> Response[bytes]:
-    """As above, when something must be looked up first."""
+    """Answer like :func:`page` when something must be looked up first."""
     return sent(request, await service_of(request).pages.answer_after(asked(request, path), prepare))
 
 
 def asked(request: _Request, path: str) -> Asked:
-    """The parts of a request that determine the page."""
+    """Return the parts of a request that determine the page."""
     return Asked(
         path, reader_of_page(request), header_of(request, b"accept"), header_of(request, b"if-none-match")
     )  # fmt: skip
 
 
 def reader_of_page(request: _Request) -> Reader:
-    """The reader. On a registry that is not public, the gate has already let them in and stored their account."""
+    """Return the reader. If the registry is not public, the gate has checked them already and stored their account."""
     settings = service_of(request).settings
     if settings.read == "public":
         return Reader()
@@ -68,6 +72,7 @@ def reader_of_page(request: _Request) -> Reader:
 
 
 def sent(request: _Request, answer: Answer) -> Response[bytes]:
+    """Return a page's answer as a response, without its body for HEAD."""
     headers = dict(answer.headers)
     media_type = headers.pop("content-type")
     body = answer.body
@@ -78,7 +83,7 @@ def sent(request: _Request, answer: Answer) -> Response[bytes]:
 
 
 def refused_reading(service: Service, error: RyeError, status: int, accept: str) -> bytes | None:
-    """The error page, for clients that accept HTML."""
+    """Return the error page; None: the client does not ask for HTML."""
     if not wants_html(accept):
         return None
     return error_page(error, status, service.pages.site_for_anybody(), service.pages.hour())
@@ -103,7 +108,9 @@ async def _search(request: _Request) -> Response[bytes]:
     kind = request.query_params.get("kind", "")
     if len(query) > service.settings.search_characters:
         raise RyeError(
-            "bad-request", f"A query has at most {service.settings.search_characters} characters.", "Use fewer words."
+            "bad-request",
+            f"The query has more than {service.settings.search_characters} characters.",
+            "Use fewer words.",
         )
     if kind and kind not in KINDS:
         raise RyeError("bad-request", f"{kind[:80]!r} is not a kind of item.", f"Kinds: {KINDS.names()}.")
@@ -141,7 +148,7 @@ async def _style(request: _Request, name: FromPath[str]) -> Response[bytes]:
 
 
 ITEM_VIEWS: dict[View, Callable[[ItemAddress], Maker]] = {"item": item_page, "source": source_page}
-"""The maker of each view of an item, by what its path ends with (:mod:`registry_server.pages.addresses`)."""
+"""The maker of each view of an item (:mod:`registry_server.pages.addresses`)."""
 
 
 @route("/-/{path:path}", http_method=_READ)

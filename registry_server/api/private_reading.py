@@ -1,11 +1,11 @@
 """Who may read a registry that is not public (the setting ``read``).
 
-``members``     any good token with the scope ``read``, or someone who is signed in, reads everything
+``members``     any valid token with the scope ``read``, or anyone who is signed in, reads everything
 ``namespaces``  the same, but the bytes of items only if token and account may read their namespace; log, name map and index
                 are shared by all members, so all of them see names, descriptions and hashes
 
-``/config.json``, ``/livez``, ``/readyz``, the pages' style and what signs people in are open; the API asks for tokens by
-itself. Everything else is closed, whatever is added later. A blob that is refused looks like one that is not there.
+``/config.json``, ``/livez``, ``/readyz``, the style sheet and the sign-in pages are open; the API checks tokens itself.
+Everything else is closed, including paths added later. A refused blob looks like one that does not exist.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ _SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
 
 
 def is_open(path: str) -> bool:
-    """Whether a path is answered without checking the reader; paths below ``/api/`` check it themselves."""
+    """Whether a path is answered without checking the reader. Handlers below ``/api/`` check it themselves."""
     return path in _OPEN or any(path == base or path.startswith(f"{base.rstrip('/')}/") for base in _OPEN_BELOW)
 
 
 def bearer_of(scope: Any) -> str:
-    """The token that a request carries; empty where there is none."""
+    """Return the token of a request; empty: none."""
     scheme, _, token = _header(scope, b"authorization").partition(" ")
     return token.strip() if scheme.lower() == "bearer" and len(token) < 200 else ""
 
 
 def session_cookie_name(scope: Any, settings: Settings) -> str:
-    """The name of the session cookie: over https it has a prefix that browsers let only this host set."""
+    """Return the name of the session cookie. Over https it has a prefix that browsers let only this host set."""
     if not is_secure(scope, settings.trusted_proxies):
         return _SESSION_COOKIE
     return f"{'__Secure' if settings.read == 'public' else '__Host'}-{_SESSION_COOKIE}"
 
 
 def cookie_of(scope: Any, name: str, form: re.Pattern[str] = _SECRET) -> str:
-    """The value of a cookie; empty if there is none of this form, or several: another site may have set one of them."""
+    """Return the value of a cookie; empty: none of this form, or several, one of which another site may have set."""
     sent = [value.decode("latin-1") for key, value in scope["headers"] if key == b"cookie"]
     parts = [part.strip().partition("=") for text in sent for part in text.split(";")]
     found = [value for key, _, value in parts if key == name]
@@ -58,30 +58,30 @@ def cookie_of(scope: Any, name: str, form: re.Pattern[str] = _SECRET) -> str:
 
 
 def require_reader(account: Account | None) -> Account:
-    """Raises RyeError ``unauthorized``, ``insufficient-scope``."""
+    """Return the account if it may read. Raises RyeError ``unauthorized``, ``insufficient-scope``."""
     if account is None:
         raise RyeError(
             "unauthorized",
             "This registry is for its members: the token is missing, unknown, expired or revoked.",
-            "Log in: `rye login ADDRESS`. Its operator makes tokens: `rye-registry token create NAME --scope read`",
+            "Log in: `rye login ADDRESS`. The operator creates tokens: `rye-registry token create NAME --scope read`",
         )
     if not account.has("read"):
         raise RyeError(
             "insufficient-scope",
             f"The token {account.name} has the scopes {', '.join(account.scopes)}; reading needs read.",
-            "Ask for a token that has it: rye-registry token create NAME --scope read",
+            "Ask the operator for a token with this scope: rye-registry token create NAME --scope read",
         )
     return account
 
 
 def blob_of(path: str) -> str | None:
-    """The SHA-256 of the blob that a path asks for."""
+    """Return the SHA-256 of the blob at a path; None: it is not a blob's path."""
     found = served(path)
     return found.path.rpartition("/")[2] if found is not None and found.path.startswith("blobs/") else None
 
 
 def hidden_blob(path: str) -> RyeError:
-    """The error for a blob that does not exist, and for one that this reader may not have."""
+    """Return the error for a blob that does not exist or that the reader may not have."""
     return RyeError(
         "not-found", f"There is nothing at {path[:200]}.", "docs/reference/protocol.md lists what a registry serves."
     )
@@ -93,7 +93,7 @@ def is_limited(settings: Settings) -> bool:
 
 
 def kept_private(answer: Answer) -> Answer:
-    """The same answer for one reader: no shared cache keeps it, and no other site reads it."""
+    """Return the answer with headers that keep it out of shared caches and from other sites."""
     headers = [
         (name, value.replace(b"public", b"private") if name == b"cache-control" else value)
         for name, value in answer.headers
@@ -112,7 +112,7 @@ def kept_private(answer: Answer) -> Answer:
 
 
 def private_send(send: Callable[[Any], Awaitable[None]]) -> Callable[[Any], Awaitable[None]]:
-    """Marks every answer of the framework ``private``."""
+    """Return a ``send`` that marks every answer ``private``."""
 
     async def sending(message: Any) -> None:
         if message["type"] == "http.response.start":
@@ -128,7 +128,7 @@ def private_send(send: Callable[[Any], Awaitable[None]]) -> Callable[[Any], Awai
 def refusal(
     error: RyeError, status: int, written: bytes | None = None, media_type: str = "text/html; charset=utf-8"
 ) -> Answer:
-    """An error as JSON, or as the page or other document in ``written``."""
+    """Return an error as JSON, or as the document in ``written``."""
     body = written or wire.encode_json(wire.ErrorAnswer(wire.ErrorBody(error.code, error.message, error.hint)))
     headers = [
         (b"content-type", b"application/json" if written is None else media_type.encode()),

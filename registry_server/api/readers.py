@@ -1,8 +1,8 @@
-"""Answers programs that know nothing of Rye: between the static files and the framework.
+"""Answer programs other than Rye, in a layer between the static files and the framework.
 
-On a registry that is not public, every path checks the reader and answers only with what they may read; a namespace that they may
-not read looks like one that does not exist. Caches must revalidate every answer, because withdrawn items must disappear at once;
-each answer has an entity tag, so revalidation is cheap.
+On a registry that is not public, every path checks the reader and answers only with what they may read. A namespace
+that they may not read looks like one that does not exist. Caches must revalidate every answer, because withdrawn items
+must disappear at once; each answer has an entity tag, so revalidation is cheap.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from dataclasses import replace
 from typing import Any
 
 from registry_server.accounts.tokens import Account
-from registry_server.api.files import Application, Receive, Scope, Send
+from registry_server.api.files import Application, Receive, Scope, Send, send_answer
 from registry_server.api.git_reading import GitReading
 from registry_server.api.private_reading import ACCOUNT_KEY, hidden_blob, is_limited, kept_private, require_reader
-from registry_server.api.reading import Answer, Compressed, answer
-from registry_server.api.reading import Asked as Conditions
+from registry_server.api.reading import Answer, Compressed, answer, asked_by
 from registry_server.api.requests import reader_of
 from registry_server.api.service import Service
 from registry_server.interop.desk import Document, MayRead
@@ -30,16 +29,14 @@ _log = logging.getLogger("rye.registry")
 _INTERNAL = RyeError("internal", "The registry failed to answer; its log says why.", "Try again, or tell its operator.")
 
 Failed = Callable[[RyeError, str], Answer]
-_ASKED = {b"if-none-match": "if_none_match", b"accept-encoding": "accept_encoding", b"range": "range",
-          b"if-range": "if_range"}  # fmt: skip
 _AGAIN = "public, max-age=0, must-revalidate"
 
 
 class Readers:
-    """Answers what other programs read and passes other requests on."""
+    """Answers other programs and passes other requests on."""
 
     def __init__(self, service: Service, behind: Application, failed: Failed) -> None:
-        """``failed``: turns an error and a path into the answer that a client of that path expects."""
+        """``failed``: returns the answer for an error at a path, in the format that its clients expect."""
         self._service = service
         self._behind = behind
         self._failed = failed
@@ -64,21 +61,19 @@ class Readers:
         except RyeError as error:
             self._service.refused(error.code)
             made = self._private(self._failed(error, scope["path"]))
-        except (
-            Exception
-        ) as error:  # the framework's error handler is not around this, so bugs of any type become a 500 here
+        except Exception as error:  # the framework's error handler is not around this layer
             if has_begun:
-                raise  # half an answer cannot become another
+                raise  # the status has been sent already
             _log.error("a request failed", exc_info=error)
             self._service.refused("internal")
             made = self._private(self._failed(_INTERNAL, scope["path"]))
         if made is not None:
-            await _send(send, made if scope["method"] != "HEAD" else replace(made, body=b""))
+            await send_answer(send, made if scope["method"] != "HEAD" else replace(made, body=b""))
 
     async def _made(
         self, asked: Wanted | GitRefs | GitPack, scope: Scope, receive: Receive, send: Send
     ) -> Answer | None:
-        """The answer; None: it was sent. Raises RyeError."""
+        """Return the answer; None: it has been sent already. Raises RyeError."""
         may_read = await self._reader(scope)
         method = scope["method"]
         if isinstance(asked, GitPack):
@@ -94,7 +89,7 @@ class Readers:
         return self._private(self._answer(scope, document))
 
     async def _reader(self, scope: Scope) -> MayRead:
-        """What the client may read. Raises RyeError."""
+        """Return the check of what the client may read. Raises RyeError."""
         settings = self._service.settings
         if settings.read == "public":
             return lambda _namespace: True
@@ -108,20 +103,12 @@ class Readers:
 
     def _answer(self, scope: Scope, document: Document) -> Answer:
         found = Served("", document.media_type, _AGAIN, False, document.tag, document.may_compress, 0)
-        sent = {_ASKED[name]: value.decode("latin-1") for name, value in scope["headers"] if name in _ASKED}
-        if scope["method"] == "HEAD":
-            sent.pop("range", None)
-        return answer(found, document.content, Conditions(**sent), self._compressed)
+        return answer(found, document.content, asked_by(scope), self._compressed)
 
     def _private(self, made: Answer) -> Answer:
         return made if self._service.settings.read == "public" else kept_private(made)
 
 
-def _require(is_possible: bool, method: str) -> None:
-    if not is_possible:
-        raise RyeError("method-not-allowed", f"{method[:20]} is not possible here.", None)
-
-
-async def _send(send: Send, made: Answer) -> None:
-    await send({"type": "http.response.start", "status": made.status, "headers": list(made.headers)})
-    await send({"type": "http.response.body", "body": made.body, "more_body": False})
+def _require(is_allowed: bool, method: str) -> None:
+    if not is_allowed:
+        raise RyeError("method-not-allowed", f"The method {method[:20]} is not allowed here.", None)

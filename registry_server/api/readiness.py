@@ -1,9 +1,9 @@
-"""Whether the registry can do its work: what ``/readyz`` answers.
+"""Whether the registry can publish: the answer of ``/readyz``.
 
-Ready means: the database answers and has a head, the store answers and shows one, the head is younger than 36 hours, the last
-write did not fail because database or store was unavailable, and the thread that appends has made progress recently. Only one
-check runs at a time, however many clients ask, and its result is reused briefly: a hanging store costs one thread, not one per
-probe.
+Ready means: the database answers and has a head, the store answers and has one, the head is younger than 36 hours, the
+last write did not fail because database or store was unavailable, and the thread that appends has made progress
+recently. Only one check runs at a time, however many clients ask, and its result is reused briefly: a hanging store
+costs one thread, not one per probe.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Readiness:
         if published is None:
             raise RyeError("database-unavailable", "The registry has no head.", "rye-registry verify")
         if self._public.get("head") is None:
-            raise RyeError("store-unavailable", "The store shows no head.", "rye-registry rebuild")
+            raise RyeError("store-unavailable", "The store has no head.", "rye-registry rebuild")
         age = int((self._clock() - published.time).total_seconds())
         if age > HEAD_SECONDS:
             raise RyeError(

@@ -1,11 +1,11 @@
-"""How a static file is answered: a function of the file and of the request's headers (RFC 9110 §8.8, §13, §14).
+"""Answer requests for static files, from the file and the request's headers (RFC 9110 §8.8, §13, §14).
 
 * The entity tag of a file that never changes comes from its name; only the few that change are hashed.
 * ``If-None-Match`` matches weakly, so a proxy that compresses and weakens a tag still gets its 304.
-* One range of bytes is answered; several, or a malformed one, get the whole file, as the standard allows.
+* A single byte range is supported. Several ranges, or a malformed one, get the whole file, as the standard allows.
 * Heads, index files and the name map are compressed with zstd or gzip for clients that accept it; such an answer has a weak tag.
-  Item bytes never are: they may be large, and clients want them unchanged.
-* Any web page can read it (CORS): everything here is public, and no answer depends on cookies.
+  Item bytes are never compressed: they can be large, and clients need them unchanged.
+* Any web page can read these files (CORS): everything here is public, and no answer depends on cookies.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import zstandard
 
@@ -24,7 +25,7 @@ from registry_server.storage.served import Served
 from rye.limits import MIB
 
 COMPRESSED_BYTES = 1024
-"""Shorter files are not worth it."""
+"""Shorter files are not compressed."""
 _RANGE = re.compile(r"bytes=([0-9]{0,15})-([0-9]{0,15})")
 _MOST_TAGS = 1000
 """Characters of ``If-None-Match`` that are read."""
@@ -57,8 +58,26 @@ class Asked:
     if_range: str = ""
 
 
+_ASKED = {
+    b"if-none-match": "if_none_match",
+    b"accept-encoding": "accept_encoding",
+    b"range": "range",
+    b"if-range": "if_range",
+}
+
+
+def asked_by(scope: dict[str, Any]) -> Asked:
+    """Return these headers of an ASGI request. A range counts only for GET (RFC 9110 §14.2)."""
+    sent = {_ASKED[name]: value.decode("latin-1") for name, value in scope["headers"] if name in _ASKED}
+    if scope["method"] == "HEAD":
+        sent.pop("range", None)
+    return Asked(**sent)
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
+    """A response."""
+
     status: int
     headers: Headers
     body: bytes
@@ -74,6 +93,7 @@ class Compressed:
         self._lock = threading.Lock()
 
     def get(self, tag: str, encoding: str, content: bytes) -> bytes:
+        """Return the compressed content. ``tag`` identifies it; ``encoding``: ``zstd`` or ``gzip``."""
         key = (tag, encoding)
         with self._lock:
             found = self._kept.get(key)
@@ -91,7 +111,7 @@ class Compressed:
 
 
 def answer(found: Served, content: bytes, asked: Asked, compressed: Compressed) -> Answer:
-    """The answer to a GET."""
+    """Return the answer to a GET."""
     tag = found.tag or hashlib.sha256(content).hexdigest()
     headers = _common(found)
     strong = f'"{tag}"'
@@ -129,7 +149,7 @@ def answer(found: Served, content: bytes, asked: Asked, compressed: Compressed) 
 
 @lru_cache(maxsize=4096)
 def _common(found: Served) -> Headers:
-    """The headers that every answer has."""
+    """Return the headers of every answer for a file."""
     charset = b"; charset=utf-8" if found.media_type == "text/plain" else b""
     vary = ((b"vary", b"Accept-Encoding"),) if found.may_compress else ()
     return (
@@ -147,7 +167,7 @@ def _matches(if_none_match: str, strong: str) -> bool:
 
 
 def _part(wanted: str, content: bytes, headers: Headers) -> Answer | None:
-    """One range; None: answer with the whole file."""
+    """Return the answer with one range; None: answer with the whole file."""
     match = _RANGE.fullmatch(wanted.strip())
     if match is None or not (match[1] or match[2]):
         return None
@@ -174,7 +194,7 @@ def _part(wanted: str, content: bytes, headers: Headers) -> Answer | None:
 
 
 def _encoding(accepted: str) -> str | None:
-    """The best encoding that the client accepts: zstd, gzip or neither."""
+    """Return the best encoding that the client accepts, zstd or gzip; None: neither."""
     weights = {}
     for part in accepted[:_MOST_TAGS].lower().split(","):
         name, _, rest = part.partition(";")

@@ -1,4 +1,5 @@
-"""Routes of the log's and namespaces' pages, the diff, feeds, and what crawlers ask for (:mod:`registry_server.pages`)."""
+"""Routes of the pages of the log and of namespaces, of feeds, and of files for crawlers
+(:mod:`registry_server.pages`)."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ async def _log(request: _Request) -> Response[bytes]:
     text = request.query_params.get("before")
     before = log.read_position(text) if text is not None else None
     if text is not None and not before:
-        raise RyeError("bad-request", "before is the position of an entry, from 1.", None)
+        raise RyeError("bad-request", "`before` must be the position of an entry, from 1.", None)
     return await page(request, log.log_path(before), log.log_page(before))
 
 
@@ -51,7 +52,7 @@ async def _namespace(request: _Request, namespace: FromPath[str]) -> Response[by
     if not is_segment(namespace):
         raise _missing(request)
     if after and not is_item_name(after, namespace):
-        raise RyeError("bad-request", "after is the name of an item of the namespace.", None)
+        raise RyeError("bad-request", "`after` must be the name of an item in the namespace.", None)
     owners = await asyncio.to_thread(service.roles_in, namespace)
     # Roles are not in the log, so a page with different roles must be a different page.
     key = f"{page_path(namespace, after)} {hashlib.sha256(repr(owners).encode()).hexdigest()}"
@@ -81,7 +82,7 @@ async def _sitemap(request: _Request) -> Response[bytes]:
     if after is None:
         return await page(request, "/sitemap.xml", crawlers.sitemap_index)
     if after and not is_item_name(after, after.partition(":")[2].partition("/")[0]):
-        raise RyeError("bad-request", "after is the name of an item.", None)
+        raise RyeError("bad-request", "`after` must be the name of an item.", None)
     return await page(request, crawlers.part_path(after), crawlers.sitemap_part(after))
 
 
@@ -90,7 +91,7 @@ def _missing(request: _Request) -> RyeError:
 
 
 def _position(request: _Request, text: str) -> int:
-    """One spelling for each position: any other is not a page. Raises RyeError ``not-found``."""
+    """Parse a position, which has only one spelling. Raises RyeError ``not-found``."""
     at = log.read_position(text)
     if at is None:
         raise _missing(request)

@@ -1,4 +1,4 @@
-"""Shared by the handlers: the client's account, the request's body and numbers, and JSON answers."""
+"""What handlers share: the client's account, the request's body and numbers, and JSON answers."""
 
 from __future__ import annotations
 
@@ -30,11 +30,13 @@ SERVICE_KEY = "rye.service"
 
 
 def service_of(request: Request[Any, Any, State]) -> Service:
+    """Return the service that a request belongs to."""
     service: Service = cast("dict[str, Any]", request.scope)[SERVICE_KEY]
     return service
 
 
 async def account_of(request: Request[Any, Any, State]) -> Account:
+    """Return the account of the request's token and record its use. Raises RyeError ``unauthorized``."""
     service = service_of(request)
     token = bearer_of(request.scope)
     account = await _known(service, token) if token else None
@@ -42,7 +44,7 @@ async def account_of(request: Request[Any, Any, State]) -> Account:
         raise RyeError(
             "unauthorized",
             "The token is missing, unknown, expired or revoked.",
-            "Log in with a token of this registry: rye login. Its operator makes one: rye-registry token create NAME",
+            "Log in: rye login. The operator creates tokens: rye-registry token create NAME",
         )
     await service.note_use(account)
     return account
@@ -56,14 +58,17 @@ async def _known(service: Service, token: str) -> Account | None:
 
 
 async def body_of(request: Request[Any, Any, State], most: int) -> bytes:
-    """The request's body, at most ``most`` bytes, within ``request_seconds``. Raises RyeError."""
+    """Read the request's body, at most ``most`` bytes, within ``request_seconds``. Raises RyeError."""
     seconds = service_of(request).settings.request_seconds
     return await read_body(request.receive, header_of(request, b"content-length"), most, seconds)
 
 
 async def read_body(receive: Callable[[], Awaitable[Any]], declared: str, most: int, seconds: float) -> bytes:
-    """A request's body, at most ``most`` bytes, within so many seconds. ``declared``: its ``Content-Length``. Raises RyeError."""
-    too_large = RyeError("request-too-large", f"The request has more than {most:,} bytes.", "Send less at a time.")
+    """Read a body of at most ``most`` bytes, within ``seconds``. ``declared``: its ``Content-Length``. Raises
+    RyeError."""
+    too_large = RyeError(
+        "request-too-large", f"The request has more than {most:,} bytes.", "Split it into smaller requests."
+    )
     if declared.isdecimal() and (len(declared) > 15 or int(declared) > most):
         raise too_large
     parts: list[bytes] = []
@@ -74,7 +79,7 @@ async def read_body(receive: Callable[[], Awaitable[Any]], declared: str, most: 
             while more:
                 message: Mapping[str, Any] = await receive()
                 if message["type"] != "http.request":
-                    raise RyeError("client-gone", "The client disconnected before its request had arrived.", None)
+                    raise RyeError("client-gone", "The client disconnected before the request was complete.", None)
                 part = message.get("body", b"")
                 size += len(part)
                 if size > most:
@@ -89,20 +94,22 @@ async def read_body(receive: Callable[[], Awaitable[Any]], declared: str, most: 
 
 
 def header_of(request: Request[Any, Any, State], name: bytes) -> str:
-    """A header's value, the first of several; empty where it was not sent."""
+    """Return the first value of a header; empty: not sent."""
     return next((value.decode("latin-1") for key, value in request.scope["headers"] if key == name), "")
 
 
 def number_of(request: Request[Any, Any, State], name: str, default: int, least: int, most: int) -> int:
+    """Return a number of the query. Raises RyeError ``bad-request`` if it is out of range."""
     text = request.query_params.get(name)
     if text is None:
         return default
     if not (text.isascii() and text.isdecimal() and len(text) < 10 and least <= int(text) <= most):
-        raise RyeError("bad-request", f"{name} is a number from {least} to {most}.", None)
+        raise RyeError("bad-request", f"`{name}` must be a number from {least} to {most}.", None)
     return int(text)
 
 
 def json_answer(body: bytes, status: int = 200, headers: dict[str, str] | None = None) -> Response[bytes]:
+    """Return a JSON response that is not cached."""
     return Response(
         body,
         status_code=status,
@@ -112,7 +119,7 @@ def json_answer(body: bytes, status: int = 200, headers: dict[str, str] | None =
 
 
 def page_answer(body: bytes, status: int, headers: dict[str, str]) -> Response[bytes]:
-    """A failure as a page."""
+    """Return an error page that is not cached."""
     return Response(
         body,
         status_code=status,
@@ -122,7 +129,7 @@ def page_answer(body: bytes, status: int, headers: dict[str, str]) -> Response[b
 
 
 async def reader_of(service: Service, scope: Any) -> Account | None:
-    """The reader: the token's account, or the signed-in member."""
+    """Return the account of the token or the signed-in member; None: neither."""
     token = bearer_of(scope)
     if token:
         account = await _known(service, token)

@@ -1,7 +1,8 @@
 """``/-/account/namespaces/NAME``: the roles in a namespace, for its owners. Everyone else gets "not found".
 
-A role lets someone upload and read. An owner grants roles to accounts and teams in that namespace only; the operator decides who
-is in a team, because a team may have roles elsewhere. The last owner can be neither removed nor demoted.
+A role lets someone upload and read. An owner grants roles to accounts and teams in that namespace only; the operator
+decides who is in a team, because a team can have roles in other namespaces. The last owner can be neither removed nor
+demoted.
 """
 
 from __future__ import annotations
@@ -71,20 +72,24 @@ async def _take(request: AnyRequest, namespace: FromPath[str]) -> Response[bytes
 
 
 def _require_owner(connection: sa.Connection, member: Member, namespace: str) -> None:
-    """Raises RyeError ``not-found``, the same whether or not the namespace exists."""
+    """Require that the member is an owner. Raises the same RyeError ``not-found`` for a namespace that does not
+    exist."""
     held = dict(roles.of_account(connection, member.id))
     if not is_segment(namespace) or held.get(namespace) != "owner":
-        raise RyeError("not-found", "There is no namespace of this name that you own.", "Your roles: /-/account")
+        raise RyeError("not-found", "You do not own a namespace of this name.", "See your roles at /-/account")
 
 
 def _require_owners(connection: sa.Connection, namespace: str) -> None:
-    """Raises RyeError ``last-owner`` if no owner would be left; the transaction is then rolled back."""
+    """Require that an owner is left. Raises RyeError ``last-owner``, which rolls back the transaction."""
     if not roles.has_owner(connection, namespace):
         raise RyeError("last-owner", f"{namespace} would have no owner left.", "Make someone else an owner first.")
 
 
 def _meant(connection: sa.Connection, form: Form) -> tuple[str | None, str | None, str]:
-    """Account, team, and words for the audit events. Raises RyeError ``bad-request``, ``unknown-account``, ``unknown-team``."""
+    """Return account, team, and their name for the audit events.
+
+    Raises RyeError ``bad-request``, ``unknown-account``, ``unknown-team``.
+    """
     account, team = one(form, "account").strip(), one(form, "team").strip()
     if bool(account) == bool(team):
         raise RyeError("bad-request", "Name either an account or a team.", None)

@@ -1,4 +1,4 @@
-"""The running registry behind the API: engine, stores, sequencer and what requests need. Blocking; threads call it."""
+"""The running registry behind the API: engine, stores, sequencer and what requests need. Its calls block."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Service:
             check_issuer(settings.oidc_issuer)
         self.settings = settings
         self.address = settings.public_address
-        """The registry's address from the settings, or else the one that it listens on, once it does."""
+        """The registry's address: from the settings, or the one that it listens on."""
         self.engine = opening.open_database(settings)
         with database.reader(self.engine) as connection:
             self.origin = Ledger(connection).origin
@@ -138,7 +138,8 @@ class Service:
 
     @contextmanager
     def writing(self, account: Account) -> Iterator[None]:
-        """One of the places for writing requests. Raises RyeError ``too-many-requests``, and ``busy`` when all are taken."""
+        """Take one of the slots for writing requests. Raises RyeError ``too-many-requests``, or ``busy`` when all are
+        taken."""
         with self.shares.place(account.owner), self._place():
             self._writing += 1
             try:
@@ -156,6 +157,7 @@ class Service:
             self._writes.release()
 
     def account(self, token: str) -> Account | None:
+        """Return the account of a token; None: the token is not valid."""
         with database.reader(self.engine) as connection:
             return tokens.check(connection, token)
 
@@ -179,7 +181,8 @@ class Service:
             _log.warning("could not record the use of a token: %s", error)
 
     def claimed(self, account: Account, candidates: Sequence[Candidate], receipt: Receipt) -> None:
-        """Make the account that just claimed a namespace its owner. Replaying a claim is a duplicate and grants nothing."""
+        """Make the account that just claimed a namespace its owner. Replaying a claim is a duplicate and grants
+        nothing."""
         for candidate, result in zip(candidates, receipt.results, strict=True):
             statement = candidate.statement
             if isinstance(statement, Keyset) and statement.number == 1 and not result.duplicate:
@@ -197,7 +200,7 @@ class Service:
                     )
 
     def session_account(self, secret: str) -> Account | None:
-        """What a signed-in member may read."""
+        """Return the account of a session, with the member's rights to read; None: the session is not valid."""
         with database.reader(self.engine) as connection:
             member = members.session_member(connection, secret, now_text())
             if member is None:
@@ -206,11 +209,11 @@ class Service:
         return Account("", member.name, (), scopes=("read",), account=member.id, roles=held)
 
     def blob_owners(self, sha256: str) -> frozenset[str]:
-        """The namespaces that released a file."""
+        """Return the namespaces that released a file."""
         return blob_owners.owners(self.engine, sha256)
 
     def roles_in(self, namespace: str) -> list[roles.Given]:
-        """Who has a role in a namespace."""
+        """Return who has a role in a namespace."""
         with database.reader(self.engine) as connection:
             return roles.listing(connection, namespace)
 
@@ -218,7 +221,7 @@ class Service:
         """Keep bytes until a statement refers to them; returns whether they were new. Raises RyeError."""
         if hashlib.sha256(content).hexdigest() != sha256:
             raise RyeError(
-                "blob-mismatch", "The bytes do not have this SHA-256.", "They were damaged on the way: send again."
+                "blob-mismatch", "The bytes do not have this SHA-256.", "They were damaged in transit. Send them again."
             )
         if self._may_refer(account, sha256) and self.public.get(wire.blob_path(sha256)) == content:
             return False  # a pending upload is written again instead, which restarts its retention period
@@ -227,16 +230,16 @@ class Service:
             if not self.shares.fits(account.owner, len(content)):
                 raise RyeError(
                     "uploads-full",
-                    "The registry keeps too many uploads of this token that nothing refers to.",
-                    "Publish what was uploaded; the operator can raise account_uploads_bytes.",
+                    "This token has uploaded too many bytes that no statement refers to yet.",
+                    "Publish what you uploaded. The operator can raise `account_uploads_bytes`.",
                 )
         if self._kept_bytes + len(content) > self.settings.uploads_bytes:
             self._sweep(always=True)
             if self._kept_bytes + len(content) > self.settings.uploads_bytes:
                 raise RyeError(
                     "uploads-full",
-                    "The registry keeps too many uploads that nothing refers to.",
-                    "Publish what was uploaded, or try again tomorrow; the operator can raise uploads_bytes.",
+                    "The registry has too many uploaded bytes that no statement refers to yet.",
+                    "Publish what you uploaded, or try again tomorrow. The operator can raise `uploads_bytes`.",
                 )
         self._kept_bytes += len(content)
         self.uploads.put_soon(sha256, content)  # durable before the batch that publishes it is committed
@@ -250,8 +253,8 @@ class Service:
             if len(content) > self.settings.blob_bytes:
                 raise RyeError(
                     "request-too-large",
-                    f"A file has at most {self.settings.blob_bytes:,} bytes.",
-                    "Send a smaller one.",
+                    f"A file has more than {self.settings.blob_bytes:,} bytes.",
+                    "Make the file smaller.",
                 )
             self.keep_upload(account, hashlib.sha256(content).hexdigest(), content)
 
@@ -262,19 +265,21 @@ class Service:
         return any(account.may_read(namespace) for namespace in self.blob_owners(sha256))
 
     def taken_down(self, sha256: str) -> str | None:
-        """Why a blob was taken down; None where it was not."""
+        """Return why a blob was taken down; None: it was not."""
         with database.reader(self.engine) as connection:
             return Ledger(connection).taken_down([sha256]).get(sha256)
 
     def counted(self, candidates: Sequence[Candidate], receipt: Receipt) -> None:
+        """Count appended statements."""
         self.metrics.counted(candidates, receipt)
         self.analyst.published()
 
     def refused(self, code: str) -> None:
+        """Count a refused request."""
         self.metrics.refused(code)
 
     async def metrics_text(self) -> bytes:
-        """The metrics, available even while the registry is not ready."""
+        """Return the metrics. They are available even while the registry is not ready."""
         try:
             ready = await self.readiness.ask()
         except RyeError:
@@ -310,7 +315,8 @@ class Service:
             self.shares.forget_all_but(present)
 
     def _is_settled(self) -> bool:
-        """Whether the store shows the newest head: until then, uploads may belong to releases that are already committed."""
+        """Whether the store has the newest head. Until then, uploads may belong to releases that are already
+        committed."""
         try:
             return self.sequencer.is_shown()
         except RyeError:

@@ -1,7 +1,8 @@
-"""Running the API under granian in this process, until SIGTERM or SIGINT. One process, one event loop, one sequencer.
+"""Run the API under granian in this process, until SIGTERM or SIGINT: one process, one event loop, one sequencer.
 
-The ready file and the announcement come once the port answers. After the signal, running requests may finish; ``stop_seconds``
-later the process exits even if a store or a database hangs. That is no different from a crash, and crashes lose nothing.
+The ready file and the announcement follow when the port answers. After the signal, running requests can finish;
+``stop_seconds`` later the process exits even if a store or a database hangs. That is the same as a crash, and crashes
+lose nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("rye.registry")
 _MARGIN_SECONDS = 0.5
-"""Margin before ``stop_seconds`` are over, so that the process has exited by then."""
+"""How long before the end of ``stop_seconds`` the process exits."""
 _ANSWER_SECONDS = 5.0
 _SWITCH_SECONDS = 0.001
 """How long the event loop waits for the GIL while a batch computes."""
@@ -48,7 +49,7 @@ def serve(settings: Settings, ready_file: Path | None, announce: Callable[[str],
     if ready_file is not None and not ready_file.absolute().parent.is_dir():
         raise RyeError(
             "cannot-write",
-            f"There is no folder for {ready_file}.",
+            f"The folder of {ready_file} does not exist.",
             "Create it, or choose another path for --ready-file.",
         )
     _log.info("opening the registry in %s", settings.data)
@@ -78,7 +79,7 @@ def _tune_interpreter() -> None:
 
 
 class _Ending:
-    """Ends the process some time after it was told to stop, if it has not exited by then."""
+    """Ends the process some time after the signal, if it has not exited by itself."""
 
     def __init__(self, seconds: float, last: Callable[[], None]) -> None:
         self._seconds = seconds
@@ -108,7 +109,8 @@ async def _run(
     ending: _Ending,
 ) -> None:
     class Listening(Server):
-        """Binds once and reports the port: the embedded server would bind again for its worker, to another free port."""
+        """Binds once and reports the port: the embedded server would bind again for its worker, to another free
+        port."""
 
         bound_port = 0
         telling: asyncio.Task[None] | None = None
@@ -204,7 +206,7 @@ def _probe(host: str, port: int) -> None:
             probe.listen(1)
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
-            raise _in_use(host, port, "another program listens there") from error
+            raise _in_use(host, port, "another program is listening there") from error
         raise RyeError(
             "cannot-listen",
             f"Cannot listen on {host}:{port}: {error.strerror or error}.",
@@ -216,5 +218,5 @@ def _in_use(host: str, port: int, why: str) -> RyeError:
     return RyeError(
         "port-in-use",
         f"Port {port} of {host} is in use: {why}.",
-        f"Stop what listens there, or choose another port: rye-registry serve --port {port + 1 if port else 8421}",
+        f"Stop that program, or choose another port: rye-registry serve --port {port + 1 if port else 8421}",
     )

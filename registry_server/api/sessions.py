@@ -1,9 +1,9 @@
 """Signed-in members: the session cookie, and forms that only the session's owner can send.
 
-* The cookie is for this host alone and not for scripts. Over https its name begins with ``__Secure-``, or with ``__Host-`` where
-  its path is ``/`` (private reading): browsers then take it from https only, and under ``__Host-`` from this host only. Two
+* The cookie is only for this host, and scripts cannot read it. Over https its name begins with ``__Secure-``, or with ``__Host-``
+  if its path is ``/`` (private reading): browsers accept such cookies only over https, and ``__Host-`` only from this host. Two
   cookies of that name count as none.
-* A form counts when the browser says that it comes from this host (``Origin``, ``Sec-Fetch-Site``) and when it carries the
+* A form is accepted if the browser says that it comes from this host (``Origin``, ``Sec-Fetch-Site``) and if it carries the
   proof of the session (:func:`registry_server.accounts.members.form_proof`).
 """
 
@@ -47,12 +47,12 @@ _T = TypeVar("_T")
 
 
 def session_of(request: AnyRequest) -> str:
-    """The session's secret that a request's cookie carries; empty where there is none."""
+    """Return the session's secret from a request's cookie; empty: none."""
     return cookie_of(request.scope, session_cookie_name(request.scope, service_of(request).settings))
 
 
 def session_cookie(request: AnyRequest, secret: str) -> Cookie:
-    """The cookie of a session; an empty secret takes it away."""
+    """Return the cookie of a session. An empty secret deletes it."""
     settings = service_of(request).settings
     path = "/-/account" if settings.read == "public" else "/"
     name = session_cookie_name(request.scope, settings)
@@ -60,11 +60,12 @@ def session_cookie(request: AnyRequest, secret: str) -> Cookie:
 
 
 def attempt_of(request: AnyRequest) -> str:
-    """The state of a sign-in that this browser began; empty if there is none."""
+    """Return the state of a sign-in that this browser began; empty: none."""
     return cookie_of(request.scope, _attempt_name(request), _ATTEMPT)
 
 
 def attempt_cookie(request: AnyRequest, text: str) -> Cookie:
+    """Return the cookie of a sign-in that has begun. An empty text deletes it."""
     return _cookie(request, _attempt_name(request), text, _CALLBACK, _ATTEMPT_SECONDS if text else 0)
 
 
@@ -82,7 +83,7 @@ def _cookie(request: AnyRequest, name: str, value: str, path: str, seconds: int)
 
 
 async def signed_in(request: AnyRequest) -> Member | None:
-    """Who has this browser's session."""
+    """Return the member whom this browser's session belongs to; None: not signed in."""
     secret = session_of(request)
     if not secret:
         return None
@@ -90,12 +91,13 @@ async def signed_in(request: AnyRequest) -> Member | None:
 
 
 def proof_of(request: AnyRequest) -> str:
-    """What the forms of this session carry."""
+    """Return the proof that the forms of this session carry."""
     return members.form_proof(session_of(request))
 
 
 async def form_of(request: AnyRequest) -> tuple[Member, Form]:
-    """Who sent a form, and its fields. Raises RyeError ``sign-in-needed``, ``form-foreign``, ``too-many-requests``."""
+    """Return who sent a form, and its fields. Raises RyeError ``sign-in-needed``, ``form-foreign``,
+    ``too-many-requests``."""
     refuse_other_sites(request)
     member = await signed_in(request)
     if member is None:
@@ -108,20 +110,20 @@ async def form_of(request: AnyRequest) -> tuple[Member, Form]:
 
 
 def refuse_other_sites(request: AnyRequest) -> None:
-    """Raises RyeError ``form-foreign`` where the browser says that another site sent it.
+    """Raise RyeError ``form-foreign`` if the browser says that another site sent the form.
 
-    Browsers send ``Sec-Fetch-Site`` over https and to this machine only, and it is right whatever a proxy calls the host;
-    ``Origin`` comes with every form. Programs send neither.
+    Browsers send ``Sec-Fetch-Site`` only over https and to this machine; it is right even if a proxy changes the host.
+    They send ``Origin`` with every form. Programs send neither.
     """
     site, origin = header_of(request, b"sec-fetch-site"), header_of(request, b"origin")
     own = {header_of(request, b"host").lower(), urlsplit(service_of(request).address).netloc.lower()}
     is_own = site in ("same-origin", "none") if site else not origin or urlsplit(origin).netloc.lower() in own - {""}
     if not is_own:
-        raise RyeError("form-foreign", "The form was sent from another site.", "Open the page here.")
+        raise RyeError("form-foreign", "The form was sent from another site.", "Open the page on this registry.")
 
 
 def fields_of(body: bytes) -> Form:
-    """The fields of a form. Raises RyeError ``bad-request``."""
+    """Parse the fields of a form. Raises RyeError ``bad-request``."""
     try:
         return parse_qs(body.decode("utf-8"), keep_blank_values=True, max_num_fields=50)
     except ValueError:
@@ -129,7 +131,7 @@ def fields_of(body: bytes) -> Form:
 
 
 def one(form: Form, name: str) -> str:
-    """The first value of a field; empty where there is none."""
+    """Return the first value of a field; empty: none."""
     return form.get(name, [""])[0][:2000]
 
 
@@ -137,6 +139,7 @@ def one(form: Form, name: str) -> str:
 
 
 def address_of(request: AnyRequest) -> str:
+    """Return the client's address."""
     return client_address(request.scope, service_of(request).settings.trusted_proxies)
 
 
@@ -157,7 +160,7 @@ def record(
 
 
 async def reading(service: Service, look: Callable[[sa.Connection], _T]) -> _T:
-    """Look at the database, in a thread."""
+    """Read the database in a thread."""
 
     def run() -> _T:
         with database.reader(service.engine) as connection:
@@ -167,7 +170,7 @@ async def reading(service: Service, look: Callable[[sa.Connection], _T]) -> _T:
 
 
 async def changing(service: Service, change: Callable[[sa.Connection], _T]) -> _T:
-    """Change what does not belong to the log, in a thread."""
+    """Change tables that do not belong to the log, in a thread."""
 
     def run() -> _T:
         with database.change(service.engine) as connection:

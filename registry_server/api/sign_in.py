@@ -1,4 +1,5 @@
-"""Signing people in with OIDC: the authorization code flow with PKCE, state and nonce (OpenID Connect Core 3.1, RFC 7636)."""
+"""Sign people in with OIDC: the authorization code flow with PKCE, state and nonce (OpenID Connect Core 3.1, RFC
+7636)."""
 
 from __future__ import annotations
 
@@ -20,19 +21,21 @@ _SCOPE = "openid profile email"
 
 
 class Attempt(Struct, frozen=True):
-    """What the browser keeps between leaving for the issuer and coming back."""
+    """What the browser keeps in a cookie while it is at the issuer."""
 
     state: str
     nonce: str
     verifier: str
     code: str = ""
-    """The user code of a program that waits to be confirmed."""
+    """The user code of a program to confirm afterwards."""
 
     def encode(self) -> str:
+        """Return the cookie's value."""
         return ".".join((self.state, self.nonce, self.verifier, self.code))
 
     @classmethod
     def decode(cls, text: str) -> Attempt | None:
+        """Parse a cookie's value; None: it is malformed."""
         parts = text.split(".")
         if len(parts) != 4 or not all(part.replace("-", "").replace("_", "").isalnum() for part in parts[:3]):
             return None
@@ -49,7 +52,7 @@ class Returned(Struct, frozen=True):
 
 
 class SignIn:
-    """Blocking; threads call it. ``issuer``: of the settings; None where there is none."""
+    """Signs people in. Its calls block, so they run in threads. ``issuer``: from the settings; None: none is set."""
 
     def __init__(self, issuer: Issuer | None, settings: Settings) -> None:
         self._issuer = issuer
@@ -57,10 +60,11 @@ class SignIn:
 
     @property
     def issuer(self) -> str | None:
+        """The issuer's address; None: only the operator's links sign people in."""
         return self._issuer.address if self._issuer is not None else None
 
     def begin(self, address: str, code: str) -> tuple[str, Attempt]:
-        """Where the browser goes, and what it keeps. ``address``: the registry's."""
+        """Return the URL to send the browser to, and what it keeps. ``address``: the registry's."""
         attempt = Attempt(secrets.token_urlsafe(24), secrets.token_urlsafe(24), secrets.token_urlsafe(48), code)
         endpoint = self._known().endpoint("authorization_endpoint")
         with self._client(address) as client:
@@ -70,7 +74,8 @@ class SignIn:
         return str(url), attempt
 
     def finish(self, address: str, attempt: Attempt | None, came: Returned) -> Claims:
-        """The person the issuer identifies. Raises RyeError ``sign-in-refused``, ``oidc-refused``, ``issuer-unavailable``."""
+        """Return the claims of the person. Raises RyeError ``sign-in-refused``, ``oidc-refused``,
+        ``issuer-unavailable``."""
         if attempt is None or not hmac.compare_digest(attempt.state.encode(), came.state.encode()):
             raise RyeError(
                 "sign-in-refused", "This is not the answer to a sign-in that this browser began.", "Sign in again."
@@ -107,7 +112,9 @@ class SignIn:
 
     def _known(self) -> Issuer:
         if self._issuer is None:
-            raise RyeError("not-found", "This registry has no sign-in of this kind.", "Ask its operator for a link.")
+            raise RyeError(
+                "not-found", "This registry does not sign people in with an issuer.", "Ask its operator for a link."
+            )
         return self._issuer
 
     def _client(self, address: str) -> OAuth2Client:
@@ -124,7 +131,7 @@ class SignIn:
 
 
 def name_in(claims: Claims) -> str:
-    """The person's name, if the issuer gives one."""
+    """Return the person's name from the claims, or ``member``."""
     for claim in ("preferred_username", "email", "name", "sub"):
         found = claims.get(claim)
         if isinstance(found, str) and found.strip():

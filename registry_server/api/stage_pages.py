@@ -1,5 +1,6 @@
-"""``/-/account/stages``: releases that wait for a signature, for those who may decide about them. What they show:
-:mod:`registry_server.pages.stage`.
+"""Routes below ``/-/account/stages``: releases that wait for a signature, for the people who may decide about them.
+
+The content of these pages is in :mod:`registry_server.pages.stage`.
 
 No form approves a release: that needs a key, on its owner's machine. Owners of the namespace can reject here.
 """
@@ -48,7 +49,7 @@ async def _stage(request: AnyRequest, stage: FromPath[str]) -> Response[bytes]:
     service, member = service_of(request), await signed_in(request)
     if member is None:
         return sign_in_first(request)
-    service.form_pace.take(f"account {member.id}")  # each costs some work
+    service.form_pace.take(f"account {member.id}")  # each page costs some work
     account = await _account(service, member)
     row, content = await asyncio.to_thread(_content, service, account, stage[:100])
     may_reject = _owns(account, row.namespace) and row.state == "staged"
@@ -61,12 +62,12 @@ async def _reject(request: AnyRequest, stage: FromPath[str]) -> Response[bytes]:
     member, form = await form_of(request)
     reason = one(form, "reason").strip()[:200]
     if not reason or not reason.isprintable():
-        raise RyeError("bad-request", "Say why, in a line.", None)
+        raise RyeError("bad-request", "Give a reason on one line.", None)
     account = await _account(service, member)
     row = (await asyncio.to_thread(service.staging.detail, account, stage[:100])).stage
     if not _owns(account, row.namespace):
         raise RyeError(
-            "insufficient-role", f"Only owners of {row.namespace} reject here.", f"`rye stage reject {row.id}`"
+            "insufficient-role", f"Only owners of {row.namespace} can reject here.", f"Run `rye stage reject {row.id}`."
         )
     await asyncio.to_thread(service.staging.reject, account, row.id, reason, address_of(request))
     return redirect(_HERE)
@@ -84,7 +85,8 @@ def _owns(account: Account, namespace: str) -> bool:
 
 
 def _content(service: Service, account: Account, identifier: str) -> tuple[StageRow, Content | None]:
-    """Blocking. Raises RyeError ``unknown-stage``, the same for a missing stage and one that this account may not see."""
+    """Return a stage and its content. Blocks. Raises the same RyeError ``unknown-stage`` for a stage the account may
+    not see."""
     detail = service.staging.detail(account, identifier)
     if detail.stage.state != "staged":
         return detail.stage, None

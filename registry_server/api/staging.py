@@ -2,11 +2,11 @@
 
 ====================================  =======================================================================================
 ``POST /api/v1/stages``                  stage releases whose bytes were uploaded: scope ``stage`` or ``publish``
-``GET /api/v1/stages``                   what waits, as far as this token may see it
+``GET /api/v1/stages``                   the pending stages that this token may see
 ``GET /api/v1/stages/ID``                one stage: draft, signatures so far, files
-``GET /api/v1/stages/ID/files/SHA256``   the bytes of one of its files
+``GET /api/v1/stages/ID/files/SHA256``   the bytes of a file of the stage
 ``POST /api/v1/stages/ID/approvals``     the note with a maintainer's signature: scope ``publish``; the last one publishes it
-``POST /api/v1/stages/ID/rejection``     end it: scope ``publish`` or ``admin``, or the token that staged it
+``POST /api/v1/stages/ID/rejection``     reject it: scope ``publish`` or ``admin``, or the token that staged it
 ====================================  =======================================================================================
 
 A token with the scope ``stage`` sees only what it staged itself. A hidden stage looks like one that does not exist.
@@ -43,7 +43,7 @@ _SWEEP_SECONDS = 600.0
 
 
 class Staging:
-    """Blocking; threads call it."""
+    """The stages of a registry. Its calls block, so they run in threads."""
 
     def __init__(
         self,
@@ -74,7 +74,11 @@ class Staging:
         ]
         for draft in drafts:
             if not isinstance(draft.statement, Release):
-                raise RyeError("statement-not-accepted", "Only releases are staged.", "Send others as statements.")
+                raise RyeError(
+                    "statement-not-accepted",
+                    "Only releases can be staged.",
+                    "Send other statements to /api/v1/statements.",
+                )
         self._examination.look_into(account, drafts, scopes=("stage", "publish"))
         releases = [draft.statement for draft in drafts if isinstance(draft.statement, Release)]
         with database.reader(self._engine) as connection:
@@ -103,13 +107,13 @@ class Staging:
         return rows
 
     def listing(self, account: Account, *, everything: bool) -> list[wire.StageRow]:
-        """The stages that this account may see: pending ones, or decided ones as well."""
+        """Return the stages that this account may see: pending ones, or with ``everything`` also decided ones."""
         with database.reader(self._engine) as connection:
             found = stages.listing(connection, account, now_text(), everything=everything, most=_LISTED)
             return [self._row(connection, stage) for stage in found]
 
     def detail(self, account: Account, identifier: str) -> wire.StageDetail:
-        """Raises RyeError ``unknown-stage``."""
+        """Return one stage. Raises RyeError ``unknown-stage``."""
         with database.reader(self._engine) as connection:
             stage = self._visible(connection, account, identifier)
             row = self._row(connection, stage)
@@ -117,7 +121,7 @@ class Staging:
         return wire.StageDetail(row, stage.draft.text(), note)
 
     def file(self, account: Account, identifier: str, sha256: str) -> bytes:
-        """One file of a pending stage. Raises RyeError ``unknown-stage``, ``not-found``."""
+        """Return a file of a pending stage. Raises RyeError ``unknown-stage``, ``not-found``."""
         with database.reader(self._engine) as connection:
             stage = self._visible(connection, account, identifier)
         if not stage.is_waiting(now_text()) or sha256 not in stages.files_of(stage.draft):
@@ -129,7 +133,7 @@ class Staging:
         return self._bytes(sha256)
 
     def reject(self, account: Account, identifier: str, reason: str, address: str) -> wire.StageRow:
-        """Raises RyeError ``unknown-stage``, ``stage-decided``."""
+        """Reject a pending stage. Raises RyeError ``unknown-stage``, ``stage-decided``."""
         now = now_text()
         with database.change(self._engine) as connection:
             stage = self._visible(connection, account, identifier)
@@ -143,7 +147,8 @@ class Staging:
         return row
 
     def sign(self, account: Account, identifier: str, text: str, address: str) -> tuple[Stage, SignedNote | None]:
-        """Add a maintainer's signature; the note, once it has enough of them and its files are ready to be published.
+        """Add a maintainer's signature. Return the stage, and its note if it has enough signatures and can be
+        published.
 
         Raises RyeError.
         """
@@ -164,12 +169,14 @@ class Staging:
             link = self._in_force(connection, stage, now)
             if release.keyset != link.keyset.number or release.time < now - BACKDATING:
                 raise RyeError(
-                    "stage-note-old", "The note is too old, or of an earlier keyset.", "Run `rye stage approve` again."
+                    "stage-note-old",
+                    "The note is too old, or under an earlier keyset.",
+                    "Run `rye stage approve` again.",
                 )
             if stage.note is not None and stage.note.text != note.text and self._is_fresh(stage.note, link, now):
                 raise RyeError(
                     "stage-signed-otherwise",
-                    "Another maintainer signed this release a moment ago, with another time.",
+                    "Another maintainer has just signed this release with a different time.",
                     "Run `rye stage approve` again: it signs the same note.",
                 )
             _check_lines(note, link)
@@ -183,7 +190,7 @@ class Staging:
         return stage, merged
 
     def approved(self, account: Account, identifier: str, position: int, address: str) -> None:
-        """Record that a stage is in the log; this also ends other stages of the same version."""
+        """Record that a stage is in the log, and end other stages of the same version."""
         now = now_text()
         with database.change(self._engine) as connection:
             stage = stages.get(connection, identifier)
@@ -197,11 +204,12 @@ class Staging:
             self._forget(one)
 
     def row(self, identifier: str) -> wire.StageRow:
+        """Return the summary of a stage. Raises RyeError ``unknown-stage``."""
         with database.reader(self._engine) as connection:
             return self._row(connection, stages.get(connection, identifier))
 
     def sweep(self) -> None:
-        """End what expired, and delete files that no stage needs."""
+        """Expire old stages, and delete files that no stage needs."""
         with database.change(self._engine) as connection:
             stages.expire(connection, now_text())
             needed = stages.needed_files(connection)
@@ -224,17 +232,17 @@ class Staging:
             raise RyeError(
                 "stages-full",
                 "This account has too many bytes waiting for approval.",
-                "Approve or reject pending stages: `rye stage list`. The operator can raise account_stages_bytes.",
+                "Approve or reject pending stages: `rye stage list`. The operator can raise `account_stages_bytes`.",
             )
         if stages.open_bytes(connection, now) + size > self._settings.stages_bytes:
             raise RyeError(
                 "stages-full",
                 "The registry has too many bytes waiting for approval.",
-                "Try again later; the operator can raise stages_bytes.",
+                "Try again later. The operator can raise `stages_bytes`.",
             )
 
     def _keep(self, releases: Sequence[Release]) -> None:
-        """Move the files to where only their stage is read from, and delete the uploads."""
+        """Move the files to the store that only serves stages, and delete the uploads."""
         files = sorted({sha256 for release in releases for sha256 in stages.files_of(release)})
         for sha256 in files:
             data = self._examination.read_blob(sha256)
@@ -334,5 +342,5 @@ def _decided(stage: Stage) -> RyeError:
     return RyeError(
         "stage-decided",
         f"The stage {stage.id} is already {stage.state_at(now_text())}.",
-        "`rye stage list --all` shows what became of it.",
+        "`rye stage list --all` shows the outcome.",
     )

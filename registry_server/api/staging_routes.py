@@ -1,4 +1,4 @@
-"""The addresses of :mod:`registry_server.api.staging`."""
+"""Routes of :mod:`registry_server.api.staging`."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ async def _reject(request: Request[Any, Any, State], stage: FromPath[str]) -> Re
 
 
 async def _seer(request: Request[Any, Any, State]) -> Account:
-    """An account that may see stages at all; which ones depends on the stage."""
+    """Return an account with a scope for stages. Which stages it may see is checked later."""
     account = await account_of(request)
     require_scope(account, "publish", "stage", "admin")
     return account

@@ -1,7 +1,7 @@
-"""Around the whole application: an ID for every request, its line in the log, its count and its time.
+"""A layer around the whole application: each request gets an ID, a line in the log, and is counted and timed.
 
-The ID is the caller's ``X-Request-Id`` where it is 1 to 64 letters, digits, ``.``, ``_`` or ``-``, else a new one. The answer
-carries it, and so does every line that is logged for the request: one request can be followed through proxy and server.
+The ID is the caller's ``X-Request-Id`` if it is 1 to 64 letters, digits, ``.``, ``_`` or ``-``; otherwise a new one.
+The answer and every log line of the request carry it, so a request can be followed through proxy and server.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
 def loggable(path: str) -> str:
-    """A path that is safe to log: a sign-in link is a secret."""
+    """Return a path that is safe to log, without the secret of a sign-in link."""
     return f"{_LINK}…" if path.startswith(_LINK) else path
 
 
 class Watched:
-    """The application, watched."""
+    """The application, with IDs, logging and metrics around it."""
 
     def __init__(self, application: Application, metrics: Metrics, settings: Settings) -> None:
         self._application = application
@@ -68,7 +68,7 @@ class Watched:
         self._metrics.answered(method, path, status, seconds)
         path = loggable(path)
         wanted = self._settings.log_requests
-        # Floods of reads are refused with 503, which must not fill the disk with log lines.
+        # A flood of reads is refused with 503. Those refusals must not fill the disk with log lines.
         is_plain = method in _READING and (status < 500 or status == 503)
         if wanted == "none" or (wanted == "changes" and is_plain):
             return

@@ -1,8 +1,8 @@
 """A process that examines requests for the server: ``python -m registry_server.api.worker``.
 
-It reads frames from standard input and answers each, in order, on standard output: four bytes of length, then JSON. The first
-frame holds the settings. It ends when its input does, so none is left behind when the server is killed. Its input comes from
-untrusted clients; its answers are plain data, which the server decodes strictly.
+It reads frames from standard input and answers each, in order, on standard output: four bytes of length, then JSON. The
+first frame holds the settings. It ends when its input does, so none is left behind when the server is killed. Its input
+comes from untrusted clients; its answers are plain data, which the server decodes strictly.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ LENGTH_BYTES = 4
 
 
 class Start(Struct, frozen=True):
-    """The first frame."""
+    """The first frame: the settings."""
 
     origin: str
     data: str
@@ -34,7 +34,7 @@ class Start(Struct, frozen=True):
 
 
 class Work(Struct, frozen=True):
-    """Statements of one request, which the server has parsed already."""
+    """The statements of one request, which the server has already parsed."""
 
     account: Account
     notes: list[str]
@@ -57,12 +57,13 @@ class Done(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def frame(value: Struct) -> bytes:
+    """Encode a frame."""
     data = msgspec.json.encode(value)
     return len(data).to_bytes(LENGTH_BYTES, "big") + data
 
 
 def read_frame(stream: BinaryIO) -> bytes | None:
-    """The next frame; None at the end."""
+    """Read the next frame; None: the input has ended."""
     head = stream.read(LENGTH_BYTES)
     if len(head) < LENGTH_BYTES:
         return None
@@ -81,6 +82,7 @@ def answer(examination: Examination, work: Work) -> Done:
 
 
 def main() -> None:
+    """Answer frames until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server decides when it ends
     inward, outward = sys.stdin.buffer, sys.stdout.buffer
     first = read_frame(inward)

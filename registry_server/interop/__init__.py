@@ -1,4 +1,4 @@
-"""What programs that know nothing of Rye read of a registry: files and answers that follow from the log, in their forms.
+"""Files and responses for programs other than Rye, derived from the log, in those programs' own formats.
 
-Nothing here is published or kept: each answer is derived when somebody reads it, and remembered until an entry changes it.
+Nothing here is published or stored: a response is derived when someone reads it, and cached until an entry changes it.
 """

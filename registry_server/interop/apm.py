@@ -1,8 +1,9 @@
-"""apm's registry API, version 1, for reading: ``/apm/v1/packages/NAMESPACE/SKILL/versions`` and ``…/VERSION/download``.
+"""apm's registry API, version 1, read-only: ``/apm/v1/packages/NAMESPACE/SKILL/versions`` and ``…/VERSION/download``.
 
-After apm's own description of the API (docs, reference, Registry HTTP API). A package is a skill, its archive the skill's folder
-as a ``.tar.gz``; the digest in the list is the archive's. Every error is a problem document (RFC 7807). Nothing is published
-here, and yanked, revoked and taken-down versions are left out; to ask for one is answered 410.
+It follows apm's description of the API (docs, reference, Registry HTTP API). A package is a skill, and its archive is
+the skill's folder as a ``.tar.gz``; the digest in the list is that of the archive. Every error is a problem document
+(RFC 7807). Yanked, revoked and taken-down versions are not listed, and a request for one gets 410. Publishing is not
+supported.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ PROBLEM = "application/problem+json"
 
 
 class Archived(Struct, frozen=True):
-    """One version as the list has it."""
+    """One version in the list."""
 
     version: str
     digest: str
@@ -28,7 +29,7 @@ class Archived(Struct, frozen=True):
 
 
 def versions(namespace: str, name: str, found: Iterable[Archived]) -> bytes:
-    """The list of a package's versions, in the order given."""
+    """Return the list of a package's versions, in the given order."""
     rows = [
         {
             "version": one.version,
@@ -42,7 +43,7 @@ def versions(namespace: str, name: str, found: Iterable[Archived]) -> bytes:
 
 
 def problem(error: RyeError, status: int, path: str) -> bytes:
-    """An error as a problem document."""
+    """Return an error as a problem document."""
     extensions = {"code": error.code, **({"hint": error.hint} if error.hint else {})}
     document = {
         "title": error.message[:2000],

@@ -1,6 +1,7 @@
-"""The skills that a registry offers, read from its tables: all, one namespace's, or every release of one.
+"""The skills that a registry offers, read from its tables: all, those of one namespace, or every release of one skill.
 
-What is read is remembered (:mod:`registry_server.interop.changes`); what a release says never changes, so it is read once.
+Listings are cached until something changes (:mod:`registry_server.interop.changes`). A release never changes, so it is
+read once.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ from rye.registry.trust.records import release_files
 
 _CHUNK = 500
 _OFFERS = 50_000
-"""Releases that are remembered."""
+"""Releases in the cache."""
 _LISTINGS = 256
-"""Namespaces whose listing is remembered."""
+"""Namespaces whose listing is cached."""
 
 Row = tuple[str, str, int]
 """Name, version and position of a release."""
@@ -38,22 +39,22 @@ class Listing(Struct, frozen=True):
     """The skills of one namespace, or of all."""
 
     offers: tuple[Offer, ...]
-    """The newest release of each skill, by id; without those whose name another skill of the namespace has."""
+    """The newest release of each skill, by id, without names that two skills of a namespace have."""
     as_of: int
-    """The size of the log that it is right for."""
+    """The size of the log at which it was read."""
 
 
 class Releases(Struct, frozen=True):
     """The releases of one skill."""
 
     offers: tuple[Offer, ...]
-    """What is offered, the latest of the log first."""
+    """The offered releases, newest in the log first."""
     names: tuple[str, ...]
-    """The skills that have, or had, the name."""
+    """The ids of all skills that have or had the name."""
 
 
 class Catalogue:
-    """Safe to use from several threads."""
+    """The skills of a registry, cached. Thread-safe."""
 
     def __init__(self, settings: Settings) -> None:
         self._most = settings.reader_skills
@@ -64,14 +65,14 @@ class Catalogue:
         self._deriving = threading.Lock()
 
     def listing(self, ledger: Ledger, shown: int, namespace: str | None) -> Listing:
-        """The skills of a namespace; None: of all. ``shown``: the size of the log that the store shows.
+        """Return the skills of a namespace; None: of all. ``shown``: the log size of the head in the store.
 
         Raises RyeError ``listing-too-large``.
         """
         found = self._known(namespace)
         if found is not None:
             return found
-        with self._deriving:  # so that many who ask at once cost as much as one
+        with self._deriving:  # so that many simultaneous requests cost as much as one
             return self._known(namespace) or self._derived(ledger, shown, namespace)
 
     def _known(self, namespace: str | None) -> Listing | None:
@@ -88,7 +89,8 @@ class Catalogue:
         return found
 
     def item(self, ledger: Ledger, shown: int, identity: Identity) -> tuple[list[Release], bool] | None:
-        """The releases of any item that are not withdrawn, in the log's order, and whether it is deprecated; None: unknown."""
+        """Return an item's releases that are not withdrawn, in log order, and whether it is deprecated; None: unknown
+        item."""
         known = questions.ONE_NAME.first(ledger.connection, {"name": str(identity)})
         if known is None:
             return None
@@ -106,7 +108,8 @@ class Catalogue:
         return row is not None and row[0] > 0
 
     def releases(self, ledger: Ledger, shown: int, namespace: str, name: str) -> Releases | None:
-        """The releases that are offered of the skill with this name; None: no skill, or several of the namespace, has it."""
+        """Return the offered releases of the skill with this name; None: no skill or several skills of the namespace
+        have it."""
         values = {**questions.below(f"skill:{namespace}/"), "called": f"%/{like(name)}"}
         every = _called(name, questions.KNOWN_SKILLS.rows(ledger.connection, values))
         offered = _called(name, questions.SKILL_NAMES.rows(ledger.connection, {**values, "shown": shown}))
@@ -121,7 +124,7 @@ class Catalogue:
         return Releases(tuple(reversed(offers)), tuple(every))
 
     def are_offered(self, ledger: Ledger, shown: int, offers: Sequence[Offer]) -> bool:
-        """Whether each of these is offered still, newest or not."""
+        """Whether all of these are still offered, even if there are newer releases."""
         if len(whole(ledger, offers)) < len(offers):
             return False
         found: set[int] = set()
@@ -136,12 +139,12 @@ class Catalogue:
             whose = f"The namespace {namespace}" if namespace is not None else "This registry"
             raise RyeError(
                 "listing-too-large",
-                f"{whose} has {row[0]:,} skills; at most {self._most:,} are listed for other programs.",
-                "Ask for one namespace, or search with Rye. The operator can raise reader_skills.",
+                f"{whose} has {row[0]:,} skills; the limit for listings for other programs is {self._most:,}.",
+                "Request one namespace, or use `rye search`. The operator can raise `reader_skills`.",
             )
 
     def _newest(self, ledger: Ledger, rows: Iterable[Row]) -> tuple[Offer, ...]:
-        """The newest of each name none of whose files was taken down."""
+        """Return the newest release of each name that has all of its files."""
         waiting: dict[str, list[tuple[str, int]]] = {}
         for name, version, position in rows:
             waiting.setdefault(name, []).append((version, position))
@@ -165,7 +168,7 @@ class Catalogue:
 
 
 def whole(ledger: Ledger, offers: Sequence[Offer]) -> list[Offer]:
-    """Those none of whose files was taken down."""
+    """Return the offers of which no file was taken down."""
     gone = ledger.taken_down(file.sha256 for offer in offers for file in offer.files)
     return [offer for offer in offers if not any(file.sha256 in gone for file in offer.files)]
 

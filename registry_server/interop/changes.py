@@ -1,9 +1,9 @@
-"""Which namespaces the log's new entries are about, so that what was derived is derived again only where it changed.
+"""Track which namespaces new log entries are about, so that only what changed is derived again.
 
-One reading of each new entry serves everything that is remembered. An answer that was derived ``as_of`` a size is good as long as
-no entry at that position or later is about its namespaces. Three things reach further than the namespace that they are about, and
-end everything that is remembered: a takedown (other releases may have the same file), a new root, and more new entries than are
-worth reading. A recovery of keys changes what counts when its time comes, without an entry.
+Each new entry is read once for all caches. A response derived at log size ``as_of`` stays valid until an entry at that
+position or later is about its namespaces. Three things affect more than one namespace and invalidate everything: a
+takedown (other releases may have the same file), a new root, and too many new entries to read. A recovery of keys takes
+effect at its time, without an entry.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from registry_server.sequencer.ledger import Ledger
 from rye.registry.protocol.statements import Advisory, Keyset, Root, Takedown
 
 _MOST_ENTRIES = 20_000
-"""New entries that are read; beyond them everything counts as changed."""
+"""New entries that are read. If there are more, everything counts as changed."""
 _MOST_NAMESPACES = 20_000
-"""Namespaces that are remembered as changed."""
+"""Namespaces that are tracked. If there are more, everything counts as changed."""
 _AT_ONCE = 1000
 _ENDING = frozenset(title.encode() for title in (Takedown.TITLE, Root.TITLE))
 _ABOUT_NAMESPACE = Keyset.TITLE.encode()
@@ -26,7 +26,7 @@ _ADVISORY = Advisory.TITLE.encode()
 
 
 class Changes:
-    """Safe to use from several threads."""
+    """The log size at which each namespace last changed. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -38,12 +38,12 @@ class Changes:
         self._items: dict[str, int] = {}
 
     def advance(self, ledger: Ledger) -> None:
-        """Read the entries that came since the last time."""
+        """Read the entries that are new since the last call."""
         published = ledger.published()
         size, time = ledger.size, published.time if published is not None else None
         with self._lock:
             if size < self._size or (size == self._size and time == self._time):
-                return  # nothing new, or a transaction that began before another's
+                return  # nothing new, or a transaction older than the last one
             if self._size < 0 or size - self._size > _MOST_ENTRIES:
                 self._forget(size)
             else:
@@ -58,13 +58,13 @@ class Changes:
             self._size, self._time = size, time
 
     def skills_are(self, as_of: int, namespace: str | None) -> bool:
-        """Whether the skills of a namespace, or of all, are what they were in a log of that size."""
+        """Whether the skills of a namespace, or of all, are unchanged since the log had that size."""
         with self._lock:
             last = self._skills.get(namespace, 0) if namespace is not None else max(self._skills.values(), default=0)
             return max(last, self._everything) <= as_of
 
     def items_are(self, as_of: int, namespaces: Iterable[str]) -> bool:
-        """Whether advisories, and everything in these namespaces, are what they were in a log of that size."""
+        """Whether advisories and everything in these namespaces are unchanged since the log had that size."""
         with self._lock:
             last = max((self._items.get(namespace, 0) for namespace in namespaces), default=0)
             return max(last, self._everything, self._advisories) <= as_of
@@ -75,7 +75,7 @@ class Changes:
         self._items.clear()
 
     def _read(self, size: int, leaf: bytes) -> None:
-        """An entry's first lines: the title, the origin, and what it is about."""
+        """Read the first lines of an entry: the title, the origin, and what it is about."""
         title, _, rest = leaf.partition(b"\n")
         about = rest.partition(b"\n")[2].partition(b"\n")[0].decode()
         if title in _ENDING:

@@ -1,8 +1,8 @@
-"""Where programs that know nothing of Rye are answered: beside everything else, by threads and connections of their own.
+"""Answer other programs, with separate threads and database connections.
 
-At most ``reader_threads`` questions are at work and ``reader_waiting`` wait; any further one is refused at once (``busy``). What
-was withdrawn is in no answer that begins after the withdrawal was committed; what is new is in every answer once the head shows
-it.
+At most ``reader_threads`` requests run and ``reader_waiting`` wait. Any more are refused at once (``busy``). No
+response that begins after a withdrawal was committed contains what was withdrawn. Every response contains a new release
+once the head covers it.
 """
 
 from __future__ import annotations
@@ -43,20 +43,20 @@ from rye.registry.protocol.statements import Advisory
 
 JSON, BYTES, GZIP, ZIP = "application/json", "application/octet-stream", "application/gzip", "application/zip"
 _HEAD_SECONDS = 0.25
-"""For how long the head of a store that is far away is believed."""
+"""How long the head of a remote store is cached."""
 
 Value = TypeVar("Value")
 MayRead = Callable[[str], bool]
-"""Whether who asks may read a namespace."""
+"""Whether the reader may read a namespace."""
 
 
 class Document(Struct, frozen=True):
-    """An answer."""
+    """A response."""
 
     content: bytes
     media_type: str
     tag: str
-    """What names these bytes."""
+    """A hash of the content, for the entity tag."""
     may_compress: bool = False
 
 
@@ -67,13 +67,13 @@ class _Found(Struct, frozen=True):
     namespaces: frozenset[str]
     files: dict[str, bytes]
     of: dict[str, str]
-    """The namespace of each."""
+    """The namespace of each file."""
     digest: str
     """A hash of all the files."""
 
 
 class ReaderDesk:
-    """Answers other programs. Safe to use from several threads."""
+    """Answer other programs. Thread-safe."""
 
     def __init__(self, public: Objects, settings: Settings, address: Callable[[], str]) -> None:
         self._engine = database.engine_of(
@@ -95,7 +95,7 @@ class ReaderDesk:
         self._shown = (0, -_HEAD_SECONDS)
 
     def ask(self, work: Callable[[Ledger, int], Value]) -> Future[Value]:
-        """The answer to come of ``work``, which gets the ledger and the size of the log that the store shows.
+        """Run ``work`` in a thread, with the ledger and the log size of the head in the store. Return its future.
 
         Raises RyeError ``busy``.
         """
@@ -118,7 +118,7 @@ class ReaderDesk:
         return answer
 
     def document(self, wanted: Wanted, may_read: MayRead) -> Future[Document | None]:
-        """What is at a path; None: nothing, or nothing for this reader."""
+        """Return the document at a path; None: it does not exist, or the reader may not see it."""
 
         def work(ledger: Ledger, shown: int) -> Document | None:
             if isinstance(wanted, SkillIndex):
@@ -134,7 +134,7 @@ class ReaderDesk:
         return self.ask(work)
 
     def close(self) -> None:
-        """Answer no more; what is being answered may finish."""
+        """Accept no more requests. Running ones finish."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._engine.dispose()
 
@@ -147,7 +147,7 @@ class ReaderDesk:
         key = f"index:{namespace or ''}:{_named(offers)}"
         content = self.kept.get(key)
         if content is None:
-            with self._building:  # so that many who ask at once cost as much as one
+            with self._building:  # so that many simultaneous requests cost as much as one
                 content = self.kept.get(key)
                 if content is None:
                     content, is_complete = skills.index(offers, self.folders, namespace)
@@ -168,7 +168,7 @@ class ReaderDesk:
         return Document(content, BYTES, file.sha256) if content is not None and file is not None else None
 
     def _offers(self, ledger: Ledger, shown: int, namespace: str | None, may_read: MayRead) -> tuple[Offer, ...] | None:
-        """None: a namespace that has no skills, or not for this reader."""
+        """Return the skills of a namespace or of all; None: it never had skills, or the reader may not see it."""
         if namespace is None:
             return skills.in_all(self.catalogue.listing(ledger, shown, None).offers, may_read)
         if not may_read(namespace):
@@ -181,7 +181,7 @@ class ReaderDesk:
     def _package(
         self, ledger: Ledger, shown: int, wanted: ApmVersions | ApmArchive | ApmUnknown, may_read: MayRead
     ) -> Document | None:
-        """Raises RyeError ``withdrawn``."""
+        """Answer apm. Raises RyeError ``withdrawn``."""
         if isinstance(wanted, ApmUnknown) or not may_read(wanted.namespace):
             return None
         found = self.catalogue.releases(ledger, shown, wanted.namespace, wanted.name)
@@ -200,7 +200,7 @@ class ReaderDesk:
             return _document(content, GZIP)
         if any(ledger.release(name, wanted.version) is not None for name in found.names):
             named = f"{wanted.namespace}/{wanted.name} {wanted.version}"
-            raise RyeError("withdrawn", f"{named} is no longer offered.", "Ask for the list of versions.")
+            raise RyeError("withdrawn", f"{named} is no longer offered.", "Request the list of versions.")
         return None
 
     # -- versions and advisories --------------------------------------------------------------------------------------
@@ -274,7 +274,7 @@ class ReaderDesk:
 
 
 def _named(offers: tuple[Offer, ...]) -> str:
-    """A hash of which releases these are."""
+    """Return a hash that identifies these releases."""
     return sha256(" ".join(str(offer.position) for offer in offers).encode()).hexdigest()
 
 

@@ -1,10 +1,11 @@
-"""What ``git upload-pack`` answers for a repository of one branch and one commit without parents (gitprotocol-http(5), -v2(5)).
+"""The responses of ``git upload-pack`` for a repository with one branch and one commit without parents.
 
-Pure: from a request and a repository to the bytes of the answer. Read-only, protocol versions 2 and 0, stateless as over HTTP.
+Pure functions from a request and a repository to the bytes of the response. Read-only, protocol versions 2 and 0,
+stateless over HTTP (gitprotocol-http(5), gitprotocol-v2(5)).
 
-* The whole history is one commit, so a depth of one is the whole of it: no shallow boundary is stated, because there is none.
-* A want must name a commit that the repository has now, or had a moment ago and could have still; any other is refused.
-* What a client has is only looked at for that commit: the pack is always whole, as everything in it may have changed.
+* The history is a single commit, so a depth of one is complete and the response names no shallow boundary.
+* A want must name the current commit or an earlier one that is still offered. Any other is refused.
+* A client's haves matter only if they include that commit: the pack is always complete, because everything may have changed.
 """
 
 from __future__ import annotations
@@ -28,19 +29,19 @@ _CAPABILITIES = (
 
 
 def advertise_version_0(commit: str) -> bytes:
-    """The branches, as ``info/refs`` gives them to a client of version 0."""
+    """Return the branches for a client of version 0 (``info/refs``)."""
     refs = line(f"{commit} HEAD\0{_CAPABILITIES}\n") + line(f"{commit} {BRANCH}\n")
     return line("# service=git-upload-pack\n") + _FLUSH + refs + _FLUSH
 
 
 def advertise_version_2() -> bytes:
-    """What a client of version 2 may ask."""
+    """Return the capabilities for a client of version 2."""
     lines = ("version 2\n", f"{_AGENT}\n", "ls-refs\n", "fetch=shallow\n", "object-format=sha1\n")
     return line("# service=git-upload-pack\n") + _FLUSH + b"".join(map(line, lines)) + _FLUSH
 
 
 def list_refs(asked: ListRefs, commit: str) -> bytes:
-    """The branches, for ``ls-refs``."""
+    """Return the response to ``ls-refs``."""
     head = f"{commit} HEAD{f' symref-target:{BRANCH}' if asked.symrefs else ''}\n"
     named = (("HEAD", head), (BRANCH, f"{commit} {BRANCH}\n"))
     wanted = [text for name, text in named if not asked.prefixes or name.startswith(asked.prefixes)]
@@ -48,7 +49,7 @@ def list_refs(asked: ListRefs, commit: str) -> bytes:
 
 
 def fetched_version_2(asked: Fetch, found: Snapshot) -> Iterator[bytes]:
-    """The answer to ``fetch``. Raises GitRefusal before the first bytes."""
+    """Return the response to ``fetch``. Raises GitRefusal before the first bytes."""
     _check_part(asked, found)
     return _version_2(asked, found)
 
@@ -67,14 +68,14 @@ def _version_2(asked: Fetch, found: Snapshot) -> Iterator[bytes]:
 
 
 def fetched_version_0(asked: Fetch, found: Snapshot) -> Iterator[bytes]:
-    """The answer to a request of version 0. Raises GitRefusal before the first bytes."""
+    """Return the response to a request of version 0. Raises GitRefusal before the first bytes."""
     _check_part(asked, found)
     return _version_0(asked, found)
 
 
 def _version_0(asked: Fetch, found: Snapshot) -> Iterator[bytes]:
     if asked.deepens:
-        yield _FLUSH  # no commit is a boundary
+        yield _FLUSH  # there is no shallow boundary
     if not asked.done:
         yield line("NAK\n") if asked.negotiates else b""
         return
@@ -86,7 +87,7 @@ def _version_0(asked: Fetch, found: Snapshot) -> Iterator[bytes]:
 
 
 def refused(message: str) -> bytes:
-    """An answer that git shows as ``remote error: …``."""
+    """Return a response that git shows as ``remote error: …``."""
     return line(f"ERR {message}\n")
 
 
@@ -96,7 +97,7 @@ def _check_part(asked: Fetch, found: Snapshot) -> None:
 
 
 def _banded(pack: bytes, most: int) -> Iterator[bytes]:
-    """The pack in lines of the side band."""
+    """Yield the pack as side-band lines."""
     view = memoryview(pack)
     step = most - 5
     for start in range(0, len(pack), step):

@@ -1,7 +1,8 @@
-"""Git's packet lines (gitprotocol-common(5)) and the requests of ``git fetch`` over HTTP, protocol versions 2 and 0.
+"""Parse git's packet lines (gitprotocol-common(5)) and the requests of ``git fetch`` over HTTP, protocol versions 2 and
+0.
 
-What is not understood is refused (:class:`GitRefusal`), as git's own server refuses it. Lengths are four hexadecimal digits, at
-most 65,520, the four included; 0000 ends a message, 0001 a section of one; 0002 and 0003 have no place in a request.
+Anything unknown is refused (:class:`GitRefusal`), as git's own server does. A length has four hexadecimal digits, which
+it includes, and is at most 65,520. 0000 ends a message and 0001 a section; 0002 and 0003 are invalid in a request.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _NUMBER = re.compile(r"[0-9]{1,15}")
 
 
 class GitRefusal(Exception):
-    """A request that is not answered; the text is what git shows."""
+    """A refused request. Git shows the text."""
 
 
 class Mark(Enum):
@@ -33,38 +34,38 @@ Line = bytes | Mark
 
 
 class ListRefs(Struct, frozen=True):
-    """``ls-refs`` of version 2."""
+    """An ``ls-refs`` command of version 2."""
 
     prefixes: tuple[str, ...] = ()
     symrefs: bool = False
 
 
 class Fetch(Struct, frozen=True):
-    """What a client wants, what it has, and how much of the history."""
+    """What a client wants, what it has, and how much history it asks for."""
 
     wants: tuple[str, ...]
     haves: tuple[str, ...] = ()
     done: bool = False
     deepens: bool = False
-    """Whether the client asked for a part of the history: the answer says where the part ends."""
+    """Whether the client asked for part of the history. The response then names the shallow boundary."""
     since: int | None = None
-    """Only what was committed after that time, in seconds since 1970."""
+    """Only commits after this time, in seconds since 1970."""
     excludes: bool = False
-    """Whether a branch's history is excluded, and that would be all there is."""
+    """Whether the client excludes a branch's history, which is the whole history here."""
     band: int = MOST_LINE
-    """The longest line of the answer's side band; 0: no side band."""
+    """The longest side-band line in the response; 0: no side band."""
     negotiates: bool = True
-    """Version 0: whether anything follows the wants. Else the client asks for the shallow boundary alone."""
+    """Version 0: whether anything follows the wants. If not, the client only asks for the shallow boundary."""
 
 
 def line(content: bytes | str) -> bytes:
-    """One line. ``content`` is at most 65,516 bytes."""
+    """Encode one line. ``content`` has at most 65,516 bytes."""
     data = content.encode() if isinstance(content, str) else content
     return b"%04x" % (len(data) + 4) + data
 
 
 def read_lines(data: bytes) -> list[Line]:
-    """The lines of a request. Raises GitRefusal."""
+    """Split a request into lines. Raises GitRefusal."""
     found: list[Line] = []
     at = 0
     while at < len(data):
@@ -89,18 +90,18 @@ def _texts(lines: Iterable[Line]) -> list[str]:
     found = []
     for one in lines:
         if isinstance(one, Mark):
-            raise GitRefusal("protocol error: a section ends where none may")
+            raise GitRefusal("protocol error: unexpected end of section")
         try:
             found.append(one.decode("utf-8").removesuffix("\n"))
         except UnicodeDecodeError:
-            raise GitRefusal("protocol error: a line is not UTF-8") from None
+            raise GitRefusal("protocol error: line is not UTF-8") from None
     return found
 
 
 def read_version_2(lines: Sequence[Line]) -> ListRefs | Fetch:
-    """One command of protocol version 2: capabilities, 0001, arguments, 0000."""
+    """Parse one command of protocol version 2: capabilities, 0001, arguments, 0000. Raises GitRefusal."""
     if not lines or lines[-1] is not Mark.FLUSH:
-        raise GitRefusal("protocol error: the request does not end")
+        raise GitRefusal("protocol error: missing flush packet")
     body = list(lines[:-1])
     split = body.index(Mark.DELIMITER) if Mark.DELIMITER in body else len(body)
     capabilities, arguments = _texts(body[:split]), _texts(body[split + 1 :])
@@ -110,7 +111,7 @@ def read_version_2(lines: Sequence[Line]) -> ListRefs | Fetch:
         if key not in ("command", "agent", "object-format", "session-id"):
             raise GitRefusal(f"unknown capability {key[:40]!r}")
         if key == "object-format" and value != "sha1":
-            raise GitRefusal("mismatched object format: the server has sha1")
+            raise GitRefusal("mismatched object format: server uses sha1")
     if commands == ["ls-refs"]:
         return _list_refs(arguments)
     if commands == ["fetch"]:
@@ -159,16 +160,19 @@ def _fetch(arguments: Iterable[str]) -> Fetch:
         elif text not in _IGNORED:
             raise GitRefusal(f"unexpected line: {text[:40]!r}")
     if not wants:
-        raise GitRefusal("a fetch wants nothing")
+        raise GitRefusal("fetch without wants")
     return Fetch(tuple(wants), tuple(haves), done, deepens, since, excludes)
 
 
 def read_version_0(lines: Sequence[Line]) -> Fetch | None:
-    """A request of protocol version 0: wants, 0000, haves, ``done``. None: nothing is wanted, and nothing is to be answered."""
+    """Parse a request of protocol version 0: wants, 0000, haves, ``done``. None: it wants nothing and gets no response.
+
+    Raises GitRefusal.
+    """
     if not lines or lines[0] is Mark.FLUSH:
         return None
     if Mark.FLUSH not in lines:
-        raise GitRefusal("protocol error: the wants do not end")
+        raise GitRefusal("protocol error: missing flush packet after wants")
     split = list(lines).index(Mark.FLUSH)
     wanted = _texts(lines[:split])
     said = _texts(one for one in lines[split + 1 :] if one is not Mark.FLUSH)
@@ -176,9 +180,9 @@ def read_version_0(lines: Sequence[Line]) -> Fetch | None:
     words = capabilities.split()
     arguments = [f"want {first}", *wanted[1:], *said]
     if any(text.startswith("want ") for text in said) or not wanted[0].startswith("want "):
-        raise GitRefusal("protocol error: a want has no place there")
+        raise GitRefusal("protocol error: unexpected want")
     if any(word.startswith("object-format=") and word != "object-format=sha1" for word in words):
-        raise GitRefusal("mismatched object format: the server has sha1")
+        raise GitRefusal("mismatched object format: server uses sha1")
     found = _fetch(arguments)
     band = MOST_LINE if "side-band-64k" in words else 1000 if "side-band" in words else 0
     negotiates = split + 1 < len(lines)
@@ -187,7 +191,7 @@ def read_version_0(lines: Sequence[Line]) -> Fetch | None:
 
 def _object(text: str) -> str:
     if _NAME.fullmatch(text) is None:
-        raise GitRefusal(f"protocol error: {text[:60]!r} names no object")
+        raise GitRefusal(f"protocol error: expected an object id, got {text[:60]!r}")
     return text
 
 

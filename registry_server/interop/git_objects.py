@@ -1,12 +1,13 @@
 """Git objects for a repository that is generated from scratch and never modified: blobs, trees, one commit, a pack.
 
-Formats: gitformat-pack(5) version 2 without deltas, and git's object model. The same files, words and time give the same commit
-on every machine; the pack's bytes may differ with the version of zlib, which no hash that a person sees depends on.
+Formats: gitformat-pack(5) version 2 without deltas, and git's object model. The same files, message and time give the
+same commit on every machine. The bytes of the pack can differ between versions of zlib, but no visible hash depends on
+them.
 
 Rules:
 
-1. A path is made of segments that mean the same on every system and nothing to git: none begins with a dot that git would read
-   (``.git``), goes up, or is a device's name; no two differ in case alone.
+1. Path segments mean the same on every system and nothing special to git: none begins with a dot (except our own folders), leads
+   upwards or is a device name, and no two paths differ only in case.
 2. A file has the mode 100644 or 100755, a folder 040000: no links, no submodules.
 """
 
@@ -27,34 +28,35 @@ _NUMBERS = {COMMIT: 1, TREE: 2, BLOB: 3}
 _LEVEL = 6
 _SEGMENT = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9._-]{0,254}")
 _OWN_FOLDERS = frozenset({".claude-plugin", ".codex-plugin", ".agents"})
-"""What begins with a dot: marketplaces' own folders."""
+"""The only names that may begin with a dot: folders of the marketplace formats."""
 
 Tree = dict[str, "SharedFile | Tree"]
 
 
 class GitObject(Struct, frozen=True):
-    """One object: its kind and its bytes."""
+    """One object."""
 
     kind: str
     data: bytes
 
     @property
     def name(self) -> str:
-        """The hash that names it, in hex."""
+        """The object's hash, in hex."""
         return sha1(f"{self.kind} {len(self.data)}\0".encode() + self.data, usedforsecurity=False).hexdigest()
 
 
 class Snapshot(Struct, frozen=True):
-    """One commit without parents, and everything that it leads to."""
+    """One commit without parents, and the pack of all its objects."""
 
     commit: str
     seconds: int
-    """When it was made, since 1970."""
+    """The commit's time, in seconds since 1970."""
     pack: bytes
 
 
 def snapshot(files: Mapping[str, SharedFile], origin: str, seconds: int, message: str) -> Snapshot:
-    """A repository's only commit. ``seconds``: its time since 1970; ``origin``: who made it. Raises RyeError ``unsafe-path``."""
+    """Return a repository's only commit. ``seconds``: its time since 1970; ``origin``: its author. Raises RyeError
+    ``unsafe-path``."""
     objects: dict[str, GitObject] = {}
     root = _add_tree(objects, _as_tree(files))
     who = f"{origin} <registry@{origin}> {seconds} +0000"
@@ -64,7 +66,7 @@ def snapshot(files: Mapping[str, SharedFile], origin: str, seconds: int, message
 
 
 def pack(objects: Iterable[GitObject]) -> bytes:
-    """A pack of whole objects."""
+    """Return a pack of objects without deltas."""
     parts = [b""]
     for one in objects:
         parts += [_header(one), zlib.compress(one.data, _LEVEL)]
@@ -74,7 +76,7 @@ def pack(objects: Iterable[GitObject]) -> bytes:
 
 
 def _header(one: GitObject) -> bytes:
-    """Kind and size: four bits of the size, then seven at a time, the lowest first."""
+    """Encode kind and size: four bits of the size, then seven at a time, lowest first."""
     size = len(one.data)
     byte, size = _NUMBERS[one.kind] << 4 | size & 15, size >> 4
     found = bytearray()
@@ -107,14 +109,14 @@ def _as_tree(files: Mapping[str, SharedFile]) -> Tree:
 
 
 def _is_safe(segment: str) -> bool:
-    """Rule 1. What begins with a dot is one of our own."""
+    """Whether a segment follows rule 1."""
     if _SEGMENT.fullmatch(segment) is None or segment.endswith("."):
         return False
     return not segment.startswith(".") or segment in _OWN_FOLDERS
 
 
 def _unsafe(path: str) -> RyeError:
-    return RyeError("unsafe-path", f"{path[:200]!r} cannot be a file's path in a repository.", None)
+    return RyeError("unsafe-path", f"{path[:200]!r} is not a safe path in a git repository.", None)
 
 
 def _add_tree(objects: dict[str, GitObject], tree: Tree) -> str:

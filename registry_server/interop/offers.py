@@ -1,12 +1,12 @@
-"""What a registry offers to programs that know nothing of Rye: releases of skills, as values.
+"""The releases of skills that a registry offers to other programs, as values.
 
 Rules:
 
-1. A release is offered while it is not withdrawn (yanked, signed by revoked keys alone, taken down), none of its files was taken
-   down, and the head that the store shows covers it: only then all of its files are there.
-2. A skill is named by the last segment of its id. A name that two skills of a namespace have is offered by neither, because
-   nothing would say which is meant.
-3. Of each skill the newest release counts, as search prefers them (:func:`registry_server.sequencer.offering.rank`).
+1. A release is offered if it is not withdrawn (yanked, signed only by revoked keys, taken down), none of its files was taken
+   down, and the head in the store covers it: only then are all of its files in the store.
+2. A skill's name is the last segment of its id. If two skills of a namespace have the same name, neither is offered, because
+   the name would be ambiguous.
+3. Of each skill the newest release counts, in the order that search uses (:func:`registry_server.sequencer.offering.rank`).
 """
 
 from __future__ import annotations
@@ -35,40 +35,42 @@ class OfferedFile(Struct, frozen=True):
 
 
 class Offer(Struct, frozen=True):
-    """One release of a skill that anybody may have."""
+    """One release of a skill that is offered."""
 
     identity: Identity
     version: str
     position: int
-    """Where the release stands in the log."""
+    """The release's position in the log."""
     time: datetime
-    """What the release says of when it was made."""
+    """The time in the release note."""
     description: str
     files: tuple[OfferedFile, ...]
-    """``SKILL.md`` first, the others sorted."""
+    """``SKILL.md`` first, then the others, sorted."""
 
     @property
     def namespace(self) -> str:
+        """The skill's namespace."""
         return self.identity.namespace
 
     @property
     def name(self) -> str:
-        """What other programs call the skill."""
+        """The skill's name in other programs."""
         return self.identity.id.rpartition("/")[2]
 
     @property
     def content(self) -> str:
-        """A hash of paths, bytes and modes: equal for two releases with the same folder."""
+        """A hash of paths, bytes and modes. Releases with the same folder have the same hash."""
         lines = (f"{file.path} {file.sha256} {'x' if file.executable else '-'}" for file in self.files)
         return sha256("\n".join(lines).encode()).hexdigest()
 
     @property
     def size(self) -> int:
+        """The bytes of all files."""
         return sum(file.size for file in self.files)
 
 
 def offer_of(release: Release, position: int) -> Offer:
-    """A release as an offer."""
+    """Return a release of a skill as an offer."""
     main = OfferedFile(MAIN, release.file.sha256, release.file.size)
     attached = [OfferedFile(entry.path, entry.sha256, entry.size, entry.executable) for entry in release.attached]
     return Offer(
@@ -82,7 +84,7 @@ def offer_of(release: Release, position: int) -> Offer:
 
 
 def newest(offers: Iterable[Offer]) -> tuple[Offer, ...]:
-    """The newest offer of each skill (rule 3), by id."""
+    """Return the newest offer of each skill (rule 3), sorted by id."""
     found: dict[str, Offer] = {}
     for offer in offers:
         known = found.get(offer.identity.id)
@@ -92,7 +94,7 @@ def newest(offers: Iterable[Offer]) -> tuple[Offer, ...]:
 
 
 def named_once(offers: Iterable[Offer]) -> tuple[Offer, ...]:
-    """Those whose name no other skill of the namespace has (rule 2)."""
+    """Return the offers whose name is unique in their namespace (rule 2)."""
     all_offers = tuple(offers)
     counts = Counter((offer.namespace, offer.name) for offer in all_offers)
     return tuple(offer for offer in all_offers if counts[offer.namespace, offer.name] == 1)

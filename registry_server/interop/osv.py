@@ -1,8 +1,10 @@
-"""Advisories in the Open Source Vulnerability format: ``/osv/ID.json`` each, ``/osv/all.zip`` all (OSV schema 1.7).
+"""Advisories in the Open Source Vulnerability format (OSV schema 1.7): one at ``/osv/ID.json``, all at
+``/osv/all.zip``.
 
-The schema knows no ecosystem of agents' items, so an entry has no ``package``: the item stands in ``ecosystem_specific``, and
-``versions`` lists each release that the advisory is about, withdrawn ones too, because somebody may have them. An id is
-``x_rye-``, the advisory's number and a hash of registry, item and number, so it is the same for ever and no two are alike.
+The schema has no ecosystem for items like ours, so an entry has no ``package``. The item is in ``ecosystem_specific``,
+and ``versions`` lists every release that the advisory is about, including withdrawn ones, because people may still have
+them. An id is ``x_rye-``, the advisory's number and a hash of registry, item and number, so ids are unique and never
+change.
 """
 
 from __future__ import annotations
@@ -19,23 +21,23 @@ from rye.registry.trust.records import ItemHistory, concerns
 
 SCHEMA_VERSION = "1.7.0"
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-"""What every entry of the archive has as its time: the format's first."""
+"""The time of every entry in the archive: the earliest that the format has."""
 
 
 def identifier(advisory: Advisory) -> str:
-    """The id of an advisory among all registries'."""
+    """Return an id that is unique among all registries."""
     named = f"{advisory.origin}\n{advisory.identity}\n{advisory.number}"
     return f"x_rye-{advisory.number}-{sha256(named.encode()).hexdigest()[:32]}"
 
 
 def entries(history: ItemHistory, address: str) -> dict[str, bytes]:
-    """Each advisory in force about an item, by its id."""
+    """Return the entries of an item's advisories in force, by id."""
     versions = [record.version for record in history.records]
     return {identifier(one): entry(one, versions, address) for one in history.advisories}
 
 
 def entry(advisory: Advisory, versions: Iterable[str], address: str) -> bytes:
-    """One advisory. ``versions``: all that were ever released of the item."""
+    """Return the entry of one advisory. ``versions``: all versions of the item that were ever released."""
     identity = identifier(advisory)
     item = str(advisory.identity)
     document = {
@@ -65,7 +67,7 @@ def entry(advisory: Advisory, versions: Iterable[str], address: str) -> bytes:
 
 
 def archive(files: Mapping[str, bytes]) -> bytes:
-    """All entries as a zip whose bytes follow from them alone: sorted, one time for all, stored and not compressed."""
+    """Return all entries as a reproducible zip: sorted, with one time for all, not compressed."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as found:
         for name in sorted(files):

@@ -1,12 +1,12 @@
-"""The paths that other programs ask for: a closed list. What does not match as a whole is none of them.
+"""The paths that other programs request: a closed list. A path must match in full.
 
 =============================================================  ========================================================
 ``/.well-known/agent-skills/index.json``, ``NAME/PATH``,       skills of all namespaces
 ``NAME.tar.gz``
-``/NAMESPACE/.well-known/agent-skills/…``                      skills of one
+``/NAMESPACE/.well-known/agent-skills/…``                      skills of one namespace
 ``/renovate/KIND/NAMESPACE/…/NAME.json``                       one item's versions
 ``/osv/all.zip``, ``/osv/ID.json``                             advisories
-``/apm/v1/packages/NAMESPACE/SKILL/versions``,                 a skill's versions, and one of them
+``/apm/v1/packages/NAMESPACE/SKILL/versions``,                 a skill's versions, and the archive of one
 ``…/VERSION/download``
 ``/git/NAMESPACE.git/info/refs``, ``…/git-upload-pack``        a namespace's skills as a plugin marketplace
 =============================================================  ========================================================
@@ -25,25 +25,25 @@ from rye.items.version_text import version_problem
 from rye.registry.protocol.statements.release import is_attached_path
 
 _MOST_CHARACTERS = 1400
-"""The longest id, and what stands around it."""
+"""The longest id and the text around it."""
 _SKILLS = re.compile(rf"(?:/({SEGMENT_PATTERN}))?/\.well-known/agent-skills/(.+)")
 _SEGMENT = re.compile(SEGMENT_PATTERN)
 _OSV = re.compile(r"/osv/(x_rye-[A-Z0-9-]{1,64}-[0-9a-f]{32})\.json")
 _GIT = re.compile(rf"/git/({SEGMENT_PATTERN})\.git/(info/refs|git-upload-pack)")
 _APM = re.compile(rf"/apm/v1/packages/({SEGMENT_PATTERN})/({SEGMENT_PATTERN})/versions(?:/([^/]+)/download)?")
 APM = "/apm/"
-"""What apm's paths begin with."""
+"""The prefix of apm's paths."""
 _ARCHIVE = ".tar.gz"
 
 
 class SkillIndex(Struct, frozen=True, tag=True):
-    """The index of a namespace; None: of all."""
+    """The index of a namespace's skills; None: of all namespaces."""
 
     namespace: str | None
 
 
 class SkillFile(Struct, frozen=True, tag=True):
-    """One file of a skill in such an index; ``path`` None: all of them as an archive."""
+    """One file of a skill in an index. ``path`` None: the archive of all its files."""
 
     namespace: str | None
     name: str
@@ -51,38 +51,38 @@ class SkillFile(Struct, frozen=True, tag=True):
 
 
 class ItemVersions(Struct, frozen=True, tag=True):
-    """What Renovate asks of one item."""
+    """An item's versions, for Renovate."""
 
     identity: Identity
 
 
 class Advisories(Struct, frozen=True, tag=True):
-    """One advisory; ``name`` None: all."""
+    """One advisory. ``name`` None: all."""
 
     name: str | None
 
 
 class GitRefs(Struct, frozen=True, tag=True):
-    """What a namespace's repository has."""
+    """The branches of a namespace's repository."""
 
     namespace: str
 
 
 class GitPack(Struct, frozen=True, tag=True):
-    """Questions about it, and its objects: asked with POST."""
+    """Requests for its branches or objects, sent with POST."""
 
     namespace: str
 
 
 class ApmVersions(Struct, frozen=True, tag=True):
-    """The versions of a skill that apm asks for."""
+    """A skill's versions, for apm."""
 
     namespace: str
     name: str
 
 
 class ApmArchive(Struct, frozen=True, tag=True):
-    """One of them."""
+    """The archive of one version, for apm."""
 
     namespace: str
     name: str
@@ -90,11 +90,11 @@ class ApmArchive(Struct, frozen=True, tag=True):
 
 
 class ApmUnknown(Struct, frozen=True, tag=True):
-    """Anything else below ``/apm``: its errors have a form of their own."""
+    """Any other path below ``/apm``. Its 404 has apm's error format."""
 
 
 Wanted = SkillIndex | SkillFile | ItemVersions | Advisories | ApmVersions | ApmArchive | ApmUnknown
-"""Documents, asked with GET."""
+"""Documents, requested with GET."""
 READER: dict[type, str] = {
     SkillIndex: "skills",
     SkillFile: "skills",
@@ -106,11 +106,11 @@ READER: dict[type, str] = {
     GitRefs: "git",
     GitPack: "git",
 }
-"""Which part of the setting ``interoperate`` turns each on."""
+"""The word in the setting ``interoperate`` that enables each."""
 
 
 def wanted(path: str) -> Wanted | GitRefs | GitPack | None:
-    """What a decoded request path asks for; None: nothing that other programs read."""
+    """Parse a decoded request path; None: it is not a path for other programs."""
     if len(path) > _MOST_CHARACTERS:
         return None
     if path.startswith("/renovate/"):

@@ -1,4 +1,4 @@
-"""What is asked of the tables for programs that know nothing of Rye."""
+"""The database queries behind the responses for other programs."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from registry_server.storage.schema import log_entries, name_entries, names, rel
 
 
 class Below(ColumnElement[bool]):
-    """Whether a name begins with a prefix: :func:`below` gives the values.
+    """Whether a name begins with a prefix. :func:`below` returns the values.
 
-    SQLite finds these by its index, which sorts by bytes; PostgreSQL's sorts as its locale says.
+    SQLite's index sorts by bytes, so a range finds these names. PostgreSQL's index sorts by locale and needs ``LIKE``.
     """
 
     inherit_cache = False
@@ -38,7 +38,7 @@ def _below_like(element: Below, compiler: Any, **options: Any) -> str:
 
 
 def below(prefix: str) -> dict[str, object]:
-    """The values for a prefix, whose last character is not a letter of names."""
+    """Return the values for a prefix. Its last character must not occur in names."""
     return {"low": prefix, "high": f"{prefix[:-1]}{chr(ord(prefix[-1]) + 1)}", "pattern": f"{like(prefix)}%"}
 
 
@@ -52,7 +52,7 @@ AVAILABLE = Prepared(
     )
     .order_by(releases.c.position)
 )
-"""Releases that are not withdrawn and that the shown head covers."""
+"""Releases that are not withdrawn and that the current head covers."""
 ONE_AVAILABLE = Prepared(
     sa.select(releases.c.version, releases.c.position)
     .where(
@@ -77,7 +77,7 @@ KNOWN_SKILLS = Prepared(
     .where(Below(releases.c.name), releases.c.name.like(sa.bindparam("called"), escape="!"))
     .distinct()
 )
-"""Withdrawn ones, too."""
+"""Including withdrawn skills."""
 ONE_NAME = Prepared(sa.select(names.c.deprecated).where(names.c.name == sa.bindparam("name")))
 LEAVES = Prepared(sa.select(log_entries.c.position, log_entries.c.leaf).where(Among(log_entries.c.position)))
 NAMES_WITH = Prepared(
@@ -90,4 +90,4 @@ NAMES_WITH = Prepared(
     )
     .distinct()
 )
-"""Names about which there is an entry whose bytes lie between two others: of one title, from a position on."""
+"""Names with an entry at or after a position whose bytes are in a range: entries with one title."""

@@ -1,8 +1,8 @@
-"""``/renovate/KIND/NAMESPACE/…/NAME.json``: one item's versions, as Renovate's custom data source reads them.
+"""``/renovate/KIND/NAMESPACE/…/NAME.json``: an item's versions for Renovate's custom data source.
 
-The form is Renovate's own (docs/usage, custom data sources), so no transformation is needed: ``releases`` with ``version``,
-``releaseTimestamp``, ``isDeprecated``, ``digest`` and ``changelogUrl``. The digest is the SHA-256 of the item's file, as in
-rye.lock; the changelog is the release's page.
+The format is Renovate's own (docs/usage, custom data sources), so it needs no transformation: ``releases`` with
+``version``, ``releaseTimestamp``, ``isDeprecated``, ``digest`` and ``changelogUrl``. The digest is the SHA-256 of the
+item's file, as in rye.lock; the changelog is the release's page.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from rye.registry.protocol.statements import Release
 
 
 def document(releases: Iterable[Release], is_deprecated: bool, address: str) -> bytes:
-    """``address``: the registry's, without a slash at its end. The releases in the log's order."""
+    """Return the document. ``releases``: in log order; ``address``: the registry's, without a trailing slash."""
     rows = [
         {
             "version": release.version,

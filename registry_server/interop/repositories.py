@@ -1,8 +1,9 @@
-"""The repository of each namespace: its skills as a plugin marketplace for Claude Code, Codex and Copilot, one commit.
+"""One git repository per namespace: its skills as a plugin marketplace for Claude Code, Codex and Copilot, in a single
+commit.
 
-The commit follows from what is offered: the same releases give the same commit on every server, and its time is the newest of
-their times. It has no parents, so nothing that was withdrawn is in any history. The repository of a moment ago can still be
-fetched as long as everything in it is offered, so that a clone which began before a release does not fail.
+The commit depends only on what is offered: the same releases give the same commit on every server, and its time is that
+of the newest release. It has no parents, so no history contains anything withdrawn. An earlier commit can still be
+fetched while everything in it is offered, so a clone that began before a new release does not fail.
 """
 
 from __future__ import annotations
@@ -23,18 +24,18 @@ from rye.errors import RyeError
 from rye.publishing.marketplaces import SharedSkill, claude_marketplace, codex_marketplace
 
 _GENERATIONS = 4
-"""How many repositories of a namespace are kept, one after another."""
+"""How many commits of a namespace's repository are cached, newest first."""
 
 
 class Repository(Struct, frozen=True):
-    """A repository as it was made of some offers."""
+    """A repository and the offers that it was made from."""
 
     offers: tuple[Offer, ...]
     found: Snapshot
 
 
 class Repositories:
-    """Safe to use from several threads."""
+    """The repositories of all namespaces, built on demand and cached. Thread-safe."""
 
     def __init__(self, catalogue: Catalogue, folders: Folders, settings: Settings) -> None:
         self._catalogue = catalogue
@@ -45,7 +46,8 @@ class Repositories:
         self._building = threading.Lock()
 
     def newest(self, ledger: Ledger, shown: int, namespace: str) -> Snapshot | None:
-        """What a namespace's repository is now; None: it never had a skill. Raises RyeError ``repository-too-large``."""
+        """Return the current repository of a namespace; None: it never had a skill. Raises RyeError
+        ``repository-too-large``."""
         offers = self._catalogue.listing(ledger, shown, namespace).offers
         if not offers and not self._catalogue.has_skills(ledger, namespace):
             return None
@@ -63,7 +65,7 @@ class Repositories:
         return made.found
 
     def commit(self, ledger: Ledger, shown: int, namespace: str, name: str) -> Snapshot | None:
-        """The commit of this name, where it may be fetched."""
+        """Return the commit with this hash; None: it does not exist, or something in it is no longer offered."""
         newest = self.newest(ledger, shown, namespace)
         if newest is not None and newest.commit == name:
             return newest
@@ -73,7 +75,7 @@ class Repositories:
         return None
 
     def _fitting(self, made: tuple[Repository, ...]) -> tuple[Repository, ...]:
-        """The newest, and of the older ones what half the room has room for."""
+        """Return the newest and as many older ones as fit in half the cache."""
         while len(made) > 1 and sum(len(one.found.pack) for one in made) > self._room // 2:
             made = made[:-1]
         return made
@@ -83,8 +85,8 @@ class Repositories:
         if size > self._most:
             raise RyeError(
                 "repository-too-large",
-                f"The skills of {namespace} have {size:,} bytes; a repository has at most {self._most:,}.",
-                "Install them with Rye. The operator can raise repository_bytes.",
+                f"The skills of {namespace} have {size:,} bytes; the limit for a repository is {self._most:,}.",
+                "Install them with `rye add`. The operator can raise `repository_bytes`.",
             )
         skills, used = [], []
         for offer in offers:

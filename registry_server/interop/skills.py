@@ -1,7 +1,7 @@
-"""``/.well-known/agent-skills``: the index of skills, and the files that it names (OpenCode, ``npx skills``).
+"""``/.well-known/agent-skills``: the index of skills, and the files that it lists (OpenCode, ``npx skills``).
 
-The index of all namespaces leaves out a name that two of them have. Every file is one blob of the registry, every archive is made
-of them; both are compared with the hashes in the log before they are handed out.
+The index of all namespaces omits names that two of them have. Every file is a blob of the registry, and archives are
+made of blobs. Blobs are checked against the hashes in the log before they are served.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from rye.registry.protocol import wire
 
 _log = logging.getLogger("rye.registry")
 _DIGESTS = 50_000
-"""Hashes of archives that are remembered."""
+"""Archive hashes in the cache."""
 
 
 class Folders:
-    """The bytes of offers. Safe to use from several threads."""
+    """The bytes of offers, checked and cached. Thread-safe."""
 
     def __init__(self, public: Objects, kept: Kept[str, bytes]) -> None:
         self._public = public
@@ -31,11 +31,11 @@ class Folders:
         self._digests: Kept[str, tuple[str, int]] = Kept(_DIGESTS)
 
     def file(self, sha256_: str) -> bytes | None:
-        """A file's bytes; None where the store has not exactly these."""
+        """Return a file's bytes; None: the store does not have them, or has other bytes."""
         return self._checked(sha256_, self._public.get(wire.blob_path(sha256_)))
 
     def files(self, offer: Offer) -> dict[str, SharedFile] | None:
-        """All files of an offer by their paths; None where one is not there."""
+        """Return all files of an offer by path; None: one is missing or damaged."""
         found: dict[str, SharedFile] = {}
         paths = [wire.blob_path(file.sha256) for file in offer.files]
         for file, data in zip(offer.files, self._public.get_all(paths), strict=True):
@@ -46,7 +46,7 @@ class Folders:
         return found
 
     def archive(self, offer: Offer) -> bytes | None:
-        """All files of an offer as a ``.tar.gz``."""
+        """Return all files of an offer as a ``.tar.gz``; None: one is missing or damaged."""
         key = f"archive:{offer.content}"
         found = self._kept.get(key)
         if found is None:
@@ -58,7 +58,7 @@ class Folders:
         return found
 
     def archive_digest(self, offer: Offer) -> tuple[str, int] | None:
-        """SHA-256 and size of the archive."""
+        """Return the SHA-256 and size of an offer's archive; None: a file is missing or damaged."""
         found = self._digests.get(offer.content)
         if found is None:
             data = self._kept.get(f"archive:{offer.content}")
@@ -80,7 +80,7 @@ class Folders:
 
 
 def row(offer: Offer, folders: Folders) -> WellKnownSkill | None:
-    """An offer as the index has it; None where its files are not all there."""
+    """Return an offer's entry in the index; None: a file is missing or damaged."""
     if len(offer.files) == 1:
         digest = offer.files[0].sha256
     else:
@@ -93,13 +93,15 @@ def row(offer: Offer, folders: Folders) -> WellKnownSkill | None:
 
 
 def index(offers: Sequence[Offer], folders: Folders, namespace: str | None) -> tuple[bytes, bool]:
-    """The index of these offers, of one namespace's or of all, and whether all of them are in it."""
+    """Return the index of these offers and whether it has all of them. ``namespace`` None: the index of all
+    namespaces."""
     rows = [made for offer in sorted(offers, key=lambda one: one.name) if (made := row(offer, folders)) is not None]
     return well_known_index(rows, f"/{namespace}" if namespace is not None else ""), len(rows) == len(offers)
 
 
 def in_all(offers: Iterable[Offer], may_read: Callable[[str], bool]) -> tuple[Offer, ...]:
-    """What a reader finds in the index of all namespaces: of those that they may read, names that one of them alone has."""
+    """Return the offers for the index of all namespaces: in those that the reader may read, the names that only one
+    has."""
     visible = [offer for offer in offers if may_read(offer.namespace)]
     counts = Counter(offer.name for offer in visible)
     return tuple(offer for offer in visible if counts[offer.name] == 1)

@@ -1,1 +1,1 @@
-"""What people find items by."""
+"""Full-text search of items."""

@@ -1,11 +1,11 @@
-"""What a query asks a text index, and what a fit is worth. Pure functions from words to values.
+"""Build queries for the text index, and define the points of each sort of match. Pure.
 
-Every word stands for all words that begin with it; a single letter, a very long word, and most words of a long query, only for
-themselves.
+A word matches every word that begins with it. A single letter, a very long word, and most words of a long query match
+only themselves.
 
-Fits, the best first: the id itself, the name, whole words of the name, words of the name, words of the id, words anywhere; then
-corrected words, then any word. What is deprecated comes after everything that is not, but for an id typed in full. Within one
-fit shorter ids come first.
+Matches, best first: the whole id, the name, whole words of the name, beginnings of words of the name, of the id, of
+words anywhere; then corrected words, then any of the words. Deprecated items come after all others, unless the query is
+their whole id. Among equal matches, shorter ids come first.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from msgspec import Struct
 from registry_server.search.words import LEAST_LETTERS, PREFIX_LETTERS
 
 EXACT = 10_000
-"""Points of an id typed in full; the most there are."""
+"""Points for a whole id, the maximum."""
 NAME, NAME_WORDS, NAME_BEGINNINGS, ID_BEGINNINGS, ANYWHERE = 9_400, 8_600, 7_600, 6_400, 4_800
 CORRECTED, ANY_WORD = 3_000, 1_500
 START = 300
-"""Added where the id begins with what was typed."""
+"""Extra points if the id begins with the query."""
 BEGINNINGS = 4
-"""Of a query with more words, only the last stands for all words that begin with it."""
+"""In a query with more words than this, only the last matches as a prefix."""
 MOST_LENGTH = 400
-"""Points that a long id can cost: one a letter."""
+"""The most points that a long id loses: one for each letter."""
 
 
 class Term(Struct, frozen=True):
@@ -36,34 +36,35 @@ class Term(Struct, frozen=True):
 
 
 Clause = tuple[Term, ...]
-"""One of these is enough."""
+"""Alternatives: one of these must match."""
 Question = tuple[Clause, ...]
-"""All of these must hold."""
+"""All of these must match."""
 
 
 def all_words(words: Sequence[str]) -> Question:
-    """All words, anywhere."""
+    """Return the query for all words, anywhere."""
     return tuple((term,) for term in _terms(words))
 
 
 def all_in_name(words: Sequence[str]) -> Question:
-    """All words in the name."""
+    """Return the query for all words in the name."""
     return tuple((term,) for term in _terms(words, "/"))
 
 
 def corrected(alternatives: Sequence[Sequence[str]]) -> Question:
-    """Each word, or one of its corrections. The first alternative is what was typed."""
+    """Return the query for each word or one of its corrections. The first alternative is the typed word."""
     typed = _terms([words[0] for words in alternatives])
     return tuple((term, *map(Term, words[1:])) for term, words in zip(typed, alternatives, strict=True))
 
 
 def any_word(alternatives: Sequence[Sequence[str]]) -> Question:
-    """One of the words, or of their corrections."""
+    """Return the query for any of the words or their corrections."""
     return (tuple(term for clause in corrected(alternatives) for term in clause if len(term.token) >= LEAST_LETTERS),)
 
 
 def _terms(words: Sequence[str], mark: str = "") -> list[Term]:
-    """Words as terms. Of many words only the last stands for what begins with it: who types a sentence types whole words."""
+    """Return words as terms. Among many words only the last is a prefix, because people who type sentences type whole
+    words."""
     few = len(words) <= BEGINNINGS
     return [
         Term(f"{mark}{word}", LEAST_LETTERS <= len(word) <= PREFIX_LETTERS and (few or at == len(words)))
@@ -72,7 +73,7 @@ def _terms(words: Sequence[str], mark: str = "") -> list[Term]:
 
 
 def fts5(question: Question) -> str:
-    """The question for SQLite. Tokens hold no quotes (:mod:`registry_server.search.words`)."""
+    """Return the query in SQLite's syntax. Tokens contain no quotes (:mod:`registry_server.search.words`)."""
     return " AND ".join(
         "(" + " OR ".join(f'"{term.token}"{"*" if term.is_prefix else ""}' for term in clause) + ")"
         for clause in question
@@ -80,7 +81,7 @@ def fts5(question: Question) -> str:
 
 
 def tsquery(question: Question) -> str:
-    """The question for PostgreSQL."""
+    """Return the query in PostgreSQL's syntax. Tokens contain no quotes."""
     return " & ".join(
         "(" + " | ".join(f"'{term.token}'{':*' if term.is_prefix else ''}" for term in clause) + ")"
         for clause in question

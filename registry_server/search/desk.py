@@ -1,9 +1,9 @@
-"""Where searches are answered: beside everything else, by threads and database connections of their own.
+"""Answer searches, with separate threads and database connections.
 
-At most ``search_threads`` searches run at the same moment and ``search_waiting`` wait. Any further one is refused at once
-(``busy``: 503 with ``Retry-After``), before it cost anything. So searches take neither threads nor connections that publishing
-or the health check need, however many people search. PostgreSQL gives a search up after ``search_seconds``; SQLite's work is
-bounded by the questions it is asked.
+At most ``search_threads`` searches run at the same time and ``search_waiting`` wait. Any more are refused at once, at
+no cost (``busy``: 503 with ``Retry-After``). So however many people search, publishing and the health check keep their
+threads and connections. PostgreSQL cancels a search after ``search_seconds``; on SQLite the queries themselves bound
+the work.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from registry_server.settings import Settings
 from registry_server.storage import database
 from rye.errors import RyeError
 
-#: How PostgreSQL plans a search: from the words that are asked for, without helpers, and in the rows' order, so that the
-#: same query finds the same among many.
+#: How PostgreSQL runs a search: without JIT and parallel workers, and always in the order of the rows, so that the same query
+#: finds the same results among many.
 _SESSION = ("jit = off", "max_parallel_workers_per_gather = 0", "synchronize_seqscans = off",
             "default_transaction_read_only = on")  # fmt: skip
 
@@ -31,7 +31,7 @@ _CACHE_KILOBYTES = 16_000
 
 
 def search_engine(settings: Settings) -> sa.Engine:
-    """Connections that only read and that give up early. The database is at the newest revision already."""
+    """Return an engine with read-only connections and a short timeout. The database must be at the newest revision."""
     engine = database.engine_of(
         settings.database_url, wait_seconds=settings.search_seconds, idle_seconds=settings.leader_seconds
     )
@@ -41,7 +41,7 @@ def search_engine(settings: Settings) -> sa.Engine:
             connection.execute("PRAGMA query_only=ON")
             connection.execute(f"PRAGMA cache_size=-{_CACHE_KILOBYTES}")
             return
-        connection.prepare_threshold = None  # a plan for any words would be a bad one for most
+        connection.prepare_threshold = None  # a generic plan would be bad for most words
         with connection.cursor() as cursor:
             for assignment in (*_SESSION, f"statement_timeout = {int(settings.search_seconds * 1000)}"):
                 cursor.execute(f"SET {assignment}")
@@ -52,14 +52,14 @@ def search_engine(settings: Settings) -> sa.Engine:
 
 
 class SearchDesk:
-    """Answers searches. Safe to use from several threads."""
+    """Answer searches. Thread-safe."""
 
     def __init__(self, settings: Settings) -> None:
         self._engine = search_engine(settings)
         self._threads = ThreadPoolExecutor(max(settings.search_threads, 1), thread_name_prefix="rye-search")
         self._places = threading.BoundedSemaphore(max(settings.search_threads, 1) + max(settings.search_waiting, 0))
         self.taken = 0
-        """Searches at work or waiting."""
+        """How many searches run or wait."""
         self._counting = threading.Lock()
 
     def ask(
@@ -72,7 +72,8 @@ class SearchDesk:
         limit: int = 20,
         offset: int = 0,
     ) -> Future[Found]:
-        """The answer to come (:func:`registry_server.search.finding.find`). Raises RyeError ``busy`` where no place is left."""
+        """Run :func:`registry_server.search.finding.find` in a thread and return its future. Raises RyeError
+        ``busy``."""
         if not self._places.acquire(blocking=False):
             raise RyeError("busy", "The registry is answering too many searches.", "Try again in a moment.")
 
@@ -99,6 +100,6 @@ class SearchDesk:
             self._places.release()
 
     def close(self) -> None:
-        """Answer no more; what is being answered may finish."""
+        """Accept no more searches. Running ones finish."""
         self._threads.shutdown(wait=False, cancel_futures=True)
         self._engine.dispose()

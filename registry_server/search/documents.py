@@ -1,8 +1,9 @@
 """The search tables: one document for each name, its tokens, and the words of all ids.
 
-``documents_fts`` holds the tokens: on SQLite an FTS5 index that keeps nothing else, on PostgreSQL a stored ``tsvector`` with
-a GIN index. Both follow from the rows of ``documents`` by :func:`registry_server.search.words.tokens_of` alone; the words and
-their trigrams follow from the ids. So ``verify`` computes them all again (:func:`index_problems`), and :func:`refill` makes them.
+``documents_fts`` holds the tokens: on SQLite a contentless FTS5 index, on PostgreSQL a stored ``tsvector`` with a GIN
+index. Both are derived only from the rows of ``documents`` by :func:`registry_server.search.words.tokens_of`; the words
+and their trigrams are derived from the ids. So ``verify`` can recompute all of them (:func:`index_problems`), and
+:func:`refill` rebuilds them.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _TSVECTOR = (
 
 
 class Document(Struct, frozen=True):
-    """What is found of one name."""
+    """The searchable data of one name."""
 
     kind: str
     id: str
@@ -46,31 +47,33 @@ class Document(Struct, frozen=True):
 
     @property
     def name(self) -> str:
+        """``kind:id``."""
         return f"{self.kind}:{self.id}"
 
     @property
     def namespace(self) -> str:
+        """The first part of the id."""
         return self.id.partition("/")[0]
 
 
 def create_index(connection: sa.Connection) -> None:
-    """Make ``documents_fts``, empty."""
+    """Create an empty ``documents_fts``."""
     for statement in (_FTS5,) if connection.dialect.name == "sqlite" else _TSVECTOR:
         connection.exec_driver_sql(statement)
 
 
 def put(connection: sa.Connection, document: Document) -> None:
-    """Add the name, or replace its entry."""
+    """Add a document or replace it."""
     replace(connection, [document.name], [document])
 
 
 def remove(connection: sa.Connection, kind: str, identifier: str) -> None:
-    """Take the name out, where it is in."""
+    """Remove a name's document, if there is one."""
     replace(connection, [f"{kind}:{identifier}"], [])
 
 
 def replace(connection: sa.Connection, some: Sequence[str], offered: Sequence[Document]) -> None:
-    """Take the names ``some`` out, and put those in that are offered. The connection is the log's writer."""
+    """Remove the documents of the names ``some`` and add ``offered``. Only the log's writer may call this."""
     before = _rows(connection, some)
     _unindex(connection, before)
     rows = _numbered(connection, offered)
@@ -85,7 +88,7 @@ def replace(connection: sa.Connection, some: Sequence[str], offered: Sequence[Do
 
 
 def refill(connection: sa.Connection) -> None:
-    """Make the index and the words again from the rows of ``documents``."""
+    """Rebuild the index and the words from the rows of ``documents``."""
     connection.exec_driver_sql("DROP TABLE IF EXISTS documents_fts")
     create_index(connection)
     connection.execute(search_words.delete())
@@ -102,7 +105,7 @@ def refill(connection: sa.Connection) -> None:
 
 
 def index_problems(connection: sa.Connection) -> list[str]:
-    """Where the index and the words say otherwise than the rows of ``documents``; empty: nowhere."""
+    """Return messages about every difference between index and words and the rows of ``documents``."""
     wrong: list[str] = []
     indexed = _indexed(connection)
     words: Counter[tuple[str, str]] = Counter()
@@ -111,7 +114,7 @@ def index_problems(connection: sa.Connection) -> list[str]:
             if indexed.pop(row["number"], 0) != _digest(_tokens(row)) or row["segment"] != segment_of(row["id"]):
                 wrong.append(f"The search index is wrong for {row['name']}.")
             words.update((word, row["namespace"]) for word in corrections_for(row["id"]))
-    wrong += [f"The search index has an entry too many, {number}." for number in indexed]
+    wrong += [f"The search index has an entry {number} without a document." for number in indexed]
     present = {(row.word, row.namespace): row.uses for row in connection.execute(sa.select(search_words))}
     wrong += [f"The table search_words is wrong for {word}." for word, _ in sorted(_differing(words, present))]
     grams = Counter(gram for word in {word for word, _ in words} for gram in _gram_keys(word))
@@ -126,7 +129,7 @@ def _differing(wanted: Mapping[Any, int], present: Mapping[Any, int]) -> set[Any
 
 
 def _indexed(connection: sa.Connection) -> dict[int, int]:
-    """Each document's number and a digest of its tokens in the index, whatever their order."""
+    """Return each document's number and a digest of its tokens in the index, independent of their order."""
     found: dict[int, int] = {}
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql(
@@ -143,7 +146,7 @@ def _indexed(connection: sa.Connection) -> dict[int, int]:
 def _digest(tokens: Iterable[str]) -> int:
     digest = 0
     for token in tokens:
-        digest ^= hash(token)  # within one process the same text has the same hash
+        digest ^= hash(token)  # equal texts have equal hashes within one process
     return digest
 
 
@@ -158,7 +161,7 @@ def _rows(connection: sa.Connection, some: Sequence[str]) -> list[dict[str, Any]
 
 
 def _all_rows(connection: sa.Connection) -> Iterator[list[dict[str, Any]]]:
-    """All rows of ``documents``, some at a time."""
+    """Yield all rows of ``documents`` in batches."""
     last = -1
     chosen = sa.select(documents).where(documents.c.number > sa.bindparam("last"))
     chosen = chosen.order_by(documents.c.number).limit(_AT_ONCE)
@@ -168,7 +171,7 @@ def _all_rows(connection: sa.Connection) -> Iterator[list[dict[str, Any]]]:
 
 
 def _numbered(connection: sa.Connection, offered: Sequence[Document]) -> list[dict[str, Any]]:
-    """The rows of new documents. A later one has a larger number, so that the index finds the newest first."""
+    """Return the rows of new documents. Newer ones have larger numbers, so that the index returns the newest first."""
     if not offered:
         return []
     (last,) = _LAST.rows(connection)[0]
@@ -205,7 +208,7 @@ _LAST = Prepared(sa.select(sa.func.max(documents.c.number)))
 _ADD = Prepared(documents.insert())
 _REMOVE = Prepared(documents.delete().where(documents.c.number == sa.bindparam("number")))
 _ADD_FTS5 = _text("INSERT INTO documents_fts(rowid, tokens) VALUES (:number, :tokens)")
-# An index without content of its own is told what to forget.
+# A contentless index needs the old tokens to delete them.
 _FORGET_FTS5 = _text("INSERT INTO documents_fts(documents_fts, rowid, tokens) VALUES ('delete', :number, :tokens)")
 _ADD_TSVECTOR = _text(
     "INSERT INTO documents_fts(number, tokens) VALUES (:number, array_to_tsvector(CAST(:tokens AS text[])))"

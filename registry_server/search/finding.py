@@ -1,11 +1,10 @@
-"""Answering a query from the search tables, with work that is bounded whatever is asked and however many items there are.
+"""Answer a search from the search tables, with bounded work for any query and any number of items.
 
-One query asks all tiers (:mod:`registry_server.search.asking`), each for at most :data:`CANDIDATES` documents, those that were
-released last before others; the best :data:`CANDIDATES` of them are ranked. Where nothing has all the words, a second and a
-third query put typing mistakes right and are content with any word.
+One query covers all sorts of matches (:mod:`registry_server.search.asking`). Each contributes at most
+:data:`CANDIDATES` documents, newest releases first, and the best :data:`CANDIDATES` of all are ranked. If nothing
+matches all words, a second query corrects typing mistakes and a third accepts any of the words.
 
-Whose items may be found is part of each question (``visible``), so nothing of others decides about an answer: neither its total
-nor its corrections.
+Every query is limited to the visible namespaces, so other items influence neither the total nor the corrections.
 """
 
 from __future__ import annotations
@@ -34,19 +33,19 @@ from rye.items.kinds import KINDS
 from rye.registry.protocol.wire import MORE, SEARCH_TOTAL, SearchTotal
 
 CANDIDATES = SEARCH_TOTAL
-"""Documents that are ranked. Beyond them the total is "1000+"."""
+"""Documents that are ranked. If there are more, the total is "1000+"."""
 _NAMED_NAMESPACES = 64
-"""Visible namespaces that the text index itself is asked for; more are left to the table of documents."""
+"""Visible namespaces that become part of the index query. More are filtered in the table of documents."""
 _CORRECTIONS = 4
-"""What one mistyped word may stand for."""
+"""Corrections of one mistyped word."""
 _GRAMS = 16
 _WORDS_OF_A_GRAM = 300
 _COMPARED = 50
-"""Known words that are compared with a mistyped one, those that share the most letters."""
+"""Known words that are compared with a mistyped one: those that share the most trigrams."""
 
 
 class Hit(Struct, frozen=True):
-    """One result. The score is between 0 and 1; hits are in its order."""
+    """One result. Hits are sorted by score, which is between 0 and 1."""
 
     kind: str
     id: str
@@ -57,9 +56,11 @@ class Hit(Struct, frozen=True):
 
 
 class Found(Struct, frozen=True):
+    """One page of results."""
+
     hits: tuple[Hit, ...]
     total: SearchTotal
-    """How many there are, or ``"1000+"``."""
+    """The number of all results, or ``"1000+"``."""
 
 
 def find(
@@ -72,7 +73,7 @@ def find(
     limit: int = 20,
     offset: int = 0,
 ) -> Found:
-    """One page of results, the best first. A query may begin with a kind and a colon.
+    """Return one page of results, best first. A query can begin with a kind and a colon.
 
     ``visible``: the namespaces whose items may be found; None: all. Raises RyeError ``query-too-short``.
     """
@@ -101,7 +102,7 @@ def find(
     )
     found = _ask(connection, within, asking.all_words(words), asking.ANYWHERE)
     if found.total == 0:
-        few = words if len(words) <= asking.BEGINNINGS else []  # a sentence has words enough that are right
+        few = words if len(words) <= asking.BEGINNINGS else []  # a sentence has enough correct words
         unknown = [word for word in few if len(few) == 1 or not _occurs(connection, within, word)]
         meant = {word: _meant(connection, word, namespaces) for word in unknown}
         alternatives = [[word, *meant.get(word, ())] for word in words]
@@ -113,20 +114,20 @@ def find(
 
 
 class _Within(Struct, frozen=True):
-    """What holds for every question of one search."""
+    """What all queries of one search have in common."""
 
     kind: str | None
     namespaces: frozenset[str] | None
     typed: str
-    """What was typed, where it may be an id or the beginning of one; else empty."""
+    """The query, if it can be an id or the beginning of one; otherwise empty."""
     name: str
-    """The name that may have been typed, joined."""
+    """The query's last segment as one word, compared with names."""
     words: tuple[str, ...]
     limit: int
     offset: int
 
     def facets(self) -> Question:
-        """What the text index is asked for beside the words."""
+        """The clauses for kind and namespaces in the index query."""
         kinds: Question = ((Term(kind_token(self.kind)),),) if self.kind is not None else ()
         if self.namespaces is None or self.is_many:
             return kinds
@@ -137,7 +138,7 @@ class _Within(Struct, frozen=True):
         return self.namespaces is not None and len(self.namespaces) > _NAMED_NAMESPACES
 
     def exact(self) -> list[str]:
-        """The names that were typed in full."""
+        """The names that the query spells in full."""
         if not self.typed:
             return []
         return [f"{kind}:{self.typed}" for kind in (KINDS if self.kind is None else [self.kind])]
@@ -149,10 +150,10 @@ def _id_like() -> re.Pattern[str]:
 
 
 def _ask(connection: sa.Connection, within: _Within, question: Question, least: int) -> Found:
-    """One page of what answers the question; ``least``: the points of an item that does, wherever its words are."""
+    """Return one page of matches. ``least``: the points of any match, wherever its words are."""
     limit = max(min(within.limit, CANDIDATES - within.offset), 0)
     rows = _page(connection, within, question, least, limit, within.offset) if limit else []
-    if not rows and within.offset:  # a page behind the last one does not tell how many there are
+    if not rows and within.offset:  # a page after the last one has no row with the total
         first = _page(connection, within, question, least, 1, 0)
         total = first[0].total if first else 0
     else:
@@ -197,7 +198,8 @@ def _page(
 
 @cache
 def _statement(is_sqlite: bool, words: int, may_be_id: bool, is_limited: bool, is_many: bool) -> sa.TextClause:
-    """The query: candidates, their order, one page of them. ``words``: how many the query has; 0: the fit is the same for all."""
+    """Build the SQL: candidates, ranking, one page. ``words``: how many words are ranked; 0: every match has the same
+    points."""
     number, condition, order, inside, least_of = (
         ("f.rowid", "documents_fts MATCH {asked}", "ORDER BY f.rowid DESC", "instr", "min")
         if is_sqlite
@@ -253,7 +255,7 @@ def _statement(is_sqlite: bool, words: int, may_be_id: bool, is_limited: bool, i
 
 
 def _occurs(connection: sa.Connection, within: _Within, word: str) -> bool:
-    """Whether an item has the word at all."""
+    """Whether any item has the word."""
     is_sqlite = connection.dialect.name == "sqlite"
     question = (*asking.all_words([word]), *within.facets())
     asked = asking.fts5(question) if is_sqlite else asking.tsquery(question)
@@ -266,7 +268,7 @@ _OCCURS_TSVECTOR = sa.text("SELECT 1 FROM documents_fts WHERE tokens @@ CAST(:as
 
 
 def _meant(connection: sa.Connection, word: str, namespaces: frozenset[str] | None) -> list[str]:
-    """The words of ids that ``word`` may be meant for, of the namespaces alone that may be seen."""
+    """Return corrections of ``word``: words of ids in the visible namespaces."""
     if not allowed_mistakes(word):
         return []
     grams = grams_of(word)[:_GRAMS]

@@ -1,7 +1,7 @@
-"""The words that an item is found by, and how a mistyped word is put right. Pure functions.
+"""Split texts into words for search, and correct mistyped words. Pure.
 
-Texts and queries are cut into words in one way, here: Unicode compatibility forms and accents are folded, then case, and
-everything that is neither letter nor digit separates. So nothing that a person types can be syntax of a database.
+Texts and queries are split in the same way: Unicode compatibility forms and accents are folded, then case, and
+everything except letters and digits separates words. So nothing that a person types can become database syntax.
 
 An item's words become *tokens*, the same set on every database:
 
@@ -13,7 +13,7 @@ An item's words become *tokens*, the same set on every database:
 ``:kind``  the kind
 =========  ================================================================
 
-A segment of several words counts joined as well, so that ``filesystem`` finds ``file-system``.
+A segment of several words is also indexed as one word, so ``filesystem`` finds ``file-system``.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from collections.abc import Iterable
 from functools import cache
 
 WORD_LETTERS = 64
-"""Letters of a word that count."""
+"""Letters of a word that are indexed."""
 DOCUMENT_WORDS = 400
-"""Different words of one item that count."""
+"""Different words of one item that are indexed."""
 QUERY_WORDS = 8
-"""Words of a query that count."""
+"""Words of a query that are used."""
 LEAST_LETTERS = 2
-"""A query has a word of at least so many letters."""
+"""A query needs a word with at least this many letters."""
 PREFIX_LETTERS = 15
-"""A longer word of a query stands only for itself, a shorter one for all words that begin with it."""
+"""A word of a query up to this length matches all words that begin with it; a longer one matches only itself."""
 CORRECTED_LETTERS = 4
-"""Shorter words are not taken for typing mistakes."""
+"""Shorter words are not corrected."""
 KNOWN_LETTERS = 32
-"""Longer words are not offered as corrections."""
+"""Longer words are not used as corrections."""
 
 
 @cache
@@ -45,7 +45,7 @@ def _word() -> re.Pattern[str]:
 
 
 def words_of(text: str) -> list[str]:
-    """The different words of a text, folded, in their order."""
+    """Return the distinct words of a text, folded, in order."""
     if not text.isascii():
         decomposed = unicodedata.normalize("NFKD", text)
         text = "".join(letter for letter in decomposed if not unicodedata.combining(letter))
@@ -53,28 +53,28 @@ def words_of(text: str) -> list[str]:
 
 
 def query_words(query: str) -> list[str]:
-    """The words of a query that count; none where no word is long enough."""
+    """Return the words of a query; empty if no word is long enough."""
     found = words_of(query)[:QUERY_WORDS]
     return found if any(len(word) >= LEAST_LETTERS for word in found) else []
 
 
 def id_words(identifier: str) -> list[str]:
-    """The words of an id, and the words of each segment joined."""
+    """Return the words of an id, and each segment joined into one word."""
     return list(dict.fromkeys([*words_of(identifier), *(joined(segment) for segment in identifier.split("/"))]))
 
 
 def segment_of(identifier: str) -> str:
-    """The words of an id's last segment, each between hyphens, so that ``-word`` and ``-word-`` can be looked for."""
+    """Return the words of an id's last segment between hyphens, so that SQL can look for ``-word`` and ``-word-``."""
     return f"-{'-'.join(words_of(identifier.rpartition('/')[2]))}-"
 
 
 def joined(text: str) -> str:
-    """All words of a text as one."""
+    """Return the words of a text joined into one."""
     return "".join(words_of(text))[:WORD_LETTERS]
 
 
 def tokens_of(kind: str, identifier: str, description: str, keywords: str) -> frozenset[str]:
-    """What the item is found by."""
+    """Return the tokens of an item."""
     name = identifier.rpartition("/")[2]
     of_id = id_words(identifier)
     rest = words_of(f"{kind} {description} {keywords}")
@@ -90,38 +90,43 @@ def tokens_of(kind: str, identifier: str, description: str, keywords: str) -> fr
 
 
 def namespace_token(namespace: str) -> str:
+    """Return the token of a namespace."""
     return f"={namespace}"
 
 
 def kind_token(kind: str) -> str:
+    """Return the token of a kind."""
     return f":{kind}"
 
 
 def corrections_for(identifier: str) -> list[str]:
-    """The words of an id that a mistyped word may stand for."""
+    """Return the words of an id that can serve as corrections."""
     return [word for word in id_words(identifier) if CORRECTED_LETTERS <= len(word) <= KNOWN_LETTERS]
 
 
 def grams_of(word: str) -> list[str]:
-    """Every three neighbouring letters of a word, its ends marked: ``^`` and ``$`` are in no word."""
+    """Return the trigrams of a word. ``^`` and ``$``, which no word contains, mark its ends."""
     marked = f"^{word}$"
     return list(dict.fromkeys(marked[start : start + 3] for start in range(len(marked) - 2)))
 
 
 def allowed_mistakes(word: str) -> int:
-    """How many typing mistakes are put right in a word."""
+    """Return how many typing mistakes are corrected in a word."""
     return 0 if len(word) < CORRECTED_LETTERS else 1 if len(word) < 8 else 2
 
 
 def nearest(word: str, known: Iterable[str], most: int) -> list[str]:
-    """The known words that ``word`` may be meant for, those with the fewest mistakes first, at most ``most``."""
+    """Return at most ``most`` known words that ``word`` may be a mistyping of, fewest mistakes first."""
     allowed = allowed_mistakes(word)
     found = [(mistakes, other) for other in known if (mistakes := mistakes_between(word, other, allowed)) <= allowed]
     return [other for _, other in sorted(found)[:most]]
 
 
 def mistakes_between(one: str, other: str, most: int) -> int:
-    """Letters too many, too few, wrong, or swapped with their neighbour (optimal string alignment); ``most + 1``: more."""
+    """Return the distance of two words (optimal string alignment: extra, missing, wrong and swapped letters).
+
+    A distance above ``most`` is returned as ``most + 1``.
+    """
     if abs(len(one) - len(other)) > most:
         return most + 1
     before: list[int] = []

@@ -132,12 +132,12 @@ class TestObjects:
         ],
     )  # fmt: skip
     def test_a_path_that_means_something_to_git_or_a_system_is_refused(self, path: str) -> None:
-        with pytest.raises(RyeError, match="cannot be a file's path"):
+        with pytest.raises(RyeError, match="is not a safe path"):
             snapshot({path: SharedFile(b"")}, "o", 0, "m")
 
     @pytest.mark.parametrize("paths", [("a/x", "A/y"), ("a", "a/x"), ("a/B", "a/b"), ("a/x", "a")])
     def test_paths_that_one_system_takes_for_the_same_are_refused(self, paths: tuple[str, str]) -> None:
-        with pytest.raises(RyeError, match="cannot be a file's path"):
+        with pytest.raises(RyeError, match="is not a safe path"):
             snapshot({path: SharedFile(b"") for path in paths}, "o", 0, "m")
 
     def test_sizes_of_all_lengths_are_written(self) -> None:
@@ -171,7 +171,7 @@ class TestUnpacking:
         ids=["empty", "no-gzip", "cut", "more", "two", "zlib"],
     )  # fmt: skip
     def test_anything_else_is_refused(self, data: bytes) -> None:
-        with pytest.raises(RyeError, match="not what gzip packs"):
+        with pytest.raises(RyeError, match="not valid gzip"):
             unpacked(data, 1000)
 
 
