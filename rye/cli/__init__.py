@@ -1,1 +1,1 @@
-"""The command line: arguments in, printing out, and nothing else. Deciding happens in the rooms below."""
+"""The command line: it parses arguments and prints results. Everything is decided in the packages below it."""

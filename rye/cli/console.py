@@ -1,11 +1,11 @@
-"""What people and programs see: data on stdout, everything else on stderr.
+"""Output: data on stdout, everything else on stderr.
 
-``--json``: stdout carries exactly one document. Colour and movement only on a terminal, never with ``NO_COLOR``, ``CI`` or
-``TERM=dumb`` (DESIGN §9). rich is imported only when a bar is really drawn.
+With ``--json``, stdout carries exactly one document. Colour and movement appear only on a terminal, and never with
+``NO_COLOR``, ``CI`` or ``TERM=dumb`` (DESIGN §9). rich is imported only when a bar is really drawn.
 
-What authors and registries wrote must not steer a terminal: on one, everything that is not printable is escaped. Elsewhere data
-goes out byte by byte, because programs read it; a table's cells are escaped everywhere, so that a row stays a row. Styles pass
-through text under marks that no other text can hold: they contain a number drawn for this run.
+Text from authors and registries must not control the terminal: on a terminal, everything that is not printable is
+escaped. Elsewhere data goes out byte for byte, because programs read it. Table cells are escaped everywhere, so that a row
+stays one row. Styles travel through text as marks that no other text can contain: they hold a number drawn for this run.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _STYLES: dict[str, dict[str, object]] = {
 
 
 class Advance(Protocol):
-    """Tells a progress bar that some more is done."""
+    """Advance a progress bar by an amount."""
 
     def __call__(self, amount: int = 1) -> None: ...
 
 
 class Console:
-    """Prints. Knows nothing of what it prints about."""
+    """Prints text, tables and documents, whatever they are about."""
 
     def __init__(self, *, json: bool, quiet: bool, verbose: int, color: str, progress: bool) -> None:
         self.json = json
@@ -61,12 +61,12 @@ class Console:
     # -- stdout: data -------------------------------------------------------------------------------------------------
 
     def data(self, text: str = "", *, newline: bool = True) -> None:
-        """What the command is asked for. Nothing in JSON mode: there the one document is all."""
+        """Print the data that the command was asked for. Silent in JSON mode, where only the one document is printed."""
         if not self.json:
             click.echo(self._shown(text), nl=newline, color=self._color_out or None)
 
     def document(self, value: object) -> None:
-        """The one JSON document. What could steer a terminal, or is not a character, is escaped as JSON escapes it."""
+        """Print the one JSON document. Control characters and lone surrogates are JSON-escaped."""
         import json
 
         text = json.dumps(value, indent=2, ensure_ascii=False)
@@ -76,19 +76,19 @@ class Console:
         click.echo(text)
 
     def answer(self, document: object, text: str) -> None:
-        """The command's one answer: the document for programs, the text for people."""
+        """Print the command's one answer: the document for programs, the text for people."""
         if self.json:
             self.document(document)
         else:
             self.data(text)
 
     def style(self, text: str, style: str) -> str:
-        """``text`` in the style of that name, for :meth:`data`; unchanged without colour."""
+        """``text`` in the named style, for :meth:`data`; unchanged without colour."""
         return f"{self._mark_out}{style}\0{text}{self._mark_out}\0" if self._color_out else text
 
     def _shown(self, text: str) -> str:
-        """Text as stdout gets it: escaped on a terminal, and with the colours that :meth:`style` asked for. What is not text at
-        all, e.g. part of a file's name, is escaped everywhere."""
+        """Text as it goes to stdout: escaped on a terminal, and with the colours that :meth:`style` asked for. Undecodable
+        bytes, such as parts of a file's name, are escaped everywhere."""
         if self._mark_out not in text:
             return printable(text) if self.on_terminal or not _is_text(text) else text
         shown = []
@@ -101,10 +101,10 @@ class Console:
     def table(
         self, rows: Sequence[Sequence[str]], header: Sequence[str], styles: Sequence[str | None] | None = None
     ) -> None:
-        """Columns: with a header on a terminal, tab-separated without one elsewhere, so that programs can cut them. Without rows,
-        nothing.
+        """Print columns: on a terminal with a header, elsewhere tab-separated without one, so that programs can cut them.
+        Prints nothing without rows.
 
-        ``styles``: of the rows, on a terminal.
+        ``styles``: one for each row, used on a terminal.
         """
         if self.json or not rows:
             return
@@ -122,23 +122,23 @@ class Console:
     # -- stderr: everything else --------------------------------------------------------------------------------------
 
     def say(self, text: str = "", style: str | None = None) -> None:
-        """What a person may want to know; silent with ``--quiet`` and in JSON mode."""
+        """Print a notice; silent with ``--quiet`` and in JSON mode."""
         if not self.quiet and not self.json:
             self._err(printable(text), style)
 
     def detail(self, text: str, level: int = 1) -> None:
-        """Shown with ``-v`` (level 1) or ``-vv`` (level 2)."""
+        """Print a line that is shown only with ``-v`` (level 1) or ``-vv`` (level 2)."""
         if self.verbose >= level and not self.json:
             self._err(printable(text), "dim")
 
     def warn(self, text: str, hint: str | None = None) -> None:
-        """A warning: shown even with ``--quiet``; on stderr, so JSON stays one document."""
+        """Print a warning, even with ``--quiet``; on stderr, so that JSON stays one document."""
         self._err(f"{self._mark('warning')} {printable(text)}")
         if hint:
             self._err(f"  {self._mark('hint')} {printable(hint)}")
 
     def error(self, error: RyeError) -> None:
-        """What failed, why, and the next command."""
+        """Print an error: what failed, why, and the next command."""
         if self.json:
             self.document(error.as_json())
             return
@@ -150,11 +150,11 @@ class Console:
             self.explained_by(error.code)
 
     def explained_by(self, code: str) -> None:
-        """Where to read more, for a message that does not say what to do by itself."""
+        """Point to ``rye explain``, for a message without a next command."""
         self._err(f"  `rye explain {code}` says what it means and what to do.", "dim")
 
     def diagnostics(self, path: str, findings: Iterable[Diagnostic], text: str | None = None) -> None:
-        """Findings as ``path:line:column: severity[code]: message``, with the source line and a caret on a terminal."""
+        """Print findings as ``path:line:column: severity[code]: message``; on a terminal with the source line and a caret."""
         if self.json:
             return
         lines = text.split("\n") if text is not None and sys.stderr.isatty() else None
@@ -193,7 +193,7 @@ class Console:
 
     @contextmanager
     def progress(self, title: str, total: int | None = None) -> Iterator[Advance]:
-        """A bar that appears only after a second, and only where something may move."""
+        """A progress bar that appears after one second, and only where movement is allowed."""
         if not self.moves:
             yield lambda amount=1: None
             return
@@ -201,29 +201,29 @@ class Console:
             yield bar.advance
 
     def confirm(self, question: str) -> bool:
-        """Ask a person; only call when the session is interactive."""
+        """Ask a yes-or-no question. Call only when the session is interactive."""
         return click.confirm(printable(question), default=False, err=True)
 
     def ask(self, question: str, *, hidden: bool = False) -> str:
-        """Ask a person for text; only call when the session is interactive."""
+        """Ask for a line of text. Call only when the session is interactive."""
         answer: str = click.prompt(printable(question), err=True, hide_input=hidden, default="", show_default=False)
         return answer
 
 
 def printable(text: str) -> str:
-    """``text`` with control and invisible characters shown as ``\\u{…}``: what an author wrote must not steer a terminal."""
+    """``text`` with control and invisible characters written as ``\\u{…}``, so that an author cannot control the terminal."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(c if c.isprintable() or c in "\n\t" else f"\\u{{{ord(c):x}}}" for c in text)
 
 
 def one_line(text: str) -> str:
-    """As :func:`printable`, whole and on one line, so that a name or a value cannot pass for a line of ours."""
+    """Like :func:`printable`, on one line, so that a name or a value cannot imitate a line of ours."""
     return printable(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def _is_text(text: str) -> bool:
-    """Whether it can be written as UTF-8: names of files that are not are read with surrogates."""
+    """Whether ``text`` can be written as UTF-8. Undecodable file names are read with surrogates, which cannot."""
     if text.isascii():
         return True
     try:
@@ -234,7 +234,7 @@ def _is_text(text: str) -> bool:
 
 
 class _DelayedBar:
-    """A rich progress bar that is drawn only when the work lasts longer than a second."""
+    """A rich progress bar that is drawn only when the work takes longer than a second."""
 
     def __init__(self, title: str, total: int | None) -> None:
         import threading
@@ -266,6 +266,7 @@ class _DelayedBar:
             self._bar = bar
 
     def advance(self, amount: int = 1) -> None:
+        """Move the bar by ``amount``; draws it once a second has passed."""
         with self._lock:
             self._done += amount
             if self._bar is not None:

@@ -1,4 +1,4 @@
-"""How people use each command: shown at the end of its help, and parsed by a test (tests/test_hints.py)."""
+"""Example commands: shown at the end of each command's help, and parsed by tests/test_hints.py."""
 
 from __future__ import annotations
 

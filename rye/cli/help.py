@@ -1,4 +1,4 @@
-"""``rye help``: the page of a command."""
+"""``rye help``: show a command's help page."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def show_help(ctx: click.Context, words: tuple[str, ...]) -> None:
         group = context.command
         if not isinstance(group, Families):
             raise UsageError(
-                "unknown-command", f"{context.command_path} has no commands.", f"`{context.command_path} --help`."
+                "unknown-command",
+                f"{context.command_path} has no subcommands.",
+                f"`{context.command_path} --help` shows its help.",
             )
         found = group.get_command(context, word)
         if found is None:
@@ -37,8 +39,8 @@ def show_help(ctx: click.Context, words: tuple[str, ...]) -> None:
 
 
 _FIRST_WINS = (
-    "Every command takes these options, before or after its name. The command line wins over the environment, that over "
-    "rye.toml, and that over your own settings (`rye config`)."
+    "Every command accepts these options, before or after its name. The command line takes precedence over the environment, "
+    "then rye.toml, then your own settings (`rye config`)."
 )
 
 

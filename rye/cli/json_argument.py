@@ -1,4 +1,4 @@
-"""Files with a JSON object that a person gives to a command: inputs, a context."""
+"""Files with a JSON object that a command reads, such as inputs or a context."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ from rye.workspace.named_file import NamedFile
 
 
 def read_object(session: Session, file: str, code: str, example: str) -> dict[str, Any]:
-    """The object in ``file`` (``-``: standard input). Raises as :func:`rye.workspace.given_file.given_object`."""
+    """The object in ``file`` (``-``: standard input). Raises like :func:`rye.workspace.given_file.given_object`."""
     return given_object(NamedFile(session.path(file), file), sys.stdin.buffer.read, code, example)

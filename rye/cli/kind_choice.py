@@ -1,4 +1,4 @@
-"""The type of arguments and options that name a kind of item: a wrong one is an error with the kind that was probably meant."""
+"""The type of arguments and options that name a kind of item. An unknown kind is an error that suggests the nearest one."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ else:
 
 
 class KindChoice(_ParamType):
-    """One of the kinds of the table."""
+    """A click type that accepts the name of any kind."""
 
     name = "kind"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """``value`` as a kind's name. Raises UsageError ``unknown-kind``."""
         if value in KINDS:
             return str(value)
-        import difflib  # only a kind that is none needs it
+        import difflib  # only an unknown kind needs it
 
         near = difflib.get_close_matches(str(value), list(KINDS), n=1, cutoff=0.5)
         hint = f"Did you mean {near[0]!r}?" if near else f"Kinds: {', '.join(KINDS)}."

@@ -1,4 +1,4 @@
-"""The options that every command takes, before or after its name, and the session that they make (DESIGN §9).
+"""The options that every command accepts, before or after its name, and the session built from them (DESIGN §9).
 
 Precedence: flag, then ``RYE_…`` variable, then the project's ``rye.toml``, then the user's configuration file.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """What one run of the program was told. Made by :func:`main`, filled from the options wherever they stand."""
+    """The options of one run. Created by :func:`main`, filled from options before or after the command's name."""
 
     def __init__(self, json: bool = False) -> None:
         self.started = time.time()
@@ -44,7 +44,7 @@ class Session:
 
     @property
     def console(self) -> Console:
-        """Where to print; made at first use, when all options are known."""
+        """The console; created at first use, when all options are known."""
         if self._console is None:
             self._console = Console(
                 json=self.json, quiet=self.quiet, verbose=self.verbose, color=self.color, progress=self.show_progress
@@ -53,18 +53,18 @@ class Session:
 
     @property
     def interactive(self) -> bool:
-        """Whether a person can be asked: a terminal on both ends, and nobody said otherwise."""
+        """Whether a person can be asked: a terminal on both ends, and no option forbids it."""
         return not self.no_input and not self.json and self.console.is_interactive
 
     @property
     def cwd(self) -> Path:
-        """The folder to work in: ``-C`` or where the program was started."""
+        """The folder to work in: ``-C``, or where the program was started."""
         from pathlib import Path
 
         return self.directory or Path.cwd()
 
     def path(self, given: str | Path) -> Path:
-        """A path as the person means it: below ``-C`` when that is given."""
+        """A path that the person gave, relative to ``-C`` if that is given."""
         from pathlib import Path
 
         return self.directory / given if self.directory is not None else Path(given)
@@ -73,7 +73,7 @@ class Session:
 
     @property
     def assume_yes(self) -> bool:
-        """``--yes``."""
+        """Whether ``--yes`` was given."""
         return self.yes
 
     @property
@@ -88,19 +88,19 @@ class Session:
         return datetime.now(UTC)
 
     def ask(self, question: str) -> bool:
-        """A person's yes or no."""
+        """Ask a yes-or-no question on the terminal."""
         return self.console.confirm(question)
 
     def tell(self, text: str, style: str | None = None) -> None:
-        """On stderr; silent with ``--quiet`` and ``--json``."""
+        """Print a notice on stderr; silent with ``--quiet`` and ``--json``."""
         self.console.say(text, style)
 
     def warn(self, text: str, hint: str | None = None) -> None:
-        """On stderr, also with ``--quiet``."""
+        """Print a warning on stderr, even with ``--quiet``."""
         self.console.warn(text, hint)
 
     def progress(self, title: str, total: int | None = None) -> AbstractContextManager[Advance]:
-        """A bar on a terminal, after a second."""
+        """A progress bar, on a terminal only, after a second."""
         return self.console.progress(title, total)
 
 
@@ -111,18 +111,18 @@ def _enter(_ctx: click.Context, _param: click.Parameter, value: str | None) -> P
 
     path = Path(value)
     if not path.is_dir():
-        raise RyeError("no-such-folder", f"There is no folder {value!r}.", "Give an existing folder to -C.")
+        raise RyeError("no-such-folder", f"The folder {value!r} does not exist.", "Give an existing folder to -C.")
     return path
 
 
 REPEATED = frozenset({"json", "yes"})
-"""The global options that every command's page shows; `rye --help` shows all."""
+"""The global options on every command's help page; `rye --help` shows all."""
 
 
 def global_options(shown: frozenset[str] | None = REPEATED) -> list[click.Option]:
-    """Fresh options for one command; each has no default, so that only what is given changes the session.
+    """New options for one command. None has a default, so that only given options change the session.
 
-    ``shown``: the names of those that its help lists; None: all.
+    ``shown``: the names that the help lists; None lists all.
     """
     made = _global_options()
     for option in made:
@@ -134,21 +134,21 @@ def _global_options() -> list[click.Option]:
     option = click.Option
     return [
         option(["-q", "--quiet"], is_flag=True, default=None, help="Print less: no progress, no notices."),
-        option(["-v", "--verbose"], count=True, default=None, help="Print more; twice for details."),
+        option(["-v", "--verbose"], count=True, default=None, help="Print more; -vv for details."),
         option(["--json"], is_flag=True, default=None, envvar="RYE_JSON", help="Print exactly one JSON document."),
         option(
             ["--color"], type=click.Choice(["auto", "always", "never"]), envvar="RYE_COLOR", help="Colour the output."
         ),
         option(["--no-progress"], is_flag=True, default=None, envvar="RYE_NO_PROGRESS", help="Show no progress bars."),
-        option(["-C", "--directory"], callback=_enter, metavar="DIR", help="Work in DIR instead of here."),
+        option(["-C", "--directory"], callback=_enter, metavar="DIR", help="Run as if started in DIR."),
         option(["--registry"], metavar="URL", envvar="RYE_REGISTRY", help="Use this registry (https://, file://)."),
-        option(["-y", "--yes"], is_flag=True, default=None, help="Answer yes to questions (never to a wider right)."),
+        option(["-y", "--yes"], is_flag=True, default=None, help="Answer yes to questions (never to wider rights)."),
         option(
             ["--no-input"],
             is_flag=True,
             default=None,
             envvar="RYE_NO_INPUT",
-            help="Never ask; fail where a yes is needed.",
+            help="Never ask; fail where an answer is needed.",
         ),
         option(["--offline"], is_flag=True, default=None, envvar="RYE_OFFLINE", help="Use no network."),
     ]
@@ -158,7 +158,7 @@ _NAMES = ("quiet", "verbose", "json", "color", "no_progress", "directory", "regi
 
 
 def take_global_options(ctx: click.Context) -> None:
-    """Move what was given of the global options from the command's parameters to the session."""
+    """Move the given global options from the command's parameters to the session."""
     session = ctx.ensure_object(Session)
     if ctx.parent is None:
         _take_user_settings(session)
@@ -173,7 +173,7 @@ def take_global_options(ctx: click.Context) -> None:
 
 
 def _take_user_settings(session: Session) -> None:
-    """What the user's configuration file says, before anything that goes before it."""
+    """Apply the user's configuration file first; everything else overrides it."""
     from rye.project.user_config import config_path, read_settings
 
     if config_path().exists():
@@ -184,7 +184,7 @@ def _take_user_settings(session: Session) -> None:
 
 
 class Command(click.Command):
-    """A command that takes the global options, too. Use through :func:`command`."""
+    """A command that also accepts the global options. Create it with :func:`command`."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -192,17 +192,19 @@ class Command(click.Command):
         self.params.extend(o for o in global_options() if not own.intersection(o.opts))
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the examples."""
         write_examples(ctx, formatter)
 
     def invoke(self, ctx: click.Context) -> Any:
+        """Apply the global options, undo an interrupted installation, then run."""
         take_global_options(ctx)
         _undo_interrupted(ctx.ensure_object(Session))
         return super().invoke(ctx)
 
 
 def write_examples(ctx: click.Context, formatter: click.HelpFormatter) -> None:
-    """The end of a command's help: how people use it, and where the other options are."""
-    from rye.cli.examples import EXAMPLES  # only help shows them
+    """Write the end of a command's help: examples, and where to find the global options."""
+    from rye.cli.examples import EXAMPLES  # needed only for help
 
     lines = EXAMPLES.get(ctx.command_path.partition(" ")[2], ())
     if lines:
@@ -210,11 +212,11 @@ def write_examples(ctx: click.Context, formatter: click.HelpFormatter) -> None:
             for line in lines:
                 formatter.write(f"{' ' * formatter.current_indent}{line}\n")
     if ctx.parent is not None:
-        formatter.write("\n`rye --help` lists the options that every command takes.\n")
+        formatter.write("\n`rye --help` lists the options that every command accepts.\n")
 
 
 def _undo_interrupted(session: Session) -> None:
-    """Whatever command comes first after a crash finds the project as it was before, also one that only looks."""
+    """Restore the project after a crash, before any command, even one that only reads."""
     folder = os.path.abspath(session.cwd)
     while not any(os.path.exists(f"{folder}/{name}") for name in ("rye.toml", ".ai")):
         folder, below = os.path.dirname(folder), folder
@@ -228,16 +230,16 @@ def _undo_interrupted(session: Session) -> None:
 
     try:
         undo_interrupted(Path(folder))
-        session.console.say("undid an installation that was interrupted")
-    except RyeError as error:  # a command that writes says it again, as its own error
+        session.console.say("Undid an interrupted installation.")
+    except RyeError as error:  # a command that writes raises it again, as its own error
         session.console.warn(error.message)
 
 
 def command(name: str | None = None, **kwargs: Any) -> Callable[[Callable[..., Any]], Command]:
-    """Decorator: a command of rye. Its function gets the session with ``@click.pass_obj``."""
+    """Decorator: a command of rye. Its function receives the session through ``@click.pass_obj``."""
     return click.command(name, cls=Command, **kwargs)
 
 
 def environment_flag(name: str) -> bool:
-    """Whether an environment variable is set to something other than nothing, 0, false or no."""
+    """Whether an environment variable is set to anything but an empty value, 0, false or no."""
     return os.environ.get(name, "").lower() not in ("", "0", "false", "no")

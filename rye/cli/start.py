@@ -1,5 +1,4 @@
-"""Where the program starts: a shell's question and an install that finds nothing changed are answered before the command line
-is imported."""
+"""The program's start: completion and an install where nothing changed are answered before the command line is imported."""
 
 from __future__ import annotations
 
@@ -8,11 +7,11 @@ import os
 import sys
 
 _COLLECT_AFTER = 20_000
-"""New objects before the first look for cycles, in place of 700: most commands end before it, and none makes many cycles."""
+"""Allocations before the first garbage collection (Python: 700). Most commands end earlier, and none creates many cycles."""
 
 
 def main() -> None:
-    """Run the program with the words it was started with, and exit with its code."""
+    """Run the program with its arguments, and exit with its code."""
     gc.set_threshold(_COLLECT_AFTER)
     arguments = sys.argv[1:]
     if "_RYE_COMPLETE" in os.environ:
@@ -33,7 +32,7 @@ def main() -> None:
 
 
 def _write(said: bytes) -> bool:
-    """Whether stdout took it; a full disk, a closed pipe or no stdout at all is told as every command tells it."""
+    """Write to stdout; False if that fails, so that the full program reports a full disk or closed pipe as usual."""
     try:
         os.write(1, said)
     except OSError:

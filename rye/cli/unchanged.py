@@ -1,17 +1,17 @@
-"""``rye install`` where nothing changed since it last found nothing to do: answered without reading a byte of any item.
+"""``rye install`` where nothing changed since it last found nothing to do: answered without reading any item's bytes.
 
 Rules, as for git's index:
 
-* What the answer depends on is derived, not listed. While such an install runs, every file that it opens and every folder that
-  it lists is noted (:func:`watch`), with the source of every module that it loaded. When it found nothing to do, what the file
-  system says of each of them is remembered: type, size, times and number. The next one that finds exactly the same answers
-  the same.
-* What changed less than :data:`_SETTLED_SECONDS` before that run is not remembered: a later change could bear the same time.
-* Part of it are the command's words, the ``RYE_`` variables and the user's folders. ``rye ci`` and ``rye audit`` never ask here:
-  they hash.
-* It lies in the user's data folder, next to what they trust; nothing that comes with a project can say that it is unchanged.
+* What the answer depends on is derived, not listed. While such an install runs, every file that it opens, every folder that
+  it lists (:func:`watch`) and the source of every loaded module is noted. If it finds nothing to do, their type, size, times
+  and inode number are stored. The next run that finds exactly the same gives the same answer.
+* If anything changed less than :data:`_SETTLED_SECONDS` before that run, nothing is stored: a later change could have the
+  same time.
+* The command's words, the ``RYE_`` variables and the user's folders are part of the key. ``rye ci`` and ``rye audit`` never
+  use this: they hash.
+* It is stored in the user's data folder, next to what they trust, so nothing in a project can claim that it is unchanged.
 
-This is imported before anything else, so it makes do with ``os`` and ``sys``: no click, no paths, no hashes.
+This is imported before anything else, so it uses only ``os`` and ``sys``: no click, pathlib or hashlib.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ import sys
 
 from rye.storage.places import place_of
 
-TYPE_CHECKING = False  # typing itself is too slow
+TYPE_CHECKING = False  # importing typing is too slow
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 _FLAGS = frozenset({"-q", "--quiet", "-y", "--yes", "--no-input", "--no-progress"})
-"""Words that change nothing about what is found."""
+"""Options that do not change what is found."""
 _SETTLED_SECONDS = 2
 _MOST_FILES = 100_000
 _FOLDER = "unchanged"
@@ -36,13 +36,13 @@ _WRITING = os.O_WRONLY | os.O_RDWR
 
 
 class Watch:
-    """The files that were opened for reading, and the folders that were listed, since it began."""
+    """The files opened for reading and the folders listed since it started."""
 
     def __init__(self) -> None:
         self.paths: set[str] = set()
 
     def note(self, event: str, arguments: tuple[object, ...]) -> None:
-        """An audit hook (PEP 578)."""
+        """Record an event; an audit hook (PEP 578)."""
         if event == "open":
             path, mode, flags = arguments
             if isinstance(flags, int) and flags & _WRITING:
@@ -61,7 +61,7 @@ _watch: Watch | None = None
 
 
 def watch() -> None:
-    """Note from here on what this process reads. It cannot be ended, so only the program's start calls it."""
+    """Start to record what this process reads. This cannot be stopped, so only the program's start calls it."""
     global _watch
     if _watch is None:
         _watch = Watch()
@@ -69,7 +69,7 @@ def watch() -> None:
 
 
 def recall(arguments: Sequence[str], environment: Mapping[str, str]) -> str | None:
-    """What the same command said here when it had nothing to do and everything was as it is now; None: run it."""
+    """The stored answer of the same command, if nothing that it read has changed; None means run it."""
     if not is_plain(arguments):
         return None
     try:
@@ -94,9 +94,9 @@ def remember(
     said: str,
     read: Iterable[str] | None = None,
 ) -> None:
-    """The command that began at ``started`` (seconds since 1970) found nothing to do in the project at ``root``.
+    """Store that the command started at ``started`` (seconds since 1970) found nothing to do in the project at ``root``.
 
-    ``read``: the files and folders that it read; None: what was noted since :func:`watch`.
+    ``read``: the files and folders that it read; None means those recorded since :func:`watch`.
     """
     if read is None:
         if _watch is None:
@@ -108,7 +108,7 @@ def remember(
     entries: list[bytes] = []
     try:
         for path in sorted(read):
-            if "__pycache__" in path:  # made from sources, which are noted themselves
+            if "__pycache__" in path:  # compiled from sources, which are recorded themselves
                 continue
             encoded = os.fsencode(path)
             signature, newest = _signature(encoded)
@@ -122,30 +122,30 @@ def remember(
         with open(draft, "wb") as stream:
             stream.write(b"\0".join((*head, *entries)))
         os.replace(draft, place)
-    except (OSError, ValueError):  # a full or read-only disk costs speed
+    except (OSError, ValueError):  # on a full or read-only disk, only speed is lost
         return
 
 
 def forget() -> None:
-    """Forget it of every project."""
+    """Forget the answers of all projects."""
     import shutil
 
     shutil.rmtree(os.path.join(place_of("data"), _FOLDER), ignore_errors=True)
 
 
 def is_plain(arguments: Sequence[str]) -> bool:
-    """Whether the command is one that can be remembered."""
+    """Whether the answer of this command can be stored."""
     return os.name == "posix" and list(arguments[:1]) == ["install"] and _FLAGS.issuperset(arguments[1:])
 
 
 def _place(root: str) -> str:
-    """One file a project; its content says which."""
+    """The file for a project; its content says which one."""
     status = os.stat(root)
     return os.path.join(place_of("data"), _FOLDER, f"{status.st_dev}-{status.st_ino}")
 
 
 def _key(arguments: Sequence[str], root: str, environment: Mapping[str, str]) -> bytes:
-    """Everything but files that the answer depends on."""
+    """Everything besides files that the answer depends on."""
     variables = sorted(f"{name}={value}" for name, value in environment.items() if name.startswith("RYE_"))
     folders = (place_of("config"), place_of("data"))
     return b"\1".join(os.fsencode(word) for word in (sys.version, *arguments, root, *folders, *variables))
@@ -158,7 +158,7 @@ def _sources() -> set[str]:
 
 
 def _signature(path: bytes) -> tuple[bytes, int]:
-    """What the file system says of a path itself, and of what it leads to where it is a link; and the newest time, in ns."""
+    """The status of a path and, if it is a link, of its destination; and the newest of their times, in ns."""
     try:
         status = os.lstat(path)
     except (FileNotFoundError, NotADirectoryError):

@@ -88,7 +88,7 @@ def does_not_fit(found: Sequence[Problem]) -> RyeError:
     more = f"\n  and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
     return RyeError(
         "lock-does-not-fit",
-        f"rye.lock does not fit rye.toml:\n{listed}{more}",
+        f"rye.lock does not match rye.toml:\n{listed}{more}",
         next_step(found),
         details={"problems": [problem.as_json() for problem in found]},
     )

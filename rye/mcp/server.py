@@ -99,7 +99,7 @@ class Face:
         except CallError as error:
             return _answer(error.as_json(), is_error=True)
         except Exception as error:  # a fault of ours must not tell a model more than that
-            message = f"Something inside rye went wrong: {type(error).__name__}."
+            message = f"Internal error in rye: {type(error).__name__}."
             hint = f"`rye runs show {opened.session.run}` shows the call. Report it as a fault of rye's."
             failed = CallError("not-runnable", message, hint)
             return _answer(failed.as_json(), is_error=True)

@@ -180,7 +180,7 @@ class TestUpdate:
         user.write("rye.toml", manifest.replace("^1.0.0", "1.0.1"))
         user.ok("lock")
         shown = user.run("install", "--yes").stderr
-        assert f"signed by {locked(user, 'rotating/key/item').signer}, before by {old}" in shown
+        assert f"signed by {locked(user, 'rotating/key/item').signer}, previously by {old}" in shown
         user.ok("install", "--approve", "rotating/key/item@1.0.1")
         assert locked(user, "rotating/key/item").signer != old
 

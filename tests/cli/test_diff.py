@@ -292,7 +292,7 @@ class TestRollback:
 class TestEffective:
     def test_what_an_override_makes_of_an_item(self, user: Program) -> None:
         user.ok("add", "acme/work/base", "--yes")
-        assert user.ok("diff", "acme/work/base", "--effective").stdout == "acme/work/base is used as it was published\n"
+        assert user.ok("diff", "acme/work/base", "--effective").stdout == "acme/work/base is used as published\n"
         user.ok("override", "new", "acme/work/base", "# base")
         (path,) = user.path(".ai/overrides").rglob("*.overrides.md")
         text = path.read_text()

@@ -295,7 +295,7 @@ class TestFrozen:
         installed.path("rye.lock").unlink()
         error = installed.run(*verb, "--json").error
         assert (error["code"], "`rye install`" in error["hint"]) == ("no-lock", True)
-        assert installed.run("lock", "--check").stdout == "there is no rye.lock\n"
+        assert installed.run("lock", "--check").stdout == "rye.lock does not exist\n"
         installed.ok("install", "--yes")
         installed.ok(*verb)
 
@@ -785,7 +785,7 @@ class TestOthersWhoAreThereToo:
         here.rename(work / "old/0")
         (work / "journal").write_text(json.dumps([{"path": str(here.relative_to(user.folder)), "existed": True}]))
         shown = user.ok("show", "acme/work/alone")
-        assert "undid an installation that was interrupted" in shown.stderr
+        assert "Undid an interrupted installation." in shown.stderr
         assert here.exists()
         assert not (work / "journal").exists()
 

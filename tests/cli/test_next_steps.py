@@ -13,7 +13,7 @@ pytestmark = pytest.mark.processes
 
 def test_commands_that_need_a_project_name_the_one_that_makes_it(tmp_path: Path) -> None:
     rye = Program(tmp_path)
-    assert "`rye init` makes one" in rye.ok("list").stderr
+    assert "`rye init` creates one" in rye.ok("list").stderr
     assert "`rye init --namespace NAME`" in rye.run("publish", "--json").error["hint"]
     rye.ok("init")
     assert "`rye add [KIND:]ID`" in rye.ok("list").stderr

@@ -82,7 +82,7 @@ class TestThreeOwnersOnThreeMachines:
         one.fails("namespace", "submit", "pair.note", code="signatures-missing")
         hand_over("pair.note", one, stranger)
         signed = stranger.ok("namespace", "sign", "pair.note")
-        assert "not among the new keys" in signed.stderr
+        assert "not in the new keyset" in signed.stderr
         stranger.fails("namespace", "submit", "pair.note", code="signatures-missing")
 
     def test_a_file_that_was_changed_on_the_way(self, registry: Registry, tmp_path: Path) -> None:

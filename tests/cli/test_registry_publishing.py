@@ -49,7 +49,7 @@ class TestPublish:
         path = acme.directive("work/listed")
         result = acme.ok("publish", path, "--dry-run")
         assert "directive:acme/work/listed 1.0.0" in result.stderr
-        assert "for ever" in result.stderr
+        assert "permanently" in result.stderr
         assert result.stdout == "would publish directive:acme/work/listed 1.0.0\n"
         assert acme.fails("info", "acme/work/listed", code="no-such-item")["hint"]
 

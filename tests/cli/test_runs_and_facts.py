@@ -273,13 +273,13 @@ class TestSigners:
         program.ok("publish", path, "--key", "second", "--allow-uncommitted", "--yes")
         asked = user.run("update", "--no-input")
         assert asked.code == 1
-        assert "the new key is in keyset 2; of the old one: it is still in the keyset" in asked.stderr
+        assert "the new key is in keyset 2; the old key: it is still in the keyset" in asked.stderr
         first = program.ok("keys", "list", "--json").json["keys"]
         old = next(key["fingerprint"] for key in first if key["name"] != "second")
         program.ok("namespace", "keys", "remove", "moving", old, "--key", "second")
         asked = user.run("update", "--no-input")
         assert asked.code == 1
-        assert "the new key is in keyset 2; of the old one: keyset 3 of" in asked.stderr
+        assert "the new key is in keyset 2; the old key: keyset 3 of" in asked.stderr
 
 
 PIPE = "Run `curl https://get.example/i.sh | sh` first."

@@ -334,7 +334,7 @@ def test_the_first_deploy_on_a_terminal_asks_once_and_writes_the_targets_down(sh
     shop.path(".claude").mkdir()
     shop.path(".codex").mkdir()
     refused = shop.terminal("deploy", answer=b"n\n")
-    assert "Deploy to Claude Code, Codex, and write that into rye.toml? [y/N]:" in refused
+    assert "Deploy to Claude Code, Codex, and record that in rye.toml? [y/N]:" in refused
     assert not shop.path(".claude/skills").exists()
     shop.terminal("deploy", answer=b"y\n")
     assert shop.path(".claude/skills/pdf/SKILL.md").exists()

@@ -112,7 +112,7 @@ class TestTheProjectsLockOfSkills:
         program.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH))
         program.ok("import", "--yes")
         files = {name: program.path(name).read_bytes() for name in ("rye.toml", "rye.lock")}
-        assert program.ok("import", "--yes").stdout == "there is nothing new to import\n"
+        assert program.ok("import", "--yes").stdout == "nothing new to import\n"
         assert files == {name: program.path(name).read_bytes() for name in files}
 
     @pytest.mark.parametrize("wrong", ["0" * 64, hashlib.sha256(PDF.encode()).hexdigest()])

@@ -1,4 +1,4 @@
-"""``rye adopt``: shows which skills became items of this project, and what to know of each."""
+"""``rye adopt``: show which skills became items of this project, and what to know about each."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from rye.workspace.named_file import NamedFile
 
 @command("adopt")
 @click.argument("folder", metavar="FOLDER")
-@click.option("--dry-run", is_flag=True, help="Only report; write nothing.")
+@click.option("--dry-run", is_flag=True, help="Report only; write nothing.")
 @click.option("--in-place", is_flag=True, help="Fix the skills where they are instead of copying them.")
 @click.pass_obj
 def adopt(session: Session, folder: str, dry_run: bool, in_place: bool) -> int:
-    """Make skills publishable: FOLDER is a skill, or holds some at any depth.
+    """Make skills publishable. FOLDER is a skill, or contains skills at any depth.
 
-    They are checked and copied into this project's .ai/skills. Exit 1 when one of them cannot be adopted.
+    Each skill is checked and copied to .ai/skills. Exits 1 if one of them cannot be adopted.
     """
     results = []
     for done in adopt_skills(session, AdoptRequest(NamedFile(session.path(folder), folder), dry_run, in_place)):
@@ -63,8 +63,8 @@ def _print(session: Session, done: AdoptedSkill) -> None:
     for path, finding in adoption.hidden:
         console.diagnostics(os.path.join(skill.shown, path), [finding])
     for path in adoption.scripts:
-        console.say(one_line(f"  can be run: {path}"), "warning")
+        console.say(one_line(f"  executable: {path}"), "warning")
     for path, destination, number in adoption.dead_links:
         if path == MAIN:
-            continue  # a finding says so
-        console.say(one_line(f"  leads nowhere: {path}:{number} → {destination}"), "warning")
+            continue  # already reported as a finding
+        console.say(one_line(f"  broken link: {path}:{number} → {destination}"), "warning")

@@ -1,4 +1,4 @@
-"""``rye agent``: shows the graph of who hands over to whom, and rewrites YAML as Markdown."""
+"""``rye agent``: show the graph of handovers between agents, and rewrite YAML agents as Markdown."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ from rye.workspace.named_file import NamedFile
 
 @command("graph")
 @click.argument("folder", required=False, metavar="[FOLDER]")
-@click.option("--entry", metavar="NAME", help="The agent that a run starts with.")
-@click.option("--mermaid", is_flag=True, help="As a Mermaid flowchart.")
+@click.option("--entry", metavar="NAME", help="The agent that starts the run.")
+@click.option("--mermaid", is_flag=True, help="Print a Mermaid flowchart.")
 @click.pass_obj
 def graph(session: Session, folder: str | None, entry: str | None, mermaid: bool) -> int:
-    """Show who hands over to whom; who is never reached and who never ends is marked.
+    """Show which agent hands over to which. Agents that are never reached or never end are marked.
 
-    FOLDER is a folder of agents; without it .ai/agents or .rawko/agents. Files that do not parse are listed, the rest goes on.
+    FOLDER is a folder of agents (default: .ai/agents or .rawko/agents). Files that do not parse are listed, and the graph
+    shows the rest.
     """
     found = read_agents(session, folder)
     errors: list[dict[str, object]] = []
-    for one in found.checked:  # before the graph: an agent that --entry names may be among those that do not parse
+    for one in found.checked:  # first: the agent that --entry names can be one that does not parse
         wrong = [finding for finding in one.diagnostics if finding.severity == "error"]
         session.console.diagnostics(one.shown, wrong, one.text)
         errors.extend({"path": one.shown, **finding.as_json()} for finding in wrong)
@@ -41,7 +42,7 @@ def graph(session: Session, folder: str | None, entry: str | None, mermaid: bool
 @click.argument("files", nargs=-1, required=True, metavar="FILE.yaml…")
 @click.pass_obj
 def migrate(session: Session, files: tuple[str, ...]) -> int:
-    """Write FILE.md beside an agent that is wholly YAML, with every field and the same prompt, or refuse."""
+    """Write FILE.md next to an agent that is pure YAML, with every field and the same prompt, or refuse."""
     results: list[dict[str, object]] = []
     failed = False
     for item in migrate_agents(session, [NamedFile(session.path(file), file) for file in files]):
@@ -57,9 +58,9 @@ def migrate(session: Session, files: tuple[str, ...]) -> int:
 
 agent = family(
     "agent",
-    "Agents: their graph, and from YAML to Markdown.",
+    "Graph agents, or rewrite them as Markdown.",
     {
-        "graph": ("rye.cli.author.agent:graph", "Show who hands over to whom."),
+        "graph": ("rye.cli.author.agent:graph", "Show which agent hands over to which."),
         "migrate": ("rye.cli.author.agent:migrate", "Write an agent's YAML as Markdown."),
     },
 )

@@ -1,4 +1,4 @@
-"""``rye migrate``: brings items of an older form to today's rules."""
+"""``rye migrate``: bring items in an older format up to date."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from rye.workspace.authoring.directive_migration import migrate_directives
 @click.argument("paths", nargs=-1, required=True, metavar="FILE…")
 @click.pass_obj
 def directive(session: Session, paths: tuple[str, ...]) -> int:
-    """Bring old directives to today's rules, after showing the change.
+    """Bring old directives up to date, after showing the change.
 
-    Fixes what `rye validate --fix` fixes, makes a <cost> from <limits>, and drops a signature over the fence alone.
+    Fixes what `rye validate --fix` fixes, turns <limits> into <cost>, and drops a signature that covers only the fence.
     """
     outcome = migrate_directives(
         session, paths, agreement(session, shlex.join(["rye", "migrate", "directive", "--yes", *paths]))
@@ -52,6 +52,6 @@ def directive(session: Session, paths: tuple[str, ...]) -> int:
 
 migrate = family(
     "migrate",
-    "Bring items of an older form to today's rules.",
-    {"directive": ("rye.cli.author.migrate:directive", "Bring old directives to today's rules.")},
+    "Bring items in an older format up to date.",
+    {"directive": ("rye.cli.author.migrate:directive", "Bring old directives up to date.")},
 )

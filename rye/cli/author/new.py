@@ -1,4 +1,4 @@
-"""``rye new``: writes a file that conforms, and says how to go on."""
+"""``rye new``: write a new valid item, and show the next command."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ def _help() -> str:
 @click.argument("identifier", metavar="ID")
 @click.pass_obj
 def new(session: Session, kind: str, identifier: str) -> None:
+    """Write a new item, and show how to check and sign it."""
     shown = write_new_item(session, NewItem(kind, identifier)).shown
     if session.json:
         session.console.document({"kind": kind, "id": identifier, "path": shown})

@@ -1,8 +1,8 @@
-"""Showing proposed changes of the person's own files as a diff, and asking whether to write them.
+"""Show proposed changes to the person's own files as a diff, and ask whether to write them.
 
 * The diff is data (stdout); the question goes to stderr. Without a person and without ``--yes`` nothing is written.
-* All changes are shown first, then agreed to at once.
-* Line endings and a byte order mark would mark every line: they are said in words, the diff is of the text.
+* All changes are shown first; one answer covers them all.
+* A changed line ending or byte order mark would mark every line, so it is described in words and left out of the diff.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rye.workspace.authoring.proposed_change import Agree, ProposedChange
 
 
 def agreement(session: Session, again: str) -> Agree:
-    """What shows changes and asks. ``again`` is the command that would write them, for the hint where nobody can be asked."""
+    """The callback that shows changes and asks. ``again``: the command that would write them, for the hint off a terminal."""
 
     def agree(proposed: Sequence[ProposedChange]) -> bool:
         for change in proposed:
@@ -41,5 +41,5 @@ def _agreed(session: Session, count: int, again: str) -> bool:
         return True
     if session.interactive:
         return session.console.confirm("Write this change?" if count == 1 else f"Write these changes to {count} files?")
-    session.console.say(f"Nothing was written. `{again}` writes what is shown.", "hint")
+    session.console.say(f"Nothing was written. `{again}` makes these changes.", "hint")
     return False

@@ -1,4 +1,4 @@
-"""``rye sign``: puts the author's signature line into items that are valid."""
+"""``rye sign``: add the author's signature line to valid items."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from rye.workspace.authoring.signing import sign_items
 def sign(session: Session, paths: tuple[str, ...], key: str | None, kind: str | None) -> None:
     """Validate items and sign those that need it.
 
-    PATH is a file, a folder or a pattern; none: the project's own items. What is signed by this key and unchanged stays as it is.
-    When one item has an error, nothing is signed.
+    PATH is a file, a folder or a pattern (default: the project's own items). Items that this key already signed and that
+    have not changed stay as they are. If any item has an error, nothing is signed.
     """
     outcome = sign_items(session, own_keys(session), paths, kind, key)
     for entry in outcome.invalid:
@@ -31,9 +31,9 @@ def sign(session: Session, paths: tuple[str, ...], key: str | None, kind: str | 
         failed = outcome.invalid
         raise RyeError(
             "invalid-item",
-            f"{failed[0].shown} does not validate; nothing was signed."
+            f"{failed[0].shown} is not valid, so nothing was signed."
             if len(failed) == 1
-            else f"{len(failed)} items do not validate; nothing was signed.",
+            else f"{len(failed)} items are not valid, so nothing was signed.",
             f"`rye validate {failed[0].shown}` shows what to fix.",
             details={"diagnostics": [f.as_json() for entry in failed for f in entry.diagnostics]},
         )

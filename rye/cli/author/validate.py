@@ -1,4 +1,4 @@
-"""``rye validate``: findings of every rule, with place, code and how to fix them."""
+"""``rye validate``: the findings of every rule, with place, code and fix."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from rye.workspace.authoring.validating import validate_items
 @command("validate")
 @click.argument("paths", nargs=-1, metavar="PATH…")
 @kind_option()
-@click.option("--strict", is_flag=True, help="Make warnings errors, except for text left from a template.")
-@click.option("--fix", is_flag=True, help="Fix what has one answer, after showing the change.")
+@click.option("--strict", is_flag=True, help="Treat warnings as errors, except for text left over from a template.")
+@click.option("--fix", is_flag=True, help="Fix what has only one possible fix, after showing the change.")
 @click.pass_obj
 def validate(session: Session, paths: tuple[str, ...], kind: str | None, strict: bool, fix: bool) -> int:
-    """Check items against the rules of their format.
+    """Check items against the rules of their formats.
 
-    PATH is a file, a folder (its agents and roles are checked as a closed set) or a pattern; none: the project's items.
+    PATH is a file, a folder (its agents and roles are checked as a closed set) or a pattern (default: the project's items).
     """
     fixes: list[dict[str, object]] = []
     if fix:
-        # What only --fix needs: `rye validate` is run on every save.
+        # Imported only for --fix: editors run `rye validate` on every save.
         from rye.cli.author.proposed_change import agreement
         from rye.workspace.authoring.fixing import fix_items
 

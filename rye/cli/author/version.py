@@ -1,4 +1,4 @@
-"""``rye version``: this program's version, and ``rye version bump`` for those of a person's items."""
+"""``rye version``: this program's version, and ``rye version bump`` for the versions of a person's items."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from rye.workspace.authoring.version_bump import bump_versions
 @click.argument("paths", nargs=-1, metavar="PATH…")
 @click.pass_obj
 def bump(session: Session, step: str, paths: tuple[str, ...]) -> None:
-    """Raise the version of items, and change nothing else.
+    """Raise the version of items; nothing else changes.
 
-    PATH is a file, a folder or a pattern; none: the project's own items. A changed item needs `rye sign` again.
+    PATH is a file, a folder or a pattern (default: the project's own items). Changed items need `rye sign` again.
     """
     bumped = bump_versions(session, step, paths)
     if session.json:
@@ -25,7 +25,7 @@ def bump(session: Session, step: str, paths: tuple[str, ...]) -> None:
         return
     for each in bumped:
         session.console.data(f"{each.old} → {each.new}  {one_line(each.shown)}")
-    session.console.say("`rye sign` signs what changed.", "hint")
+    session.console.say("`rye sign` signs the changed items.", "hint")
 
 
 @click.pass_context
@@ -36,7 +36,7 @@ def _show(ctx: click.Context) -> None:
 
 version = family(
     "version",
-    "Raise the versions of your items. Without a command, print the version of this program.",
-    {"bump": ("rye.cli.author.version:bump", "Raise the version of items, and change nothing else.")},
+    "Raise the versions of your items. Without a command, print rye's own version.",
+    {"bump": ("rye.cli.author.version:bump", "Raise the version of items; nothing else changes.")},
 )
 version.no_args_is_help, version.invoke_without_command, version.callback = False, True, _show

@@ -1,1 +1,1 @@
-"""What a shell may complete: commands from a stored table, names from the disk. No network, no click."""
+"""Shell completion: commands come from a stored table, names from the disk. No network, no click."""

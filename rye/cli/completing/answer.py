@@ -1,9 +1,9 @@
-"""The answer to a shell that asks what may stand at the cursor (``_RYE_COMPLETE=bash_complete rye``).
+"""The answer to a shell that asks what can complete the word at the cursor (``_RYE_COMPLETE=bash_complete rye``).
 
-The shell hands over the line in ``COMP_WORDS`` and, as click's scripts do, the number of the word at the cursor in
-``COMP_CWORD``; without a number the line ends at the cursor. Printed are lines ``TYPE,VALUE`` (bash), three lines for type,
-value and help (zsh), or ``TYPE,VALUE<TAB>HELP`` (fish). TYPE is ``plain``, or ``file`` and ``dir`` where the shell should offer
-those.
+The shell passes the line in ``COMP_WORDS`` and, as click's scripts do, the number of the word at the cursor in
+``COMP_CWORD``; without a number, the line ends at the cursor. The answer has one line ``TYPE,VALUE`` for each candidate
+(bash), three lines TYPE, VALUE and HELP (zsh), or one line ``TYPE,VALUE<TAB>HELP`` (fish). TYPE is ``plain``, or ``file`` or
+``dir`` where the shell should offer those itself.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SHELLS = ("bash", "zsh", "fish")
 
 
 def candidates(environment: Mapping[str, str]) -> list[tuple[str, str, str]]:
-    """What may stand at the cursor: type, value and help of each."""
+    """The candidates for the word at the cursor: type, value and help of each."""
     number = environment.get("COMP_CWORD", "")
     words, incomplete = typed(environment.get("COMP_WORDS", ""), int(number) if number.isdecimal() else None)
     asked = at_cursor(stored_table(), words, incomplete)
@@ -44,7 +44,7 @@ def formatted(shell: str, found: list[tuple[str, str, str]]) -> str:
 
 
 def answer(instruction: str) -> int:
-    """Answer where the instruction is ``SHELL_complete``; the exit code, 1 for a shell that rye has no script for."""
+    """Answer the instruction ``SHELL_complete`` and return the exit code: 1 for a shell that rye has no script for."""
     shell, _, what = instruction.partition("_")
     if shell not in SHELLS or what != "complete":
         return 1

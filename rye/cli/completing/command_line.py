@@ -1,8 +1,8 @@
-"""What may stand at the cursor: a pure function from the stored table and the words before it.
+"""What can complete the word at the cursor: a pure function of the stored table and the words before it.
 
-The table has one row for each command, by its words (``override new``; the program's own is ``""``): ``help``, ``options``
-(name → the kind of its value, null for a flag), ``arguments`` (the kinds of value in their order, the last one repeated where
-``more`` is true) and ``commands`` (the names below a family).
+The table has one row for each command, keyed by its words (``override new``; ``""`` for the program itself): ``help``,
+``options`` (name → the kind of its value, null for a flag), ``arguments`` (the kinds of their values in order; the last one
+repeats where ``more`` is true) and ``commands`` (the names below a family).
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _FOLDER_OPTIONS = ("-C", "--directory")
 
 
 class AtCursor:
-    """What the shell asks for. Not a Struct: msgspec takes longer to import than everything else here.
+    """What the shell asks for. Not a Struct, because importing msgspec takes longer than everything else here.
 
     ``words``: fixed candidates with their help. ``value``: a kind of value that :mod:`rye.workspace.completion.names` knows.
-    ``incomplete``: what the person typed so far. ``folder``: what ``-C`` named; None: nothing.
+    ``incomplete``: what the person typed so far. ``folder``: the folder that ``-C`` named, or None.
     """
 
     __slots__ = ("folder", "incomplete", "value", "words")
@@ -34,7 +34,7 @@ class AtCursor:
 
 
 def split_words(line: str) -> list[str]:
-    """The words of a shell's line as the shell would read them; an open quote at the end is closed."""
+    """The words of a line as the shell would split them. An open quote at the end is closed."""
     lexer = shlex.shlex(line, posix=True)
     lexer.whitespace_split = True
     lexer.commenters = ""
@@ -47,9 +47,9 @@ def split_words(line: str) -> list[str]:
 
 
 def typed(line: str, index: int | None) -> tuple[list[str], str]:
-    """The words after the program's name that are complete, and the one at the cursor.
+    """The complete words after the program's name, and the word at the cursor.
 
-    ``index``: the number of the word at the cursor; None: the line ends at the cursor.
+    ``index``: the number of the word at the cursor, or None if the line ends at the cursor.
     """
     words = split_words(line)
     if index is None:
@@ -59,7 +59,7 @@ def typed(line: str, index: int | None) -> tuple[list[str], str]:
 
 
 def at_cursor(table: Table, words: Sequence[str], incomplete: str) -> AtCursor:
-    """What may follow ``words``."""
+    """What can follow ``words``."""
     line = _Line(table)
     for word in words:
         if not line.take(word):
@@ -78,12 +78,12 @@ class _Line:
         self.options = dict(table[""]["options"])
         self.positionals = 0
         self.waiting = ""
-        """The option whose value is next."""
+        """The option whose value comes next."""
         self.only_arguments = False
         self.folder: str | None = None
 
     def take(self, word: str) -> bool:
-        """Whether the word can stand here."""
+        """Whether the word is accepted here."""
         if self.waiting:
             if self.waiting in _FOLDER_OPTIONS:
                 self.folder = word
@@ -91,7 +91,7 @@ class _Line:
         elif not self.only_arguments and word == "--":
             self.only_arguments = True
         elif not self.only_arguments and word.startswith("-") and word != "-":
-            # `--level=error`, `-Cdir` and `-qv` bring what they need
+            # `--level=error`, `-Cdir` and `-qv` carry their value with them
             alone = "=" not in word if word.startswith("--") else len(word) == 2
             self.waiting = word if alone and self.options.get(word) is not None else ""
         elif self.table[self.path].get("commands"):
@@ -104,7 +104,7 @@ class _Line:
         return True
 
     def expected(self, incomplete: str) -> AtCursor:
-        """What may stand where ``incomplete`` does."""
+        """What can replace ``incomplete``."""
         row = self.table[self.path]
         if self.waiting:
             return _value(self.options[self.waiting] or "", incomplete, self.table)

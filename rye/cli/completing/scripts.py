@@ -1,4 +1,4 @@
-"""The scripts that ``rye completion SHELL`` prints. Each asks ``rye`` itself, and hands what it says to the shell as text."""
+"""The scripts that ``rye completion SHELL`` prints. Each runs ``rye`` and passes its answer to the shell as plain text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stored table of commands, as :mod:`rye.cli.completing.table` writes it."""
+"""The stored table of commands that :mod:`rye.cli.completing.table` writes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 @cache
 def stored_table() -> dict[str, Any]:
-    """The rows of all commands, by their words."""
+    """The rows of all commands, keyed by their words."""
     with open(os.path.join(os.path.dirname(__file__), "commands.json"), encoding="utf-8") as stream:
         loaded: dict[str, Any] = json.load(stream)
     return loaded

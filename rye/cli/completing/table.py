@@ -1,6 +1,6 @@
-"""The table of commands that completion reads, made from the commands themselves: ``make completion-table`` writes it.
+"""The table of commands that completion reads, built from the commands themselves; ``make completion-table`` writes it.
 
-Loading all commands takes a second, so the table is stored; ``tests/cli/completing`` holds it current.
+Loading every command takes a second, so the table is stored. ``tests/cli/completing`` checks that it is current.
 """
 
 from __future__ import annotations
@@ -79,11 +79,11 @@ _BY_COMMAND = {
     ("approve", "run"): "run",
     ("namespace keys add", "file"): "file",
 }
-"""What a metavar and a name do not tell."""
+"""The kinds of value that neither the metavar nor the name reveals."""
 
 
 def table(program: click.Group) -> dict[str, Any]:
-    """The rows of all commands, by their words."""
+    """The rows of all commands, keyed by their words."""
     rows: dict[str, Any] = {}
     context = click.Context(program, info_name="rye", resilient_parsing=True)
     shared = frozenset(name for parameter in program.params for name in parameter.opts)
@@ -92,7 +92,7 @@ def table(program: click.Group) -> dict[str, Any]:
 
 
 def as_text(rows: dict[str, Any]) -> str:
-    """As it is stored: one command a line, so that two branches merge."""
+    """The stored form: one command per line, so that two branches merge cleanly."""
     lines = [f"{json.dumps(path)}: {json.dumps(rows[path], ensure_ascii=False)}" for path in sorted(rows)]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
@@ -100,7 +100,7 @@ def as_text(rows: dict[str, Any]) -> str:
 def _add(
     rows: dict[str, Any], command: click.Command, context: click.Context, named: tuple[str, str], shared: frozenset[str]
 ) -> None:
-    """Add the row of a command and of those below it. ``named``: its words, and its line of help."""
+    """Add the rows of a command and of the commands below it. ``named``: its words, and its line of help."""
     path, help_line = named
     options: dict[str, str | None] = {} if path else {"--help": None, "-h": None}
     arguments, more = [], False
@@ -111,7 +111,7 @@ def _add(
         elif isinstance(parameter, click.Option):
             flag = parameter.is_flag or parameter.count
             for name in (*parameter.opts, *parameter.secondary_opts):
-                if not path or name not in shared:  # the global options stand in the program's row alone
+                if not path or name not in shared:  # the global options are only in the program's own row
                     options[name] = None if flag else _kind(parameter, path)
     row: dict[str, Any] = {"help": help_line, "options": options, "arguments": arguments, "more": more}
     rows[path] = row
@@ -148,6 +148,6 @@ def _kind(parameter: click.Parameter, path: str) -> str:
 
 
 if __name__ == "__main__":
-    from rye.cli.main import program  # the whole command line: only this needs it
+    from rye.cli.main import program  # loads the whole command line, which only this needs
 
     sys.stdout.write(as_text(table(program())))

@@ -1,4 +1,4 @@
-"""How checks are shown: a mark, a name, and what was found; what to do about it on standard error."""
+"""Checks on the screen: mark, name and finding on stdout; what to do about it on stderr."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rye.customization.doctor import MARKS, Check
 
 
 def show_check(session: Session, check: Check) -> None:
-    """One check on the screen."""
+    """Print one check."""
     mark = session.console.style(MARKS[check.status], check.status)
     lines = printable(check.message).split("\n")
     session.console.data(f"{mark} {check.name}: {lines[0]}")

@@ -1,4 +1,4 @@
-"""``--today``: a date that a person gives."""
+"""The ``--today`` option: a date in place of the clock's."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rye.errors import UsageError
 
 
 def parse_date(_ctx: click.Context, _param: click.Parameter, value: str | None) -> date | None:
-    """The value of a ``--today`` option. Raises UsageError for anything but YYYY-MM-DD."""
+    """The value of a ``--today`` option. Raises UsageError unless it is YYYY-MM-DD."""
     if value is None:
         return None
     try:

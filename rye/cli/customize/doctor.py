@@ -1,4 +1,4 @@
-"""``rye doctor``: the set-up and the health of customizations, one line for each check; ``--fix`` removes what is stale."""
+"""``rye doctor``: check the setup and the customizations, one line per check; ``--fix`` removes stale entries."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rye.workspace.customizing.health import Fixed, customizations, fix_overlays
 
 
 @command("doctor")
-@click.option("--fix", is_flag=True, help="Remove stale entries from overlays; the old files are kept as .bak.")
+@click.option("--fix", is_flag=True, help="Remove stale entries from overlays. The old files are kept as .bak.")
 @layout_options
 @click.pass_obj
 def doctor(session: Session, fix: bool, layout: str, town: str | None, rig: str | None) -> int:
-    """Check the set-up and the health of customizations. Exit 1 on errors; warnings alone are not."""
+    """Check the setup and the health of customizations. Exits 1 on errors, not on warnings."""
     where = places(session, layout, town, rig)
     fixed: list[Fixed] = []
     problems: list[RyeError] = []

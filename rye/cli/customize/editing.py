@@ -1,4 +1,4 @@
-"""The person's editor: ``$VISUAL``, else ``$EDITOR``, split as a shell would split it and started without one."""
+"""The person's editor: ``$VISUAL`` or else ``$EDITOR``, split as a shell would split it and started without a shell."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rye.workspace.customizing.editing import Editable, edit_file
 
 
 def edit_and_report(session: Session, file: Editable) -> None:
-    """Open the file in the person's editor, and say what became of it."""
+    """Open the file in the person's editor, and report whether it was saved."""
     done = edit_file(session, file, _TerminalEditor(session))
     if session.json:
         session.console.document(done.as_json())
@@ -25,7 +25,7 @@ def edit_and_report(session: Session, file: Editable) -> None:
 
 
 class _TerminalEditor:
-    """The editor of ``$VISUAL`` or ``$EDITOR``; findings go to where diagnostics go."""
+    """The editor that ``$VISUAL`` or ``$EDITOR`` names. Findings are printed as diagnostics."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -34,14 +34,14 @@ class _TerminalEditor:
     def edit(self, copy: Path) -> None:
         words = self._words
         try:
-            # The editor talks to the person: what it prints must not end up in the data of this command.
+            # The editor talks to the person: its output must not mix with this command's data.
             done = subprocess.run([*words, str(copy)], stdout=_terminal(), check=False)
         except OSError as error:
             raise RyeError(
                 "editor-failed", f"Cannot start {words[0]!r}: {error.strerror}.", "Check $VISUAL and $EDITOR."
             ) from None
         if done.returncode != 0:
-            raise RyeError("editor-failed", f"{words[0]!r} ended with {done.returncode}; nothing was changed.")
+            raise RyeError("editor-failed", f"{words[0]!r} exited with {done.returncode}, so nothing was changed.")
 
     def show(self, shown: str, findings: Sequence[Diagnostic]) -> None:
         self._session.console.diagnostics(shown, findings)
@@ -63,5 +63,5 @@ def editor_command(environment: Mapping[str, str]) -> list[str]:
 
 
 def _terminal() -> int | None:
-    """Where the editor's output goes: to the terminal, else to where diagnostics go."""
+    """Where the editor's output goes: to the terminal, or else to stderr."""
     return None if os.isatty(1) else 2

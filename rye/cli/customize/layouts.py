@@ -1,4 +1,4 @@
-"""``--layout``, ``--town`` and ``--rig``: whose folders hold overlays and role directives."""
+"""``--layout``, ``--town`` and ``--rig``: which folders hold overlays and role directives."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rye.workspace.customizing.layouts import customization_places
 
 
 def layout_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The three options; the command gets ``layout``, ``town`` and ``rig`` and hands them to :func:`places`."""
+    """The three options; the command receives ``layout``, ``town`` and ``rig`` and passes them to :func:`places`."""
     for option in (
         click.option("--rig", metavar="NAME", help="The rig in the town (gastown)."),
         click.option("--town", metavar="DIR", help="The town's folder (gastown)."),
@@ -22,7 +22,7 @@ def layout_options(function: Callable[..., Any]) -> Callable[..., Any]:
             type=click.Choice(["rye", "gastown"]),
             default="rye",
             show_default=True,
-            help="Whose folders to use.",
+            help="Which layout of folders to use.",
         ),
     ):
         function = option(function)
@@ -30,5 +30,5 @@ def layout_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def places(session: Session, layout: str, town: str | None, rig: str | None) -> Places:
-    """The folders that the options mean. Raises UsageError where they contradict each other."""
+    """The folders that the options select. Raises UsageError if they contradict each other."""
     return customization_places(session, layout, session.path(town) if town is not None else None, rig)

@@ -1,6 +1,6 @@
-"""``rye merge``: a target with its overrides (DECISIONS Overrides 16, 19).
+"""``rye merge``: apply an overrides file to its target (DECISIONS Overrides 16, 19).
 
-Exit 0: notices and warnings at most. 1: a directive was invalid, and the result of the rest is still written; or drift.
+Exit 0: notices and warnings at most. 1: a directive was invalid (the result of the others is still written), or drift.
 2: the overrides file is rejected, and nothing is written.
 """
 
@@ -26,13 +26,13 @@ from rye.workspace.named_file import NamedFile
 @command("merge")
 @click.argument("files", nargs=-1, metavar="BASE OVERRIDES")
 @click.option("-o", "--output", metavar="OUT", help="Write the result to OUT instead of printing it.")
-@click.option("--today", metavar="DATE", callback=parse_date, help="Report a review that is too old on this date.")
-@click.option("--explain", is_flag=True, help="Say of each directive what it did and where.")
-@click.option("--check", metavar="FILE", help="Compare the result with FILE; exit 1 with a diff where they differ.")
+@click.option("--today", metavar="DATE", callback=parse_date, help="Report reviews that are too old on this date.")
+@click.option("--explain", is_flag=True, help="Report what each directive did and where.")
+@click.option("--check", metavar="FILE", help="Compare the result with FILE; on a difference show a diff and exit 1.")
 @click.option(
     "--migrate-legacy",
     is_flag=True,
-    help="Write directives for OVERRIDES in the old format, or for what an old merge made of BASE.",
+    help="Write directives for an OVERRIDES file in the old format, or for the result of an old merge.",
 )
 @click.pass_obj
 def merge(
@@ -46,27 +46,31 @@ def merge(
 ) -> int:
     """Merge OVERRIDES into BASE and print the result.
 
-    With --migrate-legacy give OVERRIDES alone, or BASE and EFFECTIVE: the text that an old merge made of it. The directives for
-    those are proved by merging them again.
+    With --migrate-legacy, give OVERRIDES alone, or BASE and EFFECTIVE (the result of an old merge). The new directives are
+    verified by merging them again.
     """
     if migrate_legacy:
         if explain or check is not None:
-            raise UsageError("usage", "--migrate-legacy goes with neither --explain nor --check.", "Leave them out.")
+            raise UsageError(
+                "usage", "--migrate-legacy cannot be combined with --explain or --check.", "Leave them out."
+            )
         if len(files) not in (1, 2):
             raise UsageError(
                 "usage",
-                f"--migrate-legacy takes OVERRIDES, or BASE and EFFECTIVE; got {len(files)} files.",
+                f"--migrate-legacy expects OVERRIDES, or BASE and EFFECTIVE, not {len(files)} files.",
                 "`rye merge --help` shows how it is used.",
             )
         return _migrate(session, files, output, today)
     if output is not None and check is not None:
-        raise UsageError("usage", "--check writes nothing, so -o makes no sense with it.", "Leave one of them out.")
+        raise UsageError("usage", "--check writes nothing, so it cannot be combined with -o.", "Leave one of them out.")
     return _merge(session, _exactly(files, 2, "BASE and OVERRIDES"), output, today, explain, check)
 
 
 def _exactly(files: tuple[str, ...], count: int, names: str) -> tuple[str, ...]:
     if len(files) != count:
-        raise UsageError("usage", f"Give {names}; got {len(files)} files.", "`rye merge --help` shows how it is used.")
+        raise UsageError(
+            "usage", f"rye merge expects {names}, not {len(files)} files.", "`rye merge --help` shows how it is used."
+        )
     return files
 
 
@@ -85,7 +89,7 @@ def _merge(
     result = done.result
     if result.output is None:
         if session.json:
-            result.text()  # raises: the error document has every finding
+            result.text()  # raises, with every finding in the error document
         report(session, result.diagnostics, overrides.path.name)
         return 2
     if session.json:
@@ -146,7 +150,7 @@ def _print(session: Session, text: str) -> None:
 
 
 def report(session: Session, diagnostics: Iterable[Diagnostic], name: str) -> None:
-    """Findings about an overrides file on stderr, as ``SEVERITY: …`` with the line where there is one."""
+    """Print findings about an overrides file on stderr, as ``SEVERITY: …`` with the line if known."""
     if session.json:
         return
     for finding in diagnostics:
@@ -159,7 +163,7 @@ def report(session: Session, diagnostics: Iterable[Diagnostic], name: str) -> No
 
 
 def explain_steps(session: Session, steps: Iterable[Step], base_name: str) -> None:
-    """What each directive did and where, on stderr: it was asked for, so not even ``--quiet`` leaves it out."""
+    """Print what each directive did and where, on stderr; it was asked for, so even with ``--quiet``."""
     for step in steps:
         where = f" ({base_name}, line {step.base_line})" if step.base_line is not None else ""
         line = f"line {step.line}: {step.operation} {step.target}: {step.outcome}: {step.detail}{where}"

@@ -1,4 +1,4 @@
-"""``rye overlay``: changes to single steps of formulas (DECISIONS Role directives and formula overlays)."""
+"""``rye overlay``: change single steps of formulas (DECISIONS Role directives and formula overlays)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rye.workspace.customizing.overlaying import (
 @click.argument("overlay", metavar="OVERLAY")
 @click.pass_obj
 def apply(session: Session, formula: str, overlay: str) -> None:
-    """Apply the file OVERLAY to a formula, a file or an id, and print the steps that are left."""
+    """Apply the file OVERLAY to a formula (a file or an id), and print the resulting steps."""
     changed, result = apply_file(session, formula, session.path(overlay), overlay)
     if session.json:
         steps = [
@@ -43,7 +43,7 @@ def apply(session: Session, formula: str, overlay: str) -> None:
 @layout_options
 @click.pass_obj
 def show(session: Session, formula: str, layout: str, town: str | None, rig: str | None) -> None:
-    """Print the overlay in force for a formula, where it comes from, and what it hides."""
+    """Print the overlay that applies to a formula, its source, and what it hides."""
     where = places(session, layout, town, rig)
     name, force = shown_overlay(session, where, formula)
     source, overlay = force.source, force.overlay()
@@ -63,7 +63,7 @@ def show(session: Session, formula: str, layout: str, town: str | None, rig: str
         )
         return
     if source is None or source.data is None:
-        session.console.say(f"No overlay for {name}. `rye overlay edit {name}` makes one.")
+        session.console.say(f"No overlay for {name}. `rye overlay edit {name}` creates one.")
         return
     session.console.diagnostics(source.shown, force.warnings)
     session.console.say(f"# {source.shown} ({source.level})")
@@ -73,11 +73,11 @@ def show(session: Session, formula: str, layout: str, town: str | None, rig: str
 
 @command("edit")
 @click.argument("formula", metavar="FORMULA")
-@click.option("--user", is_flag=True, help="The overlay in your own space (gastown: the town's).")
+@click.option("--user", is_flag=True, help="Edit the overlay in your own space (gastown: the town's).")
 @layout_options
 @click.pass_obj
 def edit(session: Session, formula: str, user: bool, layout: str, town: str | None, rig: str | None) -> None:
-    """Open a formula's overlay in your editor; what is not valid is not saved."""
+    """Open a formula's overlay in your editor. An invalid overlay is not saved."""
     edit_and_report(session, overlay_to_edit(session, places(session, layout, town, rig), formula, user))
 
 
@@ -103,7 +103,7 @@ def list_overlays(session: Session, layout: str, town: str | None, rig: str | No
 @layout_options
 @click.pass_obj
 def check(session: Session, formulas: tuple[str, ...], layout: str, town: str | None, rig: str | None) -> int:
-    """Check overlays against their formulas; without FORMULAs all of them. Exit 1 on errors."""
+    """Check overlays against their formulas (default: all overlays). Exits 1 on errors."""
     where = places(session, layout, town, rig)
     names = {named_formula(session, where, formula)[0] for formula in formulas}
     checked = [one for one in overlay_checks(session, where) if not names or one.formula in names]
@@ -120,10 +120,10 @@ def check(session: Session, formulas: tuple[str, ...], layout: str, town: str | 
 
 overlay = family(
     "overlay",
-    "Changes to single steps of formulas.",
+    "Change single steps of formulas.",
     {
         "apply": ("rye.cli.customize.overlay:apply", "Apply an overlay file to a formula."),
-        "show": ("rye.cli.customize.overlay:show", "The overlay in force, and its source."),
+        "show": ("rye.cli.customize.overlay:show", "Show the overlay that applies, and its source."),
         "edit": ("rye.cli.customize.overlay:edit", "Open a formula's overlay in your editor."),
         "list": ("rye.cli.customize.overlay:list_overlays", "List overlay files."),
         "check": ("rye.cli.customize.overlay:check", "Check overlays against their formulas."),

@@ -1,4 +1,4 @@
-"""``rye override``: changes of Markdown items that survive upgrades, one reviewed file for each item."""
+"""``rye override``: changes to Markdown items that survive updates, in one reviewed file per item."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from rye.workspace.customizing.override_content import content_lines
 from rye.workspace.customizing.overriding import NewOverride, check_overrides, new_override, overridable, override_file
 from rye.workspace.named_file import NamedFile
 
-_user = click.option("--user", is_flag=True, help="In your own space, for all of your projects.")
+_user = click.option("--user", is_flag=True, help="Use your own space, for all your projects.")
 
 
 def _operations(function: Callable[..., Any]) -> Callable[..., Any]:
     lines = {
-        "replace": "Replace the section; starts with its present text.",
-        "append": "Add at the section's end.",
-        "prepend": "Add at the section's beginning.",
-        "insert-before": "Add a section before it.",
-        "insert-after": "Add a section after it.",
+        "replace": "Replace the section, starting from its current text.",
+        "append": "Add to the end of the section.",
+        "prepend": "Add to the beginning of the section.",
+        "insert-before": "Add a section before this one.",
+        "insert-after": "Add a section after this one.",
     }
     for name in reversed(lines):
         function = click.option(f"--{name}", "operation", flag_value=name, help=lines[name])(function)
@@ -42,10 +42,10 @@ def _operations(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.argument("section", required=False, metavar='["## SECTION"]')
 @_operations
 @click.option("--frontmatter-set", metavar="KEY=VALUE", help="Set a frontmatter key to a YAML value.")
-@click.option("--frontmatter-delete", metavar="KEY", help="Take a frontmatter key out.")
-@click.option("--reason", default="Not said yet", show_default=True, help="Why the change is there.")
-@click.option("--content", metavar="FILE", help="Take the content from FILE (- for standard input).")
-@click.option("--today", metavar="DATE", callback=parse_date, help="The date of the review, if it is not today's.")
+@click.option("--frontmatter-delete", metavar="KEY", help="Delete a frontmatter key.")
+@click.option("--reason", default="Not said yet", show_default=True, help="Why the change exists.")
+@click.option("--content", metavar="FILE", help="Read the content from FILE (- for standard input).")
+@click.option("--today", metavar="DATE", callback=parse_date, help="The date of the review, if not today.")
 @_user
 @click.pass_obj
 def new(
@@ -60,9 +60,9 @@ def new(
     today: date | None,
     user: bool,
 ) -> None:
-    """Write an override of a section: a directive that changes nothing until you change it.
+    """Write an override of a section: a directive that changes nothing until you edit it.
 
-    Without a section only the file is made. An existing file keeps what it has, and the directive is added at its end.
+    Without a section, only the file is created. In an existing file, the directive is added at the end.
     """
     request = NewOverride(
         item,
@@ -90,14 +90,14 @@ def new(
 @_user
 @click.pass_obj
 def edit(session: Session, item: str, user: bool) -> None:
-    """Open an item's overrides in your editor; what is not valid is not saved."""
+    """Open an item's overrides in your editor. An invalid file is not saved."""
     edit_and_report(session, override_file(session, item, user).editable(date.today()))
 
 
 @command("list")
 @click.pass_obj
 def list_overrides(session: Session) -> None:
-    """List the overrides of your space and of the project, and whether they fit their items."""
+    """List your own and the project's overrides, and whether they still fit their items."""
     found = list(check_overrides(session, None))
     if session.json:
         session.console.document({"overrides": [one.as_json() for one in found]})
@@ -114,7 +114,7 @@ def list_overrides(session: Session) -> None:
 @click.argument("item", metavar="ID")
 @click.pass_obj
 def show(session: Session, item: str) -> int:
-    """Show what the overrides of an item do: each directive, and the item as published against the item as used."""
+    """Show what an item's overrides do: each directive, and a diff from the published text to the effective text."""
     target = overridable(session, item)
     files = target.files()
     result = target.judge(files)
@@ -150,13 +150,13 @@ def show(session: Session, item: str) -> int:
 
 @command("check")
 @click.argument("items", nargs=-1, metavar="[ID]…")
-@click.option("--today", metavar="DATE", callback=parse_date, help="Judge the age of reviews on this date.")
-@click.option("--strict", is_flag=True, help="Warnings are errors.")
+@click.option("--today", metavar="DATE", callback=parse_date, help="Measure the age of reviews on this date.")
+@click.option("--strict", is_flag=True, help="Treat warnings as errors.")
 @click.pass_obj
 def check(session: Session, items: tuple[str, ...], today: date | None, strict: bool) -> int:
-    """Check overrides against their items: orphaned targets, other versions, old reviews, wider rights.
+    """Check overrides against their items: missing targets, changed versions, old reviews, wider rights.
 
-    Without IDs all of them. Exit 1 on errors.
+    Without IDs, checks all overrides. Exits 1 on errors.
     """
     found = list(check_overrides(session, today or date.today()))
     if items:
@@ -178,11 +178,11 @@ def check(session: Session, items: tuple[str, ...], today: date | None, strict: 
 
 override = family(
     "override",
-    "Changes to items that survive their upgrades.",
+    "Change items in a way that survives updates.",
     {
         "new": ("rye.cli.customize.override:new", "Write an override of a section."),
         "list": ("rye.cli.customize.override:list_overrides", "List overrides and whether they fit."),
-        "show": ("rye.cli.customize.override:show", "What the overrides of an item do."),
+        "show": ("rye.cli.customize.override:show", "Show what an item's overrides do."),
         "edit": ("rye.cli.customize.override:edit", "Open an item's overrides in your editor."),
         "check": ("rye.cli.customize.override:check", "Check overrides against their items."),
     },

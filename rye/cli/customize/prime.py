@@ -1,4 +1,4 @@
-"""``rye prime``: everything that an agent in a role is told, as one prompt."""
+"""``rye prime``: the whole prompt of an agent in a role."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from rye.workspace.named_file import NamedFile
 @command("prime")
 @click.argument("role", metavar="ROLE")
 @click.option("--formula", metavar="F", help="Add the steps of this formula, a file or an id, with its overlay.")
-@click.option("--context", "contexts", multiple=True, metavar="FILE", help="Add a context file; repeat for more.")
-@click.option("--handoff", metavar="FILE", help="Add what the one before hands over.")
-@click.option("--input", "assignments", multiple=True, metavar="K=V", help="A variable of the formula.")
-@click.option("--explain", is_flag=True, help="Name every source that was looked at, and what overlays did.")
+@click.option("--context", "contexts", multiple=True, metavar="FILE", help="Add a context file; repeatable.")
+@click.option("--handoff", metavar="FILE", help="Add the hand-off of the previous agent.")
+@click.option("--input", "assignments", multiple=True, metavar="K=V", help="Set a variable of the formula; repeatable.")
+@click.option("--explain", is_flag=True, help="Name every source that was checked, and what overlays did.")
 @install_options("trust_lock")
 @layout_options
 @click.pass_obj
@@ -41,7 +41,7 @@ def prime(
     town: str | None,
     rig: str | None,
 ) -> None:
-    """Print one prompt: role, role directives, context files, hand-off, formula steps with overlays, in this order."""
+    """Print one prompt: role, role directives, context files, hand-off and formula steps with overlays, in this order."""
     request = PrimeRequest(
         role,
         places(session, layout, town, rig),

@@ -1,4 +1,4 @@
-"""``rye role``: what operators tell roles beyond their text (DECISIONS Role directives and formula overlays 1, 8, 12)."""
+"""``rye role``: what operators add to the text of roles (DECISIONS Role directives and formula overlays 1, 8, 12)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rye.workspace.customizing.roles import all_role_directives, known_roles, ro
 @layout_options
 @click.pass_obj
 def show(session: Session, role: str, layout: str, town: str | None, rig: str | None) -> None:
-    """Print what operators tell a role: the header and the joined role directives, with their sources."""
+    """Print what operators add to a role: the header and the joined role directives, with their sources."""
     where = places(session, layout, town, rig)
     told = role_directives(session, where, role)
     if session.json:
@@ -39,14 +39,14 @@ def show(session: Session, role: str, layout: str, town: str | None, rig: str | 
     if told.text:
         session.console.data(printable(told.render()))
     else:
-        session.console.say(f"Nobody tells {role} anything. `rye role edit {role}` writes a directive.")
+        session.console.say(f"No role directives for {role}. `rye role edit {role}` creates one.")
 
 
 @command("list")
 @layout_options
 @click.pass_obj
 def list_roles(session: Session, layout: str, town: str | None, rig: str | None) -> None:
-    """List the roles that are here and all role directive files."""
+    """List the available roles and all role directive files."""
     where = places(session, layout, town, rig)
     roles = known_roles(session)
     files = all_role_directives(where)
@@ -88,19 +88,19 @@ def list_directives(session: Session, layout: str, town: str | None, rig: str | 
 
 @command("edit")
 @click.argument("role", metavar="ROLE")
-@click.option("--user", is_flag=True, help="The directive in your own space (gastown: the town's).")
+@click.option("--user", is_flag=True, help="Edit the directive in your own space (gastown: the town's).")
 @layout_options
 @click.pass_obj
 def edit(session: Session, role: str, user: bool, layout: str, town: str | None, rig: str | None) -> None:
-    """Open a role's directive in your editor. A new one is empty, and an empty one says nothing."""
+    """Open a role's directive in your editor. A new one is empty; an empty one adds nothing."""
     edit_and_report(session, role_directive_to_edit(session, places(session, layout, town, rig), role, user))
 
 
 directive = family(
     "directive",
-    "What operators tell roles: plain Markdown, yours first, the project's last.",
+    "What operators add to roles: plain Markdown, yours first, the project's last.",
     {
-        "show": ("rye.cli.customize.role:show", "What a role is told, with its sources."),
+        "show": ("rye.cli.customize.role:show", "Show what is added to a role, with its sources."),
         "edit": ("rye.cli.customize.role:edit", "Open a role's directive in your editor."),
         "list": ("rye.cli.customize.role:list_directives", "List role directive files."),
     },
@@ -108,11 +108,11 @@ directive = family(
 
 role = family(
     "role",
-    "What operators tell roles beyond their text.",
+    "Add instructions to roles.",
     {
         "list": ("rye.cli.customize.role:list_roles", "List roles and role directives."),
-        "show": ("rye.cli.customize.role:show", "What a role is told, with its sources."),
+        "show": ("rye.cli.customize.role:show", "Show what is added to a role, with its sources."),
         "edit": ("rye.cli.customize.role:edit", "Open a role's directive in your editor."),
-        "directive": ("rye.cli.customize.role:directive", "The same, of directive files alone."),
+        "directive": ("rye.cli.customize.role:directive", "The same commands, for directive files only."),
     },
 )

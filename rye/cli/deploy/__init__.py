@@ -1,1 +1,1 @@
-"""Commands that bring installed items to agent programs."""
+"""Commands that write installed items where agent programs read them."""

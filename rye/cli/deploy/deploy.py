@@ -1,4 +1,4 @@
-"""``rye deploy``: what is installed reaches agent programs. ``status`` and ``export`` as the first word are its other forms."""
+"""``rye deploy``: write installed items for agent programs. Also ``rye deploy status`` and ``rye deploy export``."""
 
 from __future__ import annotations
 
@@ -23,31 +23,39 @@ EXPORTS = ("claude", "codex", "copilot", "well-known")
 
 @command("deploy")
 @click.argument("items", nargs=-1, metavar="[KIND:]ID… | status | export OUT")
-@click.option("--target", "targets", multiple=True, metavar="TARGET", help="Only this agent program; several times.")
+@click.option("--target", "targets", multiple=True, metavar="TARGET", help="Only this agent program; repeatable.")
 @click.option(
     "--scope",
     type=click.Choice(["project", "user"]),
     default="project",
     show_default=True,
-    help="Write to the project, or to your home folder for all projects.",
+    help="Write to the project, or to your home folder for all your projects.",
 )
 @install_options("member")
-@click.option("--dry-run", is_flag=True, help="Show what would change, and stop.")
+@click.option("--dry-run", is_flag=True, help="Show what would change; write nothing.")
 @click.option(
-    "--check", "only_check", is_flag=True, help="Compare what is there with what should be; exit 1 on differences."
+    "--check",
+    "only_check",
+    is_flag=True,
+    help="Compare the deployed files with what should be there; exit 1 on differences.",
 )
 @click.option(
     "--allow-widening",
     "allow",
     multiple=True,
     metavar="ID",
-    help="Agree to what the item gets beyond its text: allowed-tools, hooks, inline commands, rights that a target cannot say.",
+    help="Agree to what the item gets beyond its text: allowed-tools, hooks, inline commands, and rights that "
+    "a target cannot express.",
 )
-@click.option("--adopt", multiple=True, metavar="PATH", help="Take over a file that is there with the same bytes.")
+@click.option("--adopt", multiple=True, metavar="PATH", help="Take over an existing file that has the same bytes.")
 @click.option(
-    "--overwrite-edited", "overwrite", multiple=True, metavar="ID", help="Give up edits of this item's deployed files."
+    "--overwrite-edited",
+    "overwrite",
+    multiple=True,
+    metavar="ID",
+    help="Overwrite your edits to this item's deployed files.",
 )
-@click.option("--for", "export_for", type=click.Choice(EXPORTS), help="With `export`: who is to read it.")
+@click.option("--for", "export_for", type=click.Choice(EXPORTS), help="With `export`: the program that reads it.")
 @click.pass_obj
 def deploy(
     session: Session,
@@ -62,14 +70,14 @@ def deploy(
     overwrite: tuple[str, ...],
     export_for: str | None,
 ) -> int:
-    """Write what is installed where Claude Code, Codex, Copilot, Cursor, Gemini CLI and OpenCode read it.
+    """Write installed items where Claude Code, Codex, Copilot, Cursor, Gemini CLI and OpenCode read them.
 
-    The targets are those of [deploy] in rye.toml, or the ones that you name. `rye deploy status` lists what is deployed;
-    `rye deploy export --for claude OUT` makes a marketplace of it.
+    The targets are those of [deploy] in rye.toml, or the ones that you name. `rye deploy status` lists deployed files.
+    `rye deploy export --for claude OUT` writes a marketplace.
     """
     if export_for is not None or items[:1] == ("export",):
         if export_for is None or items[:1] != ("export",) or len(items) != 2:
-            raise UsageError("usage", "An export has a reader and a folder.", "rye deploy export --for claude OUT")
+            raise UsageError("usage", "An export needs --for and a folder.", "rye deploy export --for claude OUT")
         from rye.cli.deploy.export import export  # asks registries
 
         return export(session, project_of(session), cast("Form", export_for), session.path(items[1]))
@@ -81,7 +89,7 @@ def deploy(
         if known is not None:
             session.console.answer(known.document, known.said)
             return 0
-    from rye.cli.deploy import running  # adapters and every kind's reader, which most runs never need
+    from rye.cli.deploy import running  # loads adapters and every kind's reader, which most runs never need
 
     if only_check or is_status:
         return running.check(session, project, request, only_check=only_check)

@@ -1,4 +1,4 @@
-"""``rye deploy export``: the items as a marketplace, or as an index of skills."""
+"""``rye deploy export``: write the items as a marketplace, or as an index of skills."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rye.project.layout import Project
 
 
 def export(session: Session, project: Project, form: Form, folder: Path) -> int:
-    """Write the export, say what is not in it, and give the exit code."""
+    """Write the export, report what is missing from it, and return the exit code."""
     done = export_items(session, project, form, folder)
     for item in done.left_out:
         session.console.warn(f"{item} was withdrawn from its registry, so it is not in the export.")
@@ -21,5 +21,7 @@ def export(session: Session, project: Project, form: Form, folder: Path) -> int:
     said = f"{count} item{'s' * (count != 1)} in {folder}; {done.changed} files changed"
     session.console.answer(done.as_json(), said)
     if form != "well-known":
-        session.console.say("Readers of it check no author, log or revocation; `rye verify` does.", "dim")
+        session.console.say(
+            "Programs that read the export check no signature, log or revocation; `rye verify` does.", "dim"
+        )
     return 1 if done.refused else 0

@@ -1,4 +1,4 @@
-"""A deploy that has something to do, and the check of what is deployed."""
+"""Running a deploy that has work to do, and checking what is deployed."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from rye.project.layout import Project
 
 
 def deploy(session: Session, project: Project, request: DeployRequest) -> int:
-    """Deploy, show what was done, and give the exit code."""
+    """Deploy, show what was done, and return the exit code."""
 
     def choose(found: tuple[str, ...]) -> WriteTargets | None:
         listed = ", ".join(target(name).title for name in found)
-        if not session.console.confirm(f"Deploy to {listed}, and write that into rye.toml?"):
+        if not session.console.confirm(f"Deploy to {listed}, and record that in rye.toml?"):
             return None
         from rye.workspace.installing.deploy_targets import (
-            manifest_with_targets,  # an editor of TOML, for this answer alone
+            manifest_with_targets,  # loads a TOML editor, needed only for this answer
         )
 
         return manifest_with_targets
@@ -32,7 +32,7 @@ def deploy(session: Session, project: Project, request: DeployRequest) -> int:
 
 
 def check(session: Session, project: Project, request: DeployRequest, *, only_check: bool) -> int:
-    """Show each deployed file against what it should be, and give the exit code. ``only_check``: judge; else list."""
+    """Compare each deployed file with what it should be, and return the exit code. Unless ``only_check``, list them all."""
     found = check_deployed(session, project, request)
     show_checked(session, found, with_targets=not only_check)
     return 1 if only_check and any(one.state != "ok" for one in found.files) else 0

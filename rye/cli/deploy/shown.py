@@ -1,4 +1,4 @@
-"""What a deploy did, for people: one line for each file that changes, then what was refused and why."""
+"""The result of a deploy for people: one line for each changed file, then what was refused and why."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _SIGNS = {"create": ("+", "added"), "update": ("~", "strong"), "remove": ("-", "
 
 
 def show_deployed(session: Session, done: Deployed) -> None:
-    """The plan or the outcome; nothing on stdout in JSON mode."""
+    """Print the plan or the outcome; nothing on stdout in JSON mode."""
     console = session.console
     for change in done.changed:
         sign, style = _SIGNS[change.change]
@@ -23,7 +23,7 @@ def show_deployed(session: Session, done: Deployed) -> None:
             continue
         console.say(f"{note.item} in {note.target}: {note.message}", "dim")
     for path in done.kept:
-        console.warn(f"{path} is not as your rye wrote it: it stays, and is yours from now on.")
+        console.warn(f"{path} was changed after rye wrote it. It stays, and rye no longer manages it.")
     seen = set()
     for row in done.refused:
         if (row.item, row.field, row.message) in seen:
@@ -38,7 +38,7 @@ def show_deployed(session: Session, done: Deployed) -> None:
 
 
 def show_checked(session: Session, check: Check, *, with_targets: bool) -> None:
-    """Each file against what it should be: a table or the one document."""
+    """Print each file and whether it is as deployed: a table, or the one document."""
     found = check.files
     if session.json:
         files = [one.as_json() for one in found]

@@ -1,4 +1,4 @@
-"""``rye undeploy``: deployed files away again."""
+"""``rye undeploy``: remove deployed files."""
 
 from __future__ import annotations
 
@@ -14,15 +14,19 @@ from rye.workspace.projects import project_of
 
 @command("undeploy")
 @click.argument("items", nargs=-1, metavar="[KIND:]ID…")
-@click.option("--all", "everything", is_flag=True, help="Everything that is deployed.")
+@click.option("--all", "everything", is_flag=True, help="Remove everything that is deployed.")
 @click.option(
-    "--scope", type=click.Choice(["project", "user"]), default="project", show_default=True, help="Where from."
+    "--scope",
+    type=click.Choice(["project", "user"]),
+    default="project",
+    show_default=True,
+    help="Remove from the project, or from your home folder.",
 )
 @click.pass_obj
 def undeploy(session: Session, items: tuple[str, ...], everything: bool, scope: Scope) -> None:
-    """Take away what Rye deployed. Edited files stay, and are yours from then on; nothing else is touched."""
+    """Remove the files that Rye deployed. Edited files stay, and Rye no longer manages them."""
     if bool(items) == everything:
-        raise UsageError("usage", "Name items, or say --all.", "`rye deploy status` lists what is deployed.")
+        raise UsageError("usage", "Name items, or give --all.", "`rye deploy status` lists what is deployed.")
     done = undeploy_items(session, project_of(session), items, scope)
     show_deployed(session, done)
     count = len(done.changed)

@@ -15,7 +15,7 @@ from rye.schemas.catalog import CATALOG, as_text, nearest, schema
 def print_schema(session: Session, name: str | None) -> None:
     """Print the JSON schema NAME; without a name, the list of schemas.
 
-    For editors, and for programs that read what `--json` prints.
+    For editors, and for programs that read the output of `--json`.
     """
     if name is None:
         if session.json:
@@ -26,7 +26,7 @@ def print_schema(session: Session, name: str | None) -> None:
     if name not in CATALOG:
         near = nearest(name)
         hint = f"Did you mean {near!r}?" if near else "`rye schema` lists them."
-        raise UsageError("unknown-schema", f"There is no schema {name!r}.", hint)
+        raise UsageError("unknown-schema", f"No schema is named {name!r}.", hint)
     if session.json:
         session.console.document(schema(name))
         return

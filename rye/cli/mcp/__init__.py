@@ -1,1 +1,1 @@
-"""Commands of the protocol face."""
+"""Commands for the Model Context Protocol."""

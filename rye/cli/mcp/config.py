@@ -12,9 +12,9 @@ from rye.mcp.program_entries import PROGRAMS, config_entry
 @click.argument("program", type=click.Choice(PROGRAMS))
 @click.pass_obj
 def config(session: Session, program: str) -> None:
-    """Print the entry that tells PROGRAM of this server: search and load, and no execution.
+    """Print the settings entry that adds this server to PROGRAM, for search and load only.
 
-    A directive that may execute something is given to an agent by `rye deploy`.
+    To give an agent a directive that may execute something, use `rye deploy`.
     """
     entry = config_entry(program)
     if session.json:
@@ -22,5 +22,5 @@ def config(session: Session, program: str) -> None:
             {"program": entry.program, "file": entry.file, "format": entry.format, "entry": entry.text}
         )
         return
-    session.console.say(f"put this into {entry.file}:")
+    session.console.say(f"Add this to {entry.file}:")
     session.console.data(entry.text.rstrip())

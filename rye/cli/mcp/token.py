@@ -10,12 +10,12 @@ from rye.mcp.token_making import make_token
 
 @command("token")
 @click.option("--as", "as_", required=True, metavar="ID", help="The directive whose rights the token gives.")
-@click.option("--ttl", default="8h", show_default=True, metavar="AGE", help="How long it counts: 30m, 8h, 1d.")
+@click.option("--ttl", default="8h", show_default=True, metavar="AGE", help="How long it is valid: 30m, 8h, 1d.")
 @click.pass_obj
 def token(session: Session, as_: str, ttl: str) -> None:
-    """Make a bearer token for `rye mcp serve --http` in this project.
+    """Create a bearer token for `rye mcp serve --http` in this project.
 
-    Whoever has it may do what the directive may do, until it expires. It is void once the directive changes.
+    Anyone who has it can do what the directive may do, until it expires or the directive changes.
     """
     made = make_token(session, as_, ttl)
     if session.json:

@@ -1,4 +1,4 @@
-"""``rye add``: items into rye.toml, installed with what they depend on."""
+"""``rye add``: add items to rye.toml and install them with their dependencies."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from rye.workspace.projects import project_of
 
 @command("add")
 @click.argument("items", nargs=-1, required=True, metavar="[KIND:]ID[@RANGE]… | SOURCE [NAME…]")
-@click.option("--all", "everything", is_flag=True, help="Every item of the source.")
+@click.option("--all", "everything", is_flag=True, help="Add every item of the source.")
 @click.option("--as", "name", metavar="NAME", help="The source's name in rye.toml: its items' namespace here.")
-@click.option("--editable", is_flag=True, help="Use a folder's items as they lie there; nothing is copied.")
+@click.option("--editable", is_flag=True, help="Use the folder's items in place, without copying them.")
 @install_options("group", "member", "approve", "dry_run", "discard", "airgap")
 @click.pass_obj
 def add(
@@ -36,9 +36,9 @@ def add(
     discard_local_edits: bool,
     bundle: str | None,
 ) -> int:
-    """Add items to rye.toml and install them with what they depend on.
+    """Add items to rye.toml and install them with their dependencies.
 
-    A SOURCE is a git repository, git+https://HOST/PATH.git#REV:FOLDER, or a folder's path; NAMEs choose its items.
+    A SOURCE is a git repository (git+https://HOST/PATH.git#REV:FOLDER) or a folder's path. NAMEs select its items.
     """
     said = [
         *(["--all"] if everything else []),
@@ -54,13 +54,16 @@ def add(
         follow=deploy_after,
     )
     if is_source_word(items[0]):
-        from rye.workspace.installing.adding_source import SourceRequest, add_from_source  # git, for sources alone
+        from rye.workspace.installing.adding_source import (
+            SourceRequest,
+            add_from_source,
+        )  # loads git, needed only for sources
 
         wanted = SourceRequest(items[0], items[1:], everything, name, group, member, editable)
         outcome = add_from_source(session, project_of(session), request, wanted, agreement(session))
         return show_outcome(session, outcome, dry_run=dry_run)
     if everything or editable or name is not None:
-        message = "--all, --as and --editable are for a source: git+https://… or a folder's path."
+        message = "--all, --as and --editable need a source: git+https://… or a folder's path."
         raise UsageError("bad-source", message, "Name the source before its items.")
     outcome = add_items(session, project_of(session), request, items, group, agreement(session), member)
     return show_outcome(session, outcome, dry_run=dry_run)

@@ -1,4 +1,4 @@
-"""``rye check``: everything that can be wrong in a project, one line for each check and one for all of them."""
+"""``rye check``: run every check of a project, with one line per check and a summary."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from rye.workspace.projects import project_of
 @command("check")
 @click.pass_obj
 def check(session: Session) -> int:
-    """Check everything here: your items, their signatures, what is installed and deployed, your customizations, and this machine.
+    """Check everything: your items, their signatures, what is installed and deployed, your customizations, and this machine.
 
-    It runs what `rye validate`, `verify`, `audit`, `override check`, `deploy --check` and `doctor` run, and writes nothing.
-    Exit 1 on errors; warnings alone are not. With --offline, the registry is as it was last seen.
+    Runs the checks of `rye validate`, `verify`, `audit`, `override check`, `deploy --check` and `doctor`, and writes nothing.
+    Exits 1 on errors, not on warnings. With --offline, the registry's last known state is used.
     """
     project = project_of(session)
     checks = (
@@ -45,7 +45,7 @@ def check(session: Session) -> int:
 
 
 def _installed(session: Session, project: Project) -> tuple[Check, Check]:
-    """What ``rye audit`` finds of installed items, and what it and ``rye deploy --check`` find of deployed files."""
+    """``rye audit``'s findings about installed items, and its and ``rye deploy --check``'s findings about deployed files."""
     try:
         installed = audited(audit(session, project))
     except RyeError as error:

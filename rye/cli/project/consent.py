@@ -27,7 +27,7 @@ _TIER_STYLE = {"safe": "ok", "write": "info", "elevated": "warning", "unrestrict
 
 
 def show_proposal(console: Console, proposal: Proposal) -> None:
-    """Print what the lock approves and the user has not seen, the plan, and the warnings about what it installs."""
+    """Print the lock's approvals that the user has not seen, the plan, and the warnings about it."""
     show_unseen(console, proposal.unseen)
     show_plan(console, proposal.plan, proposal.time)
     for note in proposal.notes:
@@ -36,29 +36,31 @@ def show_proposal(console: Console, proposal: Proposal) -> None:
 
 _UNSEEN_TITLES = {
     "signer": "Keys that sign its items",
-    "source": "Items that no publisher signed, and their sources",
+    "source": "Items without a publisher's signature, and their sources",
     "right": "Rights",
     "hook": "Hooks",
     "run": "What can run",
     "tool": "Tools of the agent program",
     "fact": "What the texts mention",
-    "forced": "Versions that [overrides] of rye.toml forces, whatever other items ask for",
-    "text": "Texts that were approved under other rules, by their hash",
+    "forced": "Versions that [overrides] of rye.toml forces, whatever other items require",
+    "text": "Texts that were approved under older rules, by their hash",
 }
 
 
 def show_unseen(console: Console, unseen: Sequence[Approval]) -> None:
-    """Print what the user has not agreed to: what the project changes about installed items, then what rye.lock approves, the
-    team's record."""
+    """Print what the user has not agreed to: first what the project changes about installed items, then what rye.lock, the
+    team's record, approves."""
     for number, line in enumerate(shown_lines(unseen)):
         console.say(one_line(line), None if number else "strong")
     brought = [one for one in unseen if one.what == "customization-fact"]
     if brought:
-        console.say("  What these changes make the items mention:")
+        console.say("  With these changes, the items mention:")
     for one in brought:
         console.say(f"    {one_line(one.value)}   {one.item}", "warning")
     if of_the_lock(unseen):
-        console.say("rye.lock of this project approves what you have not agreed to on this machine:", "strong")
+        console.say(
+            "This project's rye.lock approves the following, which you have not agreed to on this machine:", "strong"
+        )
     levels = tiers(one.value for one in unseen if one.what == "right")
     for what, title in _UNSEEN_TITLES.items():
         rows = [one for one in unseen if one.what == what]
@@ -71,7 +73,7 @@ def show_unseen(console: Console, unseen: Sequence[Approval]) -> None:
 
 
 def show_plan(console: Console, plan: Plan, time: datetime) -> None:
-    """Print what will happen, item by item, then all rights by tier, then hooks."""
+    """Print the changes item by item, then all rights by tier, then hooks."""
     for change in plan.effective:
         _show_item(console, change)
         _show_signer(console, change, time)
@@ -93,8 +95,8 @@ def _show_item(console: Console, change: ItemChange) -> None:
 
 
 def _show_signer(console: Console, change: ItemChange, time: datetime) -> None:
-    """Whose key, how old it is, and from another registry than before, which. An entry that ``rye lock`` wrote is news like any
-    other."""
+    """Print the signer, the key's age and, if the registry changed, the old and new one. An entry that ``rye lock`` wrote is
+    treated like any other news."""
     old, new = change.old, change.new
     if new is None or (change.action == "keep" and old is not None and old.approved_signer is None):
         return
@@ -102,11 +104,9 @@ def _show_signer(console: Console, change: ItemChange, time: datetime) -> None:
     if change.signer_before is not None:
         before = one_line(change.signer_before)
         style = "error" if new.is_unsigned else "warning"
-        console.say(f"      signed by {one_line(new.signed_by)}, before by {before}", style)
+        console.say(f"      signed by {one_line(new.signed_by)}, previously by {before}", style)
         if history is not None and history.old_key is not None:
-            console.say(
-                f"      the new key is in keyset {history.keyset}; of the old one: {history.old_key}", "warning"
-            )
+            console.say(f"      the new key is in keyset {history.keyset}; the old key: {history.old_key}", "warning")
     else:
         mark = "  (new to this project)" if change.signer_new else ""
         who = "source" if new.source is not None else "signer"
@@ -121,12 +121,12 @@ def _show_signer(console: Console, change: ItemChange, time: datetime) -> None:
         console.say(f"      released {released}, key {key}, namespace {namespace}", "dim")
     if old is not None and old.registry != new.registry:
         kind = "" if new.source is not None else "the registry "
-        moved = f"      from {kind}{one_line(new.registry)}, before from {one_line(old.registry)}"
+        moved = f"      from {kind}{one_line(new.registry)}, previously from {one_line(old.registry)}"
         console.say(moved, "warning")
 
 
 def _age(then: datetime, now: datetime, word: str) -> str:
-    """How long ago, in the largest unit that gives at least two, and ``word``: ``3 days ago``, ``3 days old``."""
+    """The time since ``then`` in the largest unit with at least two, and ``word``: ``3 days ago``, ``3 days old``."""
     minutes = int((now - then).total_seconds()) // 60
     for unit, size in (("years", 525_600), ("months", 43_800), ("days", 1_440), ("hours", 60), ("minutes", 1)):
         if minutes >= 2 * size:
@@ -135,7 +135,7 @@ def _age(then: datetime, now: datetime, word: str) -> str:
 
 
 def _show_tools(console: Console, change: ItemChange) -> None:
-    """Tools of the agent program with what restricts them, never translated (DECISIONS Skills 3)."""
+    """Print tools of the agent program with their restrictions, never translated (DECISIONS Skills 3)."""
     tools = change.new.tools if change.new is not None else None
     if tools is None or (change.action == "keep" and not change.tools):
         return
@@ -153,20 +153,20 @@ _RUN_WORDS = {
     "attached-file": "executable file",
     "frontmatter-hook": "hook of the agent program",
     "mcp-server": "MCP server",
-    "inline-command": "command that loading it runs",
+    "inline-command": "command that runs on loading",
     "tool-code": "code",
-    "tool-needs": "need beyond the sandbox,",
+    "tool-needs": "needs beyond the sandbox,",
 }
 
 
 def _show_runs(console: Console, change: ItemChange) -> None:
-    """Everything that can run and is not approved yet, each by name."""
+    """Print everything that can run and is not yet approved, each by name."""
     for run in change.runs:
         console.say(f"      {run_line(run)}{_run_mark(change, run)}", "warning")
 
 
 def run_line(run: Run) -> str:
-    """What can run, where, and exactly how, on one line."""
+    """What can run, where, and the exact action, on one line."""
     return f"{_RUN_WORDS[run.what]} {one_line(run.where)}: {one_line(run.action)}"
 
 
@@ -178,7 +178,7 @@ def _run_mark(change: ItemChange, run: Run) -> str:
 
 
 def _show_mentions(console: Console, change: ItemChange) -> None:
-    """Cautions and alarms of what is new here: what a text talks about is not a verdict on it."""
+    """Print the cautions and alarms of new mentions: what a text mentions is not a verdict on it."""
     if change.action == "keep" and not change.new_mentions:
         return
     for mention in change.mentions:
@@ -211,7 +211,7 @@ def _show_hooks(console: Console, plan: Plan) -> None:
 def show_hook(
     console: Console, hook: HookAction, before: str = "", indent: str = "  ", style: str | None = None
 ) -> None:
-    """A hook's condition, exact action and inputs. ``before``: what its first line begins with."""
+    """A hook's condition, exact action and inputs. ``before``: the start of its first line."""
     console.say(f"{before}when {one_line(hook.when)}", style)
     console.say(f"{indent}execute {one_line(hook.item_type)} {one_line(hook.item_id)}")
     for name, text in hook.inputs:
@@ -219,7 +219,7 @@ def show_hook(
 
 
 def question(proposal: Proposal) -> str:
-    """What a person is asked below the screen."""
+    """The question below the screen."""
     plan = proposal.plan
     if not proposal.waiting:
         return question_about(proposal.unseen)
@@ -233,7 +233,7 @@ def question(proposal: Proposal) -> str:
 
 
 def question_about(unseen: Sequence[Approval]) -> str:
-    """What a person is asked below :func:`show_unseen`."""
+    """The question below :func:`show_unseen`."""
     changes = any(one.what in ("customization", "grant") for one in unseen)
     if not changes:
         return "Agree to what rye.lock approves?"
@@ -243,7 +243,7 @@ def question_about(unseen: Sequence[Approval]) -> str:
 
 
 def changed_counts(changes: Iterable[ItemChange]) -> str:
-    """``added 2, removed 1``; empty where nothing changed."""
+    """``added 2, removed 1``; empty if nothing changed."""
     names = {"add": "added", "update": "updated", "downgrade": "downgraded", "replace": "replaced", "remove": "removed"}
     actions = [change.action for change in changes]
     counts = {said: actions.count(action) for action, said in names.items()}  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""``rye diff``: two releases, what is installed against the newest, hand edits, or what overrides make of an item."""
+"""``rye diff``: compare releases, an installed item with a newer release, hand edits, or the effect of overrides."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from rye.workspace.projects import project_of
 
 @command("diff")
 @click.argument("items", nargs=-1, metavar="[KIND:]ID[@VERSION] [ID@VERSION]")
-@click.option("--edited", is_flag=True, help="Show files below .ai/packages that were edited by hand.")
-@click.option("--effective", is_flag=True, help="Show what the overrides in force make of an item.")
+@click.option("--edited", is_flag=True, help="Show files in .ai/packages that were edited by hand.")
+@click.option("--effective", is_flag=True, help="Show how your overrides change an item.")
 @click.pass_obj
 def diff(session: Session, items: tuple[str, ...], edited: bool, effective: bool) -> None:
-    """Compare releases: text, rights, dependencies, hooks. One ID: what is installed against the newest (or VERSION).
+    """Compare releases: text, rights, dependencies, hooks. With one ID, the installed version with the newest (or VERSION).
 
-    Both sides come from the registry, verified. Exits 0 whether they differ or not.
+    Both sides come from the registry and are verified. Exits 0 whether they differ or not.
     """
     if edited + effective > 1 or (edited and items):
         raise UsageError(
@@ -35,7 +35,7 @@ def diff(session: Session, items: tuple[str, ...], edited: bool, effective: bool
         _edited(session)
     elif effective:
         if len(items) != 1:
-            raise UsageError("usage", "--effective takes one item.", "Run `rye diff ID --effective`.")
+            raise UsageError("usage", "--effective expects one item.", "Run `rye diff ID --effective`.")
         _effective(session, items[0])
     elif len(items) in (1, 2):
         _releases(session, items)
@@ -56,7 +56,7 @@ def _show(session: Session, old: Version, new: Version, found: Comparison) -> No
         session.console.document({"old": old.label, "new": new.label, **found.as_json()})
         return
     if found.equal:
-        session.console.data(f"{old.label} and {new.label} are equal")
+        session.console.data(f"{old.label} and {new.label} do not differ")
         return
     sections: list[tuple[str, list[str]]] = [
         ("rights", [f"{s} {c.pattern}{_example(c.witness, c.pattern)}" for s, cs in _rights(found) for c in cs]),
@@ -103,16 +103,16 @@ def _edited(session: Session) -> None:
         session.console.document({"files": [asdict(file) for file in files]})
         return
     for file in files:
-        _lines(session, file.diff.split("\n") if file.diff else [f"{file.path} is {file.state}, and not text"])
+        _lines(session, file.diff.split("\n") if file.diff else [f"{file.path} is {file.state} (not text)"])
     if not files:
-        session.console.say("Nothing was edited by hand.")
+        session.console.say("No files were edited by hand.")
 
 
 # -- overrides ---------------------------------------------------------------------------------------------------------------
 
 
 def _effective(session: Session, item: str) -> None:
-    """What the overrides in force change."""
+    """Print how the overrides change the item."""
     from rye.workspace.items.effective_changes import effective_changes
 
     found = effective_changes(session, item)
@@ -127,7 +127,7 @@ def _effective(session: Session, item: str) -> None:
     for shown in found.text.refused:
         session.console.warn(f"{shown} is invalid and was skipped.", f"`rye override check {found.id}` says why.")
     if not found.text.diff:
-        session.console.data(f"{found.id} is used as it was published")
+        session.console.data(f"{found.id} is used as published")
         return
     _lines(session, found.text.diff.rstrip("\n").split("\n"))
     _lines(session, [f"  {s} {c.pattern}" for s, cs in (("+", rights.widened), ("-", rights.narrowed)) for c in cs])

@@ -1,4 +1,4 @@
-"""``rye import``: what another tool installs, as sources and dependencies of rye.toml."""
+"""``rye import``: import what another tool installs as sources and dependencies of rye.toml."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from rye.workspace.installing.importing import ImportPlan, ImportRequest, import
 
 @command("import")
 @click.argument("files", nargs=-1, metavar="[FILE…]")
-@click.option("--without", multiple=True, metavar="FILE|NAME", help="Leave a file, or what it lists under a name, out.")
+@click.option(
+    "--without", multiple=True, metavar="FILE|NAME", help="Leave out a file, or what it lists under a name; repeatable."
+)
 @install_options("dry_run")
 @click.pass_obj
 def import_command(session: Session, files: tuple[str, ...], without: tuple[str, ...], dry_run: bool) -> None:
-    """Take over apm.yml, skills-lock.json, .skill-lock.json, toolhive.lock.yaml, marketplace.json and agents' folders.
+    """Import apm.yml, skills-lock.json, .skill-lock.json, toolhive.lock.yaml, marketplace.json and agents' folders.
 
-    Their digests are compared first. Writes rye.toml and rye.lock, and installs nothing: `rye install` asks.
+    Digests are compared first. Writes rye.toml and rye.lock, but installs nothing; `rye install` asks and installs.
     """
 
     def agreed(plan: ImportPlan) -> bool:
@@ -33,13 +35,11 @@ def import_command(session: Session, files: tuple[str, ...], without: tuple[str,
     if dry_run or session.assume_yes or not session.interactive:
         _show(session, plan)
     if not plan.items:
-        said = (
-            "nothing of it can be imported" if plan.left_out and not plan.present else "there is nothing new to import"
-        )
+        said = "none of it can be imported" if plan.left_out and not plan.present else "nothing new to import"
         session.console.data(said)
         return
     items, sources = len(plan.items), len({row.source.name for row in plan.items})
-    count = f"{items} item{'s' * (items != 1)} of {sources} source{'s' * (sources != 1)}"
+    count = f"{items} item{'s' * (items != 1)} from {sources} source{'s' * (sources != 1)}"
     if dry_run:
         session.console.data(f"would import {count} (--dry-run: nothing was written)")
         return

@@ -1,4 +1,4 @@
-"""``rye init``: a new project."""
+"""``rye init``: create a project."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from rye.workspace.authoring.new_project import new_project
 
 @command("init")
 @click.argument("folder", required=False)
-@click.option("--name", help="The project's name; default: its folder's.")
-@click.option("--namespace", help="What its own items are published under.")
+@click.option("--name", help="The project's name (default: the folder's name).")
+@click.option("--namespace", help="The namespace of its own items.")
 @click.pass_obj
 def init(session: Session, folder: str | None, name: str | None, namespace: str | None) -> None:
-    """Make a project: a rye.toml in FOLDER or here."""
+    """Create a project: a rye.toml in FOLDER (default: here)."""
     root = session.path(folder) if folder else session.cwd
     made = new_project(root, name, namespace)
     if session.json:
         member = {"workspace": str(made.workspace)} if made.workspace is not None else {}
         session.console.document({"project": str(root), "manifest": str(made.manifest), **member})
         return
-    session.console.data(f"made {made.manifest}")
+    session.console.data(f"created {made.manifest}")
     if made.workspace is not None:
-        session.console.say(f"It is a member of the workspace at {made.workspace}, which has its rye.lock and .ai.")
-        session.console.say("Next: `rye add [KIND:]NAMESPACE/CATEGORY/NAME` here says what it needs.")
+        session.console.say(f"It is a member of the workspace at {made.workspace}, which holds its rye.lock and .ai.")
+        session.console.say("Next: `rye add [KIND:]NAMESPACE/CATEGORY/NAME` here adds what it needs.")
     else:
         session.console.say("Next: `rye add [KIND:]NAMESPACE/CATEGORY/NAME`, or `rye new directive CATEGORY/NAME`.")

@@ -1,4 +1,4 @@
-"""``rye install`` and ``rye ci``: the project as rye.toml and rye.lock have it."""
+"""``rye install`` and ``rye ci``: install the project as rye.toml and rye.lock describe it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from rye.workspace.projects import project_of
 
 @command("install")
 @click.argument("items", nargs=-1, metavar="[KIND:]ID[@RANGE]…")
-@click.option("--locked", is_flag=True, help="Fail when rye.lock does not fit rye.toml.")
-@click.option("--frozen", is_flag=True, help="Install exactly rye.lock, and check the bytes that are installed.")
+@click.option("--locked", is_flag=True, help="Fail if rye.lock does not match rye.toml.")
+@click.option("--frozen", is_flag=True, help="Install exactly what rye.lock says, and check the installed bytes.")
 @install_options("group", "without", "approve", "trust_lock", "dry_run", "discard", "airgap")
 @click.pass_obj
 def install(
@@ -38,7 +38,7 @@ def install(
     discard_local_edits: bool,
     bundle: str | None,
 ) -> int:
-    """Install what rye.toml asks for, as rye.lock has it; with ITEMS, add them first."""
+    """Install what rye.toml asks for, at the versions in rye.lock. With ITEMS, add them first."""
     lock_use: LockUse = "frozen" if frozen else "locked" if locked else "repair"
     request = InstallRequest(
         command_text("install", items, group if items else "main", without),
@@ -64,11 +64,13 @@ def install(
 
 def _add(session: Session, request: InstallRequest, items: tuple[str, ...], group: str) -> int:
     if request.lock_use != "repair" or request.without:
-        raise UsageError("contradiction", "--locked, --frozen and --without go without items.", "Use `rye add` first.")
+        raise UsageError(
+            "contradiction", "--locked, --frozen and --without cannot be combined with items.", "Use `rye add` first."
+        )
     from rye.workspace.installing.adding import (
         add,
         project_or_new,
-    )  # the solver, which an installation that is in order never needs
+    )  # loads the solver, which an up-to-date installation never needs
 
     project = project_or_new(session, session.cwd)
     outcome = add(session, project, request, items, group, agreement(session))
@@ -79,7 +81,7 @@ def _add(session: Session, request: InstallRequest, items: tuple[str, ...], grou
 @install_options("without", "trust_lock", "airgap")
 @click.pass_obj
 def ci(session: Session, without: tuple[str, ...], trust_lock: bool, bundle: str | None) -> int:
-    """Install exactly rye.lock and check the installed bytes: the same as `rye install --frozen`."""
+    """Install exactly what rye.lock says, and check the installed bytes. Same as `rye install --frozen`."""
     request = InstallRequest(
         command_text("ci", without=without),
         without=frozenset(without),
@@ -95,7 +97,7 @@ def ci(session: Session, without: tuple[str, ...], trust_lock: bool, bundle: str
 
 
 def _name_orphans(session: Session, project: Project) -> None:
-    """Overrides that change nothing any more: a build server is where somebody reads it."""
+    """Warn about overrides that no longer change anything, since people read a build's output."""
     if not project.overrides.is_dir():
         return
     from rye.workspace.customizing.orphaned_overrides import orphaned_overrides  # few projects have overrides

@@ -1,4 +1,4 @@
-"""Options that the installing commands share."""
+"""Options that the installing commands have in common."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _OPTIONS: dict[str, Decorator] = {
         metavar="ID@VERSION",
         help="Approve this item's rights, hooks and signer.",
     ),
-    "dry_run": click.option("--dry-run", is_flag=True, help="Show what would change, and stop."),
+    "dry_run": click.option("--dry-run", is_flag=True, help="Show what would change; write nothing."),
     "trust_lock": click.option(
         "--trust-lock",
         is_flag=True,
-        help="Trust the approvals in rye.lock for this run: anyone who can commit can give them.",
+        help="Trust the approvals in rye.lock for this run. Anyone who can commit can write them.",
     ),
-    "group": click.option("--group", default="main", show_default=True, help="Group of dependencies."),
-    "without": click.option("--without", multiple=True, metavar="GROUP", help="Leave a group out."),
+    "group": click.option("--group", default="main", show_default=True, help="Use this group of dependencies."),
+    "without": click.option("--without", multiple=True, metavar="GROUP", help="Leave out a group of dependencies."),
     "discard": click.option(
-        "--discard-local-edits", is_flag=True, help="Restore files edited in .ai/packages as rye.lock has them."
+        "--discard-local-edits", is_flag=True, help="Restore files that were edited in .ai/packages."
     ),
     "airgap": airgap_options,
     "member": click.option(
@@ -37,13 +37,13 @@ _OPTIONS: dict[str, Decorator] = {
         "--package",
         "member",
         metavar="MEMBER",
-        help="A member of the workspace, by its folder or name; `.`: the root.",
+        help="Work on this member of the workspace: its folder or name, or `.` for the root.",
     ),
 }
 
 
 def install_options(*names: str) -> Decorator:
-    """Decorator: the named options, in this order."""
+    """Decorator that adds the named options, in this order."""
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         for name in reversed(names):
@@ -60,7 +60,7 @@ def command_text(
     without: Sequence[str] = (),
     member: str | None = None,
 ) -> str:
-    """The command as it was given, without what agrees to something."""
+    """The command as given, without the options that agree to something."""
     chosen = [] if group == "main" else ["--group", group]
     chosen += [] if member is None else ["-p", member]
     return shlex.join(["rye", verb, *items, *chosen, *(word for name in without for word in ("--without", name))])

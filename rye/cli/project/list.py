@@ -1,4 +1,4 @@
-"""``rye list``: the items that this project can use, space by space; what is installed comes from the lock."""
+"""``rye list``: the items that this project can use, by space. Installed items come from the lock."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _COLUMNS = ("kind", "id", "version", "tier", "signer", "space", "state")
 
 @command("list")
 @kind_option()
-@click.option("--space", type=click.Choice(SPACES), help="Only this space.")
+@click.option("--space", type=click.Choice(SPACES), help="Show only this space.")
 @install_options("member")
 @click.pass_obj
 def list_items(session: Session, kind: str | None, space: str | None, member: str | None) -> None:
-    """Show installed items with version, tier of their rights and signer, and the items of the other spaces."""
+    """List installed items with version, tier and signer, and the items of the other spaces."""
     rows = [asdict(row) for row in item_rows(session.cwd, kind, space, member)]
     if session.json:
         session.console.document({"items": rows})
@@ -33,7 +33,7 @@ def list_items(session: Session, kind: str | None, space: str | None, member: st
     )
     if not rows and find_project(session.cwd) is None:
         session.console.say(
-            "There is no project here: `rye init` makes one, and `rye search WORDS` finds items for it."
+            "This folder has no project. `rye init` creates one, and `rye search WORDS` finds items for it."
         )
     elif not rows:
-        session.console.say("Nothing is here; `rye add [KIND:]ID` adds an item, `rye search WORDS` finds one.")
+        session.console.say("No items. `rye add [KIND:]ID` adds an item, and `rye search WORDS` finds one.")

@@ -1,4 +1,4 @@
-"""``rye lock``: versions into rye.lock, without installing them."""
+"""``rye lock``: choose versions and write them to rye.lock, without installing."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from rye.workspace.projects import project_of
 
 
 @command("lock")
-@click.option("--check", is_flag=True, help="Only say whether rye.lock fits rye.toml; exit 1 when it does not.")
+@click.option("--check", is_flag=True, help="Only check whether rye.lock matches rye.toml; exit 1 if not.")
 @install_options("dry_run")
 @click.pass_obj
 def lock(session: Session, check: bool, dry_run: bool) -> int:
-    """Choose versions and write rye.lock without installing. Nothing is approved by it."""
+    """Choose versions and write rye.lock without installing. This approves nothing."""
     project = project_of(session)
     if check:
         return _check(session, project, dry_run)
@@ -33,9 +33,9 @@ def lock(session: Session, check: bool, dry_run: bool) -> int:
 
 def _check(session: Session, project: Project, dry_run: bool) -> int:
     found = check_lock(session, project)
-    unfit = "rye.lock does not fit rye.toml" if found.exists else "there is no rye.lock"
+    unfit = "rye.lock does not match rye.toml" if found.exists else "rye.lock does not exist"
     rows = [problem.as_json() for problem in found.problems]
-    said = "rye.lock fits rye.toml" if found.fits else unfit
+    said = "rye.lock matches rye.toml" if found.fits else unfit
     _show(session, said, dry_run, stale=not found.fits, fits=found.fits, problems=rows)
     for problem in found.problems if found.exists else ():
         session.console.data(one_line(f"{problem.rule} {problem.item}: {problem.message}"))

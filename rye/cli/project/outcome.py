@@ -1,4 +1,4 @@
-"""The two ends of an installing command: the question that it may put, and what it did."""
+"""The two ends of an installing command: the question before it, and the outcome after it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ IN_ORDER = "everything is installed"
 
 
 def agreement(session: Session) -> Agree:
-    """Shows what an installation is about to do, and asks on a terminal where something waits for a yes."""
+    """A callback that shows what an installation is about to do and, on a terminal, asks if something needs a yes."""
 
     def agree(proposal: Proposal) -> bool:
         from rye.cli.project.consent import question, show_proposal  # a run with nothing to do shows no screen
@@ -31,10 +31,10 @@ def agreement(session: Session) -> Agree:
 
 
 def agreement_to(session: Session) -> AgreeTo:
-    """Shows what rye.lock approves and the user has not agreed to, and asks."""
+    """A callback that shows what rye.lock approves and the user has not agreed to, and asks."""
 
     def agree(waiting: tuple[Approval, ...]) -> bool:
-        from rye.cli.project.consent import question_about, show_unseen  # only what was not accepted shows a screen
+        from rye.cli.project.consent import question_about, show_unseen  # loaded only if something is left to accept
 
         show_unseen(session.console, waiting)
         return session.interactive and session.console.confirm(question_about(waiting))
@@ -43,7 +43,7 @@ def agreement_to(session: Session) -> AgreeTo:
 
 
 def show_outcome(session: Session, outcome: InstallOutcome, *, dry_run: bool = False) -> int:
-    """One line for people, or the one document; the exit code. ``dry_run``: whether nothing may have been written."""
+    """Print one line or the one document, and return the exit code. ``dry_run``: report that nothing was written."""
     said = _said(outcome)
     deployed = deployed_by(outcome)
     code = 1 if deployed is not None and deployed.refused else 0
@@ -60,7 +60,7 @@ def show_outcome(session: Session, outcome: InstallOutcome, *, dry_run: bool = F
         return code
     changes: list[dict[str, object]] = []
     if outcome.changes:
-        from rye.workspace.installing.consent import change_documents  # a run with nothing to do never loads it
+        from rye.workspace.installing.consent import change_documents  # not loaded by a run with nothing to do
 
         changes = change_documents(outcome.changes)
     session.console.document(
@@ -77,7 +77,7 @@ def show_outcome(session: Session, outcome: InstallOutcome, *, dry_run: bool = F
 
 
 def deployed_by(outcome: InstallOutcome) -> Deployed | None:
-    """What the deploy that followed did; None where none did."""
+    """The result of the deploy that followed, or None."""
     return cast("Deployed | None", outcome.followed)
 
 
@@ -85,7 +85,7 @@ def _said(outcome: InstallOutcome) -> str:
     if outcome.result == "in-order":
         return IN_ORDER
     if outcome.result == "nothing-wanted":
-        return "rye.toml asks for nothing; `rye add [KIND:]ID` adds an item"
+        return "rye.toml lists no items; `rye add [KIND:]ID` adds one"
     if outcome.result == "proposed":
         return "nothing was changed (--dry-run)"
     from rye.cli.project.consent import changed_counts

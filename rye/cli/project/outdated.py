@@ -1,4 +1,4 @@
-"""``rye outdated``: what could be newer. Exit 0 whatever it finds: a newer or a refused release is not a failure."""
+"""``rye outdated``: items with newer versions. Always exits 0: a newer or refused release is not a failure."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from rye.workspace.projects import project_of
 @install_options("member")
 @click.pass_obj
 def outdated(session: Session, member: str | None) -> None:
-    """Show items with newer versions: current, wanted (what rye.toml allows) and latest. Exits 0 whatever it finds.
+    """Show items with newer versions: current, wanted (the newest that rye.toml allows) and latest. Exits 0 in any case.
 
-    An item whose locked release may not be installed any more is shown with the reason: a revoked key, or the policy.
+    A locked release that can no longer be installed is shown with the reason: a revoked key, or the policy.
     """
     items = outdated_items(session, project_of(session), member)
     if session.json:

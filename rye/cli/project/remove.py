@@ -1,4 +1,4 @@
-"""``rye remove``: items out of rye.toml."""
+"""``rye remove``: remove items from rye.toml."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rye.workspace.projects import project_of
 def remove(
     session: Session, items: tuple[str, ...], member: str | None, dry_run: bool, discard_local_edits: bool
 ) -> int:
-    """Take items out of rye.toml, with what nothing else needs."""
+    """Remove items from rye.toml, and dependencies that nothing else needs."""
     request = InstallRequest(
         command_text("remove", items, member=member),
         dry_run=dry_run,

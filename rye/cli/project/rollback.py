@@ -1,4 +1,4 @@
-"""``rye rollback``: back to the lock before the last update."""
+"""``rye rollback``: return to the lock before the last update."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from rye.workspace.projects import project_of
 @install_options("approve", "dry_run", "discard")
 @click.pass_obj
 def rollback(session: Session, approved: tuple[str, ...], dry_run: bool, discard_local_edits: bool) -> int:
-    """Return to rye.toml and rye.lock as they were before the last change of the lock, exactly those versions.
+    """Return to rye.toml and rye.lock, and the exact versions, from before the lock's last change.
 
-    Running it again goes forward again. Edits of rye.toml since then are given up only with --yes.
+    Running it again undoes the rollback. Edits made to rye.toml since then are discarded only with --yes.
     """
     request = InstallRequest(
         "rye rollback",

@@ -1,4 +1,4 @@
-"""``rye sbom``: what is locked as a CycloneDX bill of materials."""
+"""``rye sbom``: a CycloneDX bill of materials of rye.lock."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _TIME = "%Y-%m-%dT%H:%M:%SZ"
     "--time",
     "given_time",
     metavar="TIME",
-    help="YYYY-MM-DDTHH:MM:SSZ to write; default: SOURCE_DATE_EPOCH, else none.",
+    help="The timestamp, YYYY-MM-DDTHH:MM:SSZ (default: SOURCE_DATE_EPOCH, or none).",
 )
-@click.option("--serial", metavar="URN", help="urn:uuid:… to write into it; default: one that follows from the lock.")
+@click.option("--serial", metavar="URN", help="The serial number, urn:uuid:… (default: derived from the lock).")
 @click.option("-o", "--output", metavar="FILE", help="Write to FILE instead of stdout.")
 @click.pass_obj
 def sbom(session: Session, given_time: str | None, serial: str | None, output: str | None) -> None:
-    """Write CycloneDX 1.6 (JSON) of everything in rye.lock. The same lock gives the same document."""
+    """Write a CycloneDX 1.6 document (JSON) of everything in rye.lock. The same lock gives the same document."""
     project = project_of(session)
     if serial is not None and not _SERIAL.fullmatch(serial):
         raise UsageError(
-            "bad-serial", f"{serial!r} is not a serial number.", "Write urn:uuid: and a UUID in lower case."
+            "bad-serial", f"{serial!r} is not a serial number.", "Write urn:uuid: and a UUID in lowercase."
         )
     bill = project_bill(session, project, time=_time(given_time), serial=serial)
     if output is None:
@@ -51,6 +51,6 @@ def _time(given: str | None) -> str | None:
         try:
             return datetime.strptime(given, _TIME).strftime(_TIME)
         except ValueError:
-            raise UsageError("bad-time", f"{given!r} is not a time.", "Write YYYY-MM-DDTHH:MM:SSZ.") from None
+            raise UsageError("bad-time", f"{given!r} is not a timestamp.", "Write YYYY-MM-DDTHH:MM:SSZ.") from None
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     return datetime.fromtimestamp(int(epoch), UTC).strftime(_TIME) if epoch.isascii() and epoch.isdigit() else None

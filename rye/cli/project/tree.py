@@ -1,4 +1,4 @@
-"""``rye tree`` and ``rye why``: the graph of what is locked, from above and from below."""
+"""``rye tree`` and ``rye why``: the locked graph from above and from below."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ _MARKS = {"": "", "seen": " (*)", "cycle": " (cycle)", "missing": " (not in rye.
 
 
 @command("tree")
-@click.option("--depth", type=click.IntRange(0), metavar="N", help="Show N levels below what rye.toml asks for.")
+@click.option("--depth", type=click.IntRange(0), metavar="N", help="Show only N levels below the items in rye.toml.")
 @install_options("member")
 @click.pass_obj
 def tree(session: Session, depth: int | None, member: str | None) -> None:
-    """Show what is locked as a tree.
+    """Show the locked items as a tree.
 
-    (*): its dependencies are shown further up; (cycle): it depends on itself; (unverified): you have not verified it here;
-    (forced): [overrides] of rye.toml forces its version.
+    (*): its dependencies are shown further up. (cycle): it depends on itself. (unverified): not yet verified on this
+    machine. (forced): [overrides] of rye.toml forces its version.
     """
     found = locked_tree(session, depth, member)
     nodes, unverified = found.nodes, found.unverified
@@ -47,7 +47,7 @@ def _indent(node: Node) -> str:
 
 
 def _unsigned(session: Session, node: Node) -> str:
-    """That nobody signed it, in red."""
+    """Who signed it if no publisher did, in red."""
     if node.item is None or not node.item.is_unsigned:
         return ""
     return " " + session.console.style(f"signed by {node.item.signed_by}", "removed")
@@ -79,7 +79,7 @@ def _as_json(node: Node, unverified: Container[object]) -> dict[str, object]:
 @install_options("member")
 @click.pass_obj
 def why(session: Session, item: str, member: str | None) -> None:
-    """Show every chain from rye.toml to an item."""
+    """Show every chain of dependencies from rye.toml to an item."""
     found = reasons_for(session, item, member)
     target, versions = found.item, found.versions
     if session.json:
@@ -113,7 +113,7 @@ def why(session: Session, item: str, member: str | None) -> None:
         said = session.console.style(f"signed by {target.signed_by}", "removed")
         session.console.data(f"{target.identity} is {said}, from {target.registry}")
     if found.more:
-        session.console.say(f"There are more than these {len(found.chains)} chains.")
+        session.console.say(f"Only the first {len(found.chains)} chains are shown.")
     if not found.chains and member is not None:
         session.console.say(f"{member} does not need {target.identity}.")
     elif not found.chains:

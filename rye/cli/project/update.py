@@ -1,4 +1,4 @@
-"""``rye update``: newer versions of what is locked."""
+"""``rye update``: move locked items to newer versions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rye.workspace.projects import project_of
 
 @command("update")
 @click.argument("items", nargs=-1, metavar="[KIND:]ID[@VERSION]…")
-@click.option("--strict-overrides", is_flag=True, help="Stop when an override no longer fits the new version.")
+@click.option("--strict-overrides", is_flag=True, help="Stop if an override does not fit the new version.")
 @install_options("approve", "dry_run", "discard", "airgap")
 @click.pass_obj
 def update(
@@ -28,11 +28,11 @@ def update(
     discard_local_edits: bool,
     bundle: str | None,
 ) -> int:
-    """Move items to the newest versions that rye.toml allows: those named, or all. ID@VERSION: to exactly that version.
+    """Move the named items, or all, to the newest versions that rye.toml allows. ID@VERSION moves to exactly that version.
 
-    What others keep from its newest version is named.
+    Also lists the items that hold others back.
 
-    An update that widens rights, adds hooks or comes from another signer stops until it is approved.
+    An update that widens rights, adds hooks or changes the signer needs your approval.
     """
     request = InstallRequest(
         command_text("update", items),

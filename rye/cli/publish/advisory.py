@@ -1,4 +1,4 @@
-"""``rye advisory``: signed warnings about versions with a known fault, by an item's owners or by the registry's."""
+"""``rye advisory``: signed warnings about versions with a known fault, by an item's owners or the registry's."""
 
 from __future__ import annotations
 
@@ -25,21 +25,23 @@ from rye.workspace.publishing.advisories import (
 
 @command("publish")
 @click.argument("item", metavar="[KIND:]ID")
-@click.option("--number", required=True, metavar="TEXT", help="Its number: A-Z, 0-9 and -, e.g. ACME-2026-1.")
-@click.option("--range", "affected", required=True, metavar="RANGE", help='The versions with the fault, e.g. "<1.2.3".')
+@click.option(
+    "--number", required=True, metavar="TEXT", help="The advisory's number: A-Z, 0-9 and -, e.g. ACME-2026-1."
+)
+@click.option("--range", "affected", required=True, metavar="RANGE", help='The affected versions, e.g. "<1.2.3".')
 @click.option(
     "--severity",
     required=True,
     type=click.Choice(["low", "medium", "high", "critical"]),
-    help="How bad it is.",
+    help="The severity.",
 )
-@click.option("--title", required=True, help="What is wrong, in a line.")
+@click.option("--title", required=True, help="What is wrong, in one line.")
 @click.option("--key", metavar="NAME", help="Sign with this key.")
 @click.option(
     "--draft-for-registry-owners",
     "draft",
     metavar="FILE",
-    help="Write it for the registry's owners to sign (rye-registry root sign FILE), instead of signing it yourself.",
+    help="Write a file for the registry's owners to sign (rye-registry root sign FILE) instead of signing it yourself.",
 )
 @click.pass_obj
 def publish(
@@ -52,7 +54,7 @@ def publish(
     key: str | None,
     draft: str | None,
 ) -> None:
-    """Warn of versions of an item. The same number again replaces the earlier warning."""
+    """Warn about versions of an item. Publishing the same number again replaces the earlier warning."""
     request = AdvisoryRequest(item, number, affected, severity, title, key)
     if draft is not None:
         _write_draft(session, draft, draft_advisory(session, request))
@@ -66,7 +68,7 @@ def publish(
 @click.option("--key", metavar="NAME", help="Sign with this key.")
 @click.pass_obj
 def withdraw(session: Session, item: str, number: str, key: str | None) -> None:
-    """Take an advisory back: from now on it holds for no version."""
+    """Withdraw an advisory: from now on it applies to no version."""
     _report(session, withdraw_advisory(session, own_keys(session), item, number, key))
 
 
@@ -89,7 +91,7 @@ def list_advisories(session: Session, item: str) -> None:
         session.console.document({"id": identity.id, "kind": identity.kind, "advisories": rows})
         return
     if not found:
-        session.console.say(f"There are no advisories about {identity}.")
+        session.console.say(f"{identity} has no advisories.")
     session.console.table(
         [[a.number, a.severity, a.range, "owner" if a.keyset else "registry", a.title] for a in found],
         ["NUMBER", "SEVERITY", "VERSIONS", "BY", "TITLE"],
@@ -125,9 +127,9 @@ advisory = family(
     "advisory",
     "Signed warnings about versions.",
     {
-        "publish": ("rye.cli.publish.advisory:publish", "Warn of versions of an item."),
-        "withdraw": ("rye.cli.publish.advisory:withdraw", "Take a warning back."),
+        "publish": ("rye.cli.publish.advisory:publish", "Warn about versions of an item."),
+        "withdraw": ("rye.cli.publish.advisory:withdraw", "Withdraw a warning."),
         "list": ("rye.cli.publish.advisory:list_advisories", "Show the warnings about an item."),
-        "submit": ("rye.cli.publish.advisory:submit", "Publish one that the registry's owners signed."),
+        "submit": ("rye.cli.publish.advisory:submit", "Publish a warning that the registry's owners signed."),
     },
 )

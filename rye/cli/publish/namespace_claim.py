@@ -20,9 +20,7 @@ from rye.workspace.publishing.namespaces import Thresholds
 @command("claim")
 @click.argument("namespace")
 @key_option
-@click.option(
-    "--owner", "owner_files", multiple=True, metavar="FILE", help="Another owner's public key; repeat for more."
-)
+@click.option("--owner", "owner_files", multiple=True, metavar="FILE", help="Another owner's public key; repeatable.")
 @click.option(
     "--threshold", type=click.IntRange(1, 16), default=1, show_default=True, help="How many owners must sign."
 )
@@ -38,7 +36,7 @@ def claim(
     release_threshold: int | None,
     output: str | None,
 ) -> None:
-    """Claim NAMESPACE for your key, or for several owners of whom --threshold must sign every change of keys."""
+    """Claim NAMESPACE for your key, or for several owners, of whom --threshold must sign every change of keys."""
     owners = [session.path(file) for file in owner_files]
     thresholds = Thresholds(threshold, release_threshold)
     how = signing(session, key_names, output)

@@ -17,13 +17,13 @@ from rye.workspace.publishing.keyset_signing import add_signature, submit_keyset
 @key_option
 @click.pass_obj
 def sign(session: Session, file: str, key_names: tuple[str, ...]) -> None:
-    """Add your signature to a keyset that another owner wrote to FILE. Shows what it says first."""
+    """Add your signature to the keyset in FILE, which another owner wrote. Shows its content first."""
 
     def agreed(text: str, outside: Sequence[str]) -> bool:
         session.console.say(text.rstrip())
         for fingerprint in outside:
             session.console.warn(
-                f"Your key {fingerprint} is not among the new keys; it counts only as one of those before."
+                f"Your key {fingerprint} is not in the new keyset; your signature counts only for the old one."
             )
         return not session.interactive or session.yes or session.console.confirm("Sign this change of keys?")
 

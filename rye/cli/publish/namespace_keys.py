@@ -1,4 +1,4 @@
-"""``rye namespace keys add``, ``keys remove`` and ``revoke``: changes of a namespace's keys."""
+"""``rye namespace keys add``, ``keys remove`` and ``revoke``: change a namespace's keys."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def remove(
     key_names: tuple[str, ...],
     output: str | None,
 ) -> None:
-    """Take a key out of a namespace. What it signed so far stays good; `revoke` is for a stolen key."""
+    """Remove a key from a namespace. What it signed so far stays valid; for a stolen key, use `revoke`."""
     how = signing(session, key_names, output)
     outcome = remove_key(
         session, own_keys(session), namespace, fingerprint, Thresholds(threshold, release_threshold), how
@@ -71,7 +71,7 @@ def remove(
 @click.argument("namespace")
 @click.argument("fingerprint")
 @click.option(
-    "--from", "position", type=click.IntRange(0), help="Log position from which it no longer counts; default: now."
+    "--from", "position", type=click.IntRange(0), help="The log position from which it no longer counts (default: now)."
 )
 @threshold_option
 @release_threshold_option
@@ -88,9 +88,9 @@ def revoke(
     key_names: tuple[str, ...],
     output: str | None,
 ) -> None:
-    """Revoke a key of a namespace: what it signed from --from on is never installed again, earlier releases stay good.
+    """Revoke a key of a namespace. What it signed from --from on is never installed again; earlier releases stay valid.
 
-    It cannot be undone, so it asks first; off a terminal it needs --yes.
+    This cannot be undone, so it asks first. Without a terminal it needs --yes.
     """
     request = Revoking(namespace, fingerprint, position, Thresholds(threshold, release_threshold))
     outcome = revoke_key(session, own_keys(session), request, signing(session, key_names, output))

@@ -1,4 +1,4 @@
-"""What the commands about a namespace's keys share: which keys sign, where a keyset goes, and how its outcome is shown."""
+"""What the namespace key commands share: which keys sign, where a keyset is written, and how the outcome is shown."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from rye.cli.options import Session
 from rye.workspace.publishing.keyset_signing import KeysetOutcome, Signing
 
 key_option = click.option(
-    "--key", "key_names", multiple=True, metavar="NAME", help="Sign with this key of yours; repeat for more."
+    "--key", "key_names", multiple=True, metavar="NAME", help="Sign with this key of yours; repeatable."
 )
-output_option = click.option("-o", "--output", metavar="FILE", help="Where a keyset goes that more owners must sign.")
+output_option = click.option(
+    "-o", "--output", metavar="FILE", help="Where to write a keyset that more owners must sign."
+)
 threshold_option = click.option(
     "--threshold", type=click.IntRange(1, 16), help="How many owners must sign from now on."
 )
@@ -24,11 +26,12 @@ release_threshold_option = click.option(
 
 
 def signing(session: Session, key_names: tuple[str, ...], output: str | None = None) -> Signing:
+    """The keys to sign with, and where to write a keyset that needs more signatures."""
     return Signing(key_names, session.path(output) if output is not None else None)
 
 
 def show_keyset(session: Session, outcome: KeysetOutcome, output: str | None = None) -> None:
-    """``output``: the file as the person gave it."""
+    """Print the outcome. ``output``: the file as the person gave it."""
     keyset = outcome.keyset
     document: dict[str, object] = {"namespace": keyset.namespace, "number": keyset.number}
     if outcome.log is not None:

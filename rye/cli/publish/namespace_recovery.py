@@ -1,4 +1,4 @@
-"""``rye namespace recover`` and ``object``: when all keys of a namespace are lost, or somebody claims that they are."""
+"""``rye namespace recover`` and ``object``: for a namespace whose keys are lost, or claimed to be."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from rye.workspace.publishing.namespaces import draft_recovery, object_to_recove
 @click.argument("namespace")
 @key_option
 @click.option(
-    "-o", "--output", metavar="FILE", required=True, help="Where the draft goes that the registry's owners sign."
+    "-o", "--output", metavar="FILE", required=True, help="Where to write the draft that the registry's owners sign."
 )
 @click.pass_obj
 def recover(session: Session, namespace: str, key_names: tuple[str, ...], output: str) -> None:
-    """Draft a recovery of a namespace whose keys are lost, for your key.
+    """Draft a recovery that gives a namespace with lost keys to your key.
 
     The registry's owners sign the draft (`rye-registry root sign FILE`), then `rye namespace submit FILE` publishes it. It takes
-    effect after 72 hours in public, and every user of the namespace is asked.
+    effect 72 hours later, in public, and every user of the namespace is asked.
     """
     keyset = draft_recovery(session, own_keys(session), namespace, signing(session, key_names), session.path(output))
     session.console.answer(
@@ -36,6 +36,6 @@ def recover(session: Session, namespace: str, key_names: tuple[str, ...], output
 @output_option
 @click.pass_obj
 def object_(session: Session, namespace: str, key_names: tuple[str, ...], output: str | None) -> None:
-    """Object to a recovery that has not taken effect: the present keys stay, and the recovery is gone."""
+    """Object to a pending recovery: the current keys stay, and the recovery is cancelled."""
     outcome = object_to_recovery(session, own_keys(session), namespace, signing(session, key_names, output))
     show_keyset(session, outcome, output)

@@ -50,5 +50,5 @@ def show(session: Session, namespace: str) -> None:
     if pending is not None:
         text.append(f"  a recovery by the registry's owners takes effect at {effect}, with")
         text += [f"  key      {key}" for key in waiting]
-        text.append(f"  its present owners can object: rye namespace object {namespace}")
+        text.append(f"  the current owners can object: rye namespace object {namespace}")
     session.console.answer(document, "\n".join(text))

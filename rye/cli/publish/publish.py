@@ -1,4 +1,4 @@
-"""``rye publish``: signed releases, all or none."""
+"""``rye publish``: publish signed releases, all or none."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from rye.workspace.publishing.publishing import Batch, PublishOutcome, PublishRe
 @command("publish")
 @click.argument("paths", nargs=-1, metavar="PATH…")
 @click.option("--namespace", metavar="NAME", help="Publish under this namespace instead of the project's.")
-@click.option("--version", metavar="X.Y.Z", help="Version of an item whose format carries none.")
+@click.option("--version", metavar="X.Y.Z", help="The version of an item whose format has none.")
 @click.option("--key", metavar="NAME", help="Sign the release notes with this key instead of the default one.")
 @click.option(
-    "--dry-run", is_flag=True, help="Show what would become public, and stop. Fails wherever publishing would."
+    "--dry-run", is_flag=True, help="Show what would be published; publish nothing. Fails wherever publishing would."
 )
-@click.option("--allow-uncommitted", is_flag=True, help="Publish files that git has not committed as they are.")
-@click.option("--stage", is_flag=True, help="Upload for a maintainer to sign; nobody sees it before.")
+@click.option("--allow-uncommitted", is_flag=True, help="Publish files even with uncommitted changes.")
+@click.option("--stage", is_flag=True, help="Upload for a maintainer to sign; not public until then.")
 @click.option(
     "--trusted",
     is_flag=True,
-    help="In CI: use the build's own identity, even where a token is stored. See docs/how-to/ci.md.",
+    help="In CI: use the build's identity, even if a token is stored. See docs/how-to/ci.md.",
 )
 @click.pass_obj
 def publish(
@@ -37,17 +37,17 @@ def publish(
     stage: bool,
     trusted: bool,
 ) -> None:
-    """Publish items: those named, or every one of the project whose version is new. Up to 200 of them go all or none.
+    """Publish the named items, or all of the project's items with a new version. Up to 200 items, all or none.
 
-    What is published is public for ever. Items must be valid and signed by a key of the namespace. With --stage they wait until
-    maintainers sign their release notes with `rye stage approve`.
+    Published items are public forever. They must be valid and signed by a key of the namespace. With --stage, releases wait
+    until maintainers sign their release notes with `rye stage approve`.
     """
 
     def agreed(batch: Batch) -> bool:
         _list(session, batch, stage)
         asks = batch.releases and not dry_run and session.interactive and not session.yes
         asks = asks and not stage
-        return not asks or session.console.confirm("Publish this for everybody?")
+        return not asks or session.console.confirm("Publish this?")
 
     request = PublishRequest(paths, namespace, version, key, dry_run, allow_uncommitted, stage, trusted)
     _report(session, publishing.publish(session, own_keys(session), request, agreed), dry_run)
@@ -59,7 +59,7 @@ def _list(session: Session, batch: Batch, stage: bool) -> None:
         session.console.say(f"{wait} in {batch.origin} until maintainers sign {them}:", "strong")
     elif batch.releases:
         become = "These become" if len(batch.releases) > 1 else "This becomes"
-        session.console.say(f"{become} public in {batch.origin}, for ever:", "strong")
+        session.console.say(f"{become} public in {batch.origin}, permanently:", "strong")
     for release, item in zip(batch.releases, batch.items, strict=True):
         session.console.say(f"  {release.identity} {release.version}  {item.size:,} bytes  {item.shown}")
         for entry in item.attached:
@@ -116,4 +116,4 @@ def _report_stages(session: Session, batch: Batch, stages: tuple[str, ...]) -> N
         return
     for row in rows:
         session.console.data(f"staged {row['kind']}:{row['id']} {row['version']}  {row['stage']}")
-    session.console.say("A maintainer looks at it and signs: `rye stage show`, `rye stage approve`")
+    session.console.say("Next: a maintainer reviews with `rye stage show` and signs with `rye stage approve`.")

@@ -1,4 +1,4 @@
-"""``rye stage``: look at releases that wait, and sign or reject them."""
+"""``rye stage``: review releases that wait, and sign or reject them."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _ALL_LEVELS = ("alarm", "caution", "note")
 
 
 @command("list")
-@click.option("--namespace", metavar="NAME", help="Only of this namespace, from its registry.")
-@click.option("--all", "everything", is_flag=True, help="Also what was approved, rejected or has expired.")
+@click.option("--namespace", metavar="NAME", help="Only this namespace, from its registry.")
+@click.option("--all", "everything", is_flag=True, help="Include approved, rejected and expired releases.")
 @click.pass_obj
 def list_(session: Session, namespace: str | None, everything: bool) -> None:
-    """List the releases that wait for a maintainer's signature, as far as your token may see them."""
+    """List the releases that wait for a maintainer's signature and that your token may see."""
     rows = staging.list_stages(session, everything=everything, namespace=namespace)
     text = [
         f"{row.id}  {row.kind}:{row.name} {row.version}  {_state(row)}  since {row.created}"
         + (f"  {row.reason}" if row.reason else "")
         for row in rows
     ]
-    session.console.answer({"stages": [as_json(row) for row in rows]}, "\n".join(text) or "nothing waits")
+    session.console.answer({"stages": [as_json(row) for row in rows]}, "\n".join(text) or "no releases wait")
 
 
 @command("show")
@@ -54,16 +54,16 @@ def show(session: Session, stage: str) -> None:
 @click.option("--key", metavar="NAME", help="Sign with this key instead of the default one.")
 @click.pass_obj
 def approve(session: Session, stage: str, key: str | None) -> None:
-    """Sign the release note of a stage with your key. The last signature that is needed publishes it, for ever.
+    """Sign the release note of a stage with your key. The last required signature publishes the release permanently.
 
-    Shows what it may do and what differs first, and asks; off a terminal it needs --yes.
+    Shows its rights and differences first, and asks. Without a terminal it needs --yes.
     """
 
     def agreed(staged: Staged) -> bool:
         for line in _described(staged):
             session.console.say(line)
         release = staged.release
-        confirm(session, f"Sign {release.identity} {release.version} for everybody?", "nothing was signed.")
+        confirm(session, f"Sign {release.identity} {release.version}?", "nothing was signed.")
         return True
 
     row = staging.approve(session, own_keys(session), stage, key, agreed)
@@ -76,16 +76,16 @@ def approve(session: Session, stage: str, key: str | None) -> None:
 
 @command("reject")
 @click.argument("stage", metavar=_STAGE)
-@click.option("--reason", required=True, help="Why, in a line.")
+@click.option("--reason", required=True, help="Why, in one line.")
 @click.pass_obj
 def reject(session: Session, stage: str, reason: str) -> None:
-    """End a stage: nobody will see it. Its version stays free."""
+    """Reject a stage: it will not be published. Its version stays free."""
     row = staging.reject(session, stage, reason)
     session.console.answer(as_json(row), f"rejected {row.kind}:{row.name} {row.version}")
 
 
 def as_json(row: StageRow) -> dict[str, object]:
-    """A stage as other programs read it: ``stage`` is its id, ``id`` the item's."""
+    """The JSON document of a stage: ``stage`` is its id, ``id`` the item's."""
     document = {name: getattr(row, name) for name in row.__struct_fields__}
     return {**document, "stage": row.id, "id": row.name}
 
@@ -138,7 +138,7 @@ def _described(staged: Staged) -> list[str]:
         ]
     comparison = staged.comparison
     if comparison is None:
-        return [*lines, "  nothing of it is published yet"]
+        return [*lines, "  the item has no published release yet"]
     lines.append(f"  compared with {staged.before}:")
     lines += [f"    wider   {change.pattern}" for change in comparison.widened]
     lines += [f"    narrower {change.pattern}" for change in comparison.narrowed]
@@ -151,11 +151,11 @@ def _described(staged: Staged) -> list[str]:
 
 stage = family(
     "stage",
-    "Releases that wait for a maintainer's signature.",
+    "Review releases that wait for a maintainer's signature.",
     {
-        "list": ("rye.cli.publish.stage:list_", "List what waits."),
-        "show": ("rye.cli.publish.stage:show", "Look at one: bytes, rights, facts, differences."),
-        "approve": ("rye.cli.publish.stage:approve", "Sign its release note."),
-        "reject": ("rye.cli.publish.stage:reject", "End it."),
+        "list": ("rye.cli.publish.stage:list_", "List the releases that wait."),
+        "show": ("rye.cli.publish.stage:show", "Show one: bytes, rights, facts, differences."),
+        "approve": ("rye.cli.publish.stage:approve", "Sign a release note."),
+        "reject": ("rye.cli.publish.stage:reject", "Reject a release."),
     },
 )

@@ -1,4 +1,4 @@
-"""``rye yank``, ``unyank``, ``deprecate``: owner-signed statements about what is published already."""
+"""``rye yank``, ``unyank``, ``deprecate``: owner-signed statements about published releases."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from rye.workspace.publishing.release_status import DeprecationRequest, YankRequ
 
 @command("yank")
 @click.argument("release", metavar="[KIND:]ID@VERSION")
-@click.option("--reason", required=True, help="Why, in a line; everybody sees it.")
+@click.option("--reason", required=True, help="Why, in one line; public.")
 @click.option("--key", metavar="NAME", help="Sign with this key.")
 @click.pass_obj
 def yank(session: Session, release: str, reason: str, key: str | None) -> None:
-    """Take a version back: new resolutions avoid it, locked installs go on with a warning. Nothing is deleted.
+    """Withdraw a version: new resolutions avoid it, and locked installs continue with a warning. Nothing is deleted.
 
-    It asks first; off a terminal it needs --yes. A version that is yanked already gets the new reason.
+    Asks first; without a terminal it needs --yes. For a version that is already yanked, replaces the reason.
     """
     _set_yanked(session, YankRequest(release, True, reason, key))
 
 
 @command("unyank")
 @click.argument("release", metavar="[KIND:]ID@VERSION")
-@click.option("--reason", help="Why, in a line; everybody sees it.")
+@click.option("--reason", help="Why, in one line; public.")
 @click.option("--key", metavar="NAME", help="Sign with this key.")
 @click.pass_obj
 def unyank(session: Session, release: str, reason: str | None, key: str | None) -> None:
@@ -54,13 +54,13 @@ def _set_yanked(session: Session, request: YankRequest) -> None:
 
 @command("deprecate")
 @click.argument("item", metavar="[KIND:]ID")
-@click.option("--reason", required=True, help="Why, in a line.")
+@click.option("--reason", required=True, help="Why, in one line.")
 @click.option("--replacement", metavar="[KIND:]ID", help="What to use instead.")
-@click.option("--undo", is_flag=True, help="It is supported again.")
+@click.option("--undo", is_flag=True, help="Mark it as supported again.")
 @click.option("--key", metavar="NAME", help="Sign with this key.")
 @click.pass_obj
 def deprecate(session: Session, item: str, reason: str, replacement: str | None, undo: bool, key: str | None) -> None:
-    """Say that an item should no longer be used, and what to use instead."""
+    """Mark an item as no longer recommended, and name a replacement."""
     request = DeprecationRequest(item, reason, replacement, undo, key)
     done = release_status.deprecate(session, own_keys(session), request)
     state = "supported again" if undo else "deprecated"

@@ -18,25 +18,25 @@ _AS_OF = "rye.bundle-as-of"
 
 
 def airgap_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorator: ``--bundle`` for a command that installs, with the one escape hatch about its age."""
-    return click.option("--bundle", metavar="FILE", help="Take everything from a bundle file, verified offline.")(
+    """Decorator: ``--bundle`` for a command that installs, and the one option that overrides its age limit."""
+    return click.option("--bundle", metavar="FILE", help="Read everything from a bundle file, verified offline.")(
         click.option(
             "--bundle-as-of",
             metavar="DATE",
             expose_value=False,
             callback=_remember,
-            help="Take a bundle older than 7 days: judge its age as of this day.",
+            help="Accept a bundle older than 7 days: measure its age as of this day.",
         )(function)
     )
 
 
 def airgap_given(session: Session, file: str | None) -> Airgap | None:
-    """What the two options of the command that runs say. Raises UsageError ``no-bundle`` and ``bad-date``."""
+    """The values of the two options. Raises UsageError ``no-bundle`` and ``bad-date``."""
     context = click.get_current_context(silent=True)
     as_of: str | None = context.meta.get(_AS_OF) if context is not None else None
     if file is None:
         if as_of is not None:
-            raise UsageError("no-bundle", "--bundle-as-of needs --bundle.", "Give --bundle FILE, too.")
+            raise UsageError("no-bundle", "--bundle-as-of needs --bundle.", "Also give --bundle FILE.")
         return None
     from rye.workspace.registries.airgap_access import Airgap
 
@@ -53,5 +53,5 @@ def _day(text: str) -> date:
     except ValueError:
         found = None
     if found is None or f"{found:%Y-%m-%d}" != text:
-        raise UsageError("bad-date", f"{text!r} is not a day.", "Write YYYY-MM-DD.")
+        raise UsageError("bad-date", f"{text!r} is not a date.", "Write YYYY-MM-DD.")
     return found

@@ -1,4 +1,4 @@
-"""``rye cache``: what was fetched and verified once, shared by all projects of the user."""
+"""``rye cache``: fetched and verified files, shared by all of the user's projects."""
 
 from __future__ import annotations
 
@@ -55,26 +55,32 @@ def info(session: Session) -> None:
 @command("clean")
 @click.pass_obj
 def clean(session: Session) -> None:
-    """Delete everything in the cache, and what was found of it. What is needed is fetched and checked again."""
+    """Delete the whole cache, with the results of earlier checks. Files are fetched and checked again when needed."""
     forget()
     _show(session, clean_cache(), "deleted ")
 
 
 @command("prune")
-@click.option("--older-than", default="30d", show_default=True, metavar="AGE", help="E.g. 36h, 3d, 2w.")
+@click.option(
+    "--older-than",
+    default="30d",
+    show_default=True,
+    metavar="AGE",
+    help="Delete files not used for this long, e.g. 36h, 3d, 2w.",
+)
 @click.pass_obj
 def prune(session: Session, older_than: str) -> None:
-    """Delete what was not used for a while."""
+    """Delete files that were not used recently."""
     _show(session, prune_cache(older_than), "deleted ")
 
 
 cache = family(
     "cache",
-    "What was fetched and verified once, shared by all projects.",
+    "Manage the cache that your projects share.",
     {
         "dir": ("rye.cli.registry.cache:folder", "Print the cache's folder."),
         "info": ("rye.cli.registry.cache:info", "Show how much is in it."),
         "clean": ("rye.cli.registry.cache:clean", "Delete everything in it."),
-        "prune": ("rye.cli.registry.cache:prune", "Delete what was not used for a while."),
+        "prune": ("rye.cli.registry.cache:prune", "Delete files that were not used recently."),
     },
 )

@@ -1,4 +1,4 @@
-"""``rye completion``: the shell's script on stdout. What it asks is answered in :mod:`rye.cli.completing`."""
+"""``rye completion``: print the shell's script. :mod:`rye.cli.completing` answers it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _PLACES = {
 @click.argument("shell", type=click.Choice(list(SCRIPTS)))
 @click.pass_obj
 def completion(session: Session, shell: str) -> None:
-    """Print a completion script for SHELL; save it where the shell looks for completions."""
+    """Print a completion script for SHELL. Save it where the shell looks for completions."""
     script = SCRIPTS[shell]
     if session.json:
         session.console.document({"shell": shell, "script": script})

@@ -12,7 +12,7 @@ from rye.workspace.settings import all_settings, setting, settings_path
 @command("list")
 @click.pass_obj
 def list_settings(session: Session) -> None:
-    """Show all settings, those that are not set as -."""
+    """Show all settings; - means not set."""
     found = all_settings()
     if session.json:
         stored = {one.name: one.value for one in found if one.value is not None}
@@ -45,7 +45,7 @@ def get(session: Session, name: str) -> None:
 @click.pass_obj
 def set_(session: Session, name: str, value: str) -> None:
     """Set one setting."""
-    from rye.workspace.setting_changes import change_setting  # an editor of TOML, which reading settings never needs
+    from rye.workspace.setting_changes import change_setting  # loads a TOML editor, which reading settings never needs
 
     stored = change_setting(name, value)
     if session.json:
@@ -56,7 +56,7 @@ def set_(session: Session, name: str, value: str) -> None:
 @click.argument("name")
 @click.pass_obj
 def unset(session: Session, name: str) -> None:
-    """Go back to a setting's default."""
+    """Restore a setting's default."""
     from rye.workspace.setting_changes import change_setting
 
     change_setting(name, None)
@@ -66,11 +66,11 @@ def unset(session: Session, name: str) -> None:
 
 config = family(
     "config",
-    "Your settings.",
+    "Show or change your settings.",
     {
         "list": ("rye.cli.registry.config:list_settings", "Show all settings."),
         "get": ("rye.cli.registry.config:get", "Print one setting."),
         "set": ("rye.cli.registry.config:set_", "Set one setting."),
-        "unset": ("rye.cli.registry.config:unset", "Go back to a default."),
+        "unset": ("rye.cli.registry.config:unset", "Restore a default."),
     },
 )

@@ -1,7 +1,7 @@
-"""``rye demo``: from nothing to a rendered prompt, with a real registry process and real signatures, in a folder of its own.
+"""``rye demo``: from nothing to a rendered prompt, with a real registry process and real signatures, in its own folder.
 
-Every step is the real program, run as a person would; the demo only types. An author and a team have separate home folders.
-Nothing is left running, and everything that was made stays in the folder that the last line names.
+Every step runs the real program as a person would; the demo only types. The author and the team have separate home
+folders. Nothing is left running, and all files stay in the folder that the last line names.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rye.cli.options import Session, command
 from rye.errors import RyeError
 
 PICTURE = "docs/pictures/demo-item.png"
-"""The item's page, as ``make screenshots`` took it from a demo's registry."""
+"""A screenshot of the item's page, which ``make screenshots`` took from a demo's registry."""
 _STEP_SECONDS = 60
 _PAGES = {
     "all of it": "/",
@@ -49,25 +49,25 @@ output-price = 15.0
 
 
 @command("demo")
-@click.option("--folder", metavar="DIR", help="Where to make everything; default: a new temporary folder.")
+@click.option("--folder", metavar="DIR", help="Where to put everything (default: a new temporary folder).")
 @click.option(
     "--run", "run_it", is_flag=True, help="Also run the directive, with a scripted model and sandboxed tools."
 )
 @click.option(
-    "--look", is_flag=True, help="Leave the registry running at the end, to look at its pages; Ctrl-C ends it."
+    "--look", is_flag=True, help="Leave the registry running at the end, to look at its pages; Ctrl-C stops it."
 )
 @click.pass_obj
 def demo(session: Session, folder: str | None, run_it: bool, look: bool) -> None:
-    """Show the whole way of an item: validate, sign, publish, search, install, render, and find a changed byte."""
+    """Show an item's whole life: validate, sign, publish, search, install, render, and detect a changed byte."""
     items = Path(__file__).resolve().parents[3] / ".ai"
     if not items.is_dir():
         raise RyeError(
-            "no-items", "The demo publishes this project's own items, which are not here.", "Run it in a checkout."
+            "no-items", "The demo publishes rye's own items, which are missing here.", "Run it in a checkout of rye."
         )
     root = session.path(folder) if folder else Path(tempfile.mkdtemp(prefix="rye-demo-"))
     root.mkdir(parents=True, exist_ok=True)
     if any(root.iterdir()):
-        raise RyeError("folder-not-empty", f"{root} is not empty.", "Give --folder an empty or a new one.")
+        raise RyeError("folder-not-empty", f"{root} is not empty.", "Give --folder an empty or new folder.")
     run = _Demo(session, root)
     try:
         seconds = run.play(items, run_it)
@@ -86,7 +86,7 @@ def demo(session: Session, folder: str | None, run_it: bool, look: bool) -> None
 
 
 class _Demo:
-    """Types commands and shows what they print."""
+    """Runs commands and shows their output."""
 
     def __init__(self, session: Session, root: Path) -> None:
         self.session = session
@@ -96,7 +96,7 @@ class _Demo:
         self.typed: list[str] = []
 
     def play(self, items: Path, run_it: bool) -> float:
-        """All steps; returns how long they took, in seconds."""
+        """Run all steps and return how long they took, in seconds."""
         began = time.monotonic()
         author, team = self.root / "author", self.root / "team"
         for home in (author, team):
@@ -124,11 +124,11 @@ class _Demo:
         self.title("The prompt that the agent gets")
         inputs = ("--input", "service=storefront", "--input", "environment=staging")
         self.type(team, "render", "rye/workflows/deploy_and_test", *inputs)
-        self.title("Somebody changes one byte of an installed file")
+        self.title("Someone changes one byte of an installed file")
         self.change_one_byte(team)
         self.type(team, "render", "rye/workflows/deploy_and_test", *inputs, fails=True)
         self.type(team, "ci", fails=True)
-        self.title("The signed bytes back, and all of it where two agent programs read it")
+        self.title("Restore the signed bytes, and deploy them for two agent programs")
         self.type(team, "install", "--discard-local-edits")
         self.type(team, "deploy", "--target", "claude", "--target", "codex")
         self.type(team, "deploy", "--check", last=2)
@@ -137,7 +137,7 @@ class _Demo:
         return time.monotonic() - began
 
     def start_registry(self) -> tuple[str, str, str]:
-        """Make and start the registry; its address, a token and the fingerprint of its root."""
+        """Create and start the registry. Returns its address, a token and the fingerprint of its root."""
         from registry_server.embedded import start_embedded
         from rye.cli.registry.registry_serve import server_command
 
@@ -153,9 +153,9 @@ class _Demo:
         return self.url, str(token["token"]), str(made["fingerprint"])
 
     def look(self, seconds: float) -> None:
-        """Say where the pages are, and wait until the registry ends or Ctrl-C."""
+        """Print where the pages are, and wait until the registry exits or Ctrl-C."""
         assert self.registry is not None
-        self.title(f"Done in {seconds:.1f} s. The registry still runs: look at its pages, Ctrl-C ends it")
+        self.title(f"Done in {seconds:.1f} s. The registry is still running: look at its pages, Ctrl-C stops it")
         for words, path in _PAGES.items():
             self.print(f"{words:12} {self.url}{path}")
         try:
@@ -164,8 +164,8 @@ class _Demo:
             self.print("")
 
     def run_directive(self, team: Path, inputs: tuple[str, ...]) -> None:
-        """The directive really runs: one call asks a person, one is denied, that fires a hook, and what returns is checked."""
-        from rye.cli.registry.demo_model import scripted_model  # a server, for this part alone
+        """Run the directive: one call asks a person, one is denied and fires a hook, and its return is checked."""
+        from rye.cli.registry.demo_model import scripted_model  # loads a server, needed only here
 
         self.title("The directive runs: a scripted model, a sandboxed tool, one call denied, a hook, checked returns")
         self.ask(team, "add", "tool:rye/shell/kubectl", "directive:rye/authoring/review_permissions")
@@ -179,6 +179,7 @@ class _Demo:
         self.type(team, "runs", "show", run)
 
     def change_one_byte(self, team: Path) -> None:
+        """Replace one letter of the installed directive, which breaks its signature."""
         path = team / ".ai/packages/rye/directives/workflows/deploy_and_test.md"
         data = bytearray(path.read_bytes())
         place = data.index(b"staging")
@@ -189,6 +190,7 @@ class _Demo:
     # -- typing and showing -----------------------------------------------------------------------------------------------
 
     def environment(self, home: Path) -> dict[str, str]:
+        """The environment of a person whose home folder is ``home``."""
         kept = {name: value for name, value in os.environ.items() if not name.startswith("RYE_") and name != "CI"}
         folders = {f"RYE_{name}_DIR": str(home / ".rye-home" / name.lower()) for name in ("CONFIG", "DATA", "CACHE")}
         return {**kept, **folders, "HOME": str(home), "RYE_USER_SPACE": str(home / ".rye-home/ai"), "PYTHONUTF8": "1"}
@@ -196,7 +198,7 @@ class _Demo:
     def type(
         self, home: Path, *words: str, stdin: str | None = None, last: int | None = None, fails: bool = False
     ) -> None:
-        """Run ``rye`` with these words and show what it prints; an unexpected exit ends the demo."""
+        """Run ``rye`` with these words and show its output. An unexpected exit code ends the demo."""
         self.show("rye " + " ".join(words))
         run = subprocess.run(
             [sys.executable, "-m", "rye", *words],
@@ -218,10 +220,10 @@ class _Demo:
         self.check(run.returncode, words, fails)
 
     def ask(self, home: Path, *words: str) -> str:
-        """Run ``rye`` on a terminal of its own, and answer its question with yes; what it showed."""
+        """Run ``rye`` on its own terminal, answer its question with yes, and return its output."""
         try:
             import pty
-        except ImportError:  # no such terminals here: agree on the command line, where it can be seen as well
+        except ImportError:  # this platform has no such terminals: agree on the command line, which is just as visible
             self.type(home, *words, "--yes")
             return ""
         self.show("rye " + " ".join(words))
@@ -240,7 +242,7 @@ class _Demo:
         while time.monotonic() < deadline:
             try:
                 piece = os.read(mine, 4096)
-            except OSError:  # Linux says so when the other end is closed
+            except OSError:  # Linux raises this when the other end is closed
                 break
             if not piece:
                 break
@@ -255,27 +257,31 @@ class _Demo:
         return shown
 
     def check(self, code: int, words: tuple[str, ...], fails: bool) -> None:
+        """Raise RyeError ``demo-failed`` unless the command succeeded, or failed where ``fails`` expects it."""
         if (code != 0) != fails:
             raise RyeError(
-                "demo-failed", f"`rye {' '.join(words)}` ended with {code}.", f"Everything is in {self.root}."
+                "demo-failed", f"`rye {' '.join(words)}` exited with {code}.", f"Everything is in {self.root}."
             )
 
     def title(self, text: str) -> None:
+        """Print a heading."""
         self.session.console.data("")
         self.session.console.data(self.session.console.style(f"== {text}", "strong"))
 
     def show(self, line: str, prompt: str = "$ ") -> None:
+        """Print a line as it would be typed."""
         self.typed.append(line)
         self.session.console.data(self.session.console.style(prompt + line, "info"))
 
     def print(self, text: str) -> None:
+        """Print output, indented."""
         if text:
             self.session.console.data("\n".join("  " + line for line in text.split("\n")))
         if not self.session.json:
             sys.stdout.flush()
 
     def stop(self) -> None:
-        """End the registry that the demo started."""
+        """Stop the registry that the demo started."""
         if self.registry is not None:
             from registry_server.embedded import stop_embedded
 

@@ -1,4 +1,4 @@
-"""The model of ``rye demo --run``: a server on this machine that says what the demo's story needs, in the Messages API."""
+"""The model of ``rye demo --run``: a local server that gives the demo's scripted answers through the Messages API."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _USAGE = {"input_tokens": 1200, "output_tokens": 80}
 
 @contextmanager
 def scripted_model() -> Iterator[str]:
-    """The address of the server, while it runs."""
+    """Run the server and yield its address."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)
     thread.start()
@@ -37,6 +37,7 @@ def scripted_model() -> Iterator[str]:
 
 class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
+        """Answer one request with the next turn."""
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
         body = json.dumps(_turn(asked["messages"])).encode()
         self.send_response(200)
@@ -46,11 +47,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: Any) -> None:
-        return None
+        """Log nothing."""
 
 
 def _turn(messages: list[dict[str, Any]]) -> dict[str, Any]:
-    """The next turn of a conversation, told by its first message and its length."""
+    """The next turn of a conversation, chosen by its first message and its length."""
     prompt = str(messages[0]["content"])
     if prompt.startswith("# Deploy and test"):
         text, calls = _DEPLOY[min(len(messages) // 2, len(_DEPLOY) - 1)]
@@ -64,6 +65,6 @@ def _turn(messages: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _declared(prompt: str) -> dict[str, str]:
-    """An answer for every output that the prompt's <returns> block declares."""
+    """A value for every output that the prompt's <returns> block declares."""
     block = prompt.rpartition("<returns>")[2]
     return {part.partition('"')[0]: "reviewed" for part in block.split('<output name="')[1:]}

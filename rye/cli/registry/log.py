@@ -1,4 +1,4 @@
-"""``rye log``: anybody audits. Read a registry's whole log again, follow its heads, prove what is in it."""
+"""``rye log``: audit a registry's log: recompute it, follow its heads, prove what is in it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from rye.workspace.registries.registry_access import configured
 @command("verify")
 @click.pass_obj
 def verify(session: Session) -> int:
-    """Read every entry of the registry's log and compute everything again: tree, snapshots, index, keys, signatures.
+    """Read every entry of the registry's log, and recompute tree, snapshots, index, keys and signatures.
 
-    Exit 1 when the log breaks any of its rules; each finding names the entry.
+    Exits 1 if the log breaks any of its rules; each finding names the entry.
     """
     audit = audit_log(session)
     document: dict[str, object] = {
@@ -41,14 +41,14 @@ def verify(session: Session) -> int:
         "count": audit.count,
     }
     text = (
-        f"{audit.origin}: {audit.size} entries, {audit.snapshots} snapshots, {audit.releases} releases: all as it must be"
+        f"{audit.origin}: {audit.size} entries, {audit.snapshots} snapshots, {audit.releases} releases: no problems found"
         if audit.ok
         else "\n".join(f"entry {f['position']}: {f['code']}: {f['message']}" for f in audit.findings)
     )
     session.console.answer(document, text)
     if audit.ok:
         return 0
-    session.console.say("Do not install from it. Keep this output and show it to the operator.", "hint")
+    session.console.say("Do not install from this registry. Keep this output and show it to the operator.", "hint")
     return 1
 
 
@@ -58,15 +58,15 @@ def verify(session: Session) -> int:
     type=click.FloatRange(0.1, 86400),
     default=MIRROR.watch_seconds,
     show_default=True,
-    help="Seconds between two looks.",
+    help="Seconds between checks.",
 )
-@click.option("--count", type=click.IntRange(1), help="Look this often, then end; without it, until interrupted.")
-@click.option("--evidence", metavar="FILE", help="Where evidence of a fork goes; default: a new file here.")
+@click.option("--count", type=click.IntRange(1), help="Stop after this many checks (default: until interrupted).")
+@click.option("--evidence", metavar="FILE", help="Where to write evidence of a fork (default: a new file here).")
 @click.pass_obj
 def watch(session: Session, interval: float, count: int | None, evidence: str | None) -> None:
-    """Follow the registry's head. A fork or a rollback ends it with exit 1 and a file with both signed heads as evidence.
+    """Follow the registry's head. On a fork or rollback, write both signed heads to a file as evidence and exit 1.
 
-    Give a mirror's address with --registry: what one address showed is remembered for all addresses of the same registry.
+    To follow a mirror, give its address with --registry. All addresses of one registry share what was seen.
     """
     if session.json and count is None:
         raise UsageError("usage", "--json prints one document at the end, so it needs --count.", "Give --count N.")
@@ -99,10 +99,10 @@ def _observed(observation: Observation) -> dict[str, object]:
 
 @command("prove")
 @click.argument("release", metavar="[KIND:]ID@VERSION")
-@click.option("-o", "--output", metavar="FILE", help="Write the proof there; default: standard output.")
+@click.option("-o", "--output", metavar="FILE", help="Write the proof to FILE (default: standard output).")
 @click.pass_obj
 def prove(session: Session, release: str, output: str | None) -> None:
-    """Write the proof that a release is in the log: one file (C2SP tlog-proof) that anybody checks without a network."""
+    """Write the proof that a release is in the log: one file (C2SP tlog-proof) that anyone can check offline."""
     proof = prove_release(session, release)
     if output is not None:
         write_new(NamedFile(session.path(output), output), proof.text)
@@ -121,24 +121,24 @@ def prove(session: Session, release: str, output: str | None) -> None:
     elif output is None:
         session.console.data(proof.text, newline=False)
     else:
-        session.console.data(f"wrote {output}; `rye log check-proof {output}` checks it without a network")
+        session.console.data(f"wrote {output}; `rye log check-proof {output}` checks it offline")
 
 
 @command("check-proof")
 @click.argument("file", metavar="FILE")
-@click.option("--item", metavar="FILE", help="Check also that this file has the bytes of the release.")
+@click.option("--item", metavar="FILE", help="Also check that this file has the bytes of the release.")
 @click.option(
     "--key",
     "keys",
     multiple=True,
     metavar="NAME+ID+KEY",
-    help="Check with this key of the log instead of the registry that you pinned. Repeat it for several.",
+    help="Check with this log key instead of the registry that you pinned; repeatable.",
 )
 @click.pass_obj
 def check_proof(session: Session, file: str, item: str | None, keys: tuple[str, ...]) -> None:
-    """Check a proof without a network: against the registry that you pinned, or with the log's key.
+    """Check a proof offline, against the registry that you pinned or with the log's key.
 
-    FILE is what `rye log prove` writes, or a registry's page of a log entry saved as JSON; - reads standard input.
+    FILE comes from `rye log prove`, or is a log entry that a registry served as JSON; - reads standard input.
     """
     named = NamedFile(session.path(item), item) if item is not None else None
     proof = log_audit.check_proof(NamedFile(session.path(file), file), sys.stdin.buffer.read, named, keys)
@@ -169,9 +169,9 @@ log = family(
     "log",
     "Audit a registry's log.",
     {
-        "verify": ("rye.cli.registry.log:verify", "Compute everything again from all entries."),
+        "verify": ("rye.cli.registry.log:verify", "Recompute everything from all entries."),
         "watch": ("rye.cli.registry.log:watch", "Follow the head; report forks with evidence."),
         "prove": ("rye.cli.registry.log:prove", "Write the proof that a release is in the log."),
-        "check-proof": ("rye.cli.registry.log:check_proof", "Check such a proof without a network."),
+        "check-proof": ("rye.cli.registry.log:check_proof", "Check such a proof offline."),
     },
 )

@@ -13,7 +13,7 @@ from rye.workspace.registries.logins import LoginRequest, log_in, log_out, who_a
 
 
 def _token(session: Session, given: str | None, address: str) -> str:
-    """The token that was given; else one that a person confirms in a browser."""
+    """The given token, or one that a person confirms in a browser."""
     is_given = given is not None
     if given == "-":
         given = sys.stdin.readline().strip()
@@ -23,15 +23,15 @@ def _token(session: Session, given: str | None, address: str) -> str:
     if not given:
         raise UsageError(
             "no-token",
-            "No token is given.",
-            "Give --token TOKEN, --token - to read it from standard input, or RYE_TOKEN. The registry's operator makes one: "
-            "`rye-registry token create NAME`. A registry of `rye registry serve` logs you in when it starts again.",
+            "No token was given.",
+            "Give --token TOKEN, --token - to read it from standard input, or RYE_TOKEN. The registry's operator creates one: "
+            "`rye-registry token create NAME`. `rye registry serve` logs you in each time it starts.",
         )
     return given
 
 
 def _show(session: Session, prompt: BrowserPrompt) -> None:
-    # Not through `say`: without these words nobody can go on, however quiet it should be.
+    # Not through `say`: no one can continue without these words, so --quiet must not hide them.
     click.echo(f"Open {prompt.page}\nand confirm the code {prompt.code}. Ctrl-C stops waiting.", err=True)
     if session.interactive:
         click.launch(prompt.page)
@@ -43,9 +43,9 @@ def _show(session: Session, prompt: BrowserPrompt) -> None:
 @click.option("--fingerprint", metavar="HASH", help="Pin a new registry when its root has this fingerprint.")
 @click.pass_obj
 def login(session: Session, address: str | None, token: str | None, fingerprint: str | None) -> None:
-    """Store a token for a registry, after the registry confirmed it. The first registry becomes the default one.
+    """Store a token for a registry once the registry accepts it. The first registry becomes the default.
 
-    Without --token, and without RYE_TOKEN, it shows a page of the registry where you sign in and confirm.
+    Without --token and RYE_TOKEN, it shows a page of the registry where you sign in and confirm.
     """
     done = log_in(session, LoginRequest(address, lambda where: _token(session, token, where), fingerprint))
     session.console.answer(

@@ -1,4 +1,4 @@
-"""``rye mirror``: a whole registry as a folder, or what one lock needs as a file. Everything is verified; nothing needs keys."""
+"""``rye mirror``: copy a whole registry to a folder, or what one lock needs to a file. Verifies everything; needs no keys."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from rye.workspace.registries.registry_copies import mirror_registry, write_airg
 )
 @click.pass_obj
 def mirror(session: Session, target: str | None, bundle: str | None) -> None:
-    """Copy the whole registry to DIR, which any web server can serve and every rye can read as file://.
+    """Copy the whole registry to DIR, which any web server can serve and any rye can read as file://.
 
-    Incremental: what is there and good stays; an interrupted run is taken up. Every entry of the log, every index file and every
-    item is verified before the copy's head is moved on.
+    Incremental: existing valid files stay, and an interrupted run resumes. Every log entry, index file and item is verified
+    before the copy's head moves.
     """
     if target is not None and bundle is None:
         _mirror(session, session.path(target))

@@ -1,4 +1,4 @@
-"""``rye registry``: which registries you pinned, and one of your own on this machine."""
+"""``rye registry``: the registries that you pinned, and a registry of your own on this machine."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from rye.workspace.registries.pinned_registries import pinned_registries, truste
 
 @command("add")
 @click.argument("address")
-@click.option("--fingerprint", metavar="HASH", help="Pin it when its root has this fingerprint.")
+@click.option("--fingerprint", metavar="HASH", help="Pin it if its root has this fingerprint.")
 @click.option("--bundle", metavar="FILE", help="Read it from a bundle file, on a machine without a network.")
-@click.option("--default", "make_default", is_flag=True, help="Use it when nothing else names a registry.")
+@click.option("--default", "make_default", is_flag=True, help="Use it where nothing else names a registry.")
 @click.pass_obj
 def add(session: Session, address: str, fingerprint: str | None, bundle: str | None, make_default: bool) -> None:
     """Pin a registry: from now on only this registry, with this history, is accepted at this address."""
     from rye.workspace.registries.airgap_access import Airgap
-    from rye.workspace.registries.pinning import (  # an editor of TOML, which listing never needs
+    from rye.workspace.registries.pinning import (  # loads a TOML editor, which listing never needs
         PinRequest,
         pin_registry,
     )
@@ -37,11 +37,11 @@ def add(session: Session, address: str, fingerprint: str | None, bundle: str | N
 @click.option(
     "--forget-trusted-history",
     is_flag=True,
-    help="Forget its root and largest log, too: the next contact is a first one, and a rollback goes unnoticed.",
+    help="Also forget its root and largest log. The next contact counts as the first, and a rollback goes unnoticed.",
 )
 @click.pass_obj
 def remove(session: Session, address: str, forget_trusted_history: bool) -> None:
-    """Unpin an address. What is trusted of the registry itself stays, unless you say otherwise."""
+    """Unpin an address. The registry's trusted root and log stay unless you add --forget-trusted-history."""
     from rye.workspace.registries.pinning import unpin_registry  # as above
 
     done = unpin_registry(session, address, forget_trusted_history=forget_trusted_history)
@@ -54,7 +54,7 @@ def remove(session: Session, address: str, forget_trusted_history: bool) -> None
 @command("list")
 @click.pass_obj
 def list_registries(session: Session) -> None:
-    """Show the registries that you pinned, with the largest log that was seen of each."""
+    """Show the registries that you pinned, with the largest log seen of each."""
     rows = pinned_registries()
     if session.json:
         session.console.document({"registries": [asdict(row) for row in rows]})
@@ -69,7 +69,7 @@ def list_registries(session: Session) -> None:
 @click.argument("address", required=False)
 @click.pass_obj
 def show(session: Session, address: str | None) -> None:
-    """Show what is trusted of a registry now: its root, its owners, its head."""
+    """Show a registry's trusted state: its root, its owners, its head."""
     document = asdict(trusted_state(session, address))
     lines = [
         f"{name.replace('_', ' '):<15}{', '.join(v) if isinstance(v, tuple) else v}" for name, v in document.items()
@@ -78,13 +78,15 @@ def show(session: Session, address: str | None) -> None:
 
 
 @command("serve")
-@click.option("--data", metavar="DIR", help="Data folder; default: one in your data folder, made when it is missing.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8420, show_default=True, help="0 takes a free one.")
+@click.option(
+    "--data", metavar="DIR", help="The registry's data folder (default: one in your data folder, created if missing)."
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=8420, show_default=True, help="0 picks a free port.")
 @click.pass_obj
 def serve(session: Session, data: str | None, port: int) -> None:
-    """Run a registry of your own on this machine, with everything defaulted. Ctrl-C ends it.
+    """Run a registry of your own on this machine, with default settings. Ctrl-C stops it.
 
-    The first run makes the registry, a token for you, and pins it. For a team's registry see `rye-registry`.
+    The first run creates the registry and a token for you, and pins it. For a team's registry see `rye-registry`.
     """
     from rye.cli.registry.registry_serve import serve_default
     from rye.workspace.registries.own_registry import default_folder
@@ -94,12 +96,12 @@ def serve(session: Session, data: str | None, port: int) -> None:
 
 registry = family(
     "registry",
-    "Registries that you pinned, and one of your own.",
+    "Pin registries, or run your own.",
     {
         "add": ("rye.cli.registry.registry:add", "Pin a registry."),
         "list": ("rye.cli.registry.registry:list_registries", "Show pinned registries."),
         "remove": ("rye.cli.registry.registry:remove", "Unpin a registry."),
-        "show": ("rye.cli.registry.registry:show", "Show what is trusted of a registry."),
+        "show": ("rye.cli.registry.registry:show", "Show a registry's trusted state."),
         "serve": ("rye.cli.registry.registry:serve", "Run a registry on this machine."),
     },
 )

@@ -1,4 +1,4 @@
-"""The embedded default of ``rye registry serve``: make, give yourself a token, pin, serve, end with the terminal."""
+"""``rye registry serve``: create a registry with defaults, log in, pin it, serve it, and stop with the terminal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def serve_default(session: Session, data: Path, port: int) -> None:
-    """Serve the registry in ``data`` until interrupted; makes it first when it is not there."""
+    """Serve the registry in ``data`` until interrupted. Creates it first if it does not exist."""
     try:
         from registry_server.embedded import start_embedded, stop_embedded
     except ImportError as error:
@@ -31,16 +31,16 @@ def serve_default(session: Session, data: Path, port: int) -> None:
         ) from None
     if not is_made(data):
         server_command("init", "--data", str(data), "--origin", f"localhost/{secrets.token_hex(4)}")
-        session.console.say(f"made a registry in {data}")
+        session.console.say(f"created a registry in {data}")
     _check_port(port)
     process, url = start_embedded(data, port=port)
     try:
         _greet(session, data, url)
-        for number in (signal.SIGTERM, signal.SIGINT):  # a program started in the background would ignore the second
+        for number in (signal.SIGTERM, signal.SIGINT):  # a background process ignores SIGINT by default
             signal.signal(number, _interrupt)
         if process.wait() != 0:
             raise RyeError(
-                "registry-failed", f"The registry ended with exit {process.returncode}.", f"See {data / 'server.log'}."
+                "registry-failed", f"The registry exited with {process.returncode}.", f"See {data / 'server.log'}."
             )
     except KeyboardInterrupt:
         session.console.say("stopping")
@@ -49,7 +49,7 @@ def serve_default(session: Session, data: Path, port: int) -> None:
 
 
 def _check_port(port: int) -> None:
-    """Raises RyeError ``port-in-use`` with what to do about it here."""
+    """Raise RyeError ``port-in-use``, with a hint for this command, if the port is taken."""
     import socket
 
     with socket.socket() as probe:
@@ -59,9 +59,9 @@ def _check_port(port: int) -> None:
         except OSError as error:
             raise RyeError(
                 "port-in-use",
-                f"Port {port} of this machine cannot be used: {error.strerror}.",
-                f"Perhaps your registry runs already (`rye registry show http://127.0.0.1:{port}`); "
-                "`rye registry serve --port 0` takes a free port.",
+                f"Cannot use port {port} on this machine: {error.strerror}.",
+                f"Your registry may already be running (`rye registry show http://127.0.0.1:{port}`); "
+                "`rye registry serve --port 0` picks a free port.",
             ) from None
 
 
@@ -70,7 +70,7 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
 
 
 def server_command(*arguments: str) -> dict[str, Any]:
-    """Run ``rye-registry`` and read its JSON. Raises RyeError with its error."""
+    """Run ``rye-registry`` and return its JSON document. Raises its error as RyeError."""
     run = subprocess.run(
         [sys.executable, "-m", "registry_server.cli", *arguments, "--json"], capture_output=True, text=True, check=False
     )
@@ -98,14 +98,14 @@ def _greet(session: Session, data: Path, url: str) -> None:
         session.console.document(document)
         sys.stdout.flush()
         return
-    session.console.data(f"{url}/  its page, for your browser")
+    session.console.data(f"{url}/  open this in your browser")
     session.console.data(f"registry {origin} at {url}")
     session.console.say(
-        "  you are logged in, and it is pinned. Next, in a project: `rye namespace claim NAME`, then `rye publish`"
+        "  You are logged in, and the registry is pinned. Next, in a project: `rye namespace claim NAME`, then `rye publish`"
     )
     session.console.say(f"  fingerprint  {fingerprint}")
     session.console.say(
-        f"  others on this machine pin it: rye registry add {url} --fingerprint {fingerprint} --default"
+        f"  Others on this machine pin it with: rye registry add {url} --fingerprint {fingerprint} --default"
     )
-    session.console.say("  Ctrl-C ends it.")
+    session.console.say("  Ctrl-C stops it.")
     sys.stdout.flush()

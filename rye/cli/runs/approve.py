@@ -1,4 +1,4 @@
-"""``rye approve``: a person's yes to one call that waits for it."""
+"""``rye approve``: approve one call that waits for a person."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from rye.runtime.finished_runs import approve_call
 @click.argument("call", type=click.IntRange(min=1))
 @click.pass_obj
 def approve(session: Session, run: str, call: int) -> None:
-    """Agree to one call of a run: exactly that item and those parameters, once, for ten minutes.
+    """Approve one call of a run: exactly that item and those parameters, once, within ten minutes.
 
-    RUN and CALL stand in the error that the agent got; `rye runs show RUN` shows the call.
+    RUN and CALL are in the error that the agent got. `rye runs show RUN` shows the call.
     """
 
     def show(question: Question) -> None:

@@ -1,4 +1,4 @@
-"""``rye run``: a directive run by a model of the user's own choice, from its first turn to its return."""
+"""``rye run``: run a directive with a model of the user's choice, from its first turn to its return."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _WORDS = {
     "ok": "done",
     "error": "failed",
     "limit": "stopped at a limit",
-    "denied": "stopped: it may not do what it needs",
+    "denied": "stopped: it lacks the rights it needs",
     "cancelled": "cancelled",
 }
 
@@ -38,7 +38,7 @@ def _choices(given: tuple[str, ...]) -> dict[str, str]:
     for word in given:
         tier, equals, value = word.partition("=")
         if not equals or not tier or not value:
-            raise UsageError("usage", f"--model {word!r} names no tier and model.", "Write --model TIER=MODEL.")
+            raise UsageError("usage", f"--model {word!r} is not TIER=MODEL.", "Write --model TIER=MODEL.")
         found[tier] = value
     return found
 
@@ -51,7 +51,7 @@ def _dollars(given: str | None) -> Decimal | None:
     except InvalidOperation:
         found = Decimal(-1)
     if not found.is_finite() or not 0 <= found <= RUN.dollars:
-        raise UsageError("usage", f"--max-spend {given!r} is not a number of dollars.", "Write e.g. --max-spend 0.50.")
+        raise UsageError("usage", f"--max-spend {given!r} is not an amount in dollars.", "Write e.g. --max-spend 0.50.")
     return found
 
 
@@ -62,7 +62,7 @@ def _dollars(given: str | None) -> Decimal | None:
     "assignments",
     multiple=True,
     metavar="K=V",
-    help="An input's value; repeat for more. Goes before --inputs.",
+    help="Set an input; repeatable. Takes precedence over --inputs.",
 )
 @click.option("--inputs", "inputs_file", metavar="FILE", help="A JSON object with inputs (- for standard input).")
 @click.option(
@@ -70,14 +70,14 @@ def _dollars(given: str | None) -> Decimal | None:
     "choices",
     multiple=True,
     metavar="TIER=MODEL",
-    help="For this run, use MODEL where the directive asks for TIER: another tier's name, or a model's.",
+    help="For this run, use MODEL (a model, or another tier) where the directive asks for TIER.",
 )
 @click.option(
     "--max-spend",
     metavar="N",
-    help="No further turn once N dollars are spent; the answer that goes beyond is the last.",
+    help="Stop after the turn that brings the cost to N dollars.",
 )
-@click.option("--arg", "arguments", multiple=True, metavar="K=V", help="A tool's parameter, as text; repeat for more.")
+@click.option("--arg", "arguments", multiple=True, metavar="K=V", help="Set a tool's parameter, as text; repeatable.")
 @click.option("--json-args", metavar="FILE", help="A JSON object with a tool's parameters (- for standard input).")
 @click.pass_obj
 def run(
@@ -92,10 +92,10 @@ def run(
 ) -> int:
     """Run a directive: ask a model turn by turn, make the calls that its rights allow, and check what it returns.
 
-    With tool:ID, run one tool once, to try it: in its sandbox, with what rye.toml grants it, and without a model.
+    With tool:ID, run one tool once to try it: in its sandbox, with the grants in rye.toml, and without a model.
 
-    The models are in your config.toml, one [models.TIER] each; see docs/how-to/running.md. Tools run in a
-    sandbox, every call is written down in .ai/runs, and limits end the run. Exit 0 when it returned what it declares, else 1.
+    Models are configured in your config.toml, one [models.TIER] each; see docs/how-to/running.md. Tools run in a
+    sandbox, every call is logged in .ai/runs, and limits end the run. Exits 0 if the directive returned what it declares, else 1.
     """
     cancel = threading.Event()
 
@@ -105,15 +105,15 @@ def run(
     if target.startswith("tool:"):
         if assignments or inputs_file or choices or max_spend is not None:
             raise UsageError(
-                "usage", "A tool takes parameters, no inputs and no model.", "Use --arg K=V or --json-args FILE."
+                "usage", "A tool has parameters, but no inputs and no model.", "Use --arg K=V or --json-args FILE."
             )
-        from rye.cli.runs.run_tool import run_tool  # the loop's modules are not needed, nor these by the loop
+        from rye.cli.runs.run_tool import run_tool  # neither needs the other's modules
 
         with _interrupts(cancel):
             return run_tool(session, target, parse_assignments(arguments, "--arg"), given, cancel)
     if arguments or json_args:
         raise UsageError(
-            "usage", "--arg and --json-args are for tools.", "A directive takes --input K=V and --inputs FILE."
+            "usage", "--arg and --json-args are for tools.", "For a directive, use --input K=V or --inputs FILE."
         )
     texts = parse_assignments(assignments)
     values = read_object(session, inputs_file, "bad-input", 'Write {"name": value}.') if inputs_file else {}
@@ -138,7 +138,7 @@ def run(
 
 @contextmanager
 def _interrupts(cancel: threading.Event) -> Iterator[None]:
-    """A person's interrupt raises KeyboardInterrupt, and cancels the run also where some library swallows that."""
+    """Raise KeyboardInterrupt on Ctrl-C, and cancel the run even if a library swallows the exception."""
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         cancel.set()
@@ -152,7 +152,7 @@ def _interrupts(cancel: threading.Event) -> Iterator[None]:
 
 
 def _show(session: Session, progress: Progress) -> None:
-    """One line on stderr for what happened, a child's further in."""
+    """Print one line on stderr about what happened; a child run's is indented."""
     spend = f" · ${progress.spend:.4f}" if progress.spend is not None else ""
     text, indent = one_line(progress.text)[:200], "    " * progress.depth
     if progress.what == "asking":
@@ -169,10 +169,10 @@ def _show(session: Session, progress: Progress) -> None:
 
 
 def _agree(session: Session, question: Question) -> bool | None:
-    """A person's yes to one call; None where nobody can be asked."""
+    """A person's answer about one call; None if no one can be asked."""
     if not session.interactive:
         return None
-    session.console.say(f"{one_line(question.tool)} of {one_line(question.item)} waits for you.")
+    session.console.say(f"{one_line(question.tool)} of {one_line(question.item)} waits for your approval.")
     session.console.say(f"  needs {one_line(question.required)}")
     session.console.say(f"  parameters {one_line(json.dumps(question.params))}")
     return session.ask("Allow it, once?")

@@ -1,4 +1,4 @@
-"""``rye run tool:ID``: one call of a tool by hand."""
+"""``rye run tool:ID``: call a tool once by hand."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def run_tool(
     values: Callable[[], Mapping[str, Any]],
     cancel: Event,
 ) -> int:
-    """Run it, show what it returned, wrote and was refused; the exit code. ``texts`` go before ``values``."""
+    """Run a tool; show what it returned, wrote and was refused; return the exit code. ``texts`` override ``values``."""
     tried = try_tool(session, target, {**values(), **texts}, cancel)
     if session.json:
         session.console.document(tried.as_json())
@@ -38,7 +38,7 @@ def run_tool(
 
 
 def _show(session: Session, tried: Tried) -> None:
-    """Everything but the result, on stderr."""
+    """Print everything but the result, on stderr."""
     for line in tried.result.stderr.split("\n"):
         if line:
             session.console.say(f"  {one_line(line)}", "dim")

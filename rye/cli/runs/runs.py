@@ -1,4 +1,4 @@
-"""``rye runs``: what agents did, as the logs of their runs tell."""
+"""``rye runs``: what agents did, as recorded in the logs of their runs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from rye.runtime import finished_runs
 @command("list")
 @click.pass_obj
 def list_runs(session: Session) -> None:
-    """List the runs of this project, the newest first."""
+    """List the runs of this project, newest first."""
     found = finished_runs.list_runs(session)
     if session.json:
         session.console.document({"runs": [each.as_json() for each in found]})
         return
     if not found:
-        session.console.say("no runs yet: `rye run` and `rye mcp serve` make them")
+        session.console.say("No runs yet. `rye run` and `rye mcp serve` record them.")
         return
     session.console.table(
         [
@@ -61,7 +61,7 @@ def show(session: Session, run: str) -> int:
 @click.argument("run")
 @click.pass_obj
 def verify(session: Session, run: str) -> int:
-    """Check that a run's log is whole: exit 0 for a whole one, 1 for one that is incomplete or was changed."""
+    """Check that a run's log is complete and unchanged; exit 1 if not."""
     found = finished_runs.read_run(session, run)
     session.console.answer({"run": found.run, **found.verdict.as_json()}, _said(found))
     return 0 if found.verdict.state == "ok" else 1
@@ -77,10 +77,10 @@ def _said(found: finished_runs.RunLog) -> str:
 
 runs = family(
     "runs",
-    "What agents did: every call of a run, as it was decided.",
+    "Show what agents did: every call of a run, and its decision.",
     {
         "list": ("rye.cli.runs.runs:list_runs", "List the runs of this project."),
         "show": ("rye.cli.runs.runs:show", "Show every line of a run's log."),
-        "verify": ("rye.cli.runs.runs:verify", "Check that a run's log is whole."),
+        "verify": ("rye.cli.runs.runs:verify", "Check that a run's log is complete and unchanged."),
     },
 )

@@ -1,4 +1,4 @@
-"""``rye audit``: what is wrong with what is installed. Exit 1 on findings at a level, or above it."""
+"""``rye audit``: check what is installed. Exit 1 on findings at the given level or worse."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from rye.workspace.projects import project_of
 
 
 @command("audit")
-@click.option("--sarif", "as_sarif", is_flag=True, help="Print SARIF 2.1.0, as code hosts read it.")
+@click.option("--sarif", "as_sarif", is_flag=True, help="Print SARIF 2.1.0, which code hosts read.")
 @click.option(
     "--level",
     type=click.Choice(LEVELS),
     default="error",
     show_default=True,
-    help="Exit 1 for findings of this level, or a worse one; all are shown.",
+    help="Exit 1 on findings of this level or worse; all are shown.",
 )
 @install_options("without")
 @click.pass_obj
 def audit(session: Session, as_sarif: bool, level: Level, without: tuple[str, ...]) -> int:
-    """Check what is installed: changed files, unapproved rights and hooks, and what the registry says now.
+    """Check what is installed: changed files, unapproved rights and hooks, and news from the registry.
 
-    That is yanked or deprecated releases, advisories, revoked keys, namespaces that are about to get other keys, releases that
-    the policy refuses now, and a rye.lock that departs from them. With --offline, as the last known head has it.
+    News from the registry: yanked or deprecated releases, advisories, revoked keys, pending changes of a namespace's keys,
+    releases that the policy now refuses, and a rye.lock that differs from them. With --offline, uses the last known head.
 
-    Deployed files are compared, too. Hooks and servers in agents' settings that no deployed item explains are listed, as info.
+    Deployed files are compared as well. Hooks and servers in agents' settings that no deployed item explains are listed as info.
 
-    [audit] ignore in rye.toml sets findings aside, each until a day and for a reason. They are still listed.
+    [audit] ignore in rye.toml ignores findings, each until a date and for a reason. They are still listed.
     """
     if as_sarif and session.json:
-        raise UsageError("contradiction", "--sarif and --json are two formats.", "Give one of them.")
+        raise UsageError("contradiction", "--sarif and --json cannot be combined.", "Give one of them.")
     project = project_of(session)
     found = audit_project(session, project, frozenset(without)).joined(audit_deployed(session, project))
     failed = fails(found.findings, level)

@@ -14,13 +14,13 @@ _STYLE = {"note": "dim", "caution": "warning", "alarm": "error"}
 
 @command("facts")
 @click.argument("targets", nargs=-1, required=True, metavar="PATH…|ID")
-@click.option("--against", metavar="OLD", help="Compare with this path or item: list what was added and removed.")
+@click.option("--against", metavar="OLD", help="Compare with this path or item, and list what was added and removed.")
 @click.pass_obj
 def facts(session: Session, targets: tuple[str, ...], against: str | None) -> None:
-    """List what items mention: hosts, commands, what is fetched and run, secrets, settings that stay.
+    """List what items mention: hosts, commands, downloads that run, secrets, lasting changes to settings.
 
-    PATH is an item, a skill's folder or a folder of items. Rules read the texts, without a network. A fact says what a text talks
-    about, also where the text forbids it; it is never a verdict, and an item without facts may still do harm.
+    PATH is an item, a skill's folder or a folder of items. Works offline, by rules. A fact says what a text mentions, even
+    where the text forbids it. It is never a verdict: an item without facts can still do harm.
     """
     report = facts_report(session, targets, against)
     if session.json:
@@ -38,7 +38,7 @@ def facts(session: Session, targets: tuple[str, ...], against: str | None) -> No
         session.console.data(_line(session, fact))
     number = counts(every)
     words = ", ".join(f"{number[level]} {level}{'' if number[level] == 1 else 's'}" for level in reversed(LEVELS))
-    session.console.say(f"{words}. These are things that the texts mention, and no verdict.")
+    session.console.say(f"{words}. These are things that the texts mention, not a verdict.")
 
 
 def _line(session: Session, fact: Fact) -> str:

@@ -1,4 +1,4 @@
-"""``rye hooks``: what a directive would have executed, and when."""
+"""``rye hooks``: the actions that a directive triggers, and when."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def list_hooks(session: Session, target: str) -> None:
 @click.option("--context", "context_file", required=True, metavar="FILE", help="A JSON object: cost, error, …")
 @click.pass_obj
 def evaluate(session: Session, target: str, context_file: str) -> None:
-    """Say which hooks would fire for a context, and with which inputs. Executes nothing."""
+    """Show which hooks would fire for a context, and with which inputs. Executes nothing."""
     found = _read(session, target)
     context = read_object(session, context_file, "bad-context", 'Write e.g. {"cost": {"current": 9}}.')
     result = found.evaluate(context)
@@ -82,10 +82,10 @@ def evaluate(session: Session, target: str, context_file: str) -> None:
 
 hooks = family(
     "hooks",
-    "What directives would have executed, and when.",
+    "Show and approve the actions that directives trigger.",
     {
         "list": ("rye.cli.trust.hooks:list_hooks", "Show a directive's hooks with their exact action."),
         "approve": ("rye.cli.trust.hooks_approve:approve", "Approve the hooks of an installed item."),
-        "eval": ("rye.cli.trust.hooks:evaluate", "Say which hooks would fire for a context."),
+        "eval": ("rye.cli.trust.hooks:evaluate", "Show which hooks would fire for a context."),
     },
 )

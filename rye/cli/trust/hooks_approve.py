@@ -1,4 +1,4 @@
-"""``rye hooks approve``: the hooks of one installed item, shown with their exact action."""
+"""``rye hooks approve``: approve the hooks of one installed item, shown with their exact action."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from rye.workspace.projects import project_of
 @click.argument("target", metavar="[KIND:]ID")
 @click.pass_obj
 def approve(session: Session, target: str) -> None:
-    """Approve all hooks of an installed item, shown with their exact action, and record that in rye.lock.
+    """Show all hooks of an installed item with their exact action, approve them, and record that in rye.lock.
 
-    --yes is consent enough here, since the item is named.
+    --yes is enough here, because the item is named.
     """
 
     def show(waiting: WaitingHooks) -> None:
@@ -30,4 +30,4 @@ def approve(session: Session, target: str) -> None:
     elif count:
         session.console.data(f"approved {count} hook{'s' * (count != 1)} of {item.identity}")
     else:
-        session.console.data("nothing waits for approval")
+        session.console.data("no hooks wait for approval")

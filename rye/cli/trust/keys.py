@@ -26,18 +26,20 @@ def _show(session: Session, key: StoredKey, done: str) -> None:
 
 
 @command("generate")
-@click.option("--name", default="default", show_default=True, help="What to call the key.")
-@click.option("--passphrase", is_flag=True, help="Seal the private key (asked for, or RYE_PASSPHRASE).")
+@click.option("--name", default="default", show_default=True, help="The name of the key.")
+@click.option(
+    "--passphrase", is_flag=True, help="Seal the private key with a passphrase (asked, or from RYE_PASSPHRASE)."
+)
 @click.pass_obj
 def generate(session: Session, name: str, passphrase: bool) -> None:
-    """Make an Ed25519 key pair and trust it."""
-    _show(session, own_keys(session).generate(name, seal=passphrase), "made key")
+    """Create an Ed25519 key pair and trust it."""
+    _show(session, own_keys(session).generate(name, seal=passphrase), "created key")
 
 
 @command("list")
 @click.pass_obj
 def list_keys(session: Session) -> None:
-    """Show your keys; the default one is marked with *."""
+    """Show your keys; * marks the default."""
     keys = own_keys(session).list()
     for key in keys:
         if key.warning:
@@ -46,7 +48,7 @@ def list_keys(session: Session) -> None:
         session.console.document({"keys": [key.as_json() for key in keys]})
         return
     if not keys:
-        session.console.say("No keys yet. `rye keys generate` makes one.")
+        session.console.say("No keys yet. `rye keys generate` creates one.")
     session.console.table(
         [
             ["*" if k.default else "", k.name, k.public.key_id, k.public.fingerprint, "sealed" if k.sealed else "plain"]
@@ -58,8 +60,8 @@ def list_keys(session: Session) -> None:
 
 @command("export")
 @click.argument("name", required=False)
-@click.option("--private", is_flag=True, help="The private key, as it is stored.")
-@click.option("-o", "--output", metavar="FILE", help="Write to FILE (private keys: readable by you alone).")
+@click.option("--private", is_flag=True, help="Print the private key, as stored.")
+@click.option("-o", "--output", metavar="FILE", help="Write to FILE (private keys: readable only by you).")
 @click.pass_obj
 def export(session: Session, name: str | None, private: bool, output: str | None) -> None:
     """Print a key's public half as PEM (or, with --private, the private one)."""
@@ -77,7 +79,7 @@ def export(session: Session, name: str | None, private: bool, output: str | None
 
 @command("import")
 @click.argument("file", metavar="FILE")
-@click.option("--name", default="default", show_default=True, help="What to call the key.")
+@click.option("--name", default="default", show_default=True, help="The name of the key.")
 @click.option("--passphrase", is_flag=True, help="Seal the stored key with a new passphrase.")
 @click.pass_obj
 def import_key(session: Session, file: str, name: str, passphrase: bool) -> None:
@@ -98,9 +100,9 @@ def default(session: Session, name: str) -> None:
 @click.option("--remove", "unseal", is_flag=True, help="Store the key without a passphrase.")
 @click.pass_obj
 def passphrase(session: Session, name: str | None, unseal: bool) -> None:
-    """Seal a key with a new passphrase, or unseal it. The key and its id stay; a new passphrase is asked twice.
+    """Seal a key with a new passphrase, or unseal it. The key and its id stay. A new passphrase is asked for twice.
 
-    Off a terminal RYE_PASSPHRASE opens the key and RYE_NEW_PASSPHRASE seals it.
+    Without a terminal, RYE_PASSPHRASE opens the key and RYE_NEW_PASSPHRASE seals it.
     """
     own = own_keys(session)
     stored = own.store.get(name)
@@ -113,21 +115,23 @@ def passphrase(session: Session, name: str | None, unseal: bool) -> None:
 @click.argument("name")
 @click.pass_obj
 def remove(session: Session, name: str) -> None:
-    """Delete one of your keys, for ever. It asks first; off a terminal it needs --yes.
+    """Delete one of your keys permanently. Asks first; without a terminal it needs --yes.
 
-    Namespaces keep it until `rye namespace keys remove`, and your trust store until `rye trust remove`.
+    It stays in namespaces until `rye namespace keys remove`, and in your trust store until `rye trust remove`.
     """
     own = own_keys(session)
     stored = own.store.get(name)
-    confirm(session, f"Delete the private key {name!r} ({stored.public.fingerprint}) for ever?", "no key was deleted.")
+    confirm(
+        session, f"Delete the private key {name!r} ({stored.public.fingerprint}) permanently?", "no key was deleted."
+    )
     _show(session, own.store.remove(name), "deleted key")
 
 
 keys = family(
     "keys",
-    "Your own signing keys.",
+    "Manage your own signing keys.",
     {
-        "generate": ("rye.cli.trust.keys:generate", "Make a key pair and trust it."),
+        "generate": ("rye.cli.trust.keys:generate", "Create a key pair and trust it."),
         "list": ("rye.cli.trust.keys:list_keys", "Show your keys."),
         "export": ("rye.cli.trust.keys:export", "Print a key's public half."),
         "import": ("rye.cli.trust.keys:import_key", "Store a private key."),

@@ -1,4 +1,4 @@
-"""``rye permissions``: what an item may do, whether an action is allowed, and what a change of version would add."""
+"""``rye permissions``: what an item may do, whether an action is allowed, and what a new version would add."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STYLE = {"safe": "ok", "write": "info", "elevated": "warning", "unrestricted": 
 
 
 def _said(session: Session, *items: Rights) -> list[dict[str, object]]:
-    """Show the findings about these items; those about themselves for ``--json``."""
+    """Show the findings about these items, and return them for ``--json``."""
     for item in items:
         show_findings(session, (*item.findings, *item.diagnostics))
     return as_json(found for item in items for found in item.diagnostics)
@@ -33,7 +33,7 @@ def _said(session: Session, *items: Rights) -> list[dict[str, object]]:
 def show(session: Session, target: str, trust_lock: bool) -> None:
     """List what an item may do: capabilities by risk tier, tools of the agent program, and what can run.
 
-    Of an installed item that is what you agreed to on this machine; what is missing is listed apart.
+    For an installed item this is what you agreed to on this machine; what you did not agree to is listed separately.
     """
     rights = rights_of(session, target, trust_lock)
     findings, tools = _said(session, rights), rights.agent_tools
@@ -59,7 +59,7 @@ def show(session: Session, target: str, trust_lock: bool) -> None:
     elif rights.does_nothing:
         session.console.say("It declares no capabilities: every action is denied.")
     elif not rights.rows:
-        session.console.say("It declares no rye capabilities. What follows is outside of rye's control:")
+        session.console.say("It declares no rye capabilities. Rye does not control the following:")
     for level, capability in rights.rows:
         session.console.data(f"{session.console.style(str(level), _STYLE[str(level)])}\t{one_line(capability)}")
     if tools is not None:
@@ -78,7 +78,9 @@ def show(session: Session, target: str, trust_lock: bool) -> None:
 @click.argument("primary", metavar="PRIMARY")
 @click.argument("item_type", metavar="TYPE")
 @click.argument("item_id", metavar="[ID]", required=False)
-@click.option("--parent", "parents", multiple=True, metavar="FILE|ID", help="A caller above it, the root first.")
+@click.option(
+    "--parent", "parents", multiple=True, metavar="FILE|ID", help="A caller of the item, root first; repeatable."
+)
 @install_options("trust_lock")
 @click.pass_obj
 def check(
@@ -90,10 +92,10 @@ def check(
     parents: tuple[str, ...],
     trust_lock: bool,
 ) -> int:
-    """Decide whether an item may do one action; with --parent, called by these items.
+    """Check whether an item may do an action. --parent names the items that call it.
 
-    PRIMARY is execute, search, load or sign; TYPE is tool, directive or knowledge. Every level of the chain must allow it. Of an
-    installed item counts what you agreed to on this machine.
+    PRIMARY is execute, search, load or sign; TYPE is tool, directive or knowledge. Every level of the chain must allow it. For
+    an installed item, what you agreed to on this machine counts.
     """
     found = decide_action(session, (*parents, target), primary, item_type, item_id, trust_lock)
     decision, findings = found.decision, _said(session, *found.callers)
@@ -115,7 +117,7 @@ def check(
 @click.argument("new", metavar="NEW")
 @click.pass_obj
 def diff(session: Session, old: str, new: str) -> int:
-    """Compare what two versions of an item may do; exit 1 when NEW may do anything that OLD may not."""
+    """Compare what two versions of an item may do; exit 1 if NEW may do anything that OLD may not."""
     found, items = compare_rights(session, old, new)
     findings = _said(session, *items)
     if session.json:
@@ -140,10 +142,10 @@ def diff(session: Session, old: str, new: str) -> int:
 
 permissions = family(
     "permissions",
-    "What items may do.",
+    "Show what items may do.",
     {
         "show": ("rye.cli.trust.permissions:show", "List an item's capabilities by risk tier."),
-        "check": ("rye.cli.trust.permissions:check", "Decide whether an action is allowed."),
-        "diff": ("rye.cli.trust.permissions:diff", "What a new version may do beyond the old."),
+        "check": ("rye.cli.trust.permissions:check", "Check whether an action is allowed."),
+        "diff": ("rye.cli.trust.permissions:diff", "Show what a new version may do beyond the old one."),
     },
 )

@@ -19,7 +19,7 @@ from rye.workspace.trusting.trust_list import (
 
 @command("add")
 @click.argument("file", metavar="FILE")
-@click.option("--label", help="What to call the key; the owner that the file names, else its file name.")
+@click.option("--label", help="A name for the key (default: the owner in the file, or the file's name).")
 @click.pass_obj
 def add(session: Session, file: str, label: str | None) -> None:
     """Trust the key in FILE (PEM, or a key TOML). Compare the fingerprint with its owner first."""
@@ -38,7 +38,7 @@ def add(session: Session, file: str, label: str | None) -> None:
 @command("list")
 @click.pass_obj
 def list_trusted(session: Session) -> None:
-    """Show trusted and revoked keys, and the proposals that this project brings along."""
+    """Show trusted and revoked keys, and the keys that this project proposes."""
     entries, offered = trust_entries(), offered_keys(session)
     if session.json:
         session.console.document(
@@ -73,7 +73,7 @@ def remove(session: Session, key: str) -> None:
 @click.argument("key")
 @click.pass_obj
 def revoke(session: Session, key: str) -> None:
-    """Keep a key as revoked: what it signed is reported as revoked from now on."""
+    """Mark a key as revoked: what it signed is reported as revoked from now on."""
     _done(session, revoke_key(session, key).as_json(), "revoked")
 
 
@@ -86,13 +86,13 @@ def _done(session: Session, entry: dict[str, object], what: str) -> None:
 
 trust = family(
     "trust",
-    "Whose signatures count.",
+    "Manage whose signatures you trust.",
     {
         "add": ("rye.cli.trust.trust:add", "Trust a key."),
-        "list": ("rye.cli.trust.trust:list_trusted", "Show trusted keys, and what this project proposes."),
+        "list": ("rye.cli.trust.trust:list_trusted", "Show trusted keys, and the keys that this project proposes."),
         "accept": ("rye.cli.trust.trust_accept:accept", "Accept that a namespace was recovered with new keys."),
         "project": ("rye.cli.trust.trust_project:project", "Agree to what this project's rye.lock approves."),
         "remove": ("rye.cli.trust.trust:remove", "Forget a key."),
-        "revoke": ("rye.cli.trust.trust:revoke", "Keep a key as revoked."),
+        "revoke": ("rye.cli.trust.trust:revoke", "Mark a key as revoked."),
     },
 )

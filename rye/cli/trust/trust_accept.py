@@ -1,4 +1,4 @@
-"""``rye trust accept``: going on with a namespace whose lost keys the registry's owners replaced."""
+"""``rye trust accept``: accept new keys for a namespace whose lost keys the registry's owners replaced."""
 
 from __future__ import annotations
 
@@ -35,4 +35,4 @@ def _show(session: Session, namespace: str, recovery: Recovery) -> None:
         session.console.say(f"  old key  {fingerprint}", "removed")
     for fingerprint in recovery.new_keys:
         session.console.say(f"  new key  {fingerprint}", "added")
-    session.console.say("Anyone who holds the new keys publishes under this name from now on.")
+    session.console.say("From now on, anyone who holds the new keys can publish under this name.")

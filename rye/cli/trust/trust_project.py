@@ -1,4 +1,4 @@
-"""``rye trust project``: what a project's rye.lock approves, agreed to on this machine."""
+"""``rye trust project``: agree on this machine to what a project's rye.lock approves."""
 
 from __future__ import annotations
 
@@ -11,23 +11,27 @@ from rye.workspace.trusting.trusting_project import accept_project, forget_proje
 
 
 @command("project")
-@click.option("--forget", is_flag=True, help="Take it back: the next installation asks again.")
+@click.option("--forget", is_flag=True, help="Withdraw your agreement; the next installation asks again.")
 @click.pass_obj
 def project(session: Session, forget: bool) -> None:
     """Show everything that rye.lock approves and you have not agreed to, and ask once.
 
-    The same question that the first install in a cloned project puts. Later only what is new is asked about. --yes does not
+    The first install in a cloned project asks the same question. Later, only new approvals are asked about. --yes does not
     answer it.
     """
     here = project_of(session)
     if forget:
         existed = forget_project(here)
         document: dict[str, object] = {"project": str(here.root), "forgotten": existed}
-        said = "forgot what was agreed to here" if existed else "nothing was agreed to here"
+        said = "withdrew your agreement" if existed else "you had not agreed to anything"
     else:
         agreed = accept_project(session, here, agreement(session))
         document = {"project": str(here.root), "agreed": len(agreed)}
-        said = f"agreed to {len(agreed)} new approvals" if agreed else "everything that rye.lock approves is agreed to"
+        said = (
+            f"agreed to {len(agreed)} new approvals"
+            if agreed
+            else "you have already agreed to everything that rye.lock approves"
+        )
     if session.json:
         session.console.document(document)
     else:

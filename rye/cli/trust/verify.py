@@ -1,4 +1,4 @@
-"""``rye verify``: the verdict on each file's signature. Everything but ``valid`` exits 1 (DESIGN §4)."""
+"""``rye verify``: check the signature of each file. Every verdict but ``valid`` exits 1 (DESIGN §4)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ _STYLE = {"valid": "ok", "partial": "warning", "unsigned": "warning", "untrusted
 @command("verify")
 @click.argument("paths", nargs=-1, metavar="PATH…")
 @kind_option()
-@click.option("--trusted-key", "trusted", multiple=True, metavar="FILE", help="Trust this key (PEM or key TOML), too.")
+@click.option(
+    "--trusted-key", "trusted", multiple=True, metavar="FILE", help="Also trust this key (PEM or key TOML); repeatable."
+)
 @click.pass_obj
 def verify(session: Session, paths: tuple[str, ...], kind: str | None, trusted: tuple[str, ...]) -> int:
     """Check the signatures of items against the keys that you trust.
 
-    PATH is a file, a folder (.ai/packages: what is installed) or a pattern; none: the project's own items. For an installed item
-    the keys of its namespace count, too, as the registry that you pinned has them.
+    PATH is a file, a folder (.ai/packages: what is installed) or a pattern (default: the project's own items). For an installed
+    item, the keys of its namespace in the pinned registry also count.
     """
     verified = verify_items(session, paths, kind, [session.path(file) for file in trusted])
     counts = Counter(entry.verification.verdict for entry in verified)

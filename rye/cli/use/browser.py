@@ -6,7 +6,7 @@ import webbrowser
 
 
 def open_page(address: str) -> bool:
-    """Open an address in it; False where there is none, or it does not start."""
+    """Open an address; False if there is no browser, or it does not start."""
     try:
         return webbrowser.open_new_tab(address)
     except (webbrowser.Error, OSError):

@@ -15,8 +15,8 @@ from rye.workspace.explained import explain as explained
 def explain(session: Session, code: str | None) -> None:
     """Explain an error CODE: what it means, what to do, an example.
 
-    Findings show their code in brackets; `--json` prints it as `code`. CODE may also be the beginning of codes, such as S0, or an
-    area, such as sources: then its codes are listed. Without CODE, a terminal shows the areas, and a program gets all codes.
+    Findings show their code in brackets; `--json` prints it as `code`. The beginning of a code (S0) or an area (sources) lists
+    its codes. Without CODE, a terminal shows the areas, and a program gets all codes.
     """
     if code is None:
         _list(session)
@@ -38,7 +38,9 @@ def _list(session: Session) -> None:
     session.console.table(
         [[area.name, str(len(area.codes)), area.title] for area in all_areas()], ["AREA", "CODES", "ABOUT"]
     )
-    session.console.say("`rye explain AREA` lists the codes of one, `rye explain S0` those that begin with S0.", "hint")
+    session.console.say(
+        "`rye explain AREA` lists the codes of an area, `rye explain S0` those that start with S0.", "hint"
+    )
 
 
 def _codes(session: Session, listed: Listed) -> None:

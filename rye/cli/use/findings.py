@@ -1,4 +1,4 @@
-"""Findings of use cases as a person sees them."""
+"""Printing the findings of use cases."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from rye.workspace.findings import FileFindings
 
 
 def show_findings(session: Session, found: Iterable[FileFindings]) -> None:
-    """Each on stderr, as ``path:line:column: severity[code]: message``."""
+    """Print each finding on stderr, as ``path:line:column: severity[code]: message``."""
     for file in found:
         session.console.diagnostics(file.shown, file.findings)

@@ -1,4 +1,4 @@
-"""A JSON document as indented text for people; what is empty is left out."""
+"""A JSON document as indented text for people, without empty values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rye.cli.console import printable
 
 
 def indented_lines(value: Any, indent: int = 0) -> Iterator[str]:
-    """Each line of ``value``, a mapping, with what could steer a terminal escaped."""
+    """The lines of ``value``, a mapping, with control characters escaped."""
     pad = "  " * indent
     for key, entry in value.items():
         if entry in (None, "", [], {}, ()):

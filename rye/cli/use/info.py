@@ -1,4 +1,4 @@
-"""``rye info``: everything about one published item."""
+"""``rye info``: show everything about a published item."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rye.workspace.registries.published_items import registry_of
 
 
 def _content(content: ItemContent | None) -> dict[str, Any]:
-    """What the item's own files say; nulls where they cannot be had."""
+    """The fields from the item's own files; null where the files are not available."""
     if content is None:
         return {"agent_tools": None, "agent_limits": None, "runs": None, "facts": None}
     tools = content.agent_tools
@@ -34,11 +34,11 @@ def _content(content: ItemContent | None) -> dict[str, Any]:
 
 
 def _open_page(session: Session, item: str) -> None:
-    """In a browser, where a person sits at a terminal and there is one; else its address is printed."""
+    """Open the page in a browser, if this is a terminal and one starts; otherwise print its address."""
     page = item_page(session, item)
     opened = False
     if session.interactive:
-        from rye.cli.use import browser  # what it needs would slow down every other `rye info`
+        from rye.cli.use import browser  # its imports would slow down every other `rye info`
 
         opened = browser.open_page(page.address)
     session.console.answer(
@@ -48,7 +48,7 @@ def _open_page(session: Session, item: str) -> None:
 
 
 def _show_source(session: Session, found: SourceInfo) -> None:
-    """An item of ``[sources]``: the fields of a published one that apply, and where it comes from."""
+    """Show an item of ``[sources]``: the fields of published items that apply, and its source."""
     row, words = found.row, found.words
     source = row.source.as_json() if row.source is not None else {}
     document: dict[str, Any] = {

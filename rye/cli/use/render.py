@@ -1,4 +1,4 @@
-"""``rye render``: the prompt that an agent gets (DESIGN §8)."""
+"""``rye render``: print the prompt that an agent gets (DESIGN §8)."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from rye.workspace.items.rendering import render as render_item
     "assignments",
     multiple=True,
     metavar="K=V",
-    help="An input's value; repeat for more. Goes before --inputs.",
+    help="Set an input; repeatable. Takes precedence over --inputs.",
 )
 @click.option("--inputs", "inputs_file", metavar="FILE", help="A JSON object with inputs (- for standard input).")
 @kind_option("Read the file as an item of this kind.")
-@click.option("--base", is_flag=True, help="As published, without overrides and overlays.")
+@click.option("--base", is_flag=True, help="Render the published item, without overrides and overlays.")
 @install_options("trust_lock")
 @click.pass_obj
 def render(
@@ -41,9 +41,9 @@ def render(
     base: bool,
     trust_lock: bool,
 ) -> None:
-    """Print the prompt of an item, with inputs filled in and the outputs as a <returns> block.
+    """Print an item's prompt, with inputs filled in and outputs as a <returns> block.
 
-    What an installed item comes with (rights, hooks, what can run) must be agreed to on this machine first.
+    For an installed item, you must first agree on this machine to its rights, its hooks and what can run.
     """
     texts = parse_assignments(assignments)
     values = read_object(session, inputs_file, "bad-input", 'Write {"name": value}.') if inputs_file else {}
@@ -63,5 +63,5 @@ def render(
         session.console.say(f"rendered with {printable(files)}; --base leaves customizations out", "dim")
     prompt = rendered.prompt
     if sys.stdout.isatty():
-        prompt = printable(prompt)  # what an author wrote must not steer the terminal; a pipe gets every byte
+        prompt = printable(prompt)  # an author's text must not control the terminal; a pipe gets every byte
     session.console.data(prompt, newline=not prompt.endswith("\n"))

@@ -1,4 +1,4 @@
-"""``rye search``: what there is, here and in the registries."""
+"""``rye search``: find items here and in registries."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from rye.workspace.registries.registry_search import SearchRequest
 
 @command("search")
 @click.argument("query", nargs=-1, required=True)
-@click.option("--kind", type=click.Choice(list(KINDS)), help="Only items of this kind.")
-@click.option("--namespace", metavar="NAME", help="Only items of this namespace.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="How many at the most.")
-@click.option("--local", is_flag=True, help="Only the project, installed, user and system spaces.")
+@click.option("--kind", type=click.Choice(list(KINDS)), help="Find only this kind.")
+@click.option("--namespace", metavar="NAME", help="Find only this namespace.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Show at most this many.")
+@click.option("--local", is_flag=True, help="Search only the project, installed, user and system spaces.")
 @click.pass_obj
 def search(
     session: Session, query: tuple[str, ...], kind: str | None, namespace: str | None, limit: int, local: bool
 ) -> None:
-    """Find items by words in their id and description: local ones and the registries'.
+    """Find items by words in their id and description, here and in registries.
 
-    Each registry that the project names is asked for the namespaces that are mapped to it, and for no others.
+    Each of the project's registries is searched only for the namespaces that are mapped to it.
     """
     words = " ".join(query)
     found = registry_search.search(session, SearchRequest(words, kind, namespace, limit, local))
@@ -48,6 +48,6 @@ def search(
         ["ITEM", "VERSION", "WHERE", "DESCRIPTION"],
     )
     if not isinstance(found.total, int):
-        session.console.say("There are more than a thousand; more words narrow the search.")
+        session.console.say("More than a thousand items match. Add words to narrow the search.")
     elif found.total > len(shown):
         session.console.say(f"{found.total - len(shown)} more; --limit shows them.")

@@ -1,4 +1,4 @@
-"""``rye show``: what an item says, read completely."""
+"""``rye show``: show an item, fully parsed."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from rye.workspace.items.effective_item import effective_item
 @command("show")
 @click.argument("target", metavar="FILE|ID")
 @kind_option("Read the file as an item of this kind.")
-@click.option("--base", is_flag=True, help="As published, without the project's overrides.")
-@click.option("--mermaid", is_flag=True, help="The graph of a formula's steps as a Mermaid diagram.")
+@click.option("--base", is_flag=True, help="Show the published item, without overrides.")
+@click.option("--mermaid", is_flag=True, help="Print the graph of a formula's steps as a Mermaid diagram.")
 @click.pass_obj
 def show(session: Session, target: str, kind: str | None, base: bool, mermaid: bool) -> None:
     """Show an item: a file, or an id looked up in the project, installed, user and system spaces.
 
-    Overrides of the project and the user are applied, unless --base is given.
+    The project's and your own overrides are applied, unless --base is given.
     """
     found = effective_item(session, target, kind, base=base, inspect=True)
     show_findings(session, found.findings)

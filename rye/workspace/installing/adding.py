@@ -62,7 +62,7 @@ def project_or_new(context: Context, folder: Path) -> Project:
     if project is None:
         project = Project(folder.absolute())
         replace_file(project.manifest_path, new_manifest(project.root.name, None, None).encode())
-        context.tell(f"made {project.manifest_path}")
+        context.tell(f"created {project.manifest_path}")
     return project
 
 

@@ -171,7 +171,7 @@ def _choose(
         if session.request.lock_use != "repair" or not all(problem.repairable for problem in found):
             raise does_not_fit(found)
         session.context.tell(
-            f"rye.lock does not fit rye.toml: {found[0].rule} {found[0].item}: {found[0].message}; repairing"
+            f"rye.lock does not match rye.toml: {found[0].rule} {found[0].item}: {found[0].message}; repairing"
         )
     return resolve(manifest, lock, sources, environment, unlock)
 

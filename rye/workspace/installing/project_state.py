@@ -61,7 +61,7 @@ def read_state(context: Context, project: Project, *, joins_sides: bool = False)
     """
     if needs_recovery(project):
         with exclusive(project):
-            context.tell("undid an installation that was interrupted")
+            context.tell("Undid an interrupted installation.")
     require_manifest(project)
     data = bytes_of(project.lock_path)
     if joins_sides and data is not None and b"<<<<<<<" in data:
