@@ -1,6 +1,6 @@
 """The table of commands that completion reads, built from the commands themselves; ``make completion-table`` writes it.
 
-Loading every command takes a second, so the table is stored. ``tests/cli/completing`` checks that it is current.
+Loading every command takes a second, so the table is stored. ``tests/cli/test_completing.py`` checks that it is current.
 """
 
 from __future__ import annotations
