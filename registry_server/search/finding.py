@@ -83,7 +83,9 @@ def find(
     words = query_words(query)
     if not words:
         raise RyeError(
-            "query-too-short", "The query has no word of two letters.", "Give at least two letters of a word."
+            "query-too-short",
+            "The query has no word with at least two letters.",
+            "Give at least two letters of a word.",
         )
     namespaces = None if visible is None else frozenset(visible)
     if namespace is not None:

@@ -1,6 +1,7 @@
-"""Chromium as the browser tests drive it, and a visit that remembers everything a page did.
+"""Chromium for the browser tests, and a visit that records everything a page does.
 
-The browser is the machine's own (``chromium``, ``chromium-browser`` or ``google-chrome`` on PATH): nothing is downloaded.
+The browser is the machine's own (``chromium``, ``chromium-browser`` or ``google-chrome`` on PATH): nothing is
+downloaded.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
 
 
 def program() -> str | None:
-    """The browser; None where there is none."""
+    """Return the path of the browser; None: there is none."""
     return next((found for name in NAMES if (found := shutil.which(name))), None)
 
 
 @contextmanager
 def browser() -> Iterator[Browser]:
-    """A browser with a fresh profile, until the block ends."""
+    """Start a browser with a fresh profile; stop it when the block ends."""
     found = program()
     assert found is not None, WHY
     flags = [*FLAGS, *(["--no-sandbox"] if os.geteuid() == 0 else [])]
@@ -48,7 +49,7 @@ def browser() -> Iterator[Browser]:
 
 
 class Visit:
-    """One tab of a browser that has seen nothing yet. What pages do in it is kept in lists."""
+    """One tab of a fresh browser. Lists record what pages do in it."""
 
     def __init__(
         self,
@@ -59,7 +60,7 @@ class Visit:
         scripts: bool = True,
         cookies: list[dict[str, Any]] | None = None,
     ) -> None:
-        """``cookies``: as :meth:`playwright.sync_api.BrowserContext.cookies` gives them."""
+        """``cookies``: as :meth:`playwright.sync_api.BrowserContext.cookies` returns them."""
         self.context: BrowserContext = browser.new_context(
             color_scheme=colors,
             viewport={"width": width, "height": WIDE["height"]},
@@ -84,20 +85,20 @@ class Visit:
         dialog.dismiss()
 
     def open(self, address: str, *, quiet: bool = False) -> int:
-        """Go there; the status of the answer. ``quiet``: and wait until nothing was loaded for half a second."""
+        """Open an address and return the status. ``quiet``: wait until nothing has been loaded for half a second."""
         answer = self.page.goto(address, wait_until="networkidle" if quiet else "load")
         assert answer is not None
         return answer.status
 
     def elsewhere(self, origin: str) -> list[str]:
-        """Requests that left the origin."""
+        """Return requests to other origins."""
         own = urlsplit(origin)
         return [
             url for url in self.requests if (urlsplit(url).scheme, urlsplit(url).netloc) != (own.scheme, own.netloc)
         ]
 
     def width(self) -> tuple[int, int]:
-        """Of the document, and of the window."""
+        """Return the width of the document and of the window."""
         found: list[int] = self.page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
         return found[0], found[1]
 
@@ -106,7 +107,8 @@ class Visit:
 
 
 def install() -> int:
-    """``python -m tests.browser.chromium``, for continuous integration: install the browser where root can; never fail."""
+    """``python -m tests.browser.chromium``, for continuous integration: install the browser where root can; never
+    fail."""
     if program() is not None:
         return 0
     if sys.platform != "linux" or os.geteuid() != 0 or shutil.which("apt-get") is None:

@@ -1,4 +1,4 @@
-"""One browser for each process of the test run. Without Chromium every test here is skipped, with a sentence."""
+"""One browser for each process of the test run. Without Chromium, every test here is skipped with a reason."""
 
 from __future__ import annotations
 

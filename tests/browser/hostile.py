@@ -1,4 +1,4 @@
-"""A registry whose authors hate its readers: everything that a publisher can get past the rules, in items of every kind."""
+"""A registry with hostile authors: everything that a publisher can get past the rules, in items of every kind."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ description = {json.dumps(MARKDOWN)}
 
 @dataclass(frozen=True)
 class Hostile:
-    """What there is of it now."""
+    """What has been published so far."""
 
     author: User
     paths: tuple[str, ...]
@@ -168,7 +168,7 @@ class Hostile:
 
 
 def publish_hostile(registry: Registry, base: Path) -> Hostile:
-    """Fill the registry; the addresses of its pages."""
+    """Fill the registry and return the addresses of its pages."""
     author = registry.owner(base, "evil")
     texts = {
         ".ai/skills/{name}/SKILL.md": SKILL,

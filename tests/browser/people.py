@@ -1,4 +1,4 @@
-"""Somebody who is signed in, in a browser."""
+"""A signed-in person in a browser."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from tests.cli.registry_fixture import Registry, operator
 
 
 def link(registry: Registry, name: str, *words: str) -> str:
-    """The address of a link that signs somebody in, at the port where the registry listens."""
+    """Return the address of a sign-in link, at the registry's port."""
     made = operator("account", "create", name, *words, "--data", str(registry.data)).strip()
     return f"{registry.url}{urlsplit(made).path}"
 
 
 def cookies_of(registry: Registry, name: str, *words: str) -> list[dict[str, Any]]:
-    """The cookies of a browser in which somebody is signed in."""
+    """Return the cookies of a signed-in browser."""
     answer = httpx.post(link(registry, name, *words))
     assert answer.status_code == 303
     key, _, value = answer.headers["set-cookie"].partition(";")[0].partition("=")

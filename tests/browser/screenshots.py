@@ -1,9 +1,9 @@
-"""``make screenshots``: pictures of the main pages, wide and narrow, light and dark, and those that README and docs show.
+"""``make screenshots``: pictures of the main pages, wide and narrow, light and dark, and those in README and docs.
 
     python -m tests.browser.screenshots [FOLDER] [--docs]
 
-FOLDER (``build/screenshots``) gets ``PAGE-WIDTH-COLORS.png``. ``--docs`` also makes the pictures in ``docs/pictures``: keys and
-times in them are new each time, so they change only when somebody means it.
+FOLDER (``build/screenshots``) gets ``PAGE-WIDTH-COLORS.png``. ``--docs`` also takes the pictures in ``docs/pictures``.
+Keys and times in them are new each time, so take them only when something visible has changed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _FONT = re.compile(r"@font-face \{.*?\}", re.DOTALL)
 
 
 def pages(registry: Registry, shelf: Shelf) -> dict[str, str]:
-    """The main pages by a name for the file."""
+    """Return the paths of the main pages by file name."""
     item = httpx.get(registry.url + ITEM, headers={"Accept": "application/json"}).raise_for_status().json()
     latest, first = item["versions"]["rows"][0]["version"], item["versions"]["rows"][-1]["version"]
     return {
@@ -68,7 +68,7 @@ def pages(registry: Registry, shelf: Shelf) -> dict[str, str]:
 
 
 def take(registry: Registry, shelf: Shelf, started: Browser, folder: Path) -> list[str]:
-    """Take all pictures; the pages that were not there."""
+    """Take all pictures and return the names of missing pages."""
     folder.mkdir(parents=True, exist_ok=True)
     cookies = cookies_of(registry, "maintainer", "--namespace", "acme", "--role", "owner")
     shown = pages(registry, shelf)
@@ -86,7 +86,7 @@ def take(registry: Registry, shelf: Shelf, started: Browser, folder: Path) -> li
 
 
 def picture(address: str, started: Browser, target: Path, height: int) -> None:
-    """The top of a page."""
+    """Take a picture of the top of a page."""
     visit = Visit(started)
     visit.open(address)
     clip = {"x": 0, "y": 0, "width": WIDE["width"], "height": height}
@@ -95,7 +95,7 @@ def picture(address: str, started: Browser, target: Path, height: int) -> None:
 
 
 def demo_picture(base: Path, started: Browser, target: Path) -> None:
-    """An item's page in the registry that ``rye demo --look`` leaves running."""
+    """Take a picture of an item's page in the registry that ``rye demo --look`` leaves running."""
     command = [sys.executable, "-m", "rye", "demo", "--look", "--folder", str(base / "demo")]
     environment = {**os.environ, "HOME": str(base)}
     demo = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment, cwd=ROOT)
@@ -110,7 +110,7 @@ def demo_picture(base: Path, started: Browser, target: Path) -> None:
 
 
 def terminal_picture(registry: Registry, base: Path, target: Path) -> None:
-    """What somebody is asked who installs an item."""
+    """Draw the question that installing an item asks."""
     team = registry.reader(base)
     team.write("rye.toml", '[project]\nname = "storefront"\n')
     shown = team.terminal("add", "rye/workflows/deploy_and_test", answer=b"y\n", env={"COLUMNS": str(_COLUMNS)})
@@ -118,7 +118,7 @@ def terminal_picture(registry: Registry, base: Path, target: Path) -> None:
 
 
 def terminal_svg(command: str, shown: str) -> str:
-    """A terminal as SVG, with the fonts of the machine that shows it: nothing in it is loaded from elsewhere."""
+    """Draw a terminal as SVG with the viewer's own fonts, so that it loads nothing."""
     console = Console(record=True, width=_COLUMNS, file=io.StringIO(), force_terminal=True, color_system="truecolor")
     console.print(Text(f"$ {command}", style="bold"))
     console.print(Text.from_ansi(shown.replace("\r\n", "\n").strip("\n")))
@@ -131,7 +131,7 @@ def terminal_svg(command: str, shown: str) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", nargs="?", type=Path, default=Path("build/screenshots"))
-    parser.add_argument("--docs", action="store_true", help="Make the pictures of README and docs, too.")
+    parser.add_argument("--docs", action="store_true", help="Also take the pictures of README and docs.")
     options = parser.parse_args()
     if program() is None:
         print(WHY)

@@ -33,7 +33,7 @@ class Shelf:
 
 
 def fill(registry: Registry, base: Path) -> Shelf:
-    """Publish everything; two people own a namespace each."""
+    """Publish everything in two namespaces with different owners."""
     rye = _own_items(registry, base)
     acme = registry.owner(base, "acme")
     for kind, place, text in examples():
@@ -63,7 +63,7 @@ _MORE = """  <step name="send">
 
 
 def examples() -> list[tuple[str, str, str]]:
-    """Kind, place below the kind's folder, and text of each example of docs/reference/kinds.md."""
+    """Yield the examples of docs/reference/kinds.md: kind, path below the kind's folder, and text."""
     found = _EXAMPLE.findall((ROOT / "docs/reference/kinds.md").read_text("utf-8"))
     assert len(found) >= 8
     return [(kind, place, text) for kind, place, _, text in found]

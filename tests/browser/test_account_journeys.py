@@ -1,4 +1,4 @@
-"""People at the account pages in a real browser: what they can do there, and what other sites cannot make them do."""
+"""The account pages in a real browser: what people can do there, and what other sites cannot make them do."""
 
 from __future__ import annotations
 
@@ -146,7 +146,8 @@ def test_a_member_reads_after_signing_in_and_a_stranger_learns_where(tmp_path: P
 
 
 class TestOtherSites:
-    """A site that a signed-in person opens. ``localhost`` is another site, another port of this host the same site."""
+    """A signed-in person opens another site. ``localhost`` is a different site; another port of this host is the same
+    site."""
 
     @pytest.fixture(scope="class")
     @staticmethod

@@ -1,7 +1,7 @@
 """Every page over a registry of hostile items, as a real browser sees it (design/server.md 5).
 
-Nothing of what strangers wrote runs or loads, and everybody can read the pages: without JavaScript, with a keyboard, on a narrow
-screen, in light and dark, with a screen reader's rules.
+Nothing that strangers wrote runs or loads anything, and everyone can read the pages: without JavaScript, with a
+keyboard, on a narrow screen, in light and dark, by a screen reader's rules.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def world(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterato
 
 
 def visits(world: World, browser: Browser, **options: Any) -> Iterator[tuple[str, Visit]]:
-    """Each page, opened; first those of everybody, then the owner's."""
+    """Open each page: first the public ones, then the owner's."""
     for cookies, paths in ((None, ("/-/account", *world.hostile.paths)), (world.cookies, world.own)):
         visit = Visit(browser, cookies=cookies, **options)
         for path in paths:

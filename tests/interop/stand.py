@@ -1,4 +1,4 @@
-"""A registry in this process whose log is written without files being examined: what other programs read of it is the subject."""
+"""A registry in this process whose log accepts files unexamined: the tests are about what other programs read."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _PUBLISHERS = {name: Publisher(name) for name in ("acme", "beta")}
 
 @cache
 def _founded() -> Path:
-    """A registry with two claimed namespaces, made once in this process, to be copied."""
+    """Make a registry with two claimed namespaces once per process, as a template to copy."""
     folder = Path(tempfile.mkdtemp(prefix="rye-stand-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     local = Local(folder / "data")
@@ -48,7 +48,7 @@ def _founded() -> Path:
 
 
 class Stand(Local):
-    """With two namespaces that are claimed."""
+    """A registry with two claimed namespaces."""
 
     def __init__(self, data: Path, settings: str = "", *, database: str = "") -> None:
         if database:
@@ -74,7 +74,7 @@ class Stand(Local):
     def candidate(
         self, identifier: str, version: str = "1.0.0", files: Mapping[str, bytes] = {}, **changes: Any
     ) -> Candidate:
-        """A release of a skill, its files uploaded. A path that ends in ``.sh`` is executable."""
+        """Upload the files of a skill and return its release. A path that ends in ``.sh`` is executable."""
         publisher = self.publishers[identifier.partition("/")[0]]
         main = files.get("SKILL.md") or text(identifier.rpartition("/")[2])
         attached = {path: data for path, data in files.items() if path != "SKILL.md"}
@@ -112,7 +112,7 @@ class Stand(Local):
         self.say(identity.namespace, Deprecation(ORIGIN, identity, True, None, 1, now(), "Use another."))
 
     def revoke(self, namespace: str) -> None:
-        """The namespace's key counts no more, from the first entry on."""
+        """Revoke the namespace's key from the first entry on."""
         publisher = self.publishers[namespace]
         with_key = Publisher(namespace, PrivateKey.generate())
         with database.reader(self.service.engine) as connection:
@@ -125,7 +125,7 @@ class Stand(Local):
         self.append(Candidate(note, keyset))
 
     def take_down(self, target: str) -> None:
-        """``skill:acme/pdf@1.0.0``, or the SHA-256 of a file."""
+        """Take down ``skill:acme/pdf@1.0.0`` or a file by its SHA-256."""
         with database.reader(self.service.engine) as connection:
             plan = takedown.plan(Ledger(connection), target, "It held a key.")
         owners = keys.in_folder(self.service.settings.keys, "root")

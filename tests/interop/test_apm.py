@@ -1,4 +1,4 @@
-"""apm's registry API, version 1, as its description has it: ``/apm``."""
+"""apm's registry API, version 1, according to its description: ``/apm``."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def versions(stand: Stand, path: str = BASE) -> list[dict[str, Any]]:
 
 
 def problem(answer: httpx.Response, status: int) -> str:
-    """The code of a problem document, which has what RFC 7807 and apm ask for."""
+    """Check a problem document against RFC 7807 and apm, and return its code."""
     assert answer.status_code == status
     assert answer.headers["content-type"] == "application/problem+json"
     document = answer.json()
@@ -99,7 +99,7 @@ def test_a_name_that_two_skills_have_is_no_package(stand: Stand) -> None:
 
 
 def test_names_that_a_pattern_would_take_for_each_other_are_two(stand: Stand) -> None:
-    """``_`` stands for any letter in the database's patterns."""
+    """``_`` matches any character in SQL patterns."""
     stand.release("acme/a_b")
     assert versions(stand, BASE.replace("pdf", "a_b"))
     assert problem(stand.get(BASE.replace("pdf", "axb")), 404) == "not-found"

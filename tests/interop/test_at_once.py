@@ -1,4 +1,4 @@
-"""Readers while others publish and withdraw: nobody gets half of anything, nor what was withdrawn before they asked."""
+"""Reading while others publish and withdraw: no one gets partial data, or anything withdrawn before the request."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_the_archive_of_advisories_is_made_once_for_what_is_in_it(
 
 
 def test_an_index_and_what_it_names_fit_while_releases_come(stand: Stand) -> None:
-    """An artifact is the index's or another release's, never half of one: its bytes are some release's."""
+    """An artifact's bytes are always those of one release, the one in the index or another."""
     stand.release("acme/pdf", "1.0.0", {"a.md": b"0"})
     digests = set()
     for number in range(1, 6):

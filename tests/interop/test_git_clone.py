@@ -19,7 +19,7 @@ PROTOCOLS = pytest.mark.parametrize("version", [0, 1, 2])
 
 
 class Git:
-    """git in a folder, with no settings of anybody's."""
+    """git in a folder, without anyone's settings."""
 
     def __init__(self, folder: Path, url: str) -> None:
         self.folder = folder
@@ -47,7 +47,7 @@ class Git:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stand, str]]:
-    """A registry that is served, and written to beside."""
+    """A running registry that the test also writes to."""
     stand = Stand(tmp_path_factory.mktemp("registry") / "data")
     stand.release("acme/tools/pdf", "1.0.0", {"scripts/run.sh": b"#!/bin/sh\n", "big.txt": bytes(range(256)) * 4000})
     stand.release("acme/notes", "0.1.0")
@@ -139,7 +139,7 @@ def test_the_same_releases_are_the_same_commit_on_another_server(git: Git, serve
 
 
 def test_many_haves_come_packed_and_lead_to_the_whole(git: Git) -> None:
-    """A folder with hundreds of commits of its own asks, in a request that git packs with gzip."""
+    """A clone with hundreds of its own commits sends a request that git compresses with gzip."""
     git.run("init", "-q", "mine")
     stream = "".join(
         f"commit refs/heads/mine\ncommitter A <a@b> {1_700_000_000 + number} +0000\ndata 2\nx\n\n"

@@ -1,4 +1,4 @@
-"""What is not git, or hostile, against ``/git/NAMESPACE.git``: packet lines, wants, packed bodies, paths of a tree."""
+"""Malformed and hostile input to ``/git/NAMESPACE.git``: packet lines, wants, compressed bodies, paths of a tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same answers on PostgreSQL, whose names sort as its locale says and whose patterns are its own."""
+"""The same answers on PostgreSQL, which sorts names by locale and has its own patterns."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``docs/how-to/integrations.md`` says what is true: its addresses are answered, its examples fit."""
+"""``docs/how-to/integrations.md`` is true: its addresses exist and its examples match."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_addresses_are_answered(stand: Stand) -> None:
 
 
 def test_the_preset_finds_the_lines_of_a_manifest(stand: Stand) -> None:
-    """With Renovate's own rules: ``(?<name>…)`` is a group, ``{{name}}`` what it matched."""
+    """By Renovate's rules: ``(?<name>…)`` is a group, and ``{{name}}`` is its match."""
     preset: dict[str, Any] = json.loads(EXAMPLES["renovate"])
     (manager,) = preset["customManagers"]
     (pattern,) = manager["matchStrings"]

@@ -1,4 +1,4 @@
-"""What ``docs/how-to/integrations.md`` has people type, played: the check against a real author, and a private registry."""
+"""Runs the commands in ``docs/how-to/integrations.md``: the check against a real author, and a private registry."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]
 
 
 def test_one_command_checks_what_the_others_do_not(registry: RealRegistry) -> None:
-    """And what it installed has the bytes that other programs get."""
+    """What it installs also has the bytes that other programs get."""
     user = registry.user()
     (words,) = [shlex.split(line) for line in EXAMPLES["check"].splitlines()]
     user.ok(*words[1:], "--yes")

@@ -1,4 +1,4 @@
-"""``/.well-known/agent-skills``: what OpenCode and ``npx skills`` read of a registry (design/sources.md 3)."""
+"""``/.well-known/agent-skills``: what OpenCode and ``npx skills`` read from a registry (design/sources.md 3)."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_what_is_withdrawn_leaves_at_once_and_the_release_before_it_comes_back(s
 
 
 def test_a_file_that_was_taken_down_takes_every_release_with_it_along(stand: Stand) -> None:
-    """The takedown is about another item, which has the same file."""
+    """The takedown is about another item that has the same file."""
     stand.release("acme/pdf", "1.0.0")
     stand.release("acme/pdf", "1.1.0", {"a.md": b"secret"})
     stand.release("beta/notes", "1.0.0", {"b.md": b"secret"})

@@ -75,7 +75,7 @@ class TestOsv:
 
     @staticmethod
     def check(document: dict[str, Any]) -> None:
-        """What the OSV schema 1.7 asks of the fields that we write, and that we write no others."""
+        """Check our fields against the OSV schema 1.7, and that there are no others."""
         assert set(document) == {
             "schema_version", "id", "modified", "summary", "affected", "references", "database_specific"
         }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Other programs read no more than a client of Rye could, and nothing where the operator turned it off."""
+"""Other programs read no more than a Rye client could, and nothing that the operator turned off."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_stranger_reads_nothing_of_a_private_registry(members: Stand) -> None:
 
 
 def test_a_namespace_that_is_called_like_an_open_path_is_not_open(members: Stand) -> None:
-    """What is below ``/api/`` passes the gate, because the API asks by itself."""
+    """Paths below ``/api/`` pass the gate because the API checks tokens itself."""
     members.claim("api")
     members.release("api/secret")
     path = f"/api/{INDEX}"

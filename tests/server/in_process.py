@@ -1,4 +1,4 @@
-"""A registry that is asked in this process: the whole application, without a socket."""
+"""A registry in this process: the whole application, without a socket."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ ADDRESS = "http://127.0.0.1:8420"
 
 
 class Local:
-    """Makes a registry in ``data`` and answers requests to it until ``close``. ``settings``: lines for registry.toml."""
+    """Creates a registry in ``data`` and answers requests until ``close``. ``settings``: lines for registry.toml."""
 
     def __init__(self, data: Path, settings: str = "", *, make: bool = True) -> None:
-        """``make``: False where there is a registry in ``data`` already."""
+        """``make``: False if ``data`` already has a registry."""
         self.data = data
         if make:
             init(data)
@@ -68,7 +68,7 @@ class Local:
             )
 
     def member(self, name: str, **held: str) -> str:
-        """An account with these roles; its ID."""
+        """Create an account with these roles and return its ID."""
         with database.change(self.service.engine) as connection:
             made = members.create(connection, name, now_text()).id
             for namespace, role in held.items():

@@ -1,4 +1,4 @@
-"""Attacks on accounts, sign-in and private reading (design/server.md 4): each was tried, some of them once worked."""
+"""Attacks on accounts, sign-in and private reading (design/server.md 4). Some of them once worked."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def member_of_issuer(local: Local, wanted: str, subject: str) -> members.Member:
 
 
 class TestNames:
-    """With an issuer, a person chooses the name under which the operator sees them."""
+    """With an issuer, people choose the names that the operator sees."""
 
     def test_nobody_is_named_like_another_s_id(self, local: Local) -> None:
         victim = local.member("victim-of-names")
@@ -168,7 +168,7 @@ class TestForms:
     def test_another_site_sends_none_even_where_the_browser_knows_no_fetch_metadata(
         self, local: Local, origin: str
     ) -> None:
-        """Over plain http browsers send ``Origin`` and nothing else; the proof would be wrong, too."""
+        """Over plain http, browsers send only ``Origin``. The proof would also be wrong."""
         browser = sign_in(local, "careful-with-forms")
         path = link(local, "signed-in-by-another-site")
         for asked in ("/-/account/logout", path):
@@ -179,7 +179,7 @@ class TestForms:
         assert local.post("/-/account/logout", headers={**browser, "Origin": ADDRESS}, data=sent).status_code == 303
 
     def test_the_pages_let_browsers_say_where_a_form_comes_from(self, local: Local) -> None:
-        """Under ``no-referrer`` a browser sends ``Origin: null`` with our own forms, too."""
+        """Under ``no-referrer``, a browser sends ``Origin: null`` even with our own forms."""
         assert local.get("/-/account").headers["referrer-policy"] == "same-origin"
 
     @pytest.mark.parametrize(
@@ -385,7 +385,7 @@ class TestTrustedPublishing:
 
 class TestPrivateReading:
     def test_bytes_that_another_namespace_has_can_be_published_by_who_has_them(self, tmp_path: Path) -> None:
-        """And the answer to the upload does not tell whether another has them."""
+        """The answer to the upload does not reveal whether another namespace has them."""
         with Closing(Local(tmp_path / "data", 'read = "namespaces"\n')) as split:
             acme, other = Publisher("acme"), Publisher("other")
             for publisher in (acme, other):

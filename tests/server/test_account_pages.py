@@ -1,4 +1,4 @@
-"""Signing in, one's own tokens, and confirming programs: the pages below /-/account as a browser and an attacker use them."""
+"""The pages below /-/account, as browsers and attackers use them: signing in, tokens, confirming programs."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
 
 
 def link(local: Local, name: str, *words: str) -> str:
-    """The path of a link that signs somebody in."""
+    """Return the path of a sign-in link."""
     made = run("account", "create", name, *words, "--data", str(local.data)).stdout.strip()
     return urlsplit(made).path
 
 
 def sign_in(local: Local, name: str, *words: str) -> dict[str, str]:
-    """The headers of a browser in which somebody is signed in."""
+    """Return the headers of a signed-in browser."""
     local.client.cookies.clear()
     answer = local.post(link(local, name, *words))
     assert answer.status_code == 303
@@ -205,7 +205,7 @@ class TestOidc:
         made.close()
 
     def begin(self, club: Local) -> tuple[str, str]:
-        """Where the issuer sends the browser back to, and the cookie that it brings."""
+        """Begin a sign-in; return where the issuer sends the browser back to, and its cookie."""
         club.client.cookies.clear()
         answer = club.get("/-/account/login")
         cookie = answer.headers["set-cookie"].partition(";")[0]

@@ -1,4 +1,4 @@
-"""Roles, teams and forms below /-/account: who may change what, and what every page and form of these has."""
+"""Roles, teams and forms below /-/account: who may change what, and what every page and form must have."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def operator(local: Local, *words: str) -> str:
 
 
 def held(local: Local, namespace: str) -> dict[str, str]:
-    """Role by holder."""
+    """Return the roles by holder."""
     with database.reader(local.service.engine) as connection:
         return {one.account or f"team {one.team}": one.role for one in roles.listing(connection, namespace)}
 
@@ -175,6 +175,6 @@ class TestEveryPage:
         assert "sender" in local.get("/-/account", headers=browser).text
 
     def test_no_page_publishes(self, local: Local) -> None:
-        """Approving takes a key: there is no form for it."""
+        """Approving needs a key, so there is no form for it."""
         for handler in ROUTES:
             assert not any("approv" in path or "publish" in path for path in handler.paths)

@@ -1,4 +1,4 @@
-"""Searches never stand in the way of publishing or of the health check: counted, on a running service, without a clock."""
+"""Searches never block publishing or the health check. Counted on a running service, without a clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages never slow publishing (design/server.md 5): while a publish is at work they take turns."""
+"""Pages never slow down publishing (design/server.md 5): during a publish they take turns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ACME = Publisher("acme")
 
 
 class Waits:
-    """The clock and the sleep of the page desk: nobody waits, and every wait is written down."""
+    """The page desk's clock and sleep: nothing waits, and every wait is recorded."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.now = 1_000.0
@@ -52,7 +52,7 @@ def waits(local: Local, monkeypatch: pytest.MonkeyPatch) -> Waits:
 
 
 def read(local: Local, count: int) -> list[httpx.Response]:
-    """So many pages, asked for at the same moment."""
+    """Request this many pages at the same time."""
 
     async def all_of_them() -> list[httpx.Response]:
         return await asyncio.gather(*(local.client.get("/", headers=HTML) for _ in range(count)))

@@ -1,4 +1,4 @@
-"""The page that compares two versions (design/server.md 5): rights first, then everything else, bounded and never silent."""
+"""The page that compares two versions (design/server.md 5): rights first, bounded, and open about what it omits."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def lines(file: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 class Shelf:
-    """A registry, and what is released in it."""
+    """A registry and the releases in it."""
 
     def __init__(self, data: Path, settings: str = "") -> None:
         self.local = Local(data, settings)
@@ -73,7 +73,7 @@ class Shelf:
         return Identity(kind, f"acme/n{self.number}" if kind == "skill" else f"acme/a/n{self.number}")
 
     def directives(self, *texts: str, **changes: Any) -> Identity:
-        """One directive with a version for each text, 1.0.0 upwards."""
+        """Publish a directive with one version for each text, from 1.0.0."""
         identity = self.item()
         for number, text in enumerate(texts, 1):
             put(self.local, self.acme, identity, f"{number}.0.0", text.encode(), **changes)
@@ -354,7 +354,7 @@ class TestBounds:
 
     @pytest.mark.slow
     def test_hostile_texts_are_answered_in_time(self, shelf: Shelf) -> None:
-        """difflib needs minutes for each of these."""
+        """difflib would need minutes for each of these."""
         pairs = [
             ("\n".join(["a", "b"] * 19_000), "\n".join(["b", "b", "a"] * 13_000)),
             ("\n".join(["a", "b"] * 60_000), "\n".join(["b", "b", "a"] * 40_000)),
@@ -467,7 +467,7 @@ class TestBytesThatAreGone:
         assert text.decode()[:40] not in shelf.local.get(path, headers=HTML).text
 
     def test_bytes_are_gone_with_the_log_entry_and_not_with_the_store(self, shelf: Shelf) -> None:
-        """A takedown is logged before the store is told; a page that was made in between would be kept."""
+        """A takedown is logged before the store deletes the file; a page made in between would be cached."""
         identity = shelf.directives("first\n", "leaked secret\n")
         path = path_of(identity, "1.0.0", "2.0.0")
         item = f"/-/{identity.kind}/{identity.id}@2.0.0"

@@ -1,4 +1,5 @@
-"""Feeds, sitemap and robots.txt (design/server.md 5): valid, bounded, stable, and nobody sees more than they may read."""
+"""Feeds, sitemap and robots.txt (design/server.md 5): valid, bounded, stable, and limited to what the reader may
+see."""
 
 from __future__ import annotations
 
@@ -282,7 +283,7 @@ class TestSitemap:
 
 @pytest.mark.processes
 def test_names_have_the_same_order_on_postgresql(empty: str) -> None:
-    """Its own order leaves hyphens and slashes out, so a part could begin before the one before it ends."""
+    """PostgreSQL's own order ignores hyphens and slashes, so parts could overlap."""
     engine = sa.create_engine(empty)
     names = sorted(
         f"directive:{name}" for name in ("a-b/c", "a/b", "ab/a", "a_b/c", "a-b-c/d", "a/z", "ab/c-d", "ab/cd")

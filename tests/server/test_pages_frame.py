@@ -1,4 +1,4 @@
-"""The frame of the registry's pages (design/server.md 5): forms, entity tags, headers, what is kept, and failures."""
+"""The frame of the registry's pages (design/server.md 5): forms, entity tags, headers, caching and errors."""
 
 from __future__ import annotations
 

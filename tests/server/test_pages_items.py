@@ -1,4 +1,5 @@
-"""The page of an item (design/server.md 5): what it may do, its text, signature, relations and versions; and its source."""
+"""The page of an item (design/server.md 5): what it may do, its text, signature, relations and versions; and its
+source."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ BREAK_OUT = "\"'></title></pre></code><script>alert(1)</script><img src=https://
 
 
 class Shelf:
-    """A registry with one namespace, and what is released in it."""
+    """A registry with one namespace and the releases in it."""
 
     def __init__(self, data: Path, settings: str = "") -> None:
         self.local = Local(data, settings)
@@ -51,7 +52,7 @@ class Shelf:
         return Identity(kind, f"acme/a/n{self.number}" if KINDS[kind].nested else f"acme/n{self.number}")
 
     def put(self, data: bytes | str, kind: str = "directive", version: str = "1.0.0", **changes: Any) -> Identity:
-        """A release that nobody looked at."""
+        """Publish a release whose files nothing examined."""
         identity = changes.pop("identity", None) or self.item(kind)
         put(self.local, self.acme, identity, version, data.encode() if isinstance(data, str) else data, **changes)
         self.local.service.pages.forget_head()
@@ -88,7 +89,7 @@ def text_of(tree: Any) -> str:
 
 @pytest.mark.slow
 def test_hundreds_of_rights_that_are_hard_to_judge_take_no_minutes(shelf: Shelf) -> None:
-    """Each by itself takes a tenth of a second: they share one bound, and what is beyond it counts as the worst."""
+    """Each takes a tenth of a second alone. They share one budget; whatever exceeds it counts as the riskiest tier."""
     hard = tuple(sorted(f"rye.*a{'?' * 12}*{number}b" for number in range(500)))
     identity = shelf.put(directive("a/hard", "1.0.0"), capabilities=(*hard, "rye.search.tool.x"))
     began = time.process_time()

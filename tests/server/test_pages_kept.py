@@ -1,4 +1,4 @@
-"""What is kept of pages (design/server.md 5): a page counts for as long as everything that it was made from is the same."""
+"""The cache of pages (design/server.md 5): a page is valid as long as everything that it was made from is the same."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _LOG_TABLES = {
 
 
 class Counted:
-    """A registry whose made pages are counted."""
+    """A registry that counts how often pages are made."""
 
     def __init__(self, data: Path, patch: pytest.MonkeyPatch, settings: str = "", *, make: bool = True) -> None:
         self.local = Local(data, settings, make=make)
@@ -71,17 +71,17 @@ class Counted:
         self.local.service.pages.forget_head()
 
     def get(self, path: str, token: str = "", **headers: str) -> str:
-        """The page's text. How often it was made is counted from here on."""
+        """Return the page's text and restart the count."""
         self.made.clear()
         return self.local.get(path, token, headers={**HTML, **headers}).text
 
     def seen(self, path: str, token: str = "") -> tuple[str, bool]:
-        """The page's text, and whether it was made for this."""
+        """Return the page's text, and whether it was made for this request."""
         text = self.get(path, token)
         return text, bool(self.made)
 
     def answer(self, path: str, make: Maker) -> bytes:
-        """What a maker of the test's own gives, as the desk answers it."""
+        """Return the desk's answer for a maker of the test."""
         desk = self.local.service.pages
         self.made.clear()
         return self.local.loop.run_until_complete(desk.answer(Asked(path, Reader()), make)).body
@@ -169,7 +169,7 @@ class TestWhatStays:
 
 
 class TestWhatChanges:
-    """Each on the page that was kept before."""
+    """Each change must invalidate the cached page."""
 
     @pytest.fixture
     def page(self, registry: Counted) -> Callable[[], str]:
@@ -345,7 +345,7 @@ _COUNT = Prepared(sa.select(sa.func.count()).where(names.c.name.startswith("dire
 
 
 def _counting(look: Look) -> Page:
-    """The maker of a page whose author wrote down nowhere that it depends on the names."""
+    """Make a page that depends on the names, without declaring it anywhere."""
     ((count,),) = _COUNT.rows(look.connection)
     return Page("home.html", HomeView("x", "x", "x", "x", count, ()), f"{count} names", "", "/count")
 
@@ -399,14 +399,15 @@ class TestDependencies:
             registry.answer("/x", make)
 
     def test_a_search_counts_for_one_head(self, registry: Counted) -> None:
-        """Nobody notes what the search desk read."""
+        """What the search desk reads is not recorded."""
         registry.put()
         registry.get("/-/search?q=work")
         registry.put("zebra", description="Work of zebras")
         assert "zebra" in registry.get("/-/search?q=work")
 
     def test_makers_read_tables_of_the_log_only(self, registry: Counted, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A kept page is looked at again for another head or hour: what changes in between must be part of the key."""
+        """A cached page is checked again for a new head or hour. Whatever changes in between must be part of the
+        key."""
         ran: set[str] = set()
         execute = reads._Cursor.execute
 

@@ -1,4 +1,5 @@
-"""The log's pages (design/server.md 5): its entries in words, and a proof that anybody checks with what the page says."""
+"""The pages of the log (design/server.md 5): entries in words, and a proof that anyone can check with the page's
+command."""
 
 from __future__ import annotations
 
@@ -59,12 +60,12 @@ def page(local: Local, path: str) -> html.HtmlElement:
 
 
 def commands(tree: html.HtmlElement) -> list[str]:
-    """What the page offers to copy, as a browser copies it."""
+    """Return the commands on the page as a browser copies them."""
     return [found.text_content() for found in tree.xpath('//pre[@class="command"]')]
 
 
 def shell(command: str, home: Path) -> subprocess.CompletedProcess[str]:
-    """Run what was copied in a terminal of someone who only has ``rye``: an empty home, an empty folder, no network needed."""
+    """Run a copied command as someone who only has ``rye``: an empty home and folder, no network."""
     home.mkdir()
     program = home / "bin" / "rye"
     program.parent.mkdir()

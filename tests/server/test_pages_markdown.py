@@ -1,4 +1,4 @@
-"""Markdown of strangers on a page (registry_server/pages/markdown.py): all of it is shown, and nothing of it does anything."""
+"""Untrusted Markdown on a page (registry_server/pages/markdown.py): all of it is shown, and none of it is active."""
 
 from __future__ import annotations
 

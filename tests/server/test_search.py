@@ -1,4 +1,4 @@
-"""Search: what is found and in which order, with bounded work, whatever is typed. On a real database file."""
+"""Search: what is found and in which order, with bounded work for any query. On a real database file."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[sa.Engine]:
 
 @pytest.fixture
 def connection(engine: sa.Engine) -> Iterator[sa.Connection]:
-    """A transaction with the documents above, taken back at the end."""
+    """A transaction with the documents above, rolled back at the end."""
     with engine.connect().execution_options(rye_writer=True) as connection, connection.begin() as transaction:
         documents.replace(connection, [], DOCUMENTS)
         yield connection
@@ -69,7 +69,9 @@ class TestWhatIsFound:
         assert ids(connection, "filesystem") == ["acme/file-system/read"]
         assert ids(connection, "bu") == ["acme/workflows/build"]
 
-    def test_the_beginning_of_a_long_word_is_enough_and_a_very_long_one_is_found_in_full(self, connection: sa.Connection) -> None:
+    def test_the_beginning_of_a_long_word_is_enough_and_a_very_long_one_is_found_in_full(
+        self, connection: sa.Connection
+    ) -> None:
         long, very_long = "containerization", "internationalization"
         some = [Document("tool", f"acme/{word}", "1.0.0", "", "") for word in (long, very_long)]
         documents.replace(connection, [], some)

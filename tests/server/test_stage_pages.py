@@ -234,7 +234,7 @@ def test_another_signer_than_the_last_release_had_is_said(local: Local) -> None:
 
 @pytest.mark.slow
 def test_a_page_stays_small_whatever_is_staged(local: Local, acme: Publisher) -> None:
-    """Also where the release before it is another large one, and every byte needs marking or escaping."""
+    """Even if the previous release is also large and every byte needs marking or escaping."""
     identity = Identity("skill", "acme/large")
     put(local, acme, identity, "1.0.0", skill_of(acme, "large", "<&>" * 4_000), {"a.md": b"&<\n" * 2_000})
     lines = "".join(

@@ -1,4 +1,4 @@
-"""The lines of a diff (design/server.md 5): true on both sides, marked, cut and bounded."""
+"""The lines of a diff (design/server.md 5): correct on both sides, marked, cut and bounded."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def lines(found: Changes) -> list[Line]:
 
 
 def rebuilt(found: Changes, old: str) -> str:
-    """The new text from the old one and the diff alone: what ``patch`` does."""
+    """Rebuild the new text from the old one and the diff, as ``patch`` does."""
     before = old.split("\n")
     before = [*(f"{line}\n" for line in before[:-1]), *([before[-1]] if before[-1] else [])]
     made: list[str] = []
