@@ -12,7 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 FLOORS = (
-    ("errors", "limits", "extras", "explaining"),
+    ("errors", "limits", "extras", "deprecations", "explaining"),
     ("storage",),
     ("text",),
     ("resolution",),

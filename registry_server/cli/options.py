@@ -5,12 +5,17 @@ JSON.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import os
+import sys
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
+
+from rye import deprecations
 
 DEFAULT_DATA = "rye-registry-data"
 
@@ -36,14 +41,33 @@ pass_output = click.make_pass_decorator(Output, ensure=True)
 
 def data_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add ``--data``, the folder of the registry."""
+
+    def warn(context: click.Context, _parameter: click.Parameter, value: Path) -> Path:
+        for row in _deprecated(context, value) if deprecations.DEPRECATED else ():
+            click.echo(f"warning: {row.message}\n  hint: {row.instead}", err=True)
+        return value
+
     return click.option(
         "--data",
+        callback=warn,
         type=click.Path(path_type=Path, file_okay=False),
         envvar="RYE_REGISTRY_DATA",
         default=DEFAULT_DATA,
         show_default=True,
         help="The registry's folder.",
     )(command)
+
+
+def _deprecated(context: click.Context, data: Path) -> Iterator[deprecations.Deprecation]:
+    """The rows of the table of what is deprecated that this run uses."""
+
+    def keys(_file: str) -> Mapping[str, object]:
+        try:
+            return tomllib.loads((data / "registry.toml").read_text("utf-8"))
+        except (OSError, ValueError):  # the command says what is wrong with the file
+            return {}
+
+    return deprecations.used(deprecations.DEPRECATED, context.command_path, sys.argv[1:], os.environ, keys)
 
 
 def json_option(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from rye import deprecations
 from rye.cli.console import Console
 from rye.errors import RyeError
 
@@ -40,6 +41,8 @@ class Session:
         self.yes = False
         self.no_input = False
         self.offline = False
+        self.warned = False
+        """Whether a warning was printed that the next run must print as well."""
         self._console: Console | None = None
 
     @property
@@ -198,6 +201,8 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Apply the global options, undo an interrupted installation, then run."""
         take_global_options(ctx)
+        if deprecations.DEPRECATED:
+            _warn_of_deprecated(ctx, ctx.ensure_object(Session))
         _undo_interrupted(ctx.ensure_object(Session))
         return super().invoke(ctx)
 
@@ -213,6 +218,19 @@ def write_examples(ctx: click.Context, formatter: click.HelpFormatter) -> None:
                 formatter.write(f"{' ' * formatter.current_indent}{line}\n")
     if ctx.parent is not None:
         formatter.write("\n`rye --help` lists the options that every command accepts.\n")
+
+
+def _warn_of_deprecated(ctx: click.Context, session: Session) -> None:
+    """One warning for each row of the table that this run uses; what the command does stays the same."""
+    from rye.workspace.manifest_keys import manifest_keys  # only while something is deprecated
+
+    def keys(_file: str) -> Mapping[str, object]:
+        return manifest_keys(session.cwd)
+
+    rows = deprecations.DEPRECATED
+    for row in deprecations.used(rows, ctx.command_path, session.arguments, session.environment, keys):
+        session.warn(row.message, row.instead)
+        session.warned = True
 
 
 def _undo_interrupted(session: Session) -> None:

@@ -57,7 +57,7 @@ def install(
     code = show_outcome(session, outcome, dry_run=dry_run)
     deployed = deployed_by(outcome)
     quiet = deployed is None or not (deployed.changed or deployed.refused)
-    if outcome.result == "in-order" and quiet and not outcome.warnings and not session.json:
+    if outcome.result == "in-order" and quiet and not (outcome.warnings or session.warned or session.json):
         remember(session.arguments, os.getcwd(), os.environ, session.started, f"{IN_ORDER}\n")
     return code
 
