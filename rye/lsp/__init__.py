@@ -1,4 +1,4 @@
-"""The editor's face: diagnostics, hover, completion and quick fixes over the Language Server Protocol (``rye lsp``).
+"""Editor support: diagnostics, hover, completion and quick fixes over the Language Server Protocol (``rye lsp``).
 
-The core is pure: text and a place go in, values come out. :mod:`rye.lsp.server` is the only module that knows the protocol.
+The core is pure: functions from a text and a position to values. Only :mod:`rye.lsp.server` deals with the protocol.
 """

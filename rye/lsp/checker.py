@@ -1,7 +1,7 @@
-"""Checks texts in a process of its own, so that the one that answers keys is free and a text can be given up.
+"""Checks texts in a separate process, so that the server stays responsive and a check can be aborted.
 
-The process reads questions from its standard input and writes answers to its output until the input ends, which is also what the
-end of the server does to it. A question is the path and the text, each behind its length; an answer is JSON behind its length.
+The process reads questions from standard input and writes answers to standard output until the input ends, for example because
+the server exits. A question is the path and the text, each after its length; an answer is JSON after its length.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WORKER = "from rye.lsp.checker import work; work()"
 
 
 def check(path: Path, text: str, members: Members) -> tuple[Diagnostic, ...]:
-    """The findings of a text, as `rye validate` has them for the file that it is going to be."""
+    """Return the findings of a text, as `rye validate` would report them for a file with this text."""
     if path.name == "rye.toml":
         return manifest_findings(text)
     try:
@@ -40,18 +40,18 @@ def check(path: Path, text: str, members: Members) -> tuple[Diagnostic, ...]:
 
 
 class Checker:
-    """The process, started with the first question and again after one that it did not survive."""
+    """The checking process. It starts with the first question, and again after a question that killed it."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
         self._turn = asyncio.Lock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="check")
-        """Waits for the process; a thread outlives no loop, as the loop's own subprocesses do."""
+        """Waits for the process. Unlike asyncio's subprocesses, a thread does not outlive the event loop."""
 
     async def ask(self, path: Path, text: str, wanted: Callable[[], bool]) -> tuple[Diagnostic, ...]:
-        """The findings of a text; one that says so where it takes too long or ends the process.
+        """Return the findings of a text. If the check takes too long or kills the process, that is the only finding.
 
-        ``wanted``: whether somebody still waits for them when the texts before are done; if not, there are none.
+        ``wanted``: whether the findings are still needed when earlier checks are done; if not, returns none.
         """
         async with self._turn:
             if not wanted():
@@ -62,14 +62,14 @@ class Checker:
                 return await loop.run_in_executor(self._thread, self._ask, path, text)
             except (EOFError, OSError, msgspec.MsgspecError):
                 self._end()
-                message = "The text could not be checked: it took too long, or a parser failed."
-                return (Diagnostic("error", "unchecked", message, hint="Make it simpler."),)
+                message = "The text could not be checked: the check took too long, or a parser failed."
+                return (Diagnostic("error", "unchecked", message, hint="Simplify the text."),)
             finally:
                 limit.cancel()
 
     def _ask(self, path: Path, text: str) -> tuple[Diagnostic, ...]:
         if self._process is None or self._process.poll() is not None:
-            # -P: a file of the folder that an editor opened must not be imported in place of a module.
+            # -P: never import a module from the folder that an editor opened.
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-c", _WORKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE
             )
@@ -87,7 +87,7 @@ class Checker:
             self._process.kill()
 
     def stop(self) -> None:
-        """End the process, whatever it does."""
+        """Kill the process."""
         self._kill()
         self._thread.shutdown(cancel_futures=True)
         self._end()
@@ -100,7 +100,7 @@ class Checker:
 
 
 def _exactly(stream: IO[bytes], size: int) -> bytes:
-    """So many bytes. Raises EOFError where the process ended before."""
+    """Read exactly ``size`` bytes. Raises EOFError if the process ended."""
     data = stream.read(size)
     if len(data) < size:
         raise EOFError
@@ -110,7 +110,7 @@ def _exactly(stream: IO[bytes], size: int) -> bytes:
 def work() -> None:
     """Answer questions until there are no more."""
     stream, out = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what anything else prints is not an answer
+    os.dup2(2, 1)  # keep other output away from the answers
     members: Members = {}
     while len(head := stream.read(_LENGTH.size)) == _LENGTH.size:
         path = os.fsdecode(stream.read(*_LENGTH.unpack(head)))

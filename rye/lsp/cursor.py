@@ -1,6 +1,6 @@
-"""What is at a place of a directive: an element, an attribute, a value, an id, a placeholder. Tolerant of unfinished text.
+"""What is at a position in a directive: an element, an attribute, a value, an id, a placeholder. Tolerates unfinished text.
 
-Only the form is looked at, in one pass up to the place: an editor asks at every key, and most of the time the XML is not whole.
+It only looks at the form, in one pass up to the position: editors ask at every keystroke, when the XML is usually incomplete.
 """
 
 from __future__ import annotations
@@ -30,32 +30,32 @@ _CAPABILITY = re.compile(r"(?<![\w.])rye\.[A-Za-z0-9_.*?\[\]!-]*\Z")
 _INPUT = re.compile(r"<input\b((?>(?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*))/?>")
 _STEP_END = "</step>"
 _IN_LINE = 400
-"""Characters before the place that a line's form is looked for in."""
+"""How many characters of the line before the position are searched."""
 _IN_TAG = 4096
-"""Characters of an open tag before the place."""
+"""How many characters of an open tag before the position are searched."""
 
 
 class Cursor(Struct, frozen=True):
-    """What stands at a place, or is begun there."""
+    """What is at a position, possibly unfinished."""
 
     what: What
     begun: str = ""
-    """What is there of it, up to the place."""
+    """The part of it before the position."""
     start: int = 0
-    """The offset at which it begins."""
+    """The offset at which it starts."""
     path: tuple[str, ...] = ()
-    """The open elements around it, the root first."""
+    """The open elements around it, root first."""
     element: str = ""
     """The element whose tag is open, for attributes and values."""
     attribute: str = ""
     given: tuple[tuple[str, str], ...] = ()
-    """The attributes of the open tag, or of the call, that are there already."""
+    """The attributes that the open tag, or the call, already has."""
     fence: bool = False
-    """Whether the place is in the directive's fence."""
+    """Whether the position is in the directive's XML fence."""
 
 
 def fence_of(text: str) -> tuple[int, int] | None:
-    """Where the content of the first XML fence begins and ends; an open fence goes to the text's end."""
+    """Return start and end of the first XML fence's content; an unclosed fence extends to the end of the text."""
     opener = _FENCE.search(text)
     if opener is None:
         return None
@@ -65,7 +65,7 @@ def fence_of(text: str) -> tuple[int, int] | None:
 
 
 def cursor_at(text: str, offset: int) -> Cursor:
-    """What is at an offset of a directive's text."""
+    """Return what is at an offset of a directive's text."""
     line = text[max(text.rfind("\n", 0, offset) + 1, offset - _IN_LINE) : offset]
     placeholder = _PLACEHOLDER.search(line)
     if placeholder is not None:
@@ -81,7 +81,7 @@ def cursor_at(text: str, offset: int) -> Cursor:
     region = fence[0] if inside else text.find("\n", fence[1]) + 1 or len(text)
     stack: tuple[str, ...] = ()
     step = -1 if inside else text.rfind(_STEP_END, region, offset)
-    if step >= 0:  # steps do not nest, so what is before the last one that ended needs no look
+    if step >= 0:  # steps do not nest, so nothing before the last closed step matters
         region, stack = step + len(_STEP_END), ("process",)
     path, position = _open_elements(text, region, offset, stack)
     if position > offset:
@@ -123,7 +123,7 @@ def _in_tag(written: str, offset: int, path: tuple[str, ...], inside: bool) -> C
 
 
 def _in_call(primary: str, written: str, offset: int) -> Cursor:
-    """In ``rye_execute(item_type="tool", item_id="…``."""
+    """Return what is at an offset in a call such as ``rye_execute(item_type="tool", item_id="…``."""
     given = tuple((key, first or second) for key, first, second in _ATTRIBUTES.findall(written))
     value = _OPEN_VALUE.search(written)
     if value is None:
@@ -135,8 +135,8 @@ def _in_call(primary: str, written: str, offset: int) -> Cursor:
 
 
 def _open_elements(text: str, start: int, end: int, around: tuple[str, ...]) -> tuple[tuple[str, ...], int]:
-    """The elements that are open at ``end``, and the offset behind the last whole piece; an offset behind ``end`` in a comment
-    and in elements nested too deeply."""
+    """Return the elements that are open at ``end``, and the offset after the last complete piece. That offset is beyond
+    ``end`` in a comment, and if elements are nested too deeply."""
     stack = list(around)
     position = start
     for piece in _PIECE.finditer(text, start, end):
@@ -158,7 +158,7 @@ def _open_elements(text: str, start: int, end: int, around: tuple[str, ...]) -> 
 
 
 def inputs_of(text: str) -> dict[str, str]:
-    """The inputs that the fence declares, each with its type, whatever else is wrong with it."""
+    """Return the inputs that the fence declares, with their types, even if the directive has errors."""
     fence = fence_of(text)
     if fence is None:
         return {}
@@ -175,7 +175,7 @@ _WHOLE_CAPABILITY = re.compile(r"rye\.[A-Za-z0-9_.*?\[\]!-]+")
 
 
 class Word(Struct, frozen=True):
-    """A word that means something by itself."""
+    """An id or a capability in a text."""
 
     text: str
     start: int
@@ -184,7 +184,7 @@ class Word(Struct, frozen=True):
 
 
 def word_at(text: str, offset: int) -> Word | None:
-    """The id or the capability string that an offset is in."""
+    """Return the id or capability at an offset; None if there is none."""
     first = text.rfind("\n", 0, offset) + 1
     last = text.find("\n", offset)
     last = len(text) if last < 0 else last

@@ -1,5 +1,5 @@
-"""What a place means, for a person: a capability with its tier, an element, an item. Plain text, so that no item can put a link
-or a picture into an editor."""
+"""Explains what is at a position: a capability with its tier, an element, an item. In plain text, so that no item can show a
+link or a picture in an editor."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from rye.workspace.items.described import Described
 _TIERS = {
     Tier.SAFE: "it reads",
     Tier.WRITE: "it changes files, or runs one named item",
-    Tier.ELEVATED: "it reaches programs, the network or what nobody has named yet",
-    Tier.UNRESTRICTED: "it may do everything",
+    Tier.ELEVATED: "it reaches programs, the network, or items that are not named individually",
+    Tier.UNRESTRICTED: "it may do anything",
 }
 _DOES = {"execute": "run", "search": "find", "load": "read", "sign": "sign"}
 
 
 class Explained(Struct, frozen=True):
-    """What stands at a place. Either ``text`` is all there is to say, or ``reference`` names an item to describe."""
+    """An explanation of a span. Either ``text`` is the explanation, or ``reference`` is an item to describe."""
 
     start: int
     end: int
@@ -30,7 +30,7 @@ class Explained(Struct, frozen=True):
 
 
 def explain(text: str, offset: int, *, directive: bool) -> Explained | None:
-    """What is at an offset; None for what needs no explanation."""
+    """Return the explanation for an offset; None if there is none."""
     if directive:
         right = _right(text, offset)
         if right is not None:
@@ -44,23 +44,23 @@ def explain(text: str, offset: int, *, directive: bool) -> Explained | None:
 
 
 def explained_capability(pattern: str) -> str:
-    """A capability in words, with its tier."""
+    """Explain a capability in words, with its tier."""
     risk = tier(pattern)
     words = pattern.split(".")
     does = _DOES.get(words[1]) if len(words) > 2 and words[0] == "rye" else None
     what = ""
     if does is not None and words[2] in ITEM_TYPES:
         path = "/".join(words[3:])
-        what = f"May {does} {words[2]} items" + (f" that match {path}." if path and path != "*" else " of every name.")
+        what = f"May {does} {words[2]} items" + (f" that match {path}." if path and path != "*" else " with any name.")
     elif does is not None:
-        what = f"May {does} everything." if words[2] == "*" else ""
+        what = f"May {does} anything." if words[2] == "*" else ""
     elif pattern in ("rye.*", "*"):
-        what = "May do everything."
+        what = "May do anything."
     return "\n".join(filter(None, (pattern, what, f"Tier: {risk} ({_TIERS[risk]}).")))
 
 
 def described(found: Described) -> str:
-    """An item in a few lines, as far as it may be shown."""
+    """Describe an item in a few lines; if it may not be shown, say why."""
     if found.problem is not None:
         return "\n".join(filter(None, (found.reference, _shown(found.problem), _shown(found.hint or ""))))
     lines = [f"{found.kind}:{found.id}" + (f" {found.version}" if found.version else "")]
@@ -76,7 +76,7 @@ def described(found: Described) -> str:
 
 
 def _right(text: str, offset: int) -> Explained | None:
-    """The path in an item type's element, as the capability that it grants."""
+    """Explain the path in an item type's element as the capability that it grants."""
     start = text.rfind(">", 0, offset) + 1
     end = text.find("<", offset)
     if end < 0 or end - start > 512 or not start:
@@ -96,7 +96,7 @@ def _right(text: str, offset: int) -> Explained | None:
 
 
 def _element(text: str, offset: int) -> Explained | None:
-    """The name in a tag."""
+    """Explain the element name in a tag."""
     opened = text.rfind("<", 0, offset + 1)
     if opened < 0 or offset - opened > 64:
         return None
@@ -114,5 +114,5 @@ def _element(text: str, offset: int) -> Explained | None:
 
 
 def _shown(text: str) -> str:
-    """Without what an editor would not show as it is."""
+    """Replace unprintable characters with spaces, and cut the text to 1000 characters."""
     return "".join(letter if letter.isprintable() else " " for letter in text)[:1000]

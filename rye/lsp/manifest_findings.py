@@ -1,4 +1,4 @@
-"""The error in a rye.toml as a finding with a place: the parser's message names a line, or the key that is wrong."""
+"""Reports the error in a rye.toml with its position: the parser's message names the line or the key."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"|\[([A-Za-z][\w.-]*)\]")
 
 
 def manifest_findings(text: str) -> tuple[Diagnostic, ...]:
-    """What keeps a manifest from being read; the parser stops at the first error."""
+    """Return the error of a manifest, if it has one; the parser stops at the first."""
     try:
         parse_manifest(text.replace("\r\n", "\n"))
     except RyeError as error:

@@ -1,4 +1,4 @@
-"""What may be completed at a place: values for the protocol's face. Names come in from outside; the form decides which fit."""
+"""Completions at a position. The caller provides the known names; the form of the text decides which ones fit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TOP_KEY = re.compile(r"^([A-Za-z_][\w-]*)[ \t]*:", re.MULTILINE)
 
 
 class Offer(Struct, frozen=True):
-    """One candidate: ``text`` replaces what begins at ``start`` and ends at the place."""
+    """One completion: ``text`` replaces everything from ``start`` to the position."""
 
     text: str
     kind: Kind
@@ -33,7 +33,7 @@ class Offer(Struct, frozen=True):
 
 
 def offers_in_directive(text: str, offset: int, names: Names) -> list[Offer]:
-    """The candidates at a place of a directive."""
+    """Return the completions at an offset of a directive."""
     cursor = cursor_at(text, offset)
     if cursor.what == "placeholder":
         found = [(name, type_) for name, type_ in inputs_of(text).items()]
@@ -52,7 +52,8 @@ def offers_in_directive(text: str, offset: int, names: Names) -> list[Offer]:
 
 
 def offers_in_manifest(text: str, offset: int, names: Names) -> list[Offer]:
-    """The candidates at a place of rye.toml: ids where dependencies stand, capabilities in a string that begins with ``rye.``."""
+    """Return the completions at an offset of rye.toml: ids in the tables of dependencies, capabilities in strings that start
+    with ``rye.``."""
     line = text[text.rfind("\n", 0, offset) + 1 : offset][-400:]
     capability = _QUOTED_CAPABILITY.search(line)
     if capability is not None:
@@ -66,7 +67,7 @@ def offers_in_manifest(text: str, offset: int, names: Names) -> list[Offer]:
 
 
 def offers_in_frontmatter(text: str, offset: int, names: Names) -> list[Offer]:
-    """Ids below ``dependencies:`` in the frontmatter of a Markdown file or at the top of a YAML file."""
+    """Return ids below ``dependencies:`` in the frontmatter of a Markdown file, or at the top level of a YAML file."""
     before = text[:offset]
     if text.startswith("---") and before.find("\n---", 3) >= 0:
         return []

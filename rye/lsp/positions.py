@@ -1,7 +1,7 @@
-"""Places in a text: offsets in characters here, lines and columns in the client's units there (LSP 3.17, Position).
+"""Converts positions: offsets in characters here, lines and columns in the client's units there (LSP 3.17, Position).
 
-A client's lines end with LF, CR LF or CR, and with nothing else; its columns count UTF-16 units unless another encoding was
-agreed on. Rye's own places count from 1 in a text without byte order mark, whose lines end with LF and whose CR LF read as LF.
+A client's lines end only with LF, CR LF or CR; its columns count UTF-16 units unless another encoding was negotiated. Rye's
+own positions count from 1, without the byte order mark; lines end with LF, and CR LF counts as LF.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ BOM = "\ufeff"
 
 
 class Text:
-    """A text with the starts of its lines, which are looked for once."""
+    """A text with a cache of where its lines start."""
 
     __slots__ = ("_own_starts", "_starts", "encoding", "text")
 
@@ -31,13 +31,13 @@ class Text:
 
     @property
     def starts(self) -> list[int]:
-        """Where the client's lines begin."""
+        """The offsets at which the client's lines start."""
         if self._starts is None:
             self._starts = [0, *(found.end() for found in _BREAK.finditer(self.text))]
         return self._starts
 
     def offset(self, line: int, character: int) -> int:
-        """The offset of a client's place. What lies behind a line's end means its end, what lies behind the text the text's."""
+        """Return the offset of a client's position. A position beyond a line's end means that end; likewise for the text."""
         starts = self.starts
         if line < 0 or character < 0:
             return 0
@@ -56,7 +56,7 @@ class Text:
         return start + len(content)
 
     def place(self, offset: int) -> Place:
-        """The client's place of an offset."""
+        """Return the client's position of an offset."""
         offset = min(max(offset, 0), len(self.text))
         line = bisect_right(self.starts, offset) - 1
         before = self.text[self.starts[line] : offset]
@@ -65,7 +65,7 @@ class Text:
         return line, sum(_units(letter, self.encoding) for letter in before)
 
     def own_offset(self, line: int, column: int) -> int:
-        """The offset of a place as Rye's findings have it."""
+        """Return the offset of a position in Rye's findings."""
         if self._own_starts is None:
             self._own_starts = [0, *(found.end() for found in re.finditer("\n", self.text))]
         starts = self._own_starts
@@ -77,12 +77,12 @@ class Text:
         return min(start + shift + max(column, 1) - 1, end)
 
     def line_end(self, offset: int) -> int:
-        """Where the line around an offset ends, without its break."""
+        """Return the end of the line at an offset, without its line break."""
         found = _BREAK.search(self.text, offset)
         return found.start() if found is not None else len(self.text)
 
     def changed(self, start: Place | None, end: Place | None, new: str) -> Text:
-        """The text after a change; without places the whole is new."""
+        """Return the text after a change; without positions, ``new`` replaces everything."""
         if start is None or end is None:
             return Text(new, self.encoding)
         first, last = self.offset(*start), self.offset(*end)

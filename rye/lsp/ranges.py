@@ -1,4 +1,4 @@
-"""What exactly a finding is about: a span of the text, from the finding's place and words."""
+"""Finds the span of text that a finding is about, from its position and message."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _NAME = re.compile(r"</?[^\s<>/=\"'!?]+")
 _QUOTED = re.compile(r"`([^`]+)`|'([^']+)'")
 _WORD = re.compile(r"\"[^\"\n]*\"|'[^'\n]*'|[A-Za-z0-9_@~^][\w./:@*?^~-]*|[^\s\w]|\S+")
 _MOST = 4096
-"""Characters that a span is looked for in."""
+"""How many characters are searched for a span."""
 
 Span = tuple[int, int]
 
 
 def span_of(text: Text, finding: Diagnostic) -> Span:
-    """First and last offset (exclusive) of what a finding is about; the first line for the file as a whole."""
+    """Return start and end (exclusive) of what a finding is about; the first line if it is about the whole file."""
     if finding.line is None:
         return 0, text.line_end(0)
     start = text.own_offset(finding.line, finding.column or 1)
@@ -36,7 +36,7 @@ def span_of(text: Text, finding: Diagnostic) -> Span:
 
 
 def _in_tag(text: str, start: int, message: str) -> Span:
-    """The attribute or value that the message quotes, else the tag's name, with what is before it."""
+    """Return the span of the attribute or value that the message quotes, otherwise of the tag or its name."""
     name = _NAME.match(text, start, start + _MOST)
     if name is None:
         return start, start + 1

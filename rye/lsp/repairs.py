@@ -1,4 +1,4 @@
-"""Quick fixes: the changes that a finding's own hint names, as edits of the text."""
+"""Quick fixes: the changes that a finding's hint suggests, as edits of the text."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ _START_TAG = re.compile(r"<[A-Za-z_][\w.-]*+(?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+'
 _DELETE = "Delete the character."
 _WHOLE_FILE = "validate --fix"
 _FIXED = frozenset({"C09", "C10", "R05", "R12", "D020", "D073"})
-"""Findings that :mod:`rye.items.directive.fix` and its like end where there is one answer."""
+"""Findings that :mod:`rye.items.directive.fix` and similar modules can fix if there is only one solution."""
 _TAG_NAME = re.compile(r"<([A-Za-z_][\w.-]*)")
 _MOST = 64 * 1024
 
 
 class Edit(Struct, frozen=True):
-    """``text`` instead of what is between two offsets."""
+    """Replaces what is between two offsets with ``text``."""
 
     start: int
     end: int
@@ -39,21 +39,21 @@ class Repair(Struct, frozen=True):
     title: str
     edits: tuple[Edit, ...]
     finding: Diagnostic | None = None
-    """The finding that it ends; None for all of the file's."""
+    """The finding that it fixes; None: it is for the whole file."""
 
 
 def repairs_of(text: Text, findings: Iterable[Diagnostic]) -> list[Repair]:
-    """The fixes of single findings, in their order."""
+    """Return the fixes for single findings, in the order of the findings."""
     return [repair for finding in findings if (repair := _repair(text, finding)) is not None]
 
 
 def fixable_as_a_whole(findings: Iterable[Diagnostic]) -> bool:
-    """Whether `rye validate --fix` may end a finding."""
+    """Whether `rye validate --fix` may fix one of the findings."""
     return any(finding.code in _FIXED or _WHOLE_FILE in (finding.hint or "") for finding in findings)
 
 
 def whole_file(text: Text, fixed: str, changes: tuple[str, ...]) -> Repair:
-    """The one edit from a text to its fixed form: from the first character that differs to the last."""
+    """Return a single edit from a text to its fixed form, from the first different character to the last."""
     old = text.text
     start = next((n for n, (a, b) in enumerate(zip(old, fixed, strict=False)) if a != b), min(len(old), len(fixed)))
     most = min(len(old), len(fixed)) - start
@@ -82,7 +82,7 @@ def _repair(text: Text, finding: Diagnostic) -> Repair | None:
 
 
 def _inserted(text: str, finding: Diagnostic, name: re.Match[str] | None) -> Repair | None:
-    """An element that is missing: a child of the tag that the finding is about, or a right that a call needs."""
+    """Return the fix that adds a missing element: a child of the finding's tag, or a right that a call needs."""
     hint = finding.hint or ""
     child = _ADD_CHILD.match(hint)
     if child is not None and name is not None:
@@ -127,7 +127,7 @@ def _renamed(text: str, finding: Diagnostic, new: str, span: tuple[int, int]) ->
 
 
 def _closing(text: str, opened: re.Match[str]) -> tuple[int, int] | None:
-    """The name in the closing tag of an element; None where it closes itself, or is too long to look through."""
+    """Return the span of the name in an element's closing tag; None if the element is self-closing or too long to search."""
     name = re.escape(opened[1])
     tag = re.compile(rf"<(/?){name}(?=[\s/>])((?>(?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*))>")
     depth = 0

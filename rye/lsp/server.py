@@ -1,9 +1,9 @@
-"""The server on standard input and output: the one module that knows the protocol's library.
+"""The server on standard input and output; the only module that uses the protocol's library.
 
-How a key is answered: the change is put into the text at once; completion and hover read that text as it is. Checking waits until
-no key came for a moment, then runs in a process of its own; what it finds is only sent if the text is still the one that was
-checked, so work for an older text is dropped. Texts are never written, nothing is sent to a network, and nothing of a project is
-run. The library's own store of texts is not used: it ends lines where the protocol does not (U+2028, form feeds).
+Each keystroke updates the text at once; completion and hover use that text. Checking waits for a short pause in typing, then
+runs in a separate process; findings are only sent if the text has not changed since. The server never writes files, uses the
+network, or runs anything from a project. The library's own document store is not used: it ends lines where the protocol does
+not (U+2028, form feeds).
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _TRIGGERS = ["<", '"', "{", ":", "/", ".", " "]
 
 
 class Document:
-    """An open text and what was found in it."""
+    """An open document and its findings."""
 
     def __init__(self, uri: str, version: int, text: Text) -> None:
         self.uri = uri
@@ -64,24 +64,27 @@ class Document:
         self.path = Path(path) if path else None
         self.findings: tuple[Diagnostic, ...] = ()
         self.checked: int | None = None
-        """The version that the findings are of."""
+        """The version that the findings belong to."""
         self.waiting: asyncio.TimerHandle | None = None
 
     @property
     def folder(self) -> Path | None:
+        """The folder of the file; None for a document that is not a file."""
         return self.path.parent if self.path is not None else None
 
     @property
     def is_manifest(self) -> bool:
+        """Whether it is a rye.toml."""
         return self.path is not None and self.path.name == "rye.toml"
 
     @property
     def is_directive(self) -> bool:
+        """Whether it looks like a directive."""
         return "<directive" in self.text.text
 
 
 class Desk:
-    """The open documents, and what is known of the projects around them."""
+    """The open documents, and a cache of the names in their projects."""
 
     def __init__(self) -> None:
         self.documents: dict[str, Document] = {}
@@ -89,7 +92,7 @@ class Desk:
         self._names: dict[tuple[str, str], tuple[float, list[str]]] = {}
 
     def names(self, folder: Path | None, kind: str) -> list[str]:
-        """The names of a kind of value, as they were at most a moment ago."""
+        """Return the names of a kind of value, cached for ``EDITOR.names_seconds``."""
         if folder is None:
             return []
         key, now = (str(folder), kind), time.monotonic()
@@ -102,7 +105,7 @@ class Desk:
         return known[1]
 
     def offers(self, document: Document, offset: int) -> list[Offer]:
-        """What may be completed."""
+        """Return the completions at an offset."""
         text = document.text.text
 
         def known(kind: str) -> list[str]:
@@ -116,23 +119,26 @@ class Desk:
 
 
 class Protocol(LanguageServerProtocol):
-    """The library's protocol without its store of texts, whose lines are not those of the protocol."""
+    """The library's protocol without its document store, which splits lines differently than the protocol."""
 
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> Iterator[Any]:
+        """Only call our handler."""
         yield self.fm.features[types.TEXT_DOCUMENT_DID_OPEN], (params,), None
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
     def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> Iterator[Any]:
+        """Only call our handler."""
         yield self.fm.features[types.TEXT_DOCUMENT_DID_CHANGE], (params,), None
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
     def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> Iterator[Any]:
+        """Only call our handler."""
         yield self.fm.features[types.TEXT_DOCUMENT_DID_CLOSE], (params,), None
 
 
 class Server(LanguageServer):
-    """The handlers."""
+    """The language server with its handlers."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -147,11 +153,11 @@ class Server(LanguageServer):
         self.reader = ThreadPoolExecutor(1, thread_name_prefix="items")
         self.tasks: set[asyncio.Task[None]] = set()
         self.ended = False
-        """Whether the client asked for the end."""
+        """Whether the client sent ``shutdown``."""
         self._register()
 
     def report_server_error(self, error: Exception, source: object) -> None:
-        """On stderr: an editor that shows a box for each malformed message is of no use."""
+        """Do nothing: the library logs the error on stderr, and editors should not show a popup for each one."""
 
     def _register(self) -> None:
         def on(name: str, handler: Callable[[Any], Any], options: Any = None) -> None:
@@ -229,7 +235,7 @@ class Server(LanguageServer):
             return
         version, text = document.version, document.text
         if len(text.text) > EDITOR.text_characters:
-            message = f"The text has more than {EDITOR.text_characters:,} characters; rye does not check it."
+            message = f"The text is longer than {EDITOR.text_characters:,} characters, so it is not checked."
             findings: tuple[Diagnostic, ...] = (Diagnostic("error", "C01", message),)
         else:
             findings = await self.checker.ask(document.path, text.text, lambda: self._is_current(document, version))
@@ -317,9 +323,10 @@ class Server(LanguageServer):
 
 
 def serve() -> int:
-    """Serve on standard input and output until the client says so or goes away; the exit code, 1 where it did not say so first.
+    """Serve on standard input and output until the client disconnects. Return the exit code: 1 if it did not send
+    ``shutdown`` first.
 
-    The library closes its stream, and what anything else prints must not reach the client: so it gets a stream of its own.
+    The library gets a separate stream, because it closes its stream and no other output may reach the client.
     """
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
@@ -331,7 +338,7 @@ def serve() -> int:
 
 
 def _function(method: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """A method as a plain function: the library puts attributes on what it registers."""
+    """Wrap a method in a plain function, because the library sets attributes on handlers."""
     if asyncio.iscoroutinefunction(method):
 
         async def answer(params: Any) -> Any:
@@ -342,7 +349,7 @@ def _function(method: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _wanted(kind: types.CodeActionKind, only: object) -> bool:
-    """Whether the client asked for actions of this kind: an empty list is every kind, and a kind means those below it, too."""
+    """Whether the client wants actions of this kind. An empty list means all kinds; a kind includes its subkinds."""
     asked = [str(getattr(one, "value", one)) for one in only] if isinstance(only, list | tuple) else []
     return not asked or any(kind.value == one or kind.value.startswith(f"{one}.") for one in asked)
 

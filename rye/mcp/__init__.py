@@ -1,1 +1,1 @@
-"""The protocol face: a server for agent programs over stdio and HTTP, tokens, and the entries of their settings."""
+"""The MCP server for agent programs over stdio and HTTP, its tokens, and the entries for programs' settings."""

@@ -1,7 +1,7 @@
-"""Asking a person at the client about one call, in the way of the client's era.
+"""Asks the person at the client about one call, as the client's protocol version requires.
 
-In that of 2025 the server sends a request while the call waits. In that of 2026-07-28 it answers that it needs input, and the
-client sends the call again with the person's answer, which counts for exactly that question, once.
+In the 2025 versions, the server sends a request while the call waits. Since 2026-07-28, it answers that it needs input, and
+the client repeats the call with the person's answer, which is valid once and only for that question.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from rye.runtime.calls import CallError, cut
 _T = TypeVar("_T")
 Context = ServerRequestContext[Any, Any]
 _NOTHING: dict[str, Any] = {"type": "object", "properties": {}}
-"""The form of a question that only needs a yes."""
+"""The form of a yes-or-no question."""
 
 
 class Asking:
@@ -35,7 +35,7 @@ class Asking:
 
     def __init__(self) -> None:
         self._waiting: dict[str, str] = {}
-        """What a person is being asked about, by the state that their client sends back."""
+        """The key of each open question, by the state that the client sends back."""
 
     async def while_asking(
         self,
@@ -43,7 +43,7 @@ class Asking:
         params: types.InputResponseRequestParams,
         act: Callable[[Callable[[Question], bool | None], threading.Event], _T],
     ) -> _T | types.InputRequiredResult:
-        """Act in a thread, where a question reaches the person at the client, if the client can ask."""
+        """Run ``act`` in a thread. Its questions go to the person at the client, if the client can ask."""
         cancel = threading.Event()
         capabilities = ctx.session.client_capabilities
         can_ask = capabilities is not None and capabilities.elicitation is not None
@@ -73,7 +73,7 @@ class Asking:
     async def _ask_now(self, ctx: Context, question: Question) -> bool | None:
         try:
             answer = await ctx.session.elicit_form(_words(question), _NOTHING, related_request_id=ctx.request_id)
-        except (MCPError, ValueError):  # the client cannot, or gave no answer that is one
+        except (MCPError, ValueError):  # the client cannot ask, or its answer is invalid
             return None
         return _said(answer)
 
@@ -88,7 +88,7 @@ class Asking:
         )
 
     def _answer_to(self, params: types.InputResponseRequestParams, question: Question) -> types.ElicitResult | None:
-        """The person's answer, where this request carries one to exactly this question; it counts once."""
+        """Return the person's answer if this request has one for exactly this question; it is valid once."""
         answer = (params.input_responses or {}).get("approve")
         if params.request_state is None or not isinstance(answer, types.ElicitResult):
             return None
@@ -99,9 +99,9 @@ class Asking:
 
 
 def _words(question: Question) -> str:
-    """What a person is asked, with nothing in it that could be taken for Rye's own words."""
+    """Return the text of a question. Text from elsewhere is cut to one line each, so that it cannot pass for Rye's own."""
     lines = [
-        f"Rye: {question.tool} of {cut(question.item, 200)}",
+        f"Rye: {question.tool} {cut(question.item, 200)}",
         f"It needs {cut(question.required, 300)}.",
         f"Parameters: {cut(json.dumps(question.params), RUNTIME.asked_characters)}",
         "Allow this one call?",
@@ -110,7 +110,7 @@ def _words(question: Question) -> str:
 
 
 def _said(answer: types.ElicitResult) -> bool | None:
-    """Accept is yes unless a field says no; decline is no; to close the question is not an answer."""
+    """Accepting is a yes unless a field says no; declining is a no; closing the question is no answer."""
     if answer.action == "accept":
         return all(value is not False for value in (answer.content or {}).values())
     return False if answer.action == "decline" else None

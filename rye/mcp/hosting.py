@@ -1,4 +1,5 @@
-"""Which run a request belongs to: the server's own on stdio, that of its token over HTTP (docs/explanation/runtime.md)."""
+"""Which run a request belongs to: the server's only run on stdio, that of its token over HTTP
+(docs/explanation/runtime.md)."""
 
 from __future__ import annotations
 
@@ -12,37 +13,39 @@ from rye.mcp.tokens import Grant, TokenRefused
 from rye.runtime.opening import Opened
 
 Open = Callable[[str | None], Opened]
-"""Opens a run for a directive's reference; None: one that may search and load."""
+"""Opens a run for a directive's reference; None: a run that may only search and load."""
 
 
 class Runs(Protocol):
     """The runs of one server."""
 
     def of(self, grant: Grant | None) -> Opened:
-        """The run that a request belongs to. Raises TokenRefused."""
+        """Return the run that a request belongs to; ``grant``: from its token. Raises TokenRefused."""
         ...
 
     def close(self) -> None:
-        """The end of all of them."""
+        """End all runs."""
         ...
 
 
 class OneRun:
-    """The run of a server on stdio: whoever started it said whom it speaks for."""
+    """The only run of a server on stdio: whoever started the server chose the directive."""
 
     def __init__(self, opened: Opened):
         self.opened = opened
 
     def of(self, grant: Grant | None) -> Opened:
+        """Return the run."""
         return self.opened
 
     def close(self) -> None:
+        """End the run."""
         self.opened.session.close()
 
 
 class RunsByToken:
-    """A run for each token, and one for all requests without any. A run is the token's, not a connection's or a session's:
-    what was narrowed for a token stays narrow, however often its owner connects."""
+    """One run per token, and one for all requests without a token. A run belongs to the token, not to a connection: what was
+    narrowed for a token stays narrow, however often its owner connects."""
 
     def __init__(self, open_run: Open):
         self._open = open_run
@@ -50,6 +53,7 @@ class RunsByToken:
         self._runs: dict[str, tuple[int, Opened]] = {}
 
     def of(self, grant: Grant | None) -> Opened:
+        """Return the token's run, and open it on first use. Raises TokenRefused, and RyeError if it cannot be opened."""
         name = grant.id if grant is not None else ""
         with self._lock:
             known = self._runs.get(name)
@@ -71,6 +75,7 @@ class RunsByToken:
             opened.session.close("token-expired")
 
     def close(self) -> None:
+        """End all runs."""
         with self._lock:
             runs, self._runs = list(self._runs.values()), {}
         for _, opened in runs:
@@ -78,8 +83,8 @@ class RunsByToken:
 
     def _make_room(self, grant: Grant | None) -> None:
         if len(self._runs) >= RUNTIME.principals:
-            message = f"This server keeps {RUNTIME.principals} runs at once, and no more."
-            raise TokenRefused("token-refused", message, "Wait until a token has expired, or restart the server.")
+            message = f"This server already has {RUNTIME.principals} runs, which is the limit."
+            raise TokenRefused("token-refused", message, "Wait until a token expires, or restart the server.")
 
 
 def _require_same(grant: Grant, opened: Opened) -> None:
@@ -87,11 +92,11 @@ def _require_same(grant: Grant, opened: Opened) -> None:
     if found is None or (found.id, found.version, found.sha256) != (grant.directive, grant.version, grant.sha256):
         raise TokenRefused(
             "token-refused",
-            f"directive:{grant.directive} is no longer the one that the token was made for.",
-            f"`rye mcp token --as {grant.directive}` makes a token for what is here now.",
+            f"directive:{grant.directive} has changed since the token was created.",
+            f"`rye mcp token --as {grant.directive}` creates a token for its current version.",
         )
 
 
 def refused(error: RyeError) -> TokenRefused:
-    """Any error of opening a token's run: the token gives nothing."""
+    """Convert any error of opening a token's run to a refusal of the token."""
     return error if isinstance(error, TokenRefused) else TokenRefused("token-refused", error.message, error.hint)

@@ -1,7 +1,7 @@
-"""The HTTP face: ``/mcp`` on a loopback address, or beyond where a token is demanded.
+"""The MCP server over HTTP: ``/mcp`` on a loopback address, or on another address if a token is required.
 
-Authority comes from the bearer token alone. A bad or expired token is 401; without any, a request may search and load, unless
-tokens are demanded. The SDK's protection against DNS rebinding is on: a Host or Origin that is not this server's is refused.
+Rights come only from the bearer token. An invalid or expired token gets 401. Without a token, a request may search and load,
+unless tokens are required. The SDK's protection against DNS rebinding is on: other Hosts and Origins are refused.
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ _EXPIRY_SECONDS = 30
 
 
 def parse_address(text: str) -> tuple[str, int]:
-    """``HOST:PORT``, ``[::1]:PORT``; port 0 takes a free one. Raises UsageError ``bad-address``."""
+    """Parse ``HOST:PORT`` or ``[::1]:PORT``; port 0 picks a free one. Raises UsageError ``bad-address``."""
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not host or not port.isdigit() or int(port) > 65535:
-        raise UsageError("bad-address", f"{text!r} is not a HOST:PORT.", "Write 127.0.0.1:8765.")
+        raise UsageError("bad-address", f"{text!r} is not HOST:PORT.", "For example: 127.0.0.1:8765.")
     return host, int(port)
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches the address."""
+    """Whether only this machine can reach the address."""
     if host == "localhost":
         return True
     try:
@@ -54,18 +54,18 @@ def is_loopback(host: str) -> bool:
 
 
 def require_safe(host: str, *, demands_token: bool) -> None:
-    """Raises UsageError ``token-demanded`` for an address beyond this machine without a demand for tokens, and for one that names
-    every interface: then nobody could tell which Host is this server's."""
+    """Raise UsageError ``token-demanded`` for an address that other machines can reach if no token is required, and
+    ``bad-address`` for one that means all interfaces: Host could not be checked then."""
     if not is_loopback(host) and not demands_token:
-        message = f"{host} is reached from other machines, and no token is demanded."
-        raise UsageError("token-demanded", message, "Use 127.0.0.1, or demand tokens: --as ID.")
+        message = f"Other machines can reach {host}, but no token is required."
+        raise UsageError("token-demanded", message, "Use 127.0.0.1, or require tokens with --as ID.")
     if host in ("0.0.0.0", "::", "*"):
-        message = f"{host} names every interface, so no Host would be this server's."
-        raise UsageError("bad-address", message, "Name the one address that clients use.")
+        message = f"{host} means all interfaces, so the Host of requests could not be checked."
+        raise UsageError("bad-address", message, "Use the address that clients connect to.")
 
 
 class BearerGate:
-    """Reads the token of each request and puts what it says where the server finds it."""
+    """Checks the token of each request, and passes its grant on to the server."""
 
     def __init__(
         self,
@@ -78,7 +78,7 @@ class BearerGate:
         only: str | None,
         demanded: bool,
     ):
-        """``only``: the one directive whose tokens count; None: any. ``demanded``: without a token nothing is answered."""
+        """``only``: the directive whose tokens are accepted; None: any. ``demanded``: requests without a token are refused."""
         self._app = app
         self._runs = runs
         self._project = project
@@ -103,17 +103,17 @@ class BearerGate:
         if not given:
             if self._demanded:
                 raise TokenRefused(
-                    "token-refused", "This server demands a token.", "`rye mcp token --as ID` makes one."
+                    "token-refused", "This server requires a token.", "Create one with `rye mcp token --as ID`."
                 )
             return None
         scheme, _, token = given[0].decode("latin-1").partition(" ")
         if len(given) > 1 or scheme.lower() != "bearer":
             raise TokenRefused(
-                "token-refused", "The authorization is not a bearer token.", "Send: Authorization: Bearer …"
+                "token-refused", "The Authorization header is not a bearer token.", "Send Authorization: Bearer TOKEN."
             )
         grant = read_token(self._key, self._project, token.strip(), self._now())
         if self._only is not None and grant.directive != self._only:
-            raise TokenRefused("token-refused", f"This server takes tokens for {self._only} only.")
+            raise TokenRefused("token-refused", f"This server only accepts tokens for {self._only}.")
         try:
             await anyio.to_thread.run_sync(self._runs.of, grant)
         except RyeError as error:
@@ -134,7 +134,7 @@ async def _unauthorized(send: _Send, error: TokenRefused) -> None:
 
 
 def application(server: Server[Any], host: str, port: int) -> _App:
-    """The SDK's application, with only this server's own names as Host and Origin."""
+    """Return the SDK's application, which only accepts this server's own names as Host and Origin."""
     names = ["127.0.0.1", "localhost", "[::1]"] if is_loopback(host) else [f"[{host}]" if ":" in host else host]
     security = TransportSecuritySettings(
         enable_dns_rebinding_protection=True,
@@ -151,7 +151,7 @@ def application(server: Server[Any], host: str, port: int) -> _App:
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """A socket on the address. Raises RyeError ``address-in-use``."""
+    """Open a listening socket on the address. Raises RyeError ``address-in-use``."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     found = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -160,13 +160,13 @@ def listening(host: str, port: int) -> socket.socket:
         found.listen(128)
     except OSError as error:
         found.close()
-        message = f"{host}:{port} cannot be used: {error.strerror or error}."
-        raise RyeError("address-in-use", message, "Choose another port; 0 takes a free one.") from error
+        message = f"Cannot listen on {host}:{port}: {error.strerror or error}."
+        raise RyeError("address-in-use", message, "Choose another port; 0 picks a free one.") from error
     return found
 
 
 async def serve(app: _App, runs: RunsByToken, where: socket.socket, tell: Callable[[], None]) -> None:
-    """Serve until a signal comes. ``tell`` is called once requests are answered."""
+    """Serve until a signal arrives. ``tell`` is called once requests are accepted."""
     config = uvicorn.Config(app, log_level="critical", access_log=False, lifespan="on", timeout_graceful_shutdown=3)
     server = uvicorn.Server(config)
     async with anyio.create_task_group() as group:
@@ -183,7 +183,7 @@ async def _announce(server: uvicorn.Server, tell: Callable[[], None]) -> None:
 
 
 async def _expire(runs: RunsByToken) -> None:
-    """End runs whose tokens have expired: their limits and logs end with them."""
+    """Regularly end the runs whose tokens have expired."""
     while True:
         await anyio.sleep(_EXPIRY_SECONDS)
         await anyio.to_thread.run_sync(runs.expire, time.time())

@@ -1,6 +1,6 @@
-"""How agent programs are told of the server: the entry of each program's settings, for `rye mcp config`. Pure.
+"""The entries in agent programs' settings that start the server, for `rye mcp config`. Pure.
 
-These give every agent of a project search and load. The server of one bound agent is :mod:`rye.deployment.bound_server`.
+With them, every agent of a project can search and load. The server of a bound agent is :mod:`rye.deployment.bound_server`.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ PROGRAMS = ("claude", "codex", "copilot", "gemini", "opencode", "cursor")
 
 
 class ProgramEntry(Struct, frozen=True):
-    """What to put where."""
+    """A program's settings file, and the entry to add to it."""
 
     program: str
     file: str
-    """Relative to the project."""
+    """The settings file, relative to the project."""
     format: str
     """``json`` or ``toml``."""
     text: str
-    """The part of the file."""
+    """The entry, as a complete document of that format."""
 
 
 def config_entry(program: str) -> ProgramEntry:
-    """The entry for a whole project: search and load, and no execution. Raises UsageError ``unknown-program``."""
+    """Return a program's entry for a whole project: search and load, no execution. Raises UsageError ``unknown-program``."""
     words = ["mcp", "serve"]
     plain: dict[str, Any] = {"command": "rye", "args": words}
     if program == "codex":
@@ -43,6 +43,8 @@ def config_entry(program: str) -> ProgramEntry:
         "opencode": ("opencode.json", {"mcp": {NAME: {"type": "local", "command": ["rye", *words], "enabled": True}}}),
     }
     if program not in files:
-        raise UsageError("unknown-program", f"{program!r} is not a program.", f"Programs: {', '.join(PROGRAMS)}.")
+        raise UsageError(
+            "unknown-program", f"{program!r} is not a supported program.", f"Use one of {', '.join(PROGRAMS)}."
+        )
     file, value = files[program]
     return ProgramEntry(program, file, "json", json.dumps(value, indent=2) + "\n")

@@ -1,6 +1,6 @@
-"""The texts that a run offers to its client: prompts, knowledge as resources, and files of skills, as the protocol's values.
+"""The texts that a run offers to its client, as protocol values: prompts, knowledge as resources, and files of skills.
 
-Lists are made of what may be read. Every text that is handed out goes through the session: decided and written down first.
+Lists contain what the run may read. Every text itself goes through the session, which decides and logs first.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SCHEME = "rye://"
 
 
 def prompt(opened: Opened, name: str, kind: str, item_id: str) -> types.Prompt | None:
-    """The entry of one prompt; None for what may not be used."""
+    """Return the list entry of a prompt; None if the item cannot be used."""
     try:
         item = opened.items.read(kind, item_id, runs=False)
     except RyeError:
@@ -45,7 +45,7 @@ def prompt_text(
     arguments: dict[str, str],
     ask: Ask,
 ) -> str:
-    """The text of a prompt. A directive that the run may execute is started: from then on it narrows the run.
+    """Return the text of a prompt. A directive that the run may execute is started, which narrows the run from then on.
     Raises CallError."""
     session = opened.session
     if kind == "skill":
@@ -59,14 +59,14 @@ def prompt_text(
     try:
         values = _values(opened.items.read(kind, item_id, runs=True), arguments)
     except RyeError:
-        values = dict(arguments)  # the call says what is wrong
+        values = dict(arguments)  # the call below reports the error
     call = {"item_type": kind, "item_id": item_id, "parameters": values}
     return str(session.act("rye_execute", call, ask=ask)["prompt"])
 
 
 def _rendered(opened: Opened, item: UsableItem, arguments: dict[str, str]) -> str:
     if item.directive is None:
-        raise CallError("not-runnable", f"{item.label} cannot be read as a directive.", "Run `rye validate`.")
+        raise CallError("not-runnable", f"{item.label} is not a valid directive.", "Run `rye validate`.")
     try:
         return opened.items.render(item, _values(item, arguments))
     except RyeError as error:
@@ -74,19 +74,19 @@ def _rendered(opened: Opened, item: UsableItem, arguments: dict[str, str]) -> st
 
 
 def _values(item: UsableItem, arguments: dict[str, str]) -> dict[str, object]:
-    """Prompt arguments are texts; a directive's inputs have types."""
+    """Convert prompt arguments, which are texts, to the types of the directive's inputs."""
     types_ = {each.name: each.type for each in item.directive.inputs} if item.directive is not None else {}
     found: dict[str, object] = {}
     for name, text in arguments.items():
         try:
             found[name] = from_text(types_[name], text) if name in types_ else text
         except ValueError:
-            found[name] = text  # rendering says what was expected
+            found[name] = text  # rendering reports the expected type
     return found
 
 
 def resource(opened: Opened, item_id: str) -> types.Resource | None:
-    """The entry of one piece of knowledge; None for what may not be used."""
+    """Return the list entry of a knowledge item; None if it cannot be used."""
     try:
         item = opened.items.read("knowledge", item_id, runs=False)
     except RyeError:
@@ -107,20 +107,20 @@ def _uri(item: UsableItem) -> str:
 
 
 def read(opened: Opened, uri: str, ask: Ask) -> types.TextResourceContents | types.BlobResourceContents:
-    """A piece of knowledge, or a file of a skill. Raises CallError."""
+    """Return the content of a knowledge item or a skill's file. Raises CallError."""
     if uri.startswith(skills.SCHEME):
         return _read_skill_file(opened, uri, ask)
     item_id, at, version = uri.removeprefix(_SCHEME).partition("@")
     if not uri.startswith(_SCHEME) or not is_id(item_id) or (at and not version):
         message = f"{cut(uri, 200)!r} is not a resource of this server."
-        raise CallError("invalid-parameters", message, "Resources are rye://NAMESPACE/CATEGORY/NAME@VERSION.")
+        raise CallError("invalid-parameters", message, "Use rye://NAMESPACE/CATEGORY/NAME@VERSION.")
     item = opened.session.load_item("knowledge", item_id, version or None, ask=ask)
     meta = {"signer": item.signer, "sha256": item.sha256}
     return types.TextResourceContents(uri=uri, mime_type="text/markdown", text=item.text, _meta=meta)
 
 
 def skill_ids(opened: Opened) -> list[str]:
-    """The skills that may be loaded."""
+    """Return the ids of the skills that the run may load, at most :data:`rye.limits.RUNTIME` ``.listed``."""
     ids = [each.id for each in opened.items.listed("skill") if opened.session.may("load", "skill", each.id)]
     return ids[: RUNTIME.listed]
 
@@ -131,7 +131,7 @@ def _skill_files(opened: Opened, item: UsableItem) -> skills.SkillFiles:
 
 
 def listed_skill(opened: Opened, item_id: str) -> dict[str, Any] | None:
-    """The entry; None for a skill that may not be used, or that not every host takes."""
+    """Return a skill's list entry; None if the skill cannot be used, or is too large for some hosts."""
     try:
         found = _skill_files(opened, opened.items.read("skill", item_id, runs=False))
         if not skills.fits(found):
@@ -143,7 +143,7 @@ def listed_skill(opened: Opened, item_id: str) -> dict[str, Any] | None:
 
 
 def skill_place(opened: Opened, uri: str) -> tuple[str, str] | None:
-    """The skill that an address lies in, and the path in it; None for an address of no skill that may be loaded."""
+    """Split an address into a skill's id and a path in it; None if it is not in a skill that the run may load."""
     rest = uri.removeprefix(skills.SCHEME)
     if rest == uri:
         return None
@@ -154,7 +154,7 @@ def skill_place(opened: Opened, uri: str) -> tuple[str, str] | None:
 
 
 def directory(opened: Opened, item_id: str, folder: str) -> list[dict[str, str]] | None:
-    """What lies in a folder of a skill; None where there is no such folder or skill."""
+    """Return the entries of a skill's folder; None if the folder or the skill does not exist."""
     try:
         return skills.children(_skill_files(opened, opened.items.read("skill", item_id, runs=False)), folder)
     except RyeError:
@@ -164,7 +164,7 @@ def directory(opened: Opened, item_id: str, folder: str) -> list[dict[str, str]]
 def _read_skill_file(opened: Opened, uri: str, ask: Ask) -> types.TextResourceContents | types.BlobResourceContents:
     place = skill_place(opened, uri)
     if place is None:
-        raise CallError("denied", f"{cut(uri, 200)!r} is in no skill that this run may load.")
+        raise CallError("denied", f"{cut(uri, 200)!r} is not in a skill that this run may load.")
     item_id, path = place
     try:
         found = _skill_files(opened, opened.session.load_item("skill", item_id, ask=ask))

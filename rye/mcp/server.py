@@ -1,11 +1,11 @@
-"""The server: the five tools, prompts, resources and skills of a run, over the official SDK's low level
+"""The server: the five tools, prompts, resources and skills of a run, with the official SDK's low-level API
 (docs/explanation/runtime.md).
 
-The low level does not check arguments against schemas; :mod:`rye.runtime.calls` does. Every answer that gives an item's text
-or does something goes through :meth:`rye.runtime.session.Session.act` and its siblings: decided, written down, then made.
-Lists show what may be asked for. What goes wrong reaches the caller as the error document of a call and never as a traceback.
+The low-level API does not check arguments against schemas; :mod:`rye.runtime.calls` does. Every request that returns an item's
+text or has an effect goes through :meth:`rye.runtime.session.Session.act` and related methods: decided, logged, then made.
+Lists show what may be requested. Errors reach the caller as the error document of a call, never as a traceback.
 
-One loop of the SDK serves both eras: handshakes of 2025 and requests of 2026-07-28, which have no sessions.
+The SDK's loop serves both protocol generations: 2025 with handshakes, and 2026-07-28 without sessions.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from rye.runtime.opening import Opened
 
 _T = TypeVar("_T")
 _PAGE = 100
-"""Entries of one page of a list."""
+"""The number of entries on a page of a list."""
 GRANT = "rye.grant"
-"""Where the HTTP face puts what a request's token says."""
+"""The key of the ASGI scope with the grant from a request's token."""
 _TTL_MS = 0
 
 
@@ -53,6 +53,7 @@ class Face:
     # -- tools ---------------------------------------------------------------------------------------------------------
 
     async def list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        """Handle ``tools/list``: the five tools, and with ``expand`` each executable tool. A read-only run gets two."""
         opened = self._opened(ctx)
         tools = [
             types.Tool(name=tool.name, description=tool.description, input_schema=tool.schema)
@@ -68,25 +69,26 @@ class Face:
         for name, item_id in self._names(opened).items():
             try:
                 description = opened.items.read("tool", item_id, runs=False).description
-            except RyeError:  # what may not be used is not offered
+            except RyeError:  # do not offer items that cannot be used
                 continue
             found.append(
                 types.Tool(
                     name=name,
-                    description=cut(f"{description} (tool:{item_id}, run in a sandbox)".strip(), 1000),
+                    description=cut(f"{description} (tool:{item_id}, runs in a sandbox)".strip(), 1000),
                     input_schema={"type": "object", "properties": {}, "additionalProperties": True},
                 )
             )
         return found
 
     def _names(self, opened: Opened) -> dict[str, str]:
-        """Names of single tools → ids of what the chain may execute."""
+        """Return the ids of the tools that the chain may execute, by their names under ``expand``."""
         ids = [entry.id for entry in opened.items.listed("tool") if opened.session.may("execute", "tool", entry.id)]
         return tool_names(ids[: RUNTIME.listed], TOOLS)
 
     async def call_tool(
         self, ctx: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
+        """Handle ``tools/call``. Errors are results, not protocol errors."""
         opened, name, arguments = self._opened(ctx), params.name, params.arguments or {}
         if self.expand and name not in TOOLS:
             item_id = (await _aside(partial(self._names, opened))).get(name)
@@ -98,9 +100,9 @@ class Face:
             )
         except CallError as error:
             return _answer(error.as_json(), is_error=True)
-        except Exception as error:  # a fault of ours must not tell a model more than that
+        except Exception as error:  # a bug of ours must not reveal more to a model
             message = f"Internal error in rye: {type(error).__name__}."
-            hint = f"`rye runs show {opened.session.run}` shows the call. Report it as a fault of rye's."
+            hint = f"`rye runs show {opened.session.run}` shows the call. Please report this as a bug in Rye."
             failed = CallError("not-runnable", message, hint)
             return _answer(failed.as_json(), is_error=True)
         return result if isinstance(result, types.InputRequiredResult) else _answer(result)
@@ -108,13 +110,14 @@ class Face:
     # -- prompts -------------------------------------------------------------------------------------------------------
 
     async def list_prompts(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        """Handle ``prompts/list``: directives and skills."""
         opened = self._opened(ctx)
         names, following = _page(list(self._prompts(opened).items()), params)
         prompts = await _aside(lambda: [served.prompt(opened, name, kind, item_id) for name, (kind, item_id) in names])
         return types.ListPromptsResult(prompts=[found for found in prompts if found is not None], next_cursor=following)
 
     def _prompts(self, opened: Opened) -> dict[str, tuple[str, str]]:
-        """Name → kind and id of every directive and skill that may be asked for."""
+        """Return kind and id of every directive and skill that may be requested, by name."""
         session, found = opened.session, {}
         own = opened.directive.id if opened.directive is not None else None
         for entry in opened.items.listed("directive"):
@@ -128,10 +131,11 @@ class Face:
     async def get_prompt(
         self, ctx: Context, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult | types.InputRequiredResult:
+        """Handle ``prompts/get``. Raises MCPError."""
         opened = self._opened(ctx)
         known = (await _aside(partial(self._prompts, opened))).get(params.name)
         if known is None:
-            raise MCPError(types.INVALID_PARAMS, f"No prompt {cut(params.name, 100)!r} is permitted here.")
+            raise MCPError(types.INVALID_PARAMS, f"This run has no prompt {cut(params.name, 100)!r}.")
         kind, item_id = known
         try:
             text = await self._asking.while_asking(
@@ -149,6 +153,7 @@ class Face:
     async def list_resources(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
+        """Handle ``resources/list``: the knowledge that the run may load."""
         opened = self._opened(ctx)
         ids = [each.id for each in opened.items.listed("knowledge") if opened.session.may("load", "knowledge", each.id)]
         page, following = _page(ids[: RUNTIME.listed], params)
@@ -158,6 +163,7 @@ class Face:
     async def list_templates(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
+        """Handle ``resources/templates/list``: the template of knowledge addresses."""
         template = types.ResourceTemplate(
             name="knowledge", uri_template="rye://{+id}@{version}", mime_type="text/markdown"
         )
@@ -166,6 +172,7 @@ class Face:
     async def read_resource(
         self, ctx: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult | types.InputRequiredResult:
+        """Handle ``resources/read``: knowledge, or a skill's file. Raises MCPError."""
         opened, uri = self._opened(ctx), params.uri
         try:
             found = await self._asking.while_asking(ctx, params, lambda ask, cancel: served.read(opened, uri, ask))
@@ -176,6 +183,7 @@ class Face:
     # -- the extension for skills --------------------------------------------------------------------------------------
 
     async def list_skills(self, ctx: Context, params: types.PaginatedRequestParams) -> dict[str, Any]:
+        """Handle ``skills/list``."""
         opened = self._opened(ctx)
         page, following = _page(served.skill_ids(opened), params)
         found = await _aside(lambda: [served.listed_skill(opened, item_id) for item_id in page])
@@ -185,6 +193,7 @@ class Face:
         return _cacheable(result)
 
     async def get_skill(self, ctx: Context, params: SkillParams) -> dict[str, Any]:
+        """Handle ``skills/get``. Raises MCPError for an unknown skill."""
         opened = self._opened(ctx)
         item_id = params.uri.removeprefix(skills.SCHEME).removesuffix(f"/{skills.MAIN}")
         known = params.uri == f"{skills.SCHEME}{item_id}/{skills.MAIN}" and item_id in served.skill_ids(opened)
@@ -194,6 +203,7 @@ class Face:
         return _cacheable({"resultType": "complete", "skill": found})
 
     async def read_directory(self, ctx: Context, params: SkillParams) -> dict[str, Any]:
+        """Handle ``resources/directory/read``: the entries of a skill's folder. Raises MCPError if there is none."""
         opened = self._opened(ctx)
         place = served.skill_place(opened, params.uri)
         found = await _aside(lambda: served.directory(opened, *place)) if place is not None else None
@@ -221,7 +231,7 @@ class SkillParams(types.RequestParams):
 
 
 def build_server(runs: Runs, *, expand: bool, instructions: str, start: dict[str, object]) -> Server[Any]:
-    """The server with its handlers. ``start``: what the start of a run says, for clients that look for it."""
+    """Return the server with its handlers. ``start``: facts about the run, published as an extension for clients."""
     face = Face(runs, expand=expand)
     server: Server[Any] = Server(
         "rye",
@@ -236,7 +246,7 @@ def build_server(runs: Runs, *, expand: bool, instructions: str, start: dict[str
         on_list_resource_templates=face.list_templates,
         on_read_resource=face.read_resource,
     )
-    server.middleware.clear()  # telemetry: what a run does is in its own log, and leaves the machine in no other way
+    server.middleware.clear()  # no telemetry: what a run does is only in its own log
     server.extensions[skills.EXTENSION] = {"directoryRead": True}
     server.extensions["dev.rye/run"] = dict(start)
     server.add_request_handler("skills/list", types.PaginatedRequestParams, face.list_skills)
@@ -253,7 +263,7 @@ def _reads_only(opened: Opened) -> bool:
 
 
 async def _aside(work: Callable[[], _T]) -> _T:
-    """Reading files happens in a thread, so that other requests go on."""
+    """Run file access in a thread, so that other requests can continue."""
     return await anyio.to_thread.run_sync(work)
 
 
@@ -264,12 +274,12 @@ def _answer(document: dict[str, object], *, is_error: bool = False) -> types.Cal
 
 
 def _protocol_error(error: CallError) -> MCPError:
-    """For requests that are no tool calls: the same document, as the error's data."""
+    """Convert an error for requests other than tool calls, with the same document as its data."""
     return MCPError(types.INVALID_PARAMS, cut(f"{error.code}: {error.message}", 300), error.as_json()["error"])
 
 
 def _page(entries: Sequence[_T], params: types.PaginatedRequestParams | None) -> tuple[Sequence[_T], str | None]:
-    """One page, and the cursor of the next. Raises MCPError for a cursor that is none."""
+    """Return one page and the cursor of the next. Raises MCPError for an invalid cursor."""
     start = 0
     if params is not None and params.cursor is not None:
         try:
@@ -277,7 +287,7 @@ def _page(entries: Sequence[_T], params: types.PaginatedRequestParams | None) ->
         except ValueError:
             start = -1
         if not 0 <= start <= len(entries):
-            raise MCPError(types.INVALID_PARAMS, "The cursor is not one of this list.")
+            raise MCPError(types.INVALID_PARAMS, "The cursor does not belong to this list.")
     end = start + _PAGE
     return entries[start:end], base64.urlsafe_b64encode(str(end).encode()).decode() if end < len(entries) else None
 

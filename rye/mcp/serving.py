@@ -1,4 +1,4 @@
-"""`rye mcp serve`: one server, on stdio for the run that it was started for, or over HTTP for the runs of its tokens."""
+"""`rye mcp serve`: one server, either on stdio for a single run, or over HTTP for one run per token."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from rye.runtime.session import Binding
 from rye.workspace.context import Context
 
 BINDING = "RYE_BINDING"
-"""Set by the entries of bound agents: whether their program gives them nothing but these tools (`rye deploy`)."""
+"""The variable that bound agents' entries set: whether their program gives them only these tools (`rye deploy`)."""
 
 
 class ServeRequest(Struct, frozen=True):
-    """What was asked for."""
+    """The options of `rye mcp serve`."""
 
     as_: str | None = None
-    """The directive whose rights count; None: search and load only."""
+    """The directive whose rights apply; None: search and load only."""
     http: str | None = None
     """``HOST:PORT``; None: stdio."""
     expand: bool = False
@@ -45,10 +45,10 @@ class ServeRequest(Struct, frozen=True):
 def serve(
     context: Context, request: ServeRequest, tell_start: Callable[[str], None], tell_address: Callable[[str], None]
 ) -> None:
-    """Serve until the client is gone or a signal comes. Raises RyeError.
+    """Serve until the client is gone or a signal arrives. Raises RyeError.
 
-    ``tell_start``: on stdio, takes one line of JSON, what the run may do, before the first message is read; ``tell_address``:
-    over HTTP, takes the URL once connections are accepted.
+    ``tell_start``: on stdio, called with one line of JSON about the run before the first message is read;
+    ``tell_address``: over HTTP, called with the URL once connections are accepted.
     """
     if request.http is not None:
         _serve_http(context, request, request.http, tell_address)
@@ -57,7 +57,7 @@ def serve(
 
 
 def open_run(context: Context, reference: str | None, *, read_only: bool) -> Opened:
-    """A run whose tools get no key of a model, whatever they are granted. Raises RyeError."""
+    """Open a run. Its tools never get the key of a model, even if it is granted. Raises RyeError."""
     own = user_models(context.environment)
     return open_session(
         context,
@@ -71,17 +71,17 @@ def open_run(context: Context, reference: str | None, *, read_only: bool) -> Ope
 
 
 def binding_of(context: Context) -> Binding:
-    """What the start of a run says of its agent. Raises UsageError ``bad-binding``."""
+    """Return the binding set in ``RYE_BINDING``, by default ``advisory``. Raises UsageError ``bad-binding``."""
     given = context.environment.get(BINDING) or "advisory"
     if given not in get_args(Binding):
-        raise UsageError("bad-binding", f"{BINDING}={given!r} means nothing.", "It is exclusive or advisory.")
+        raise UsageError("bad-binding", f"{BINDING}={given!r} is not supported.", "Set it to exclusive or advisory.")
     return cast("Binding", given)
 
 
 def _instructions(start: dict[str, object]) -> str:
     return (
-        "Rye gives you the items of this project: search and load them, run tools in a sandbox, start directives. What a run may "
-        "do was decided when it started; a denied call stays denied, however it is asked. Every call is written down.\n"
+        "Rye gives you the items of this project: search and load them, run tools in a sandbox, start directives. What this "
+        "run may do was decided when it started; rewording a denied call does not change that. Every call is logged.\n"
         f"{json.dumps(start)}"
     )
 
@@ -105,7 +105,8 @@ def _serve_stdio(context: Context, request: ServeRequest, tell_start: Callable[[
 
 @contextlib.contextmanager
 def _ended_by_signals(close: Callable[[], None]) -> Iterator[None]:
-    """A polite signal ends the run and seals its log; the thread that waits for input would keep the process alive."""
+    """On a termination signal, end the runs, seal their logs, and exit: the thread that waits for input would keep the
+    process alive."""
 
     def end(number: int, frame: object) -> None:
         close()
@@ -124,7 +125,7 @@ def _serve_http(context: Context, request: ServeRequest, address: str, tell_addr
     http.require_safe(host, demands_token=request.as_ is not None)
     project = require_project(context.cwd)
     only = None
-    if request.as_ is not None:  # said now rather than to the first client
+    if request.as_ is not None:  # report errors now, not to the first client
         only = read_directive(ProjectItems(context, project), request.as_)[0].id
     runs = RunsByToken(lambda reference: open_run(context, reference, read_only=request.read_only))
     start: dict[str, object] = {"binding": binding_of(context), "not_enforced": list(UNCOUNTED_UNDER_MCP)}

@@ -1,9 +1,8 @@
-"""Skills as the protocol's extension serves them (SEP-2640): entries with the frontmatter and a manifest of every file.
+"""Skills as served by the protocol's extension (SEP-2640): entries with the frontmatter and a manifest of all files.
 
-A skill's address is ``skill://NAMESPACE/NAME``; its ``SKILL.md`` and the files attached to it lie below. Digests prove that
-entry and file are of one piece and nothing more, so entries carry in ``_meta`` what does prove something: the signer, the
-place in the registry's log, and a proof of it in the form of C2SP tlog-proof, where this machine can make one without a
-network.
+A skill's address is ``skill://NAMESPACE/NAME``; its ``SKILL.md`` and attached files are below it. Digests only prove that entry
+and files belong together. So ``_meta`` adds evidence of origin: the signer, the entry in the registry's log, and, if this
+machine can create it offline, an inclusion proof in the C2SP tlog-proof format.
 """
 
 from __future__ import annotations
@@ -28,28 +27,29 @@ DIRECTORY = "inode/directory"
 
 
 class SkillFiles(Struct, frozen=True):
-    """One skill with all its bytes."""
+    """One skill with the bytes of all its files."""
 
     item: UsableItem
     files: Mapping[str, bytes]
-    """By path below the skill's folder, ``SKILL.md`` included."""
+    """By path in the skill's folder, including ``SKILL.md``."""
 
     @property
     def root(self) -> str:
+        """The skill's address."""
         return f"{SCHEME}{self.item.id}"
 
 
 def fits(skill: SkillFiles) -> bool:
-    """Whether every host takes it: 512 files and 16 MiB."""
+    """Whether the skill is within the limits that all hosts support: 512 files and 16 MiB."""
     return len(skill.files) <= RUNTIME.skill_files and sum(map(len, skill.files.values())) <= RUNTIME.skill_bytes
 
 
 def frontmatter(text: str) -> dict[str, Any]:
-    """The frontmatter as JSON, as its author wrote it. Raises RyeError ``does-not-parse``."""
+    """Return the frontmatter as a JSON value. Raises RyeError ``does-not-parse``."""
     try:
         value = read_yaml(split(text).yaml).value
     except (FrontmatterError, YamlError) as error:
-        raise RyeError("does-not-parse", f"The skill's frontmatter cannot be read: {error}") from None
+        raise RyeError("does-not-parse", f"The skill's frontmatter is invalid: {error}") from None
     if not isinstance(value, dict):
         raise RyeError("does-not-parse", "The skill has no frontmatter.")
     found = json_safe(value)
@@ -58,7 +58,7 @@ def frontmatter(text: str) -> dict[str, Any]:
 
 
 def entry(skill: SkillFiles, proof: str | None) -> dict[str, Any]:
-    """The ``Skill`` of the extension. Raises RyeError ``does-not-parse``."""
+    """Return the extension's ``Skill`` value. Raises RyeError ``does-not-parse``."""
     return {
         "uri": f"{skill.root}/{MAIN}",
         "frontmatter": frontmatter(skill.item.text),
@@ -84,7 +84,7 @@ def entry(skill: SkillFiles, proof: str | None) -> dict[str, Any]:
 
 
 def children(skill: SkillFiles, folder: str) -> list[dict[str, str]] | None:
-    """The direct children of a folder of the skill, as resources; None where there is no such folder."""
+    """Return the direct children of a skill's folder, as resources; None if the folder does not exist."""
     prefix = f"{folder}/" if folder else ""
     below = [path.removeprefix(prefix) for path in skill.files if path.startswith(prefix)]
     if folder and not below:
@@ -98,7 +98,7 @@ def children(skill: SkillFiles, folder: str) -> list[dict[str, str]] | None:
 
 
 def media_type(path: str) -> str:
-    """By its suffix; what nobody knows is bytes."""
+    """Return the media type for a path's suffix; ``application/octet-stream`` if unknown."""
     if path.endswith(".md"):
         return "text/markdown"
     return mimetypes.guess_type(path)[0] or "application/octet-stream"

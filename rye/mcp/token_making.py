@@ -1,4 +1,4 @@
-"""`rye mcp token`: a token for a directive of this project, once it may be used."""
+"""`rye mcp token`: creates a token for a directive of this project, if the directive may be used."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from rye.workspace.context import Context
 
 
 class MadeToken(Struct, frozen=True):
+    """A new token."""
+
     token: str
     label: str
     """``directive:ID@VERSION``."""
     expires: str
+    """The time at which it expires, in UTC."""
 
 
 def make_token(context: Context, reference: str, ttl: str) -> MadeToken:
-    """Raises RyeError for a directive that may not be used, UsageError ``bad-ttl``."""
+    """Create a token for a directive. Raises RyeError if the directive may not be used, UsageError ``bad-ttl``."""
     life = parse_ttl(ttl)
     project = require_project(context.cwd)
     item, _ = read_directive(ProjectItems(context, project), reference)

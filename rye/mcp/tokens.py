@@ -1,12 +1,12 @@
-"""Bearer tokens of `rye mcp serve --http`: who a request speaks for, in a project, until when.
+"""Bearer tokens for `rye mcp serve --http`: which directive a request acts as, in which project, until when.
 
 ::
 
     rye1.<base64url of JSON {"as","version","sha256","project","id","expires"}>.<base64url of HMAC-SHA256>
 
 The key is 32 random bytes in the user's data folder and never leaves it. A token is bound to the directive's exact bytes and
-to the project's folder: with another version, another project or a changed byte it is worth nothing. Reading is strict:
-canonical base64, known keys, no other form.
+to the project's folder: it is invalid for another version, another project, or changed bytes. Parsing is strict: canonical
+base64 and known fields only.
 """
 
 from __future__ import annotations
@@ -36,44 +36,46 @@ _KEY_BYTES = 32
 _FOLDER, _KEY = "mcp", "token-key"
 _TTL = re.compile(r"([0-9]{1,6})([smhd])")
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+_DELETE_KEY = "Delete the file, which invalidates all tokens."
 
 
 class Grant(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a token says."""
+    """The content of a token."""
 
     directive: str = msgspec.field(name="as")
-    """The whole id."""
+    """The full id of the directive."""
     version: str | None
     sha256: str
-    """Of the effective text: a token for other bytes is void."""
+    """The hash of the effective text; the token is invalid for any other."""
     project: str
+    """The project's :func:`project_mark`."""
     id: str
-    """Names the token; each has a run of its own."""
+    """Identifies the token; each token has a separate run."""
     expires: int
     """Seconds since 1970."""
 
 
 class TokenRefused(RyeError):
-    """A token that gives nothing. Codes: ``token-expired``, ``token-refused``."""
+    """The token is not accepted. Codes: ``token-expired``, ``token-refused``."""
 
 
 def parse_ttl(text: str) -> timedelta:
-    """``8h``, ``30m``, ``1d``. Raises UsageError ``bad-ttl``."""
+    """Parse a lifetime such as ``8h``, ``30m`` or ``1d``. Raises UsageError ``bad-ttl``."""
     found = _TTL.fullmatch(text)
     seconds = int(found[1]) * _UNITS[found[2]] if found else 0
     if not 0 < seconds <= RUNTIME.token_seconds:
         days = RUNTIME.token_seconds // 86400
-        raise UsageError("bad-ttl", f"{text!r} is not a life of a token.", f"Write 30m, 8h or 1d; at most {days}d.")
+        raise UsageError("bad-ttl", f"{text!r} is not a valid lifetime.", f"Use 30m, 8h or 1d; at most {days}d.")
     return timedelta(seconds=seconds)
 
 
 def project_mark(project: Project) -> str:
-    """What names a project in its tokens: a hash of its real place."""
+    """Return the identifier of a project in its tokens: a hash of its real path."""
     return hashlib.sha256(os.path.realpath(project.root).encode()).hexdigest()[:32]
 
 
 def token_key() -> bytes:
-    """The user's key, made at first use. Raises RyeError ``token-key``."""
+    """Return the user's key, and create it on first use. Raises RyeError ``token-key``."""
     place = _place()
     try:
         make_folder(place.parent)
@@ -81,18 +83,17 @@ def token_key() -> bytes:
             _make_key(place)
         key = bytes.fromhex(read_trusted(place).decode("ascii"))
     except Exposed as error:
-        raise RyeError("token-key", f"{error}.", f"`{error.fix}`, or remove it: then all tokens are void.") from error
+        hint = f"Run `{error.fix}`, or delete it, which invalidates all tokens."
+        raise RyeError("token-key", f"{error}.", hint) from error
     except (OSError, ValueError) as error:
-        raise RyeError(
-            "token-key", f"{place} cannot be used: {error}.", "Remove it: then all tokens are void."
-        ) from error
+        raise RyeError("token-key", f"{place} cannot be used: {error}.", _DELETE_KEY) from error
     if len(key) != _KEY_BYTES:
-        raise RyeError("token-key", f"{place} holds no key.", "Remove it: then all tokens are void.")
+        raise RyeError("token-key", f"{place} does not contain a key.", _DELETE_KEY)
     return key
 
 
 def _make_key(place: Path) -> None:
-    """Whole or not at all; another program that was faster wins."""
+    """Create the key atomically; if another program creates it first, that key stays."""
     temporary = place.with_name(f".{place.name}.{os.urandom(8).hex()}")
     write_new(temporary, secrets.token_hex(_KEY_BYTES))
     try:
@@ -109,16 +110,16 @@ def _place() -> Path:
 def issue(
     key: bytes, project: Project, directive: str, version: str | None, sha256: str, now: datetime, ttl: timedelta
 ) -> str:
-    """A token for a directive's exact bytes."""
+    """Return a token for a directive's exact bytes."""
     grant = Grant(directive, version, sha256, project_mark(project), secrets.token_hex(8), int((now + ttl).timestamp()))
     payload = msgspec.json.encode(grant)
     return f"{_PREFIX}{_encoded(payload)}.{_encoded(_mac(key, payload))}"
 
 
 def read_token(key: bytes, project: Project, token: str, now: datetime) -> Grant:
-    """What a token says, once it is true. Raises TokenRefused."""
+    """Verify a token and return its content. Raises TokenRefused."""
     refused = TokenRefused(
-        "token-refused", "The token is not one of this server's.", "`rye mcp token --as ID` makes one."
+        "token-refused", "The token is not valid for this server.", "Create one with `rye mcp token --as ID`."
     )
     if len(token) > RUNTIME.token_characters or not token.startswith(_PREFIX):
         raise refused
@@ -131,10 +132,10 @@ def read_token(key: bytes, project: Project, token: str, now: datetime) -> Grant
     except msgspec.MsgspecError:
         raise refused from None
     if grant.project != project_mark(project):
-        raise TokenRefused("token-refused", "The token is for another project.", "Make one in this project.")
+        raise TokenRefused("token-refused", "The token is for another project.", "Create one in this project.")
     if now.timestamp() >= grant.expires:
         raise TokenRefused(
-            "token-expired", "The token has expired.", f"`rye mcp token --as {grant.directive}` makes one."
+            "token-expired", "The token has expired.", f"Create a new one: `rye mcp token --as {grant.directive}`."
         )
     return grant
 
@@ -148,7 +149,7 @@ def _encoded(data: bytes) -> str:
 
 
 def _decoded(text: str) -> bytes | None:
-    """The bytes of base64url without padding, in its one spelling; None for anything else."""
+    """Decode canonical base64url without padding; None for anything else."""
     if not text.isascii():
         return None
     try:

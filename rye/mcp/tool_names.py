@@ -1,4 +1,4 @@
-"""Names for single tools under ``--expand``: ``acme/fs/write`` is ``acme__fs__write``, at most 64 characters, no two alike.
+"""Names of single tools under ``--expand``: ``acme/fs/write`` becomes ``acme__fs__write``; unique, at most 64 characters.
 Pure."""
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ _HASH = 8
 
 
 def tool_names(ids: Iterable[str], taken: Iterable[str] = ()) -> dict[str, str]:
-    """Name → id. A name that is too long, that two ids would have (``a__b/c`` and ``a/b/c``), or that is in ``taken``, ends in
-    a hash of its id."""
+    """Return the ids by name. A name ends in a hash of the id if it is too long, in ``taken``, or would stand for two ids
+    (``a__b/c`` and ``a/b/c``)."""
     wanted = {item_id: item_id.replace("/", "__") for item_id in sorted(set(ids))}
     often = Counter([*wanted.values(), *taken])
     most = RUNTIME.tool_name_characters
