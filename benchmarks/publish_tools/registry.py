@@ -115,8 +115,14 @@ class Registry:
         with database.writer(engine) as connection:
             self._token = tokens.create(connection, "benchmark", (), f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
         engine.dispose()
+        self.data = data
         self._process, self.url = start_embedded(data)
-        stack.callback(stop_embedded, self._process)
+        stack.callback(lambda: stop_embedded(self._process))
+
+    def restart(self) -> None:
+        """Stop the server and start another."""
+        stop_embedded(self._process)
+        self._process, self.url = start_embedded(self.data)
 
     def _fill(self, settings: Settings, names: int) -> None:
         engine = opening.open_database(settings)

@@ -75,6 +75,8 @@ class Analyses:
         self._kept: Kept[bytes, Analysis] = Kept(PAGES.analyses_kept_bytes)
         self._waiting: dict[bytes, Waiting] = {}
         self._waiting_bytes = 0
+        self.asked_for = 0
+        """How many analyses were made because a page needed them."""
 
     @property
     def is_stored(self) -> bool:
@@ -112,6 +114,7 @@ class Analyses:
         """Keep an analysis, to be written by :meth:`write`. ``is_asked_for``: a page needs it now, so keep it in memory too."""
         key, (value, size) = _key(record), encode(analysis)
         if is_asked_for:
+            self.asked_for += 1
             self._kept.put(key, analysis, 2 * size)
         if size > PAGES.analysis_bytes or self._path is None:
             return

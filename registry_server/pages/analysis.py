@@ -99,7 +99,7 @@ def decode(data: bytes) -> tuple[Analysis, int]:
         raw = reading.decompress(data, PAGES.analysis_bytes)
         if not reading.eof or reading.unused_data:
             raise ValueError("not one whole analysis")
-        return _decoder().decode(raw), len(raw)
+        return _DECODER.decode(raw), len(raw)
     except (zlib.error, msgspec.MsgspecError) as error:
         raise ValueError(str(error)) from error
 
@@ -107,9 +107,8 @@ def decode(data: bytes) -> tuple[Analysis, int]:
 _LEVEL = 1
 
 
-@cache
-def _decoder() -> msgspec.msgpack.Decoder[Analysis]:
-    return msgspec.msgpack.Decoder(Analysis)
+_DECODER = msgspec.msgpack.Decoder(Analysis)
+"""Made here and not on first use: msgspec 0.22 crashes where two threads make the first decoder of a type together."""
 
 
 def is_markdown(release: Release) -> bool:

@@ -2,8 +2,8 @@
 
 It follows the log, and alone writes and removes stored analyses (:mod:`registry_server.pages.analyses`).
 
-Publishing comes first: a publish never waits for an analysis, and none is made until nothing was published for a moment. Where
-that moment never comes, the first view of a page makes the analysis.
+Publishing comes first, then readers: a publish never waits for an analysis, and none is made ahead until nothing was published
+for a moment, and no page needed an analysis of its own. Where that moment never comes, the first view of a page makes it.
 
 A takedown removes what is stored. Takedowns are followed and rows are written by this one thread: if a takedown is in the log
 when a row is about to be written, the row is left out; if it comes later, the row is removed.
@@ -53,7 +53,9 @@ class Analyst:
         self._analyses = analyses
         self._is_publishing = is_publishing
         self._clock = clock
-        self._published = clock() - PAGES.analysis_quiet_seconds
+        self._busy = clock() - PAGES.analysis_quiet_seconds
+        """When something was published, or a page needed an analysis."""
+        self._asked_for = 0
         self._taken_down = 0
         """Takedowns are followed up to this position of the log."""
         self._news = threading.Event()
@@ -74,13 +76,16 @@ class Analyst:
 
     def published(self) -> None:
         """Something was published."""
-        self._published = self._clock()
+        self._busy = self._clock()
         self._news.set()
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing was published for a moment."""
-        return not self._is_publishing() and self._clock() - self._published >= PAGES.analysis_quiet_seconds
+        """Whether nothing was published for a moment, and no page needed an analysis."""
+        if self._asked_for != self._analyses.asked_for:
+            self._asked_for = self._analyses.asked_for
+            self._busy = self._clock()
+        return not self._is_publishing() and self._clock() - self._busy >= PAGES.analysis_quiet_seconds
 
     def follow_takedowns(self) -> None:
         """Remove what was taken down since the last time. Raises RyeError when the database does not answer."""
@@ -94,7 +99,7 @@ class Analyst:
     def round(self) -> bool:
         """Analyse the next few releases of the log, and write what waits. Returns whether there may be more to do.
 
-        It ends early when something is published. Raises RyeError when database or store do not answer.
+        It ends early when it is no longer quiet. Raises RyeError when database or store do not answer.
         """
         if not self._analyses.is_stored:
             return False

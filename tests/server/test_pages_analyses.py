@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+import subprocess
+import sys
 import time
 import zlib
 from collections.abc import Iterator
@@ -52,7 +54,7 @@ class Shelf:
         service = self.local.service
         self.analyst = service.analyst
         self.analyst._clock = self.clock
-        self.analyst._published = 0.0
+        self.analyst._busy = 0.0
         self.stored: Analyses = self.analyst._analyses
         analyse = analysis.analyse
 
@@ -70,8 +72,9 @@ class Shelf:
         return identity
 
     def catch_up(self) -> None:
+        self.clock.now += 2 * PAGES.analysis_quiet_seconds
         while self.analyst.round():
-            pass
+            self.clock.now += PAGES.analysis_quiet_seconds
 
     def forget_pages(self) -> None:
         self.local.service.pages._made._values.clear()
@@ -366,6 +369,15 @@ class TestPublishing:
         shelf.catch_up()
         assert shelf.analysed == ["acme/a/item@1.0.0"]
 
+    def test_readers_who_need_analyses_now_come_first_too(self, shelf: Shelf) -> None:
+        for name in ("item", "other"):
+            shelf.put(name)
+        shelf.page("other")
+        assert shelf.analyst.round()
+        assert shelf.analysed == ["acme/a/other@1.0.0"]
+        shelf.catch_up()
+        assert shelf.analysed == ["acme/a/other@1.0.0", "acme/a/item@1.0.0"]
+
     def test_the_thread_follows_a_publish_and_ends_with_the_server(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -400,3 +412,40 @@ def test_a_stored_analysis_is_shown_to_nobody_who_may_not_read_the_item(
     assert "xyzzy" not in shelf.page("item", JSON, token=other, status=404)
     assert shelf.analysed == ["acme/a/item@1.0.0"]
     shelf.local.close()
+
+
+def test_many_threads_may_read_the_first_analysis_together() -> None:
+    """msgspec crashes where threads make the first decoder of a type at the same moment, as the first views after a start do."""
+    done = subprocess.run(
+        [sys.executable, "-c", _FIRST_READS], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+_FIRST_READS = """
+import os, sys, threading
+from registry_server.pages.analysis import Analysis, Parts, decode, encode
+from registry_server.pages.fitting import Rows
+from registry_server.pages.item_view import MayDo
+none = Rows()
+data, _ = encode(Analysis(MayDo(None, none, none, (), none, none, none, none, None), None, None, Parts("", "", "")))
+sys.setswitchinterval(1e-5)
+
+def read(barrier):
+    barrier.wait()
+    decode(data)
+
+for _ in range(30):
+    child = os.fork()
+    if not child:
+        barrier = threading.Barrier(6)
+        threads = [threading.Thread(target=read, args=(barrier,)) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        os._exit(0)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if status:
+        sys.exit(f"a process ended with {status}")
+"""
