@@ -1,1 +1,1 @@
-"""What an item is: identity, kinds, and one parser with its rules per kind. Everything here is pure: text in, values out."""
+"""What an item is: identity, kinds, and for each kind one parser with its rules. Everything is pure: text in, values out."""

@@ -1,7 +1,7 @@
-"""The tools of the agent program that an item names, with what restricts them (DESIGN 7.1). Values only, never translated.
+"""The agent program's own tools that an item names, and their restrictions (DESIGN 7.1). Values only, never translated.
 
-An agent has ``tools`` with ``allowed``, ``blocked`` and ``bashFilter``; a skill has ``allowed-tools``. An agent that leaves
-``tools`` or ``allowed`` out may use every tool of the agent program.
+An agent has ``tools`` with ``allowed``, ``blocked`` and ``bashFilter``; a skill has ``allowed-tools``. An agent without ``tools``
+or without ``allowed`` can use every tool of the agent program.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 EVERY = "*"
-"""Stands in ``names`` for every tool of the agent program."""
+"""Represents every tool of the agent program in ``names``."""
 BASH = "Bash"
 _ANY_COMMAND = frozenset(("Bash(*)", "Bash(**)", "Bash(:*)", "Bash(*:*)", "Bash()"))
 _BLOCKED, _COMMAND, _PATTERN = "blocked ", "bash-command ", "bash-pattern "
@@ -19,26 +19,26 @@ _UNFILTERED = frozenset(("", "*", "**", ".*"))
 
 
 class AgentTools(Struct, frozen=True):
-    """What may be used, and what may not. Lists are sorted, each word once."""
+    """What the item can use and what it cannot. Lists are sorted and have no duplicates."""
 
     allowed: tuple[str, ...] | None = None
-    """None: every tool of the agent program."""
+    """None means every tool of the agent program."""
     blocked: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
-    """``bashFilter.allowedCommands``; none: whatever is not blocked."""
+    """``bashFilter.allowedCommands``; empty means that any command not blocked is allowed."""
     patterns: tuple[str, ...] = ()
     """``bashFilter.blockedPatterns``."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """``allowed`` minus ``blocked``; ``*`` alone for every tool."""
+        """``allowed`` minus ``blocked``; only ``*`` for every tool."""
         if self.allowed is None:
             return (EVERY,)
         return tuple(tool for tool in self.allowed if tool not in self.blocked)
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What restricts the names, one word for each restriction, as rye.lock writes it."""
+        """The restrictions on the names, one word each, as rye.lock writes them."""
         return (
             *(_COMMAND + command for command in self.commands),
             *(_PATTERN + pattern for pattern in self.patterns),
@@ -47,18 +47,19 @@ class AgentTools(Struct, frozen=True):
 
     @property
     def any_command(self) -> bool:
-        """Whether it may run whatever a shell runs."""
+        """Whether the item can run any shell command."""
         if not _ANY_COMMAND.isdisjoint(self.names):
             return True
         return self.uses_bash and not self.filtered
 
     @property
     def uses_bash(self) -> bool:
+        """Whether the item can use Bash at all."""
         return BASH in self.names or (self.allowed is None and BASH not in self.blocked)
 
     @property
     def filtered(self) -> bool:
-        """Whether a ``bashFilter`` says anything about commands."""
+        """Whether a ``bashFilter`` restricts commands."""
         return bool(self.commands or self.patterns)
 
 
@@ -68,7 +69,7 @@ def agent_tools(
     commands: Iterable[str] = (),
     patterns: Iterable[str] = (),
 ) -> AgentTools:
-    """The value for lists as a file has them. A list of commands that admits every command is not a list."""
+    """Build the value from a file's lists. A list of commands that allows every command counts as no list."""
     listed = _sorted(commands)
     return AgentTools(
         None if allowed is None else _sorted(allowed),
@@ -79,7 +80,7 @@ def agent_tools(
 
 
 def from_words(names: Sequence[str], limits: Sequence[str]) -> AgentTools | None:
-    """The value whose ``names`` and ``limits`` these are; None for no words at all. Raises ValueError for an unknown limit."""
+    """Build the value from its ``names`` and ``limits``; None if both are empty. Raises ValueError for an unknown limit."""
     parts: dict[str, list[str]] = {_BLOCKED: [], _COMMAND: [], _PATTERN: []}
     for limit in limits:
         kind = next((prefix for prefix in parts if limit.startswith(prefix)), None)
@@ -93,10 +94,10 @@ def from_words(names: Sequence[str], limits: Sequence[str]) -> AgentTools | None
 
 
 def widened(old: AgentTools | None, new: AgentTools | None) -> tuple[str, ...]:
-    """What ``new`` allows and ``old`` did not, and each restriction that went away, in words for a person.
+    """Describe what ``new`` allows and ``old`` did not, and each restriction that was lifted, in words for a person.
 
-    ``old`` None: nothing was agreed to. A restriction counts as gone as soon as it is not written any more: agent programs differ
-    in what ``allowed`` means to them, so ``blocked`` is never read as superfluous.
+    ``old`` None: nothing was agreed to. A restriction counts as lifted as soon as it is missing. Agent programs differ in what
+    ``allowed`` means, so a ``blocked`` entry is never treated as redundant.
     """
     if new is None:
         return ()
@@ -132,7 +133,7 @@ def _name(name: str) -> str:
 
 
 def shown(tools: AgentTools) -> tuple[str, ...]:
-    """The tools and what restricts them, as a screen lists them."""
+    """The tools and their restrictions, one line each, as screens list them."""
     lines = [_name(name) for name in tools.names]
     if tools.blocked:
         lines.append(f"never {', '.join(tools.blocked)}")

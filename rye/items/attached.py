@@ -1,12 +1,12 @@
-"""An item that is a folder, such as a skill: which files are attached, with sizes and hashes (DECISIONS Skills 1).
+"""The files attached to an item that is a folder, such as a skill, with sizes and hashes (DECISIONS Skills 1).
 
-This room's one thin shell.
+The only module of this package that reads the disk.
 
-Only regular files, only paths of safe segments, no symlinks (neither followed nor attached), at most the limits' number and
-bytes. Hidden files and what ``.ryeignore`` matches stay out. Files are opened without following a link and checked after
-opening, so that a file which is swapped meanwhile is not read.
+Only regular files and safe path segments, no symlinks (neither followed nor attached), and at most the limits' number and bytes.
+Hidden files and those that ``.ryeignore`` matches are skipped. Files are opened without following links and checked after
+opening, so a file that is swapped in the meantime is not read.
 
-Findings, which :mod:`rye.items.skill.reader` gives with its own. A file with one is left out:
+A file with one of these findings is left out. :mod:`rye.items.skill.reader` reports them with its own.
 
 S10   A link, device, pipe or socket.
 S11   A path that is not safe on every system.
@@ -37,7 +37,7 @@ _CHUNK = 1 << 16
 
 
 class AttachedFile(Struct, frozen=True, order=True):
-    """One attached file: path from the item's folder with ``/``, size in bytes, hash, and whether its owner may execute it."""
+    """One attached file: path relative to the item's folder with ``/``, size in bytes, hash, and the owner's execute bit."""
 
     path: str
     size: int
@@ -46,7 +46,7 @@ class AttachedFile(Struct, frozen=True, order=True):
 
 
 def is_safe_path(path: str) -> bool:
-    """Whether a relative path may be that of an attached file on every system."""
+    """Whether an attached file can have this relative path on every system."""
     parts = path.split("/")
     return len(path) <= CONTENT.attached_path_characters and all(
         _SEGMENT.fullmatch(part) and not part.endswith(".") and not _DEVICE.fullmatch(part) for part in parts
@@ -56,7 +56,7 @@ def is_safe_path(path: str) -> bool:
 def attached_files(
     main_file: Path, limits: ContentLimits = CONTENT
 ) -> tuple[tuple[AttachedFile, ...], tuple[Diagnostic, ...]]:
-    """The files attached to the item whose signed file is ``main_file``, by path, and what is wrong with them."""
+    """Return the files attached to the item whose signed file is ``main_file``, by path, and the findings."""
     walk = _Walk(main_file, _ignore_patterns(main_file.parent, limits), limits)
     walk.run()
     files = sorted(walk.files)
@@ -98,7 +98,9 @@ class _Walk:
                 if entry.name.startswith(".") or path == self.main_file or self.ignored.ignores(path, folder=is_folder):
                     continue
                 if entry.is_symlink():
-                    self.report("S10", f"{path!r} is a symbolic link.", "Put the file itself there, or ignore it.")
+                    self.report(
+                        "S10", f"{path!r} is a symbolic link.", "Replace it with the file itself, or ignore it."
+                    )
                 elif is_folder:
                     if is_safe_path(path):
                         waiting.append(path)
@@ -120,13 +122,13 @@ class _Walk:
             return []
 
     def unsafe(self, path: str) -> None:
-        hint = "Use letters, digits, '.', '-' and '_', and short paths; or ignore it."
+        hint = "Use short paths of letters, digits, '.', '-' and '_', or ignore it."
         self.report("S11", f"{path!a} is not a name that works on every system.", hint)
 
     def attach(self, path: str) -> bool:
-        """Add the file; False when a limit is reached and looking further makes no sense."""
+        """Add the file. Returns False if a limit is reached and there is no point in continuing."""
         if len(self.files) == self.limits.attached_files:
-            self.report("S12", f"More than {self.limits.attached_files} attached files.", _IGNORE_HINT)
+            self.report("S12", f"There are more than {self.limits.attached_files} attached files.", _IGNORE_HINT)
             return False
         try:
             file = self.read(path)
@@ -134,20 +136,20 @@ class _Walk:
             self.report("S14", f"{path!r} cannot be read: {error.strerror}.")
             return True
         if file is None:
-            self.report("S13", f"Attached files of more than {self.limits.attached_bytes:,} bytes.", _IGNORE_HINT)
+            self.report("S13", f"The attached files have more than {self.limits.attached_bytes:,} bytes.", _IGNORE_HINT)
             return False
         self.bytes += file.size
         self.files.append(file)
         return True
 
     def read(self, path: str) -> AttachedFile | None:
-        """Hash one file; None when it exceeds what is left of the limit."""
+        """Hash one file; None if it exceeds what remains of the limit."""
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
         descriptor = os.open(self.folder / path, flags)
         with os.fdopen(descriptor, "rb") as stream:
             status = os.fstat(stream.fileno())
             if not stat.S_ISREG(status.st_mode):
-                raise OSError(0, "it is not a regular file any more")
+                raise OSError(0, "it is no longer a regular file")
             digest, size = hashlib.sha256(), 0
             while chunk := stream.read(_CHUNK):
                 size += len(chunk)
@@ -157,11 +159,11 @@ class _Walk:
         return AttachedFile(path, size, digest.hexdigest(), bool(status.st_mode & stat.S_IXUSR))
 
 
-_IGNORE_HINT = f"List what does not belong to the item in {IGNORE_FILE}."
+_IGNORE_HINT = f"List files that do not belong to the item in {IGNORE_FILE}."
 
 
 def _ignore_patterns(folder: Path, limits: ContentLimits) -> IgnorePatterns:
-    """The folder's ``.ryeignore``; none where there is no such regular file."""
+    """The folder's ``.ryeignore``; empty if there is no such regular file."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         descriptor = os.open(folder / IGNORE_FILE, flags)

@@ -14,11 +14,11 @@ or each member as a table ``[[members]]`` with ``kind``, ``id`` and ``version``.
 Code  Rule
 ====  =========================================================================================================
 B01   The file is TOML with a table ``[bundle]``; unknown keys are errors.
-B02   ``name`` is an item name (to publish, the file's), ``version`` exact SemVer, ``description`` a text.
-B03   At least one member; each is ``kind:namespace/…/name@X.Y.Z``, stands once, and is not the bundle itself.
+B02   ``name`` is an item name (to publish, the file's), ``version`` exact SemVer, ``description`` a string.
+B03   At least one member; each is ``kind:namespace/…/name@X.Y.Z``, appears once, and is not the bundle itself.
 ====  =========================================================================================================
 
-Members become dependencies with the range ``=X.Y.Z``, so resolving, consent and installing need nothing special.
+Members become dependencies with the range ``=X.Y.Z``, so resolution, consent and installation need no special case.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MOST_MEMBERS = 1000
 
 
 class Member(Struct, frozen=True, order=True):
-    """One item at one version."""
+    """One item at one exact version."""
 
     kind: str
     id: str
@@ -53,7 +53,7 @@ class Member(Struct, frozen=True, order=True):
 
 
 class Bundle(Struct, frozen=True):
-    """One manifest; members in the file's order."""
+    """One manifest, with its members in the file's order."""
 
     name: str
     version: str
@@ -62,18 +62,20 @@ class Bundle(Struct, frozen=True):
 
 
 def read(source: Source, options: ReadOptions) -> Reading[Bundle]:
-    """Read a bundle's manifest. ``value`` is a :class:`Bundle`, or None where a required part is missing or malformed."""
+    """Read a bundle's manifest. ``value`` is None if a required part is missing or malformed."""
     try:
         document = read_toml(source.text)
     except TomlError as error:
         return Reading(
-            None, None, (Diagnostic("error", "B01", f"Not TOML: {error.message}.", error.line, error.column),)
+            None,
+            None,
+            (Diagnostic("error", "B01", f"The file is not valid TOML: {error.message}.", error.line, error.column),),
         )
     data, found = document.value, list[Diagnostic]()
     table = data.get("bundle")
     if not isinstance(table, dict):
         hint = "Add [bundle] with name, version, description and members."
-        return Reading(None, None, (Diagnostic("error", "B01", "There is no table [bundle].", 1, hint=hint),))
+        return Reading(None, None, (Diagnostic("error", "B01", "There is no [bundle] table.", 1, hint=hint),))
     _unknown(data, ("bundle", "members"), document, found)
     _unknown(table, _KEYS, document, found, "bundle")
     name = _name(table, source, options, document, found)
@@ -83,7 +85,7 @@ def read(source: Source, options: ReadOptions) -> Reading[Bundle]:
     description = table.get("description", "")
     if not isinstance(description, str):
         found.append(
-            Diagnostic("error", "B02", "bundle.description must be a text.", document.line("bundle", "description"))
+            Diagnostic("error", "B02", "bundle.description must be a string.", document.line("bundle", "description"))
         )
         description = ""
     members = _members(data, table, name, document, found)
@@ -117,7 +119,7 @@ def _name(
         return None
     if source.name is not None and name != source.name:
         severity: Severity = "error" if options.publishing else "warning"
-        message = f"bundle.name {name!r} is not the file's name {source.name!r}."
+        message = f"bundle.name {name!r} does not match the file's name {source.name!r}."
         found.append(Diagnostic(severity, "B02", message, line, hint=f"Rename the file to {name}.bundle.toml."))
     return name
 
@@ -126,7 +128,7 @@ def _members(
     data: dict[str, Any], table: dict[str, Any], name: str | None, document: TomlDocument, found: list[Diagnostic]
 ) -> tuple[Member, ...]:
     if "members" in data and "members" in table:
-        found.append(Diagnostic("error", "B03", "members is given twice.", document.line("members")))
+        found.append(Diagnostic("error", "B03", "members is defined twice.", document.line("members")))
         return ()
     path: tuple[str | int, ...] = ("members",) if "members" in data else ("bundle", "members")
     entries = data.get("members", table.get("members"))
@@ -137,7 +139,9 @@ def _members(
         found.append(Diagnostic("error", "B03", message, document.line(*path), hint='members = ["kind:id@1.2.3"]'))
         return ()
     if len(entries) > MOST_MEMBERS:
-        found.append(Diagnostic("error", "B03", f"More than {MOST_MEMBERS} members.", document.line(*path)))
+        found.append(
+            Diagnostic("error", "B03", f"The bundle has more than {MOST_MEMBERS} members.", document.line(*path))
+        )
         return ()
     members: list[Member] = []
     seen: dict[tuple[str, str], Member] = {}
@@ -151,10 +155,10 @@ def _members(
             message = f"members[{index}] is not a reference with a kind and an exact version."
             found.append(Diagnostic("error", "B03", message, line, hint=hint))
         elif (member.kind, member.id) in seen:
-            message = f"members[{index}]: {member.kind}:{member.id} stands there already."
+            message = f"members[{index}]: {member.kind}:{member.id} is a duplicate."
             found.append(Diagnostic("error", "B03", message, line))
         elif member.kind == "bundle" and member.id.rsplit("/", 1)[-1] == name:
-            found.append(Diagnostic("error", "B03", f"members[{index}]: a bundle of this very name.", line))
+            found.append(Diagnostic("error", "B03", f"members[{index}] is the bundle itself.", line))
         else:
             seen[member.kind, member.id] = member
             members.append(member)
@@ -177,7 +181,7 @@ def _member(entry: Any, line: int | None) -> Member | None:
 
 
 def as_json(bundle: Bundle) -> dict[str, object]:
-    """The fields of ``rye show``."""
+    """Return the fields for ``rye show``."""
     return {
         "name": bundle.name,
         "version": bundle.version,
@@ -187,7 +191,7 @@ def as_json(bundle: Bundle) -> dict[str, object]:
 
 
 def template(name: str, category: str = "", author: str | None = None) -> str:
-    """The file that ``rye new bundle NAME`` writes; its one member is to be replaced."""
+    """Return the file that ``rye new bundle NAME`` writes. Its one member is a placeholder."""
     return f'''[bundle]
 name = "{name}"
 version = "0.1.0"

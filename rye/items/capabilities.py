@@ -1,7 +1,7 @@
 """Capability strings: ``rye.{primary}.{item_type}.{item_id_dotted}`` (DESIGN §7; DECISIONS Directives 6).
 
-A capability is an fnmatch pattern over such strings. ``/`` in an id or a pattern is written ``.``; ids hold no dots, so nothing
-is ambiguous. ``-`` and ``_`` stay different letters here (DECISIONS Directives 17). This module only writes and checks the
+A capability is an fnmatch pattern over such strings. ``/`` in an id or a pattern is written ``.``, which is not ambiguous, since
+ids contain no dots. ``-`` and ``_`` are different letters here (DECISIONS Directives 17). This module only writes and checks the
 strings; :mod:`rye.permissions` decides what they allow.
 """
 
@@ -17,7 +17,7 @@ from rye.text.lazy_pattern import lazy_pattern
 
 PRIMARIES = ("execute", "search", "load", "sign")
 ITEM_TYPES = tuple(kind.name for kind in KINDS.values() if kind.item_type)
-"""The kinds that actions name. They are words of the capability language, not of this run: that is why they are a constant."""
+"""The kinds that actions name. A constant, because they are words of the capability language, whatever kinds Rye has."""
 
 EVERYTHING = "rye.*"
 """What ``<permissions>*</permissions>`` grants."""
@@ -28,10 +28,10 @@ _PATH = lazy_pattern(rf"{_SEGMENT}(?:[./]{_SEGMENT})*")
 
 
 def is_path_pattern(text: str) -> bool:
-    """Whether ``text`` may stand in an item type's element (R08).
+    """Whether ``text`` is allowed inside an item type's element (R08).
 
-    Dotted or slashed segments of ``A-Z a-z 0-9 _ -``, ``*``, ``?`` and closed ``[…]`` classes. Inside a class stand the same
-    letters and separators, after an optional ``!``: nothing whose meaning in fnmatch would surprise a reader.
+    Dotted or slashed segments of ``A-Z a-z 0-9 _ -``, ``*``, ``?`` and closed ``[…]`` classes. A class has an optional ``!`` and
+    then the same letters and separators: nothing whose meaning in fnmatch would surprise a reader.
     """
     return len(text) <= PERMISSIONS.path_characters and _matches(text)
 
@@ -42,9 +42,9 @@ def _matches(text: str) -> bool:
 
 
 def capability(primary: str, item_type: str, path: str) -> str:
-    """The capability that ``<primary><item_type>path</item_type></primary>`` grants.
+    """Return the capability that ``<primary><item_type>path</item_type></primary>`` grants.
 
-    Raises ValueError for an unknown primary or item type, or a path that breaks R08.
+    Raises ValueError for an unknown primary or item type, or for a path that breaks R08.
     """
     if primary not in PRIMARIES:
         raise ValueError(f"{primary!r} is not one of {', '.join(PRIMARIES)}")
@@ -56,17 +56,17 @@ def capability(primary: str, item_type: str, path: str) -> str:
 
 
 def everything_of(primary: str) -> str:
-    """The capability that ``<primary>*</primary>`` grants: ``rye.{primary}.*``. Raises ValueError for an unknown primary."""
+    """Return what ``<primary>*</primary>`` grants: ``rye.{primary}.*``. Raises ValueError for an unknown primary."""
     if primary not in PRIMARIES:
         raise ValueError(f"{primary!r} is not one of {', '.join(PRIMARIES)}")
     return f"rye.{primary}.*"
 
 
 def required_capability(primary: str, item_type: str, item_id: str | None) -> str:
-    """The string that one action asks for; ``rye.search.<type>`` for a search without an id.
+    """Return the capability string that one action needs; ``rye.search.<type>`` for a search without an id.
 
-    Raises UsageError for an unknown primary or item type, an id that breaks the name grammar (DECISIONS Directives 16), or
-    an action other than a search without an id.
+    Raises UsageError for an unknown primary or item type, for an id that breaks the name grammar (DECISIONS Directives 16),
+    and for an action other than a search without an id.
     """
     if primary not in PRIMARIES:
         raise UsageError("unknown-primary", f"{primary!r} is not an action.", f"Actions: {', '.join(PRIMARIES)}.")
@@ -75,11 +75,11 @@ def required_capability(primary: str, item_type: str, item_id: str | None) -> st
     if item_id is None:
         if primary == "search":
             return f"rye.search.{item_type}"
-        raise UsageError("missing-id", f"Only a search goes without an id; {primary} needs one.", "Name the item's id.")
+        raise UsageError("missing-id", f"{primary} needs an id; only search works without one.", "Add the item's id.")
     if not is_id(item_id):
         raise UsageError(
             "bad-id",
-            f"{item_id!r} is not an id: ids are lower-case segments of a-z, 0-9, - and _ joined by '/'.",
+            f"{item_id!r} is not a valid id: ids are lower-case segments of a-z, 0-9, - and _ joined by '/'.",
             "Write it as namespace/category/name, e.g. rye/file-system/write.",
         )
     return f"rye.{primary}.{item_type}.{item_id.replace('/', '.')}"

@@ -1,6 +1,6 @@
-"""What formats other than directives declare in their metadata: a version and dependencies on other items (DESIGN §6).
+"""Metadata that formats other than directives declare: a version, and dependencies on other items (DESIGN §6).
 
-A version is exact SemVer; ``1`` and ``1.0`` are read as ``1.0.0`` (DECISIONS Skills 2). A dependency is one text
+A version is exact SemVer; ``1`` and ``1.0`` are read as ``1.0.0`` (DECISIONS Skills 2). A dependency is a string
 ``[kind:]id[@range]`` in a list named ``dependencies``.
 """
 
@@ -22,17 +22,17 @@ _SHORT = re.compile(r"(?:0|[1-9][0-9]*)(?:\.(?:0|[1-9][0-9]*))?")
 _DEPENDENCIES = 1000
 
 LineOf = Callable[..., int | None]
-"""Gives the file's line of a path into the metadata, e.g. ``("dependencies", 0)``."""
+"""Returns the file's line of a path in the metadata, e.g. ``("dependencies", 0)``."""
 
 
 def normalized_version(value: Any) -> str | None:
-    """``X.Y.Z[-pre][+build]`` for a version as written (text or whole number), or None where it is none."""
+    """Return ``X.Y.Z[-pre][+build]`` for a version as written (string or whole number), or None if it is not a version."""
     text = _completed(value)
     return text if text is not None and version_problem(text) is None else None
 
 
 def _completed(value: Any) -> str | None:
-    """A version as written with its missing parts; None for what is neither a text nor a whole number."""
+    """A version as written, with its missing parts added; None if it is neither a string nor a whole number."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
     if isinstance(value, int) and not 0 <= value <= RESOLUTION.version_number:
@@ -44,7 +44,7 @@ def _completed(value: Any) -> str | None:
 
 
 def version_of(value: Any, code: str, name: str, line: int | None, diagnostics: list[Diagnostic]) -> str | None:
-    """The version declared under the key ``name``; one that is none is an error in ``diagnostics``."""
+    """Return the version declared under the key ``name``. If it is invalid, add an error to ``diagnostics``."""
     if value is None:
         return None
     text = _completed(value)
@@ -53,13 +53,13 @@ def version_of(value: Any, code: str, name: str, line: int | None, diagnostics: 
         return text
     hint = "Write it as X.Y.Z, e.g. 1.0.0."
     if isinstance(value, float):
-        hint = 'Put it in quotes, e.g. "1.0": without them it is a number, and 1.10 would be 1.1.'
+        hint = 'Put it in quotes, e.g. "1.0": without quotes it is a number, and 1.10 becomes 1.1.'
     diagnostics.append(Diagnostic("error", code, f"{name} {problem}: {_short(value)}.", line, hint=hint))
     return None
 
 
 def parse_dependency(text: str, line: int | None = None) -> Dependency | None:
-    """``[kind:]id[@range]`` as a dependency, or None where it is malformed."""
+    """Parse ``[kind:]id[@range]``; None if it is malformed."""
     reference, at, wanted = (part.strip() for part in text.partition("@"))
     kind, colon, identifier = reference.rpartition(":")
     if (colon and kind not in KINDS) or not is_id(identifier) or (at and not is_range(wanted)):
@@ -70,10 +70,10 @@ def parse_dependency(text: str, line: int | None = None) -> Dependency | None:
 def dependencies_of(
     value: Any, code: str, line_of: LineOf, diagnostics: list[Diagnostic], *path: str | int
 ) -> tuple[Dependency, ...]:
-    """The dependencies listed at ``path``; malformed entries are errors in ``diagnostics``."""
+    """Return the dependencies listed at ``path``. Each malformed entry adds an error to ``diagnostics``."""
     if value is None:
         return ()
-    hint = "List texts of the form [kind:]namespace/category/name[@range], e.g. tool:acme/file-system/read@^1.2."
+    hint = "Use strings of the form [kind:]namespace/category/name[@range], e.g. tool:acme/file-system/read@^1.2."
     shown = ".".join(str(part) for part in path)
     if not isinstance(value, list):
         diagnostics.append(

@@ -1,7 +1,7 @@
 """Names, ids and references (DESIGN §1 Words, §5 Names).
 
 A *local id* is ``category/name``; a *qualified id* is ``namespace/category/name``; a *reference* is ``[kind:]id[@range]``.
-Names are made of segments ``[a-z0-9][a-z0-9_-]{0,63}``. Kind and qualified id together are the identity.
+Ids consist of segments ``[a-z0-9][a-z0-9_-]{0,63}``. An item's identity is its kind and its qualified id.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rye.items.kinds import KINDS
 from rye.text.lazy_pattern import lazy_pattern
 
 SEGMENT_PATTERN = r"(?!(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?![a-z0-9_-]))[a-z0-9][a-z0-9_-]{0,63}"
-"""One part of an id as a regular expression: the grammar, and no Windows device name."""
+"""A regular expression for one part of an id. Windows device names are excluded."""
 MAX_SEGMENTS = 16
 
 _SEGMENT = lazy_pattern(SEGMENT_PATTERN)
@@ -23,7 +23,7 @@ _ID = lazy_pattern(rf"(?:{SEGMENT_PATTERN}(?:/(?!\Z)|\Z)){{1,{MAX_SEGMENTS}}}")
 
 
 def is_segment(text: str) -> bool:
-    """Whether ``text`` may be one part of an id: the grammar, and no Windows device name."""
+    """Whether ``text`` is valid as one part of an id. Windows device names are not."""
     return _SEGMENT.fullmatch(text) is not None
 
 
@@ -41,12 +41,12 @@ def _is_id(text: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _is_short_id(text: str) -> bool:
-    """The same few ids are read again and again; what is kept is bounded in number and length."""
+    """Cached, because the same few ids are checked repeatedly; the cache is bounded in number and length."""
     return _is_id(text)
 
 
 def fold(text: str) -> str:
-    """Letters that look alike folded together, so that a look-alike of a taken name can be refused (DESIGN §5 Names)."""
+    """Fold look-alike letters together, so that a look-alike of a taken name can be refused (DESIGN §5 Names)."""
     return text.lower().translate(_FOLD)
 
 
@@ -54,22 +54,24 @@ _FOLD = str.maketrans({".": None, "_": None, "-": None, "l": "1", "i": "1", "o":
 
 
 def lookup_key(text: str) -> str:
-    """``-`` and ``_`` are the same letter in look-ups (DESIGN §6), never when capabilities are matched."""
+    """Treat ``-`` and ``_`` as the same letter in lookups (DESIGN §6), never when capabilities are matched."""
     return text.replace("-", "_")
 
 
 class Identity(Struct, frozen=True, order=True):
-    """What names an item in a registry: its kind and its qualified id."""
+    """Identifies an item in a registry: its kind and its qualified id."""
 
     kind: str
     id: str
 
     @property
     def namespace(self) -> str:
+        """The first segment of the id."""
         return self.id.split("/", 1)[0]
 
     @property
     def local_id(self) -> str:
+        """The id without its namespace."""
         return self.id.split("/", 1)[1]
 
     def __str__(self) -> str:
@@ -77,7 +79,7 @@ class Identity(Struct, frozen=True, order=True):
 
 
 class Reference(Struct, frozen=True):
-    """``[kind:]id[@range]`` as a person writes it; ``kind`` and ``range`` are None where not given."""
+    """``[kind:]id[@range]`` as a person writes it; ``kind`` and ``range`` are None if absent."""
 
     id: str
     kind: str | None = None
@@ -90,7 +92,7 @@ class Reference(Struct, frozen=True):
 
 
 def parse_reference(text: str) -> Reference:
-    """Read ``[kind:]id[@range]``. Raises UsageError naming what is wrong with it."""
+    """Parse ``[kind:]id[@range]``. Raises UsageError saying what is wrong."""
     rest, at, wanted = text.partition("@")
     kind, colon, identifier = rest.rpartition(":")
     if colon and kind not in KINDS:
@@ -98,9 +100,9 @@ def parse_reference(text: str) -> Reference:
     if not is_id(identifier):
         raise UsageError(
             "bad-reference",
-            f"{text!r} is not a reference: ids are lower-case segments of a-z, 0-9, - and _ joined by '/'.",
+            f"{text!r} is not a valid reference: ids are lower-case segments of a-z, 0-9, - and _ joined by '/'.",
             "Write [kind:]namespace/category/name[@range], e.g. tool:acme/file-system/read@^1.2.",
         )
     if at and not wanted.strip():
-        raise UsageError("bad-reference", f"{text!r} has nothing after '@'.", "Give a version range, or leave out '@'.")
+        raise UsageError("bad-reference", f"{text!r} has nothing after '@'.", "Add a version range, or remove the '@'.")
     return Reference(identifier, kind or None, wanted.strip() or None)

@@ -1,8 +1,8 @@
-"""Patterns of ``.ryeignore``: what of an item's folder stays out of its release (DECISIONS Skills 1). A subset of gitignore's.
+"""Patterns of ``.ryeignore``: which files of an item's folder are not released (DECISIONS Skills 1). A subset of gitignore's.
 
-One pattern per line; blank lines and ``#`` comments say nothing; ``!`` takes a match back; a ``/`` at the end means folders
-only; a pattern with another ``/`` is anchored at the item's folder, one without matches a name at any depth; ``*``, ``?``
-and ``[…]`` stay within a name, ``**`` crosses folders. The last match decides; below an ignored folder nothing is looked at.
+One pattern per line. Blank lines and ``#`` comments are ignored. ``!`` reverses a match. A trailing ``/`` matches only folders.
+A pattern with another ``/`` is anchored at the item's folder; one without matches a name at any depth. ``*``, ``?`` and ``[…]``
+stay within a name, ``**`` crosses folders. The last match decides. Nothing below an ignored folder is examined.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class _Pattern(Struct, frozen=True):
 
 
 class IgnorePatterns(Struct, frozen=True):
-    """A parsed file."""
+    """A parsed ``.ryeignore``."""
 
     patterns: tuple[_Pattern, ...] = ()
 
@@ -38,7 +38,7 @@ class IgnorePatterns(Struct, frozen=True):
 
 
 def parse_ignore(text: str) -> IgnorePatterns:
-    """Read the text of a ``.ryeignore``; lines beyond a thousand, or of more than 32 parts, count for nothing."""
+    """Parse the text of a ``.ryeignore``. Lines beyond a thousand, or with more than 32 parts, are ignored."""
     found: list[_Pattern] = []
     for line in text.split("\n")[:_MOST_PATTERNS]:
         line = line.rstrip(" \t\r")
@@ -55,7 +55,7 @@ def parse_ignore(text: str) -> IgnorePatterns:
 
 
 def _matches(parts: tuple[str, ...], names: tuple[str, ...]) -> bool:
-    """Whole-path match, part by part; ``**`` stands for any number of names. Time: parts times names."""
+    """Match whole paths part by part; ``**`` matches any number of names. Time is parts times names."""
     reachable = {0}
     for part in parts:
         if part == "**":

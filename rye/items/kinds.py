@@ -1,7 +1,7 @@
-"""The one table of kinds. A new kind is one module and one row of :data:`TABLE`; nothing else asks which kind an item is.
+"""The table of kinds. A new kind is one module and one row of :data:`TABLE`; no other code asks which kind an item is.
 
-Kinds and folders: DESIGN §1. Comment styles of the signature line: DESIGN §4. What a kind's module offers: the protocols of
-:mod:`rye.items.reading`. :data:`KINDS` is a view of the table and never a copy, so nobody has to be told of a new row.
+Kinds and folders: DESIGN §1. Comment styles of the signature line: DESIGN §4. What a kind's module provides: the protocols of
+:mod:`rye.items.reading`. :data:`KINDS` is a view of the table, never a copy, so a new row appears everywhere at once.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ if TYPE_CHECKING:
 Format = Literal["markdown", "hash", "slashes", "yaml", "toml"]
 """How a file carries its signature line (:mod:`rye.signing.signature_line`): Markdown, code with ``#`` or ``//``, YAML, TOML."""
 OlderPart = Literal["directive element", "below shebang", "below frontmatter"]
-"""What the oldest signatures of a kind cover where they don't cover the whole file (:mod:`rye.signing.verification`)."""
+"""What a kind's oldest signatures cover, if not the whole file (:mod:`rye.signing.verification`)."""
 
 
 class AlsoIn(Struct, frozen=True):
-    """A folder of another kind, and the title (a regular expression for the whole text of the first H1) that tells files of
-    this kind in it."""
+    """A folder of another kind, and the title (a regular expression for the complete first H1) that marks files of this kind
+    there."""
 
     folder: str
     title: str
 
 
 class Sign(Struct, frozen=True):
-    """What a file outside every kind's folder says when it is an item of the kind."""
+    """What identifies a file of the kind outside all kinds' folders."""
 
     pattern: str
-    """A regular expression; ``^`` and ``$`` match at lines."""
+    """A regular expression; ``^`` and ``$`` match at line boundaries."""
     within: Literal["text", "frontmatter", "metadata"] = "text"
-    """Where it is searched: everywhere, in the frontmatter, or there and, without frontmatter, in a leading ``yaml`` fence."""
+    """Where to search: everywhere; in the frontmatter; or there and, without frontmatter, in a leading ``yaml`` fence."""
     rank: int = 0
-    """Signs are tried in this order: a general one after the particular ones that it would match too."""
+    """Signs are tried in this order; a general one comes after the specific ones that it would also match."""
     suffixes: tuple[str, ...] = (".md", ".txt")
-    """Files that end otherwise are not searched."""
+    """Only files with these endings are searched."""
     ignore_case: bool = False
 
 
@@ -51,68 +51,72 @@ class NoPrompt(Struct, frozen=True):
 
 
 class Kind(Struct, frozen=True):
-    """One row: where items of the kind live, what holds for all of them, and which modules know more."""
+    """One row: where items of the kind are, what applies to all of them, and which modules implement the rest."""
 
     name: str
     summary: str
-    """What such an item is, for lists of kinds: no capital, no full stop."""
+    """What such an item is, for lists of kinds; no capital, no full stop."""
     folder: str
-    """Below ``.ai/``."""
+    """The folder below ``.ai/``."""
     formats: Mapping[str, Format]
-    """The endings that the kind's files may have, the one of new files first, and how each carries its signature line."""
+    """The file endings of the kind, that of new files first, each with its style of signature line."""
     module: str
-    """The reader (:class:`rye.items.reading.KindReader`), imported only when a file of the kind is read."""
+    """The reader's module (:class:`rye.items.reading.KindReader`), imported only when a file of the kind is read."""
     nested: bool = False
-    """Whether folders below ``folder`` are a category (``directives/rye/core/x.md``); otherwise items stand directly in it."""
+    """Whether folders below ``folder`` form a category (``directives/rye/core/x.md``); otherwise items are directly in it."""
     main_file: str | None = None
-    """For a kind that is a folder: the signed file in it. The folder is then the item, every other file is attached."""
+    """For a kind whose items are folders: the signed file. Every other file in the folder is attached."""
     set_rules: str | None = None
-    """The module with rules across the items of a folder (:class:`rye.items.reading.SetRules`); None: there are none."""
+    """The module with rules across the items of a folder (:class:`rye.items.reading.SetRules`), or None."""
     fixer: str | None = None
-    """The module that brings files to today's rules (:class:`rye.items.reading.Fixer`); None: nothing to fix."""
+    """The module that updates files to the current rules (:class:`rye.items.reading.Fixer`), or None."""
     graph: str | None = None
-    """The module that draws items as graphs (:class:`rye.items.reading.GraphReader`); None: they are none."""
+    """The module that draws items as graphs (:class:`rye.items.reading.GraphReader`), or None if they are not graphs."""
     telling: bool = False
-    """Whether the ending alone tells the kind, wherever the file stands."""
+    """Whether the ending alone identifies the kind, wherever the file is."""
     sign: Sign | None = None
-    """What else tells it; None: only the folder does."""
+    """What else identifies it; None: only the folder does."""
     also_in: AlsoIn | None = None
-    """The folder of another kind in which files of this kind may stand, too."""
+    """Another kind's folder that can also contain files of this kind."""
     older_part: OlderPart | None = None
     overridable: bool = False
-    """Whether ``.overrides.md`` files apply: the item is Markdown as a whole, without files of its own."""
+    """Whether ``.overrides.md`` files apply: the item is a single Markdown file."""
     instead_of_override: str | None = None
-    """For a kind that is customized in another way: the sentence that says how."""
+    """For a kind that is customized differently: the sentence that says how."""
     item_type: bool = False
     """Whether actions and capabilities name items of the kind (``rye.execute.tool.…``: DESIGN §7)."""
     prompt: Literal["text", "inputs"] | NoPrompt = "text"
-    """How the item becomes a prompt: the module makes it (:class:`rye.items.reading.PromptReader`), ``rye.rendering`` fills
-    inputs in, or there is none."""
+    """How the item becomes a prompt: its module builds it (:class:`rye.items.reading.PromptReader`), ``rye.rendering`` fills in
+    inputs, or it has none."""
 
     @property
     def endings(self) -> tuple[str, ...]:
-        """What the item's own file may end with: the suffixes, or the main file's name."""
+        """What the name of the item's own file can end with: the suffixes, or the main file's name."""
         return tuple(self.formats)
 
     @property
     def suffixes(self) -> tuple[str, ...]:
-        """What follows the item's name in its file's name; none where the item is a folder."""
+        """What follows the item's name in its file's name; empty if the item is a folder."""
         return () if self.main_file is not None else tuple(self.formats)
 
     def load(self) -> KindReader[object]:
-        """The kind's reader. What its ``read`` gave, and nothing else, may go into its other functions."""
+        """Import the kind's reader. Pass only values from its own ``read`` to its other functions."""
         return cast("KindReader[object]", import_module(self.module))
 
     def load_set_rules(self) -> SetRules[object] | None:
+        """Import the rules across a folder's items, or return None."""
         return cast("SetRules[object]", import_module(self.set_rules)) if self.set_rules else None
 
     def load_fixer(self) -> Fixer | None:
+        """Import the module that updates files to the current rules, or return None."""
         return cast("Fixer", import_module(self.fixer)) if self.fixer else None
 
     def load_graph(self) -> GraphReader[object] | None:
+        """Import the module that draws items as graphs, or return None."""
         return cast("GraphReader[object]", import_module(self.graph)) if self.graph else None
 
     def load_prompt(self) -> PromptReader[object] | None:
+        """Import the module that builds prompts, or return None if it is not the kind's own."""
         return cast("PromptReader[object]", import_module(self.module)) if self.prompt == "text" else None
 
 
@@ -141,9 +145,7 @@ TABLE: tuple[Kind, ...] = (
         sign=Sign("__version__", rank=5, suffixes=(".py", ".js", ".ts", ".sh", ".yaml")),
         older_part="below shebang",
         item_type=True,
-        prompt=NoPrompt(
-            "A tool is code that is run, not text for an agent.", "`rye show` prints what it says about itself."
-        ),
+        prompt=NoPrompt("A tool is code that is run, not text for an agent.", "`rye show` prints its metadata."),
     ),
     Kind(
         name="knowledge",
@@ -209,11 +211,11 @@ TABLE: tuple[Kind, ...] = (
         prompt=NoPrompt("A bundle names other items and has no text of its own.", "Render one of its members."),
     ),
 )
-"""The rows, in the order in which kinds are listed and looked for."""
+"""The rows, in the order in which kinds are listed and tried."""
 
 
 class _Index(Struct, frozen=True):
-    """The rows of one table by name and by folder."""
+    """The rows of a table by name and by folder."""
 
     rows: tuple[Kind, ...]
     by_name: dict[str, Kind]
@@ -224,7 +226,7 @@ _index = _Index((), {}, {})
 
 
 def _indexed() -> _Index:
-    """The index of the table as it is now."""
+    """The index of the table in its current state."""
     global _index
     if _index.rows is not TABLE:
         _index = _Index(TABLE, {row.name: row for row in TABLE}, {row.folder: row for row in TABLE})
@@ -247,11 +249,11 @@ class Kinds(Mapping[str, Kind]):
         return len(TABLE)
 
     def in_folder(self, folder: str) -> Kind | None:
-        """The kind whose items live in a folder of that name; None: no kind's do."""
+        """Return the kind whose items are in a folder of that name, or None."""
         return _indexed().by_folder.get(folder)
 
     def main_files(self) -> tuple[str, ...]:
-        """Names of files that make the folder around them an item."""
+        """Names of files that make their folder an item."""
         return tuple(kind.main_file for kind in TABLE if kind.main_file is not None)
 
     def overridable(self) -> tuple[str, ...]:
@@ -259,7 +261,7 @@ class Kinds(Mapping[str, Kind]):
         return tuple(kind.name for kind in TABLE if kind.overridable)
 
     def names(self) -> str:
-        """All names for a message: ``directive, tool, …``."""
+        """All names, for messages: ``directive, tool, …``."""
         return ", ".join(self)
 
 

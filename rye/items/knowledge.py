@@ -4,11 +4,11 @@
 Code  Rule
 ====  =========================================================================================================
 K01   Metadata: frontmatter from line 1, or a ``yaml`` fence as the first thing after the signature line.
-K02   Types: ``name`` is required, ``tags`` and ``references`` are lists of texts, ``version`` is SemVer.
-K03   Title, entry type, category and version are there (warnings); near-misses of known keys are warnings.
-K04   Name and category are those of the file's place (warnings, errors to publish).
+K02   Types: ``name`` is required, ``tags`` and ``references`` are lists of strings, ``version`` is SemVer.
+K03   Title, entry type, category and version are present (warnings); near-misses of known keys are warnings.
+K04   Name and category match the file's path (warnings; errors when publishing).
 K05   There is text below the metadata.
-K06   In a folder: a reference by bare name that none of its items has (notice: it may live elsewhere).
+K06   In a folder: a reference by bare name that matches none of its items (notice: the item may be elsewhere).
 ====  =========================================================================================================
 """
 
@@ -36,7 +36,7 @@ _EXPECTED = ("title", "entry_type", "category", "version")
 
 
 class Knowledge(Struct, frozen=True):
-    """One entry. ``references`` are ids, names or paths as written; whoever knows what exists checks them."""
+    """One entry. ``references`` are ids, names or paths as written. Callers that know what exists check them."""
 
     name: str
     title: str
@@ -54,7 +54,7 @@ class Knowledge(Struct, frozen=True):
 
 
 def read(source: Source, options: ReadOptions) -> Reading[Knowledge]:
-    """Read an entry. ``value`` is a :class:`Knowledge`, or None without metadata or a name."""
+    """Read an entry. ``value`` is None without metadata or without a name."""
     try:
         parts = _parts(source.text)
         document = read_yaml(parts.yaml, first_line=parts.yaml_line)
@@ -62,7 +62,7 @@ def read(source: Source, options: ReadOptions) -> Reading[Knowledge]:
         hint = "Start the file with a ```yaml fence, or with frontmatter between --- lines."
         return Reading(None, None, (Diagnostic("error", "K01", error.message, error.line, hint=hint),))
     except YamlError as error:
-        message = f"The metadata is not YAML: {error.message}."
+        message = f"The metadata is not valid YAML: {error.message}."
         return Reading(None, None, (Diagnostic("error", "K01", message, error.line, error.column),))
     data = document.value
     if not isinstance(data, dict):
@@ -75,7 +75,7 @@ def read(source: Source, options: ReadOptions) -> Reading[Knowledge]:
     dependencies = dependencies_of(data.get("dependencies"), "K02", document.line, found, "dependencies")
     for key in data:
         if key not in _KEYS and (meant := near_miss(key, _KEYS)):
-            message = f"{key} is unknown and without effect."
+            message = f"The key {key} is unknown and has no effect."
             found.append(Diagnostic("warning", "K03", message, document.line(key), hint=f"Did you mean {meant}?"))
     for key in _EXPECTED:
         if key not in data:
@@ -100,12 +100,12 @@ def read(source: Source, options: ReadOptions) -> Reading[Knowledge]:
 
 
 def _parts(text: str) -> Frontmatter:
-    """The metadata block and the rest. Raises FrontmatterError where there is none."""
+    """Split off the metadata block. Raises FrontmatterError if there is none."""
     if has_frontmatter(text):
         return split(text)
     fence, line = leading_fence(text, "yaml")
     if fence is None or fence.word not in ("yaml", "yml"):
-        raise FrontmatterError("There is no metadata: neither frontmatter nor a leading yaml fence.", line)
+        raise FrontmatterError("There is no metadata: the file has neither frontmatter nor a leading yaml fence.", line)
     if not fence.closed:
         raise FrontmatterError("The yaml fence is not closed.", line)
     return Frontmatter(fence.text, fence.line + 1, text[fence.end :], fence.end_line + 1)
@@ -115,7 +115,7 @@ def _text(data: dict[str, Any], key: str, document: YamlDocument, found: list[Di
     value = data.get(key)
     if key not in data or (isinstance(value, str) and value.strip()):
         return value.strip() if isinstance(value, str) else None
-    found.append(Diagnostic("error", "K02", f"{key} must be a text.", document.line(key), hint="Put it in quotes."))
+    found.append(Diagnostic("error", "K02", f"{key} must be a string.", document.line(key), hint="Put it in quotes."))
     return None
 
 
@@ -124,7 +124,7 @@ def _texts(data: dict[str, Any], key: str, document: YamlDocument, found: list[D
     if value is None:
         return ()
     if not isinstance(value, list) or not all(isinstance(entry, str) and entry.strip() for entry in value):
-        found.append(Diagnostic("error", "K02", f"{key} must be a list of texts.", document.line(key)))
+        found.append(Diagnostic("error", "K02", f"{key} must be a list of strings.", document.line(key)))
         return ()
     return tuple(value)
 
@@ -135,21 +135,25 @@ def _placed(
     severity: Severity = "error" if options.publishing else "warning"
     out: list[Diagnostic] = []
     if not is_segment(name):
-        message = f"name {name!r} is not an item name: a-z, 0-9, '-' and '_', at most 64 characters."
+        message = f"name {name!r} is not a valid item name: use a-z, 0-9, '-' and '_', at most 64 characters."
         out.append(Diagnostic(severity, "K04", message, document.line("name")))
     elif source.name is not None and name != source.name:
-        message = f"name {name!r} is not the file's name {source.name!r}."
+        message = f"The name {name!r} does not match the file's name {source.name!r}."
         out.append(Diagnostic(severity, "K04", message, document.line("name"), hint=f"Rename the file to {name}.md."))
     if category is not None and source.category is not None and category.strip("/") != source.category:
-        message = f"The category is {category!r}, but the file stands in {source.category!r}."
-        out.append(Diagnostic(severity, "K04", message, document.line("category"), hint="Move the file, or change it."))
+        message = f"The category is {category!r}, but the file is in {source.category!r}."
+        out.append(
+            Diagnostic(
+                severity, "K04", message, document.line("category"), hint="Move the file or change the category."
+            )
+        )
     return out
 
 
 def check_set(
     readings: Mapping[str, Reading[Knowledge]], options: ReadOptions | None = None
 ) -> dict[str, tuple[Diagnostic, ...]]:
-    """K06 by path, paths in order. References with a slash or a dot are paths or ids of other places and not looked at."""
+    """Report K06 by path, in path order. References with a slash or dot are paths or ids elsewhere and are not checked."""
     names = {lookup_key(reading.value.name) for reading in readings.values() if reading.value is not None}
     found: dict[str, tuple[Diagnostic, ...]] = {}
     for path in sorted(readings):
@@ -157,7 +161,7 @@ def check_set(
         if entry is None:
             continue
         here = tuple(
-            Diagnostic("notice", "K06", f"No entry of this folder is called {reference!r}.", line)
+            Diagnostic("notice", "K06", f"No entry in this folder is named {reference!r}.", line)
             for reference, line in zip(entry.references, entry.reference_lines, strict=False)
             if "/" not in reference and "." not in reference and lookup_key(reference) not in names
         )
@@ -167,7 +171,7 @@ def check_set(
 
 
 def as_json(entry: Knowledge) -> dict[str, object]:
-    """The fields of ``rye show``."""
+    """Return the fields for ``rye show``."""
     return {
         "name": entry.name,
         "title": entry.title,
@@ -185,12 +189,12 @@ def as_json(entry: Knowledge) -> dict[str, object]:
 
 
 def prompt(entry: Knowledge, text: str) -> str:
-    """The Markdown below the metadata."""
+    """Return the Markdown below the metadata."""
     return entry.body.strip("\n")
 
 
 def template(name: str, category: str = "notes", author: str | None = None) -> str:
-    """The file that ``rye new knowledge NAME`` writes."""
+    """Return the file that ``rye new knowledge NAME`` writes."""
     title = name.replace("-", " ").replace("_", " ").title()
     return f"""```yaml
 name: {name}

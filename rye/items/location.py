@@ -1,6 +1,6 @@
-"""Which kind of item a file is, and its id, from where it stands or, failing that, from what it says.
+"""Determine a file's kind and id from its path or, failing that, from its content.
 
-Places (DESIGN §1, §6): ``…/<kind folder>/<category>/<name><suffix>`` for kinds with categories, ``<kind folder>/<name><suffix>``
+Paths (DESIGN §1, §6): ``…/<kind folder>/<category>/<name><suffix>`` for kinds with categories, ``<kind folder>/<name><suffix>``
 for the others, ``skills/<name>/SKILL.md`` for skills; installed: ``.ai/packages/<namespace>/<kind folder>/…``.
 """
 
@@ -16,26 +16,26 @@ from rye.items.kinds import KINDS, Kind, Sign
 from rye.text.frontmatter import frontmatter_end
 
 PACKAGES = "packages"
-"""The folder below ``.ai`` that installed items stand in."""
+"""The folder below ``.ai`` that contains installed items."""
 
 
 class Location(Struct, frozen=True):
-    """Where one item stands. ``category`` is None where the file is in no kind's folder, ``""`` directly in it."""
+    """Where an item is. ``category`` is None if the file is in no kind's folder, ``""`` directly in one."""
 
     kind: str
     name: str
     category: str | None
     namespace: str | None = None
-    """Of an installed item; None for a project's own."""
+    """The namespace of an installed item; None for a project's own."""
 
     @property
     def local_id(self) -> str:
-        """``category/name``, or the bare name."""
+        """``category/name``, or only the name."""
         return f"{self.category}/{self.name}" if self.category else self.name
 
 
 def item_name(kind: Kind, path: PurePath) -> str | None:
-    """The item's name in a file of that kind, or None when the file's name does not end as the kind's do."""
+    """The item's name, from the name of a file of that kind; None if that does not end the way the kind's files do."""
     if kind.main_file is not None:
         return path.parent.name if path.name == kind.main_file else None
     for suffix in kind.suffixes:
@@ -45,7 +45,7 @@ def item_name(kind: Kind, path: PurePath) -> str | None:
 
 
 def locate(path: PurePath) -> Location | None:
-    """The location that the folders above a file imply; None where none of them is a kind's."""
+    """Return the location that the folders above a file imply, or None if none of them is a kind's."""
     parts = path.parts
     start = len(parts) - 1 - parts[::-1].index(".ai") if ".ai" in parts else 0
     for index in range(start, len(parts) - 1):
@@ -64,14 +64,14 @@ def locate(path: PurePath) -> Location | None:
 
 
 def shared_folder(location: Location) -> bool:
-    """Whether only the text of a file in that place tells its kind."""
+    """Whether only the text of a file in this place determines its kind."""
     folder = KINDS[location.kind].folder
     return any(kind.also_in is not None and kind.also_in.folder == folder for kind in KINDS.values())
 
 
 def told_by_title(location: Location, text: str) -> Location:
-    """The place of a file whose text is known: its title may say that it is of another kind than its folder's
-    (DECISIONS Roles 6). Frontmatter, or a code fence above the title, says that it is not."""
+    """Refine a file's location with its text: the title may say that it is of a different kind than its folder's
+    (DECISIONS Roles 6). Frontmatter, or a code fence above the title, rules that out."""
     for kind in KINDS.values():
         if kind.also_in is None or kind.also_in.folder != KINDS[location.kind].folder or text.startswith("---"):
             continue
@@ -82,19 +82,19 @@ def told_by_title(location: Location, text: str) -> Location:
 
 
 def _opening() -> ModuleType:
-    """The scanner of Markdown, which commands that read no texts never need."""
+    """The Markdown scanner, which commands that read no texts do not need."""
     from rye.text import markdown_opening
 
     return markdown_opening
 
 
 def tells_kind(path: PurePath) -> Kind | None:
-    """The kind that a file's name tells, wherever the file stands; None where the name alone tells none."""
+    """Return the kind that a file's name alone determines, wherever the file is, or None."""
     return next((kind for kind in KINDS.values() if kind.telling and item_name(kind, path) is not None), None)
 
 
 def guess(path: PurePath, text: str) -> Location | None:
-    """The kind that a file outside every kind's folder shows by its name or its content; None where it shows none."""
+    """Return the kind that a file outside all kinds' folders shows by its name or content, or None."""
     named = tells_kind(path)
     if named is not None:
         return Location(named.name, item_name(named, path) or path.stem, None)
@@ -120,7 +120,7 @@ def _shows(sign: Sign, text: str) -> bool:
 
 
 def _frontmatter(text: str) -> str | None:
-    """What stands in the frontmatter, below a comment at most (any comment: the kind's reader judges it)."""
+    """The content of the frontmatter, which only a comment can precede (any comment; the kind's reader checks it)."""
     lines = text.split("\n")
     opener = int(lines[0].startswith("<!--") and lines[0].endswith("-->"))
     end = frontmatter_end(lines, opener)

@@ -1,10 +1,10 @@
-"""What a tool needs beyond its sandbox's walls, and what an operator grants: the same three lists (design: docs/how-to/tools.md).
+"""What a tool needs beyond its sandbox, and what an operator grants: the same three lists (docs/how-to/tools.md).
 
 ::
 
     __needs__ = {"write": ["build/"], "network": ["api.example.com:443"], "env": ["GITHUB_TOKEN"]}
 
-A tool declares them in ``__needs__``, signed with its code; ``[sandbox."tool:…"]`` of rye.toml grants them. A need by itself
+A tool declares its needs in ``__needs__``, signed with its code; ``[sandbox."tool:…"]`` in rye.toml grants them. A need alone
 opens nothing.
 """
 
@@ -30,7 +30,7 @@ NEVER_WRITTEN = (
     ".cursor",
     ".github",
 )
-"""Files and folders of these names steer agents, git and build servers. No tool writes them, wherever they are."""
+"""Files and folders with these names control agents, git and build servers. No tool writes them, wherever they are."""
 
 KEYS = ("write", "network", "env")
 _OURS = (
@@ -67,7 +67,7 @@ def _place_form() -> re.Pattern[str]:
 
 
 class Needs(Struct, frozen=True, order=True):
-    """Sorted, each entry once and in its one spelling."""
+    """Sorted, without duplicates, each entry in canonical form."""
 
     write: tuple[str, ...] = ()
     """Paths relative to the project; folders end in ``/``, and ``./`` is the project."""
@@ -77,7 +77,7 @@ class Needs(Struct, frozen=True, order=True):
     """Names of environment variables."""
 
     def lines(self) -> tuple[tuple[str, str], ...]:
-        """Each single need: its key and its value."""
+        """Each need as a pair of key and value."""
         return tuple((key, value) for key in KEYS for value in getattr(self, key))
 
 
@@ -85,11 +85,11 @@ NOTHING = Needs()
 
 
 class BadNeeds(ValueError):
-    """The lists cannot be read; the text says which entry and why."""
+    """The lists are malformed; the message says which entry and why."""
 
 
 def parse_needs(value: Any) -> Needs:
-    """Read a table of needs or grants; where a format has only texts, the table is written as JSON. Raises BadNeeds."""
+    """Parse a table of needs or grants, or JSON text where a format only has strings. Raises BadNeeds."""
     if isinstance(value, str):
         try:
             value = msgspec.json.decode(value)
@@ -99,7 +99,7 @@ def parse_needs(value: Any) -> Needs:
         raise BadNeeds("it must be a table of lists: write, network, env")
     for key in value:
         if key not in KEYS:
-            raise BadNeeds(f"unknown key {key!r}; known are write, network, env")
+            raise BadNeeds(f"unknown key {key!r}; the keys are write, network and env")
     return Needs(
         _each(value, "write", _written_path),
         _each(value, "network", _place),
@@ -108,7 +108,7 @@ def parse_needs(value: Any) -> Needs:
 
 
 def missing(needs: Needs, grants: Needs) -> Needs:
-    """What is needed and not granted. A granted folder covers what lies in it."""
+    """Return what is needed but not granted. A granted folder covers its contents."""
     return Needs(
         tuple(path for path in needs.write if not _covered(path, grants.write)),
         tuple(place for place in needs.network if place not in grants.network),
@@ -117,7 +117,7 @@ def missing(needs: Needs, grants: Needs) -> Needs:
 
 
 def joined(one: Needs, other: Needs) -> Needs:
-    """What either has."""
+    """Return the union of both."""
     return Needs(*(tuple(sorted({*getattr(one, key), *getattr(other, key)})) for key in KEYS))
 
 
@@ -128,7 +128,7 @@ def _covered(path: str, granted: Iterable[str]) -> bool:
 def _each(table: Mapping[str, Any], key: str, read: Any) -> tuple[str, ...]:
     values = table.get(key, [])
     if not isinstance(values, list | tuple) or not all(isinstance(value, str) for value in values):
-        raise BadNeeds(f"{key} must be a list of texts")
+        raise BadNeeds(f"{key} must be a list of strings")
     if len(values) > _MOST:
         raise BadNeeds(f"{key} has more than {_MOST} entries")
     return tuple(sorted({read(value) for value in values}))
@@ -155,7 +155,7 @@ def _written_path(text: str) -> str:
 
 
 def place_of(text: str) -> tuple[str, int]:
-    """Host and port of ``host:port``, the host in its one spelling. Raises BadNeeds."""
+    """Return host and port of ``host:port``, the host in canonical form. Raises BadNeeds."""
     match = _place_form().fullmatch(text.strip())
     if match is None or not 0 < int(match[3]) < 65536:
         raise BadNeeds(f'network {text!r} is not a host with a port; write "api.example.com:443"')
@@ -170,7 +170,7 @@ def place_of(text: str) -> tuple[str, int]:
         or host.rsplit(".", 1)[-1].isdigit()
         or re.fullmatch(r"0x[0-9a-f]*", host)
     ):
-        raise BadNeeds(f"network {text!r} names no host; patterns are not possible")
+        raise BadNeeds(f"network {text!r} does not name a host; patterns are not supported")
     return host, int(match[3])
 
 
@@ -181,7 +181,7 @@ def _place(text: str) -> str:
 
 def _variable(text: str) -> str:
     if not _name_form().fullmatch(text):
-        raise BadNeeds(f"env {text!r} is not a name of a variable")
+        raise BadNeeds(f"env {text!r} is not a variable name")
     upper = text.upper()
     if upper in _OURS or upper.startswith(_FAMILIES) or upper.endswith("_PROXY"):
         raise BadNeeds(f"env {text!r} can never be granted: it would change how the sandbox or the interpreter works")

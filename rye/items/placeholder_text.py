@@ -1,6 +1,6 @@
-"""What ``rye new`` writes for its author to replace. An item that still has some of it is not ready to be published.
+"""The placeholder text that ``rye new`` writes. An item that still contains some of it is not ready to be published.
 
-One table for all kinds. A test holds it against the templates: each of them has a phrase of it, and each phrase is in one.
+One table for all kinds. A test checks it against the templates: each template has one of its phrases, and each phrase is in one.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from rye.text.diagnostics import Diagnostic
 
 PLACEHOLDER_TEXT = "placeholder-text"
-"""The code of the warning."""
+"""The warning's code."""
 PHRASES = (
     # directive
     "Say here what ",
@@ -39,7 +39,7 @@ _LISTED = 10
 
 
 def placeholder_text(text: str) -> tuple[Diagnostic, ...]:
-    """A warning ``placeholder-text`` for each line that still says what a template does, the first few of them."""
+    """Return a ``placeholder-text`` warning for each line that still has a template's text, up to a limit."""
     if not any(phrase in text for phrase in PHRASES):
         return ()
     found = []
@@ -48,6 +48,6 @@ def placeholder_text(text: str) -> tuple[Diagnostic, ...]:
         if phrase is not None:
             shown = phrase.removeprefix("- ").strip().removesuffix(".")
             message = f"This is still the template's text: {shown!r}."
-            hint = "Replace it with words of your own, or delete it."
+            hint = "Replace it with your own words, or delete it."
             found.append(Diagnostic("warning", PLACEHOLDER_TEXT, message, number, hint=hint))
     return tuple(found[:_LISTED])

@@ -1,4 +1,4 @@
-"""Reading the bytes of a published item, which is known by its identity and not by a place in a project."""
+"""Read the bytes of a published item, which is known by its identity instead of a path in a project."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _AS_PUBLISHED = ReadOptions()
 
 
 def decode_published(data: bytes) -> Decoded:
-    """The text of an item's own file. The bytes count as they are: a byte order mark or CR LF, which reading a project's
-    file forgives, is an error here."""
+    """Decode an item's own file. Its bytes must be canonical: a byte order mark or CR LF, tolerated in a project's file, is an
+    error here."""
     decoded = content.decode(data)
     if not decoded.diagnostics:
         return decoded
@@ -36,9 +36,9 @@ def read_published(
     attached: Iterable[str],
     options: ReadOptions = _AS_PUBLISHED,
 ) -> Reading[object]:
-    """What the kind's reader finds in an item's own file, given as bytes or as what :func:`decode_published` made of them.
+    """Read an item's own file with its kind's reader, given its bytes or the result of :func:`decode_published`.
 
-    ``attached``: relative paths of the files that belong to it.
+    ``attached``: relative paths of the attached files.
     """
     kind = KINDS[identity.kind]
     decoded = decode_published(data) if isinstance(data, bytes) else data
@@ -48,7 +48,7 @@ def read_published(
     category = "" if place.parent == PurePosixPath(".") else str(place.parent)
     source = Source(
         decoded.text,
-        f"{place}{suffix}",  # the suffix tells the language where the kind has several
+        f"{place}{suffix}",  # the suffix determines the language if the kind has several
         place.name,
         category if kind.nested else "",
         tuple(sorted(attached)) if kind.main_file is not None else None,

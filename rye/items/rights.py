@@ -1,4 +1,4 @@
-"""What an item may do and what it asks for, as values with their place in the file (DECISIONS Directives 6, 7)."""
+"""What an item is allowed to do and what it calls, as values with their position in the file (DECISIONS Directives 6, 7)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import Struct
 
 
 class Permission(Struct, frozen=True):
-    """One capability, where it is declared."""
+    """One capability, and where it is declared."""
 
     capability: str
     line: int
@@ -17,9 +17,9 @@ class Permission(Struct, frozen=True):
 
 
 class Call(Struct, frozen=True):
-    """One action that the process asks for, whichever way it is written (DECISIONS Directives 7).
+    """One action that the process calls, in either notation (DECISIONS Directives 7).
 
-    ``item_type`` and ``item_id`` are as written, placeholders included; None where they are not given.
+    ``item_type`` and ``item_id`` are as written, placeholders included; None if missing.
     """
 
     primary: str
@@ -31,10 +31,14 @@ class Call(Struct, frozen=True):
 
 @runtime_checkable
 class Caller(Protocol):
-    """A kind's value that declares rights and makes calls; validation compares the two."""
+    """A kind's value that declares rights and makes calls. Validation compares the two."""
 
     @property
-    def permissions(self) -> Sequence[Permission]: ...
+    def permissions(self) -> Sequence[Permission]:
+        """The declared capabilities."""
+        ...
 
     @property
-    def calls(self) -> Sequence[Call]: ...
+    def calls(self) -> Sequence[Call]:
+        """The calls in order."""
+        ...

@@ -1,12 +1,12 @@
-"""What of an item can run on the machine of whoever uses it, agents apart (DESIGN 7.1; DECISIONS Skills 5). Pure.
+"""What an item can run on its user's machine without an agent's decision (DESIGN 7.1; DECISIONS Skills 5). Pure.
 
 * ``attached-file``: executable, with a shebang, with a script's suffix or a build file's name, or a native program.
 * ``frontmatter-hook``, ``mcp-server``: what an agent program starts because of the frontmatter's ``hooks`` and ``mcpServers``.
-* ``inline-command``: what it replaces by its output when a skill is loaded: ``!`command` `` and fences that begin with ``!``.
-* ``tool-code``: a tool is code, whatever its language. ``tool-needs``: what its ``__needs__`` asks for beyond the sandbox.
+* ``inline-command``: what it replaces with its output when it loads a skill: ``!`command` `` and fences that begin with ``!``.
+* ``tool-code``: a tool is code, whatever its language. ``tool-needs``: what its ``__needs__`` requests beyond the sandbox.
 
-Consent is about exactly these values: another byte is another run. When in doubt something counts as a run, because the agent
-programs that execute it differ, and the strictest reading of one is not the reading of all.
+Consent covers exactly these values: a changed byte is a different run. When in doubt, something counts as a run, because the
+agent programs that execute it differ, and no single program's reading is the strictest in every respect.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from rye.limits import RUNS
 from rye.text.yaml_reading import json_safe
 
 FRONTMATTER_KEYS: dict[str, RunKind] = {"hooks": "frontmatter-hook", "mcpServers": "mcp-server"}
-"""Keys of a skill's or an agent's frontmatter that make an agent program start something."""
+"""Frontmatter keys of skills and agents that make an agent program start something."""
 
 
 def attached_runs(files: Iterable[tuple[str, bool, str, bytes]]) -> tuple[Run, ...]:
-    """The attached files that can run. ``files``: path, executable bit, SHA-256 and at least the first bytes of each."""
+    """Return the attached files that can run. ``files``: path, execute bit, SHA-256 and at least the first bytes of each."""
     found = []
     for path, executable, digest, head in files:
         action = _runnable(path, executable, head[: RUNS.head_bytes])
@@ -37,23 +37,23 @@ def attached_runs(files: Iterable[tuple[str, bool, str, bytes]]) -> tuple[Run, .
 
 
 def frontmatter_runs(data: dict[str, Any]) -> tuple[Run, ...]:
-    """What the frontmatter makes an agent program start, one run for each event or server."""
+    """Return what the frontmatter makes an agent program start, one run per event or server."""
     return tuple(sorted(run for key, what in FRONTMATTER_KEYS.items() for run in _settings(what, key, data.get(key))))
 
 
 def inline_runs(body: str, where: str) -> tuple[Run, ...]:
-    """The commands that loading a skill executes, each once. ``where``: the file that they stand in."""
+    """Return the commands that loading a skill executes, each once. ``where``: the file that contains them."""
     commands = dict.fromkeys(command for command in _commands(body) if command)
     return tuple(sorted(_run("inline-command", where, command) for command in commands))
 
 
 def code_run(text: str, where: str, language: str) -> Run:
-    """A tool's own code."""
+    """Return the run for a tool's own code."""
     return Run("tool-code", where, language, sha256(text.encode()).hexdigest())
 
 
 def needs_runs(lines: Iterable[tuple[str, str]]) -> tuple[Run, ...]:
-    """What a tool needs, each entry by itself: key and value (:mod:`rye.items.needs`)."""
+    """Return one run for each of a tool's needs, given as key and value (:mod:`rye.items.needs`)."""
     return tuple(_run("tool-needs", key, value) for key, value in lines)
 
 
@@ -82,7 +82,7 @@ _NATIVE = (
 
 
 def _runnable(path: str, executable: bool, head: bytes) -> str | None:
-    """What makes a file run; None where nothing does."""
+    """What makes a file run, or None."""
     if head.startswith(b"#!"):
         line = head[2:].split(b"\n", 1)[0].decode("utf-8", "replace").strip()
         return _cut(f"#!{line}") + (", executable" if executable else "")
@@ -115,7 +115,7 @@ def _written(value: Any) -> str:
 
 
 def _commands(body: str) -> Iterator[str]:
-    """Every ``!`…` `` that no backtick precedes, and every fence that begins with ``!``, wherever they stand."""
+    """Every ``!`…` `` not preceded by a backtick, and every fence that begins with ``!``, anywhere."""
     for match in re.finditer(r"(?<!`)!`([^`]+)`", body):
         yield match[1].strip()
     for fence in ("```!", "~~~!"):

@@ -1,6 +1,6 @@
-"""Whether a text is a version range, for the metadata that names one (DESIGN §6).
+"""Check version ranges in metadata (DESIGN §6).
 
-The grammar is :mod:`rye.resolution.ranges`, which knows nothing of items.
+The grammar is in :mod:`rye.resolution.ranges`, which knows nothing of items.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ _MOST_CHARACTERS = 200
 
 
 def is_range(text: str) -> bool:
-    """Whether the solver could read ``text``: a blank one is none here, an author who means any version leaves it out."""
+    """Whether the solver can parse ``text``. Blank text is not a range; an author who accepts any version omits it."""
     return len(text) <= _MOST_CHARACTERS and _parses(text)
 
 
 @lru_cache(maxsize=512)
 def _parses(text: str) -> bool:
-    """The same few ranges are read again and again; the texts kept are short."""
+    """Cached, because the same few ranges are checked repeatedly; the texts are short."""
     if not text.strip():
         return False
     try:

@@ -1,6 +1,7 @@
-"""What is wrong with a version as it is written: one grammar for all kinds (DECISIONS Directives 19).
+"""Check a version as written, with one grammar for all kinds (DECISIONS Directives 19).
 
-SemVer 2, each number below 2^63; a directive's is exactly ``X.Y.Z``. The solver reads the same (:mod:`rye.resolution.versions`).
+SemVer 2, each number below 2^63; a directive's is exactly ``X.Y.Z``. The solver accepts the same
+(:mod:`rye.resolution.versions`).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _REST = lazy_pattern(
 
 
 def version_problem(text: str, *, release_only: bool = False) -> str | None:
-    """What is wrong, as the end of a sentence that names the version; None: nothing. ``release_only``: X.Y.Z alone is allowed."""
+    """The problem, as the end of a sentence about the version, or None. ``release_only``: only X.Y.Z is allowed."""
     if len(text) > RESOLUTION.version_characters:
         return f"has more than {RESOLUTION.version_characters} characters"
     found = _RELEASE.match(text)

@@ -241,7 +241,7 @@ def test_transitions_that_are_none(yaml: str) -> None:
         ("tools: [Read]\n", 6, "tools must be a mapping"),
         ("limits: 5\n", 6, "limits must be a mapping"),
         ("tools:\n  allowed: Read\n", 7, "tools.allowed must be a list"),
-        ("tools:\n  allowed:\n", 7, "tools.allowed must be a list of texts, not null"),
+        ("tools:\n  allowed:\n", 7, "tools.allowed must be a list of strings, not null"),
         ("tools:\n  allowed:\n    - Read\n    - 5\n", 9, "tools.allowed[1]"),
         ("tools:\n  allowed: [null]\n", 7, "tools.allowed[0]"),
         ("tools:\n  allowed: [Bash]\n  bashFilter:\n    allowedCommands: ls\n", 9, "bashFilter.allowedCommands"),

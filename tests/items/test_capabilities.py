@@ -96,7 +96,7 @@ def test_unknown_words_are_refused(primary: str, item_type: str) -> None:
 def test_what_an_action_asks_for() -> None:
     assert required_capability("execute", "tool", "rye/file-system/write") == "rye.execute.tool.rye.file-system.write"
     assert required_capability("search", "directive", None) == "rye.search.directive"
-    with pytest.raises(UsageError, match="without an id"):
+    with pytest.raises(UsageError, match="without one"):
         required_capability("load", "tool", None)
 
 

@@ -297,7 +297,7 @@ def test_the_canonical_order_and_its_two_swaps() -> None:
     assert parse(role_text(when, ["Identity", "When This Agent Is Invoked", "Flow", *names[2:]])).diagnostics == ()
     assert parse(role_text(None, [*names[:-2], "Profile Variants", "Behavioral Principles"])).diagnostics == ()
     reading = parse(role_text(None, ["Identity", "Responsibilities", "Flow", *names[3:]]))
-    assert (only(reading).severity, "'Flow' stands after" in only(reading).message) == ("warning", True)
+    assert (only(reading).severity, "'Flow' comes after" in only(reading).message) == ("warning", True)
 
 
 def test_extra_sections_are_information() -> None:
@@ -395,7 +395,7 @@ def test_an_input_from_nobody_warns_and_documents_are_no_roles() -> None:
 
 def test_one_role_in_two_files_is_an_error_in_both() -> None:
     found = check_set({"a": _role("Planner", "Nexus", "Nexus"), "b": _role("planner", "Nexus", "Nexus")})
-    assert [d.message for ds in found.values() for d in ds] == ["The role 'planner' stands in a and in b."] * 2
+    assert [d.message for ds in found.values() for d in ds] == ["The role 'planner' is defined in a and in b."] * 2
 
 
 @pytest.mark.parametrize(

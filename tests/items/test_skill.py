@@ -106,7 +106,7 @@ def test_dependencies_in_metadata_as_a_list_or_a_text() -> None:
 
 def test_unknown_keys_warn_with_what_was_meant() -> None:
     reading = parse(BASE + "allowed_tools: Read\nauthor: x\n")
-    assert [d.hint for d in reading.diagnostics] == ["Did you mean allowed-tools?", "Put it under metadata."]
+    assert [d.hint for d in reading.diagnostics] == ["Did you mean allowed-tools?", "Move it under metadata."]
     assert found(reading, "warning") == [("S05", 4), ("S05", 5)]
 
 
@@ -340,7 +340,7 @@ def test_line_endings_and_bom_are_mended_and_nothing_else() -> None:
     text = f"---\n{BASE}---\n# PDF  \n\ttab\n"
     adoption = analyze(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode(), "pdf", [])
     assert adoption.fixed == text.encode()
-    assert adoption.changes == ("the byte order mark goes", "line endings become LF")
+    assert adoption.changes == ("the byte order mark is removed", "line endings become LF")
     assert adoption.publishable
 
 

@@ -205,9 +205,9 @@ CASES: dict[str, tuple[Any, Callable[[Any], str | None]]] = {
 }
 UNSAID = re.compile(
     r"A YAML flow collection|is there with a kind and without|is a namespace of a registry|is not a day|source|\[sandbox"
-    r"|members '|means nothing: rye\.|stands in it twice|stands there already|come from more than one place|is none of"
-    r"|agent tool|a bundle of this very name|is not a key\.|is already taken|unknown step|wait for each other|unknown leg"
-    r"|needs cannot be read|is both|of type \w+ needs|members is given twice|limit of tools|has a number of 2"
+    r"|members '|means nothing: rye\.|stands in it twice|is a duplicate|come from more than one place|is none of"
+    r"|agent tool|is the bundle itself|is not a key\.|is already used|unknown step|wait for each other|unknown leg"
+    r"|needs cannot be read|is both|of type \w+ needs|members is defined twice|limit of tools|has a number of 2"
     r"|is not a reference: '[^']*@"
 )
 """Messages of readers about what a schema cannot say (the docstrings of ``rye/schemas`` list it)."""

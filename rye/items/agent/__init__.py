@@ -1,1 +1,1 @@
-"""Agents: YAML frontmatter and a system prompt (DECISIONS Agents)."""
+"""Agents: YAML frontmatter with a system prompt (DECISIONS Agents)."""

@@ -14,7 +14,7 @@ from rye.text.spelling import near_miss
 def check_set(
     readings: Mapping[str, Reading[Agent]], options: ReadOptions | None = None
 ) -> dict[str, tuple[Diagnostic, ...]]:
-    """Findings by path, paths in order: unknown transition targets, unknown tools, names that stand twice.
+    """Return findings by path, in path order: unknown transition targets, unknown tools, duplicate names.
 
     A file that did not parse is not an agent, so transitions to it are unknown; its own findings say why.
     """
@@ -29,7 +29,7 @@ def check_set(
         here: list[Diagnostic] = []
         others = [other for other in places[agent.name.lower()] if other != path]
         if others:
-            message = f"The name {agent.name!r} stands in {path} and in {', '.join(others)}."
+            message = f"The name {agent.name!r} is used in {path} and in {', '.join(others)}."
             here.append(Diagnostic("error", "A09", message, agent.lines.get("name")))
         for key, target in agent.targets.items():
             if target not in names and target != TERMINAL:

@@ -1,9 +1,9 @@
-"""The transition graph of a set of agents: who hands over to whom, who is never reached, who never ends.
+"""The transition graph of a set of agents: which hand over to which, which are unreachable, which never end.
 
-Nodes are the agents of the set; ``complete`` and targets outside the set are exits, since what happens after them is
-not ours. ``onFailure`` defaults to the agent itself. The *entry* is the agent given, or else, of the agents that no other
-one hands over to, the one that reaches the most others (the first by name where several do); in a set where
-everyone has a predecessor, of all agents. *Unreachable*: no path from the entry. *Non-terminating*: no path to any exit.
+Nodes are the agents of the set. ``complete`` and targets outside the set are exits, since what happens after them is unknown.
+``onFailure`` defaults to the agent itself. The *entry* is the given agent. Without one, it is the agent that reaches the most
+others (the first by name if tied), among those that no other agent hands over to, or among all if each has a predecessor.
+*Unreachable*: there is no path from the entry. *Non-terminating*: there is no path to any exit.
 """
 
 from __future__ import annotations
@@ -34,9 +34,10 @@ class AgentGraph(Struct, frozen=True):
     unreachable: tuple[str, ...]
     non_terminating: tuple[str, ...]
     outside: tuple[str, ...]
-    """Targets that are no agent of the set, ``complete`` left out."""
+    """Targets other than ``complete`` that are not agents of the set."""
 
     def as_json(self) -> dict[str, object]:
+        """Return the graph for ``rye show`` as JSON."""
         return {
             "agents": list(self.agents),
             "edges": [{"from": e.source, "to": e.target, "on": e.label} for e in self.edges],
@@ -48,7 +49,7 @@ class AgentGraph(Struct, frozen=True):
 
 
 def build(agents: Iterable[Agent], entry: str | None = None) -> AgentGraph:
-    """The graph of a set. An ``entry`` that is not an agent of the set is ignored."""
+    """Build the graph of a set. An ``entry`` that is not an agent of the set is ignored."""
     by_name = {agent.name: agent for agent in agents}
     names = tuple(sorted(by_name))
     edges = tuple(
@@ -92,7 +93,7 @@ def _closure(starts: Iterable[str], edges: Mapping[str, set[str]]) -> set[str]:
 
 
 def as_text(graph: AgentGraph) -> str:
-    """One line per agent with its marks, one indented line per transition; ends with a newline."""
+    """Return one line per agent with its marks and one indented line per transition, ending with a newline."""
     lines: list[str] = []
     for name in graph.agents:
         marks = [
@@ -113,7 +114,7 @@ def as_text(graph: AgentGraph) -> str:
 
 
 def as_mermaid(graph: AgentGraph) -> str:
-    """A Mermaid flowchart; unreachable and non-terminating agents have classes of those names."""
+    """Return a Mermaid flowchart. Unreachable and non-terminating agents have classes with those names."""
     targets = sorted({edge.target for edge in graph.edges} - set(graph.agents))
     ids = {name: f"a{number}" for number, name in enumerate((*graph.agents, *targets))}
     out = ["flowchart LR"]
@@ -133,5 +134,5 @@ def as_mermaid(graph: AgentGraph) -> str:
 
 
 def _escaped(text: str) -> str:
-    """A label inside double quotes: Mermaid takes entity codes there, nothing else ends the label."""
+    """Escape a label for double quotes: Mermaid accepts entity codes there, and nothing else can end the label."""
     return "".join(c if c.isalnum() or c in " -_.:,/" else f"#{ord(c)};" for c in text)

@@ -1,7 +1,7 @@
-"""From an agent written wholly in YAML to Markdown (DECISIONS Agents 10, 11): every field and the prompt kept, or a refusal.
+"""Convert an agent written entirely in YAML to Markdown (DECISIONS Agents 10, 11), keeping every field and the prompt, or refuse.
 
-Where it can, the result keeps the author's own lines, comments included, and only cuts out ``systemPrompt``; else it
-rewrites each field. Either way the result is read back and must equal the original.
+If possible, the result keeps the author's own lines, including comments, and only cuts out ``systemPrompt``; otherwise it
+rewrites each field. Either way, the result is read back and must equal the original.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ _PROMPT = "systemPrompt"
 
 
 def migrate(text: str) -> str:
-    """The Markdown file for an agent's YAML. Raises RyeError where it is malformed or would not survive there and back.
+    """Return the Markdown file for an agent's YAML. Raises RyeError if it is malformed or would not survive the round trip.
 
-    The prompt's one final newline is not part of it (DECISIONS Agents 11).
+    One final newline does not count as part of the prompt (DECISIONS Agents 11).
     """
     try:
         document = read_yaml(text)
@@ -32,7 +32,7 @@ def migrate(text: str) -> str:
         raise RyeError("malformed-agent", "The file is not a YAML mapping, so it is not an agent.")
     prompt = fields.get(_PROMPT)
     if not isinstance(prompt, str) or not prompt.strip():
-        raise RyeError("no-system-prompt", f"The file has no text under {_PROMPT}.", "Is it an agent?")
+        raise RyeError("no-system-prompt", f"The file has no text under {_PROMPT}.", "Check that it is an agent.")
     prompt = prompt.removesuffix("\n")
     kept = {key: value for key, value in fields.items() if key != _PROMPT}
     body = f"\n# {_title(kept)}\n\n## System Prompt\n\n{prompt}\n"
@@ -41,7 +41,9 @@ def migrate(text: str) -> str:
         result = f"---\n{frontmatter}---\n{body}"
         if frontmatter and _fields(result) == repr(kept):
             return result
-    raise RyeError("fields-would-change", "The fields would not read the same in Markdown.", "Simplify the YAML first.")
+    raise RyeError(
+        "fields-would-change", "The fields would not have the same values in Markdown.", "Simplify the YAML first."
+    )
 
 
 def _title(fields: dict[str, Any]) -> str:
@@ -57,17 +59,17 @@ def _check_prompt(body: str, prompt: str) -> None:
     if found == prompt:
         return
     if prompt != prompt.strip():
-        why = "it starts or ends with whitespace, which Markdown does not keep"
+        why = "it starts or ends with whitespace, which Markdown does not preserve"
     else:
         ends = [h for h in outline(prompt).headings if h.level <= 2]
         where = f"line {ends[0].line + 1} of the prompt ({ends[0].text!r})" if ends else "a line of dashes in it"
         why = f"{where} would end or repeat the System Prompt section"
     hint = "Use headings of level 3 and deeper in the prompt, and *** for thematic breaks."
-    raise RyeError("prompt-would-change", f"The prompt would not come back out unchanged: {why}.", hint)
+    raise RyeError("prompt-would-change", f"The prompt cannot be kept unchanged: {why}.", hint)
 
 
 def _cut(text: str, document: YamlDocument) -> str | None:
-    """The author's lines without ``systemPrompt``; None where the keys do not stand at the start of their lines."""
+    """The author's lines without ``systemPrompt``; None if the keys are not at the start of their lines."""
     keys = sorted(place for path, place in document.marks.items() if len(path) == 1)
     if any(column != 1 for _, column in keys):
         return None
@@ -88,7 +90,7 @@ def _written(fields: dict[str, Any]) -> str:
 
 
 def _fields(markdown: str) -> str | None:
-    """What the frontmatter says, as text that tells 1 from 1.0 and true."""
+    """The fields of the frontmatter as JSON, which distinguishes 1, 1.0 and true."""
     try:
         return repr(read_yaml(split(markdown).yaml).value)
     except (FrontmatterError, YamlError):

@@ -11,10 +11,10 @@ _BREAK = re.compile(r" {0,3}-{3,}[ \t]*")
 
 
 def extract_prompt(body: str, first_line: int = 1) -> tuple[str | None, tuple[Diagnostic, ...]]:
-    """The prompt in an agent's body, and findings A06. ``first_line``: the file's line that the body starts at.
+    """Return the prompt in an agent's body, and findings A06. ``first_line``: the file's line where the body starts.
 
-    The prompt is the text after the one H2 "System Prompt" up to the next H1 or H2, a line of dashes after a blank line,
-    or the end. Without such a heading it is what stands before the first H2, without the H1, and a warning says so.
+    The prompt is the text after the only H2 "System Prompt", up to the next H1 or H2, a line of dashes after a blank line, or
+    the end. Without that heading it is everything before the first H2, except the H1, with a warning.
     """
     scan = outline(body)
     if scan.too_deep is not None:
@@ -22,7 +22,7 @@ def extract_prompt(body: str, first_line: int = 1) -> tuple[str | None, tuple[Di
         return None, (Diagnostic("error", "A06", message, scan.too_deep + first_line),)
     starts = [h for h in scan.headings if h.level == 2 and h.text.casefold() == "system prompt"]
     if len(starts) > 1:
-        message = f"A second 'System Prompt' section; the first is in line {starts[0].line + first_line}."
+        message = f"A second 'System Prompt' section; the first is on line {starts[0].line + first_line}."
         return None, tuple(Diagnostic("error", "A06", message, h.line + first_line) for h in starts[1:])
     if starts:
         prompt = _section(scan, starts[0])
@@ -33,7 +33,7 @@ def extract_prompt(body: str, first_line: int = 1) -> tuple[str | None, tuple[Di
     hint = "Put the prompt under the heading `## System Prompt`."
     if not prompt:
         return None, (Diagnostic("error", "A06", "There is no system prompt.", first_line, hint=hint),)
-    message = "There is no 'System Prompt' section; the text before the first H2 is taken as the prompt."
+    message = "There is no 'System Prompt' section; the text before the first H2 is used as the prompt."
     return prompt, (Diagnostic("warning", "A06", message, first_line, hint=hint),)
 
 

@@ -3,19 +3,19 @@
 ====  ==========================================================================================================
 Code  Rule (the number of the decision)
 ====  ==========================================================================================================
-A01   Frontmatter: ``---`` on line 1 and again at its end, a YAML 1.2 mapping without repeated keys.
-A02   ``name``: the pattern; lower case, at most 64 characters and the file's stem to publish.
-A03   ``displayName`` defaults to the name; ``whenToUse`` is a non-blank text or a list of texts.
+A01   Frontmatter: ``---`` on line 1 and again at its end, a YAML 1.2 mapping without duplicate keys.
+A02   ``name``: the pattern; lower case, at most 64 characters and equal to the file's stem when publishing.
+A03   ``displayName`` defaults to the name; ``whenToUse`` is a non-blank string or a list of strings.
 A04   Whole numbers from 1 to 2^53−1; a null section is absent with a warning, a null scalar is an error.
 A05   Unknown keys are kept with a warning; near-misses of known ones are errors.
 A06   The prompt: one section "System Prompt", or the text before the first H2.
-A07   Transition targets: texts here, agents of the set in a closed set; ``complete`` is reserved.
-A08   Tools: known ones; unknown is a warning here, an error in a closed set.
-A09   One name, one file.
+A07   Transition targets: strings here, agents of the set in a closed set; ``complete`` is reserved.
+A08   Tools: known ones; an unknown one is a warning here, an error in a closed set.
+A09   No two files have the same name.
 A10   Other types of the schema, ``version`` and ``dependencies``.
 ====  ==========================================================================================================
 
-The rules of the set are in :mod:`rye.items.agent.closed_set`, the prompt in :mod:`rye.items.agent.prompt`.
+:mod:`rye.items.agent.closed_set` has the rules of the set, :mod:`rye.items.agent.prompt` those of the prompt.
 """
 
 from __future__ import annotations
@@ -49,10 +49,10 @@ _LARGEST = 2**53 - 1
 
 
 class _Checks(YamlFindings):
-    """What the rules of agents ask of parts of the document."""
+    """The checks that agents' rules share."""
 
     def keys(self, value: dict[str, Any], known: tuple[str, ...], *path: str) -> dict[str, Any]:
-        """Judges unknown keys (A05) and returns them."""
+        """Report unknown keys (A05) and return them."""
         extra = {key: part for key, part in value.items() if key not in known}
         for key in extra:
             shown = ".".join((*path, key))
@@ -60,13 +60,13 @@ class _Checks(YamlFindings):
             if key in FRONTMATTER_KEYS and not path:
                 continue
             if meant is None:
-                self.report("warning", "A05", f"{shown} is not a key of an agent; it is kept.", *path, key)
+                self.report("warning", "A05", f"{shown} is not a known key of an agent; it is kept.", *path, key)
             else:
-                self.report("error", "A05", f"{shown} is not a key.", *path, key, hint=f"Did you mean {meant}?")
+                self.report("error", "A05", f"{shown} is not a known key.", *path, key, hint=f"Did you mean {meant}?")
         return extra
 
     def section(self, value: dict[str, Any], key: str, *path: str) -> dict[str, Any] | None:
-        """An optional mapping; null counts as absent, with a warning (A04)."""
+        """Return an optional mapping. Null counts as absent, with a warning (A04)."""
         shown = ".".join((*path, key))
         if key not in value:
             return None
@@ -79,7 +79,7 @@ class _Checks(YamlFindings):
         return dict(value[key])
 
     def text(self, value: dict[str, Any], key: str, *path: str, code: str = "A10") -> str | None:
-        """An optional scalar text; null is an error (DECISIONS Agents 12)."""
+        """Return an optional string. Null is an error (DECISIONS Agents 12)."""
         if key not in value:
             return None
         part = value[key]
@@ -87,35 +87,35 @@ class _Checks(YamlFindings):
             return part
         shown = ".".join((*path, key))
         what = "blank" if isinstance(part, str) else _kind(part)
-        self.report("error", code, f"{shown} must be a text, not {what}.", *path, key, hint=_quote_hint(part))
+        self.report("error", code, f"{shown} must be a string, not {what}.", *path, key, hint=_quote_hint(part))
         return None
 
     def texts(self, value: dict[str, Any], key: str, *path: str) -> list[str] | None:
-        """An optional list of texts."""
+        """Return an optional list of strings."""
         if key not in value:
             return None
         part, shown = value[key], ".".join((*path, key))
         if not isinstance(part, list):
-            message = f"{shown} must be a list of texts, not {_kind(part)}."
+            message = f"{shown} must be a list of strings, not {_kind(part)}."
             self.report("error", "A10", message, *path, key, hint=f"Write {key}: [one, two].")
             return None
         for index, entry in enumerate(part):
             if not isinstance(entry, str) or not entry.strip():
                 what = "blank" if isinstance(entry, str) else _kind(entry)
-                message = f"{shown}[{index}] must be a text, not {what}."
+                message = f"{shown}[{index}] must be a string, not {what}."
                 self.report("error", "A10", message, *path, key, index, hint=_quote_hint(entry))
         return [entry for entry in part if isinstance(entry, str) and entry.strip()]
 
 
 def read(source: Source, options: ReadOptions) -> Reading[Agent]:
-    """Read an agent's file. ``value`` is an :class:`Agent`, or None where a required part is missing or malformed."""
+    """Read an agent's file. ``value`` is None if a required part is missing or malformed."""
     try:
         parts = split(source.text)
         document = read_yaml(parts.yaml, first_line=parts.yaml_line)
     except FrontmatterError as error:
         return Reading(None, None, (Diagnostic("error", "A01", error.message, error.line),))
     except YamlError as error:
-        message = f"The frontmatter is not YAML: {error.message}."
+        message = f"The frontmatter is not valid YAML: {error.message}."
         return Reading(None, None, (Diagnostic("error", "A01", message, error.line, error.column),))
     if not isinstance(document.value, dict):
         what = "empty" if document.value is None else _kind(document.value)
@@ -171,49 +171,53 @@ def read(source: Source, options: ReadOptions) -> Reading[Agent]:
 
 def _name(data: dict[str, Any], source: Source, options: ReadOptions, checks: _Checks) -> str | None:
     if "name" not in data:
-        checks.report("error", "A02", "name is missing.", hint="Add `name: my-agent`, the file's name without .md.")
+        checks.report(
+            "error", "A02", "name is missing.", hint="Add `name: my-agent`, matching the file's name without .md."
+        )
         return None
     name = checks.text(data, "name", code="A02")
     if name is None:
         return None
     if not _NAME.fullmatch(name):
-        message = f"name {name!r} must be a letter, then letters, digits, '-' and '_' (ASCII)."
+        message = f"name {name!r} must be a letter followed by letters, digits, '-' and '_' (ASCII)."
         checks.report("error", "A02", message, "name")
         return None
     if name.lower() == TERMINAL:
-        message = f"{name!r} is the state that ends a run; no agent can have it as its name."
+        message = f"An agent cannot be named {name!r}: that is the state that ends a run."
         checks.report("error", "A07", message, "name")
     severity: Severity = "error" if options.publishing else "warning"
     if name != name.lower():
         checks.report(
-            severity, "A02", f"name {name!r} must be lower case to publish.", "name", hint=f"Use {name.lower()}."
+            severity, "A02", f"name {name!r} must be lower case to be published.", "name", hint=f"Use {name.lower()}."
         )
     elif len(name) <= 64 and not is_segment(name):
-        checks.report(severity, "A02", f"name {name!r} is reserved on some systems; it cannot be published.", "name")
+        checks.report(severity, "A02", f"name {name!r} is reserved on some systems and cannot be published.", "name")
     if len(name) > 64:
-        checks.report(severity, "A02", f"name has {len(name)} characters; 64 at most to publish.", "name")
+        checks.report(
+            severity, "A02", f"name has {len(name)} characters; to be published, it can have at most 64.", "name"
+        )
     if source.name is not None and name != source.name:
-        message = f"name {name!r} is not the file's name {source.name!r}."
+        message = f"name {name!r} does not match the file's name {source.name!r}."
         checks.report(severity, "A02", message, "name", hint=f"Rename the file to {name}.md, or change the name.")
     return name
 
 
 def _when_to_use(data: dict[str, Any], checks: _Checks) -> str | None:
     if "whenToUse" not in data:
-        checks.report("error", "A03", "whenToUse is missing.", hint="Say when this agent is the one to choose.")
+        checks.report("error", "A03", "whenToUse is missing.", hint="Say when to choose this agent.")
         return None
     value = data["whenToUse"]
     if isinstance(value, list):
         wrong = [index for index, entry in enumerate(value) if not isinstance(entry, str)]
         for index in wrong:
-            message = f"whenToUse[{index}] must be a text, not {_kind(value[index])}."
+            message = f"whenToUse[{index}] must be a string, not {_kind(value[index])}."
             checks.report("error", "A03", message, "whenToUse", index, hint=_quote_hint(value[index]))
         if wrong:
             return None
         value = "\n".join(value)
     if not isinstance(value, str) or not value.strip():
         what = "blank" if isinstance(value, str) else _kind(value)
-        message = f"whenToUse must be a text or a list of texts, not {what}."
+        message = f"whenToUse must be a string or a list of strings, not {what}."
         checks.report("error", "A03", message, "whenToUse", hint=_quote_hint(value))
         return None
     return value
@@ -251,7 +255,7 @@ def _tools(data: dict[str, Any], options: ReadOptions, checks: _Checks) -> dict[
 
 
 def _restricted(tools: dict[str, Any] | None) -> AgentTools:
-    """The tools with what restricts them, of lists that may be malformed: what is not text is not a tool."""
+    """The tools and their restrictions. The lists may be malformed; entries that are not strings are ignored."""
     section = tools or {}
     bash = section.get("bashFilter") or {}
 
@@ -277,7 +281,7 @@ def _transitions(data: dict[str, Any], checks: _Checks) -> dict[str, Any] | None
     checks.keys(value, TRANSITIONS, "transitions")
     ok = True
     if "onSuccess" not in value:
-        hint = f"Name the agent that comes next, or {TERMINAL!r}."
+        hint = f"Set it to the next agent's name or {TERMINAL!r}."
         checks.report("error", "A07", "transitions.onSuccess is missing.", "transitions", hint=hint)
         ok = False
     for key in TRANSITIONS:
@@ -341,15 +345,15 @@ def _kind(value: Any) -> str:
         return "a boolean"
     if isinstance(value, int | float):
         return "a number"
-    return {"str": "a text", "list": "a list", "dict": "a mapping"}.get(type(value).__name__, "something else")
+    return {"str": "a string", "list": "a list", "dict": "a mapping"}.get(type(value).__name__, "something else")
 
 
 def _quote_hint(value: Any) -> str | None:
-    return "Put it in quotes to make it a text." if isinstance(value, int | float) else None
+    return "Put it in quotes to make it a string." if isinstance(value, int | float) else None
 
 
 def as_json(agent: Agent) -> dict[str, object]:
-    """The fields of ``rye show`` (DESIGN §9); sections have the keys of the file."""
+    """Return the fields for ``rye show`` (DESIGN §9). Sections have the file's keys."""
     return {
         "name": agent.name,
         "display_name": agent.display_name,
@@ -366,12 +370,12 @@ def as_json(agent: Agent) -> dict[str, object]:
 
 
 def prompt(agent: Agent, text: str) -> str:
-    """The System Prompt section."""
+    """Return the System Prompt section."""
     return agent.system_prompt
 
 
 def template(name: str, category: str = "", author: str | None = None) -> str:
-    """The file that ``rye new agent NAME`` writes: valid, to be filled in."""
+    """Return the file that ``rye new agent NAME`` writes: valid, ready to be filled in."""
     title = name.replace("-", " ").replace("_", " ").title()
     return f"""---
 name: {name}

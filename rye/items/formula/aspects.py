@@ -1,13 +1,13 @@
 """``compose.aspects``: the steps of an aspect woven around the steps of a workflow (DECISIONS "Every kind" 6).
 
-An aspect's ``[[advice]]`` names steps by a pattern (``target``, ``*`` and ``?`` as in file names) and gives steps to put before
-and after each of them: ``before``, ``after``, ``around.before``, ``around.after``. Where the aspect has ``[[pointcuts]]``, only
-steps that one of them matches (``glob``, ``type``, ``label``) are meant. In an advice's steps ``{step.id}``, ``{step.title}`` and
+An aspect's ``[[advice]]`` selects steps by a pattern (``target``, ``*`` and ``?`` as in file names) and gives steps to put before
+and after each of them: ``before``, ``after``, ``around.before``, ``around.after``. With ``[[pointcuts]]``, it selects only
+steps that one of them matches (``glob``, ``type``, ``label``). In an advice's steps, ``{step.id}``, ``{step.title}`` and
 ``{step.description}`` are filled in from the step that they surround, in one pass.
 
-Steps before take over what the step waits for, each waits for the one before it, and the step waits for the last. Steps after
-wait for the step in the same way, and what waited for the step waits for the last of them. A step that an aspect brought in is
-not surrounded by the same aspect.
+The first step before takes over the target's needs, each further one needs its predecessor, and the target needs the last. Steps
+after form a chain from the target in the same way, and whatever needed the target now needs the last of them. An aspect does not
+surround the steps that it adds itself.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ class _Surrounded(Struct, frozen=True):
 
 
 def weave(steps: tuple[Step, ...], aspect: Formula) -> tuple[Step, ...]:
-    """``steps`` with the advice of ``aspect``. Raises RyeError ``bad-advice`` for advice that is malformed."""
+    """Return ``steps`` with the advice of ``aspect`` woven in. Raises RyeError ``bad-advice`` for malformed advice."""
     rules = [_advice(entry, aspect) for entry in _tables(aspect.extra.get("advice"), "advice", aspect)]
     pointcuts = _tables(aspect.extra.get("pointcuts"), "pointcuts", aspect)
     for pointcut in pointcuts:
         if not pointcut or any(key not in _POINTCUT or not isinstance(pointcut[key], str) for key in pointcut):
-            raise _bad(aspect, f"a pointcut has {', '.join(_POINTCUT)}, each a text")
+            raise _bad(aspect, f"a pointcut has {', '.join(_POINTCUT)}, each a string")
     surrounded = [_surround(step, rules, pointcuts) for step in steps]
     ends = {each.step.id: each.after[-1].id for each in surrounded if each.after}
     woven: list[Step] = []
@@ -70,7 +70,7 @@ def _surround(step: Step, rules: Iterable[_Advice], pointcuts: list[dict[str, An
 
 
 def _matches(step: Step, pointcut: Mapping[str, str]) -> bool:
-    """Whether all that the pointcut says holds of the step."""
+    """Whether the step meets every condition of the pointcut."""
     labels = step.extra.get("labels")
     holds = {
         "glob": fnmatchcase(step.id, pointcut.get("glob", "*")),
@@ -81,7 +81,7 @@ def _matches(step: Step, pointcut: Mapping[str, str]) -> bool:
 
 
 def _chain(steps: tuple[Step, ...], needs: tuple[str, ...]) -> tuple[Step, ...]:
-    """Each step waits for the one before it, the first for ``needs``; and for what it names itself."""
+    """Make each step need its predecessor, and the first one ``needs``, in addition to its own needs."""
     chained: list[Step] = []
     for step in steps:
         first = (chained[-1].id,) if chained else needs
@@ -139,16 +139,16 @@ def _step(table: dict[str, Any], target: str, aspect: Formula) -> Step:
     texts = {key: table.get(key, "") for key in _STEP if key != "needs"}
     needs = table.get("needs", [])
     if not texts["id"] or not all(isinstance(text, str) for text in texts.values()):
-        raise _bad(aspect, f"a step for {target!r} has no id, or a text that is not one")
+        raise _bad(aspect, f"a step for {target!r} has no id, or a key that must be a string is not")
     if not isinstance(needs, list) or not all(isinstance(need, str) for need in needs):
-        raise _bad(aspect, f"the needs of the step {texts['id']!r} are not a list of texts")
+        raise _bad(aspect, f"the needs of the step {texts['id']!r} are not a list of strings")
     extra = {key: value for key, value in table.items() if key not in _STEP}
     acceptance = texts["acceptance"] or None
     return Step(texts["id"], texts["title"], texts["description"], tuple(needs), acceptance=acceptance, extra=extra)
 
 
 def _tables(value: Any, what: str, aspect: Formula) -> list[dict[str, Any]]:
-    """A list of tables; one table counts as a list of itself, nothing as an empty one."""
+    """Return a list of tables. A single table counts as a list with one entry, a missing value as an empty list."""
     if value is None:
         return []
     tables = [value] if isinstance(value, dict) else value

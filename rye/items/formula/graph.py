@@ -1,4 +1,4 @@
-"""The graph of steps: unknown needs, cycles, an order to work in, text and Mermaid. No recursion: formulas can be long."""
+"""The graph of steps: unknown needs, cycles, a working order, text and Mermaid. No recursion, since formulas can be long."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rye.text.spelling import near_miss
 
 
 def ids_of(steps: Iterable[Step]) -> list[str]:
-    """Every id that a need may name: the steps' and, in containers, their children's, in order."""
+    """Return every id that a need can name: those of steps and, in containers, of their children, in order."""
     found: list[str] = []
     for step in steps:
         found.append(step.id)
@@ -33,7 +33,7 @@ def _tables(value: object) -> list[dict[str, object]]:
 
 
 def unknown_needs(steps: Sequence[Step], known: Iterable[str] | None = None) -> list[tuple[int, int, str, str | None]]:
-    """Needs that no step fulfils: index of the step, index in its needs, the need, and what it was probably meant to be."""
+    """Return needs that match no step: index of the step, index in its needs, the need, and the likely intended id or None."""
     ids = dict.fromkeys(ids_of(steps) if known is None else known)
     candidates = list(ids)[:500]
     return [
@@ -45,7 +45,7 @@ def unknown_needs(steps: Sequence[Step], known: Iterable[str] | None = None) -> 
 
 
 def cycle(steps: Iterable[Step]) -> list[str] | None:
-    """A cycle among the needs as a path that ends where it began (``a, b, a``: a needs b, b needs a), or None."""
+    """Return a cycle among the needs as a path that ends where it began (``a, b, a``: a needs b, b needs a), or None."""
     needs = {step.id: step.needs for step in steps}
     done: set[str] = set()
     for start in needs:
@@ -71,7 +71,7 @@ def cycle(steps: Iterable[Step]) -> list[str] | None:
 
 
 def in_work_order(steps: Sequence[Step]) -> list[Step]:
-    """Steps after what they need, otherwise in the file's order; those on a cycle stand last."""
+    """Return steps after what they need, otherwise in the file's order; those on a cycle come last."""
     by_id = {step.id: step for step in steps}
     waiting = {step.id: len({need for need in step.needs if need in by_id}) for step in steps}
     after: dict[str, list[str]] = defaultdict(list)
@@ -92,14 +92,14 @@ def in_work_order(steps: Sequence[Step]) -> list[Step]:
 
 
 def shown_steps(formula: Formula) -> tuple[Step, ...]:
-    """What the graph of a formula of any type consists of."""
+    """Return the steps that form the graph of a formula, whatever its type."""
     if formula.type == "convoy":
         return (*formula.legs, *((formula.synthesis,) if formula.synthesis else ()))
     return {"workflow": formula.steps, "expansion": formula.template, "aspect": formula.aspects}.get(formula.type, ())
 
 
 def as_text(formula: Formula) -> str:
-    """The steps in an order to work in, each with what it needs; ends with a newline. Empty without steps."""
+    """Return the steps in a working order, each with its needs, ending with a newline. Empty without steps."""
     lines: list[str] = []
     for number, step in enumerate(in_work_order(shown_steps(formula)), 1):
         marks = [mark for mark, holds in (("parallel", step.parallel), ("interactive", step.interactive)) if holds]
@@ -111,7 +111,7 @@ def as_text(formula: Formula) -> str:
 
 
 def as_mermaid(formula: Formula) -> str:
-    """A Mermaid flowchart: an arrow from each step to those that need it."""
+    """Return a Mermaid flowchart with an arrow from each step to those that need it."""
     steps = shown_steps(formula)
     ids = {step.id: f"s{number}" for number, step in enumerate(steps)}
     out = ["flowchart TD"]
@@ -123,5 +123,5 @@ def as_mermaid(formula: Formula) -> str:
 
 
 def _escaped(text: str) -> str:
-    """A label inside double quotes: Mermaid takes entity codes there, nothing else ends the label."""
+    """Escape a label for double quotes: Mermaid accepts entity codes there, and nothing else can end the label."""
     return "".join(c if c.isalnum() or c in " -_.:,/" else f"#{ord(c)};" for c in text)

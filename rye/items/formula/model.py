@@ -10,7 +10,7 @@ TYPES = ("workflow", "convoy", "expansion", "aspect")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A workflow's step, an expansion's template step, a convoy's leg or an aspect: what its table says."""
+    """A workflow's step, an expansion's template step, a convoy's leg or an aspect: the content of its table."""
 
     id: str
     title: str = ""
@@ -20,13 +20,13 @@ class Step:
     interactive: bool = False
     acceptance: str | None = None
     extra: dict[str, Any] = field(default_factory=dict, hash=False)
-    """Keys beyond these, as TOML gives them (``children``, ``type``, ``focus``, …)."""
+    """All other keys, as TOML gives them (``children``, ``type``, ``focus``, …)."""
     line: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Var:
-    """A variable that ``{{name}}`` stands for. ``default`` is None where there is none (an empty text is one)."""
+    """A variable, used as ``{{name}}``. ``default`` is None if there is none; an empty string is one."""
 
     name: str
     description: str = ""
@@ -46,7 +46,7 @@ class ExpandRule:
 
 @dataclass(frozen=True, slots=True)
 class Formula:
-    """One formula, resolved or not: a resolved one has no ``extends``, ``expand`` and ``weave`` left."""
+    """One formula. Once resolved, its ``extends``, ``expand`` and ``weave`` are empty."""
 
     formula: str
     type: str
@@ -61,7 +61,7 @@ class Formula:
     template: tuple[Step, ...] = ()
     legs: tuple[Step, ...] = ()
     synthesis: Step | None = None
-    """A convoy's last step; its ``needs`` are what the file calls ``depends_on``."""
+    """A convoy's last step. Its ``needs`` are called ``depends_on`` in the file."""
     aspects: tuple[Step, ...] = ()
     extra: dict[str, Any] = field(default_factory=dict, hash=False)
-    """Other top-level keys, kept (``inputs``, ``prompts``, ``output``, ``squash``, ``advice``, the rest of ``compose``, …)."""
+    """All other top-level keys (``inputs``, ``prompts``, ``output``, ``squash``, ``advice``, the rest of ``compose``, …)."""

@@ -4,16 +4,16 @@
 Code  Rule
 ====  ==========================================================================================================
 F01   The file is TOML.
-F02   Required keys and types: ``formula``, ``steps`` with ids, ``vars`` a text or a table, and so on.
-F03   ``type`` is workflow, convoy, expansion or aspect; inferred from the content where it is not given.
+F02   Required keys and types: ``formula``, ``steps`` with ids, ``vars`` a string or a table, and so on.
+F03   ``type`` is workflow, convoy, expansion or aspect; inferred from the content if it is missing.
 F04   Ids are unique, needs are known, no cycles.
-F05   Names of formulas are item names; to publish, the formula's is the file's.
+F05   Names of formulas are item names; when publishing, the formula's matches the file's.
 F06   Variables: ``{{x}}`` without a declaration of x is a warning.
-F07   Unknown keys are kept; one that is nearly a known key is a warning. What composition keeps but does not apply is a notice.
+F07   Unknown keys are kept; a near-miss of a known key is a warning. What composition keeps but does not apply is a notice.
 F08   ``version`` and ``dependencies``.
 ====  ==========================================================================================================
 
-Needs of a formula with ``extends`` may name steps of its parents, so they are checked once it is resolved
+The needs of a formula with ``extends`` can name steps of its parents, so they are checked once it is resolved
 (:mod:`rye.items.formula.resolution`).
 """
 
@@ -34,7 +34,7 @@ from rye.text.toml_reading import TomlDocument, TomlError, read_toml
 from rye.text.yaml_reading import json_safe
 
 PLACEHOLDER = re.compile(r"\{\{([A-Za-z_][A-Za-z0-9_]*)\}\}")
-"""``{{name}}`` in a formula's texts."""
+"""``{{name}}`` in a formula's strings."""
 TEMPLATE_WORDS = frozenset(
     [
         "else",
@@ -53,7 +53,7 @@ TEMPLATE_WORDS = frozenset(
         "nil",
     ]
 )
-"""Words of template languages that look like variables and are none."""
+"""Words of template languages that look like variables but are not."""
 _TOP = (
     "formula", "description", "type", "version", "steps", "vars", "extends", "compose", "template", "legs", "synthesis",
     "aspects", "dependencies", "inputs", "prompts", "output", "advice", "pointcuts", "squash",
@@ -63,7 +63,7 @@ _VAR_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class _Checks:
-    """Collects findings about one document; every one names the key's path and line."""
+    """Collects findings about one document; each one names the key's path and line."""
 
     def __init__(self, document: TomlDocument):
         self.document = document
@@ -76,7 +76,7 @@ class _Checks:
         value = table.get(key)
         if value is None or isinstance(value, str):
             return value
-        self.report("error", "F02", f"{shown((*path, key))} must be a text.", *path, key, hint="Put it in quotes.")
+        self.report("error", "F02", f"{shown((*path, key))} must be a string.", *path, key, hint="Put it in quotes.")
         return None
 
     def flag(self, table: dict[str, Any], key: str, *path: str | int) -> bool:
@@ -89,7 +89,7 @@ class _Checks:
     def texts(self, table: dict[str, Any], key: str, *path: str | int) -> tuple[str, ...]:
         value = table.get(key, [])
         if not isinstance(value, list) or not all(isinstance(entry, str) and entry for entry in value):
-            self.report("error", "F02", f"{shown((*path, key))} must be a list of texts.", *path, key)
+            self.report("error", "F02", f"{shown((*path, key))} must be a list of strings.", *path, key)
             return ()
         return tuple(value)
 
@@ -97,14 +97,14 @@ class _Checks:
         value = table.get(key, [])
         if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
             message = f"{shown((*path, key))} must be an array of tables."
-            self.report("error", "F02", message, *path, key, hint=f"Write [[{shown((*path, key))}]] above each.")
+            self.report("error", "F02", message, *path, key, hint=f"Write [[{shown((*path, key))}]] above each table.")
             return []
         return value
 
     def near_misses(self, table: dict[str, Any], known: Iterable[str], *path: str | int) -> None:
         for key in table:
             if key not in known and (meant := near_miss(key, known)):
-                message = f"{shown((*path, key))} is unknown and without effect."
+                message = f"The key {shown((*path, key))} is unknown and has no effect."
                 self.report("warning", "F07", message, *path, key, hint=f"Did you mean {meant}?")
 
 
@@ -117,12 +117,14 @@ def shown(path: Iterable[str | int]) -> str:
 
 
 def read(source: Source, options: ReadOptions) -> Reading[Formula]:
-    """Read a formula's file. ``value`` is a :class:`Formula`, or None where it has no usable name, type or steps."""
+    """Read a formula's file. ``value`` is None if it has no usable name, type or steps."""
     try:
         document = read_toml(source.text)
     except TomlError as error:
         return Reading(
-            None, None, (Diagnostic("error", "F01", f"Not TOML: {error.message}.", error.line, error.column),)
+            None,
+            None,
+            (Diagnostic("error", "F01", f"The file is not valid TOML: {error.message}.", error.line, error.column),),
         )
     data, checks = document.value, _Checks(document)
     checks.near_misses(data, _TOP)
@@ -148,25 +150,25 @@ def read(source: Source, options: ReadOptions) -> Reading[Formula]:
     if name is None:
         return Reading(None, None, in_order(checks.found))
     metadata = Metadata(name, version, " ".join(description.split()), dependencies=dependencies)
-    # Structural errors leave a value that would be misleading: half the steps, or an order that does not exist.
+    # After a structural error, a value would be misleading: half the steps, or an order that does not exist.
     broken = any(d.severity == "error" and d.code in ("F02", "F04") for d in checks.found)
     return Reading(None if broken else formula, metadata, in_order(checks.found))
 
 
 def _name(data: dict[str, Any], source: Source, options: ReadOptions, checks: _Checks) -> str | None:
     if "formula" not in data:
-        checks.report("error", "F02", "formula is missing.", hint='Add `formula = "name"`, the file\'s name.')
+        checks.report("error", "F02", "formula is missing.", hint='Add `formula = "name"`, matching the file\'s name.')
         return None
     name = checks.text(data, "formula")
     if name is None:
         return None
     if not is_segment(name):
-        message = f"formula {name[:80]!r} is not an item name: a-z, 0-9, '-' and '_', at most 64 characters, no path."
+        message = f"formula {name[:80]!r} is not a valid item name: use a-z, 0-9, '-' and '_', at most 64 characters, no path."
         checks.report("error", "F05", message, "formula")
         return None
     if source.name is not None and name != source.name:
         severity: Severity = "error" if options.publishing else "warning"
-        message = f"formula {name!r} is not the file's name {source.name!r}; overlays find it by its file."
+        message = f"formula {name!r} does not match the file's name {source.name!r}, by which overlays find it."
         checks.report(severity, "F05", message, "formula", hint=f"Rename the file to {name}.formula.toml.")
     return name
 
@@ -180,7 +182,7 @@ def _extends(data: dict[str, Any], checks: _Checks) -> tuple[str, ...]:
 def _is_name(name: str, checks: _Checks, *path: str | int) -> bool:
     if is_segment(name):
         return True
-    message = f"{shown(path)} names a formula {name[:80]!r}, which is not an item name; paths are not allowed."
+    message = f"{shown(path)} names a formula {name[:80]!r}, which is not a valid item name; paths are not allowed."
     checks.report("error", "F05", message, *path)
     return False
 
@@ -192,7 +194,7 @@ def _type(data: dict[str, Any], extends: tuple[str, ...], checks: _Checks) -> st
             return value
         if value is not None:
             meant = near_miss(value, TYPES)
-            hint = f"Did you mean {meant}?" if meant else f"Types: {', '.join(TYPES)}."
+            hint = f"Did you mean {meant}?" if meant else f"The types are {', '.join(TYPES)}."
             checks.report("error", "F03", f"type {value[:80]!r} is unknown.", "type", hint=hint)
         return None
     for key, kind in (("steps", "workflow"), ("legs", "convoy"), ("template", "expansion"), ("aspects", "aspect")):
@@ -203,7 +205,10 @@ def _type(data: dict[str, Any], extends: tuple[str, ...], checks: _Checks) -> st
     if extends:
         return "workflow"
     checks.report(
-        "error", "F03", "The type cannot be told: no steps, legs, template or aspects.", hint="Add [[steps]]."
+        "error",
+        "F03",
+        "The type cannot be inferred: there are no steps, legs, template or aspects.",
+        hint="Add [[steps]].",
     )
     return None
 
@@ -232,7 +237,7 @@ def _steps(data: dict[str, Any], key: str, checks: _Checks) -> tuple[Step, ...]:
         )
         for name in ids_of([step]):
             if name in seen:
-                message = f"{shown(path)}: the id {name!r} is already taken by {key}[{seen[name]}]."
+                message = f"{shown(path)}: the id {name!r} is already used by {key}[{seen[name]}]."
                 checks.report("error", "F04", message, *path, "id")
             seen.setdefault(name, index)
         found.append(step)
@@ -274,13 +279,17 @@ def _vars(data: dict[str, Any], checks: _Checks) -> tuple[Var, ...]:
     for name, value in table.items():
         if not _VAR_NAME.fullmatch(name):
             checks.report(
-                "warning", "F06", f"vars.{name} can never be used: {{{{{name}}}}} is not a placeholder.", "vars", name
+                "warning",
+                "F06",
+                f"vars.{name} can never be used: {{{{{name}}}}} is not a valid placeholder.",
+                "vars",
+                name,
             )
         if isinstance(value, str):
             found.append(Var(name, default=value))
             continue
         if not isinstance(value, dict):
-            message = f"vars.{name} must be a text (its default) or a table."
+            message = f"vars.{name} must be a string (its default) or a table."
             checks.report("error", "F02", message, "vars", name)
             continue
         checks.near_misses(value, ("description", "required", "default"), "vars", name)
@@ -289,7 +298,7 @@ def _vars(data: dict[str, Any], checks: _Checks) -> tuple[Var, ...]:
         if isinstance(default, bool | int | float):
             default = str(default).lower() if isinstance(default, bool) else str(default)
         elif default is not None and not isinstance(default, str):
-            checks.report("error", "F02", f"vars.{name}.default must be a text.", "vars", name, "default")
+            checks.report("error", "F02", f"vars.{name}.default must be a string.", "vars", name, "default")
             default = None
         if required and default is not None:
             message = f"vars.{name} is required and has a default; the default makes it optional."
@@ -301,7 +310,7 @@ def _vars(data: dict[str, Any], checks: _Checks) -> tuple[Var, ...]:
 
 
 def _compose(data: dict[str, Any], checks: _Checks) -> tuple[tuple[ExpandRule, ...], tuple[str, ...], dict[str, Any]]:
-    """The expand rules, the names of aspects, and the rest of ``compose`` as a dict with that one key (empty without one)."""
+    """Read the expand rules, the names of aspects, and the rest of ``compose`` as a dict with that one key (or empty)."""
     table = data.get("compose")
     if table is None:
         return (), (), {}
@@ -318,7 +327,7 @@ def _compose(data: dict[str, Any], checks: _Checks) -> tuple[tuple[ExpandRule, .
                 checks.report("error", "F02", f"{shown(path)} has no {key}.", *path)
         values = entry.get("vars", {})
         if not isinstance(values, dict) or not all(isinstance(v, str) for v in values.values()):
-            checks.report("error", "F02", f"{shown(path)}.vars must be a table of texts.", *path, "vars")
+            checks.report("error", "F02", f"{shown(path)}.vars must be a table of strings.", *path, "vars")
             values = {}
         if target and with_ and _is_name(with_, checks, *path, "with"):
             rules.append(ExpandRule(target, with_, values))
@@ -336,7 +345,7 @@ def _compose(data: dict[str, Any], checks: _Checks) -> tuple[tuple[ExpandRule, .
 
 
 def _check_content(formula: Formula, data: dict[str, Any], checks: _Checks) -> None:
-    """F02, F04: each type has what it consists of, needs are known, nothing waits for itself."""
+    """Check F02 and F04: each type has its required parts, needs are known, no step waits for itself."""
     key = {"workflow": "steps", "convoy": "legs", "expansion": "template", "aspect": "aspects"}[formula.type]
     parts: tuple[Step, ...] = getattr(formula, key)
     inherits = bool(formula.extends) and formula.type in ("workflow", "expansion")
@@ -357,7 +366,7 @@ def _check_content(formula: Formula, data: dict[str, Any], checks: _Checks) -> N
 
 
 def _check_variables(formula: Formula, checks: _Checks) -> None:
-    """F06: placeholders that nothing declares; with ``extends`` a parent may declare them."""
+    """Check F06: placeholders that nothing declares. With ``extends``, a parent may declare them."""
     if formula.extends:
         return
     declared = {var.name for var in formula.vars}
@@ -378,7 +387,7 @@ def _check_variables(formula: Formula, checks: _Checks) -> None:
 
 
 def as_json(formula: Formula) -> dict[str, object]:
-    """The fields of ``rye show`` (DESIGN §9), the graph of steps as text and Mermaid included."""
+    """Return the fields for ``rye show`` (DESIGN §9), including the graph of steps as text and Mermaid."""
     return {
         "formula": formula.formula,
         "type": formula.type,
@@ -401,7 +410,7 @@ def as_json(formula: Formula) -> dict[str, object]:
 
 
 def step_as_json(step: Step) -> dict[str, object]:
-    """A step with all its keys: the known ones always, the others as they are."""
+    """Return a step with all its keys: the known ones always, the others as they are."""
     known = {
         "id": step.id,
         "title": step.title,
@@ -415,7 +424,7 @@ def step_as_json(step: Step) -> dict[str, object]:
 
 
 def template(name: str, category: str = "", author: str | None = None) -> str:
-    """The file that ``rye new formula NAME`` writes: valid, to be filled in."""
+    """Return the file that ``rye new formula NAME`` writes: valid, ready to be filled in."""
     return f'''formula = "{name}"
 description = "What this workflow achieves"
 type = "workflow"

@@ -1,15 +1,16 @@
 """``extends``, ``compose.expand``, ``compose.aspects`` and ``{{var}}``: from formulas as written to steps as rendered
 (DECISIONS Overlays 5, 6, 7).
 
-* A parent's steps come first, in the order of ``extends``, its own expand rules applied; a child's step with the same id
-  replaces the parent's in its place, others follow. Variables and templates alike; the child's description wins.
-* Expanding replaces the target step by the expansion's template, ``{target}``, ``{target.id}``, ``{target.title}`` and
-  ``{target.description}`` filled in from the target and ``{name}`` from the expansion's variables, in one pass;
-  ``{{name}}`` too where only the expansion declares it, otherwise it waits for the formula's own value. Template
-  steps that need nothing in the template take over the target's needs; who needed the target needs every template step
-  that no other template step needs (in a chain: the last).
-* Aspects are woven around what is then there, in their order (:mod:`rye.items.formula.aspects`).
-* Overlays apply to the result, then :func:`substitute` fills in ``{{var}}``: one pass, values are never scanned again.
+* Parents' steps come first, in the order of ``extends``, with each parent's own expand rules applied. A child's step with the
+  same id replaces the parent's in place; other steps follow. The same goes for variables and templates; the child's description
+  wins.
+* Expanding replaces the target step with the expansion's template. ``{target}``, ``{target.id}``, ``{target.title}`` and
+  ``{target.description}`` are filled in from the target and ``{name}`` from the expansion's variables, in one pass. So is
+  ``{{name}}`` if only the expansion declares it; otherwise it is left for the formula's own value. Template steps that need
+  nothing in the template take over the target's needs; whatever needed the target needs every template step that no other
+  template step needs (in a chain: the last).
+* Aspects are then woven around the result, in their order (:mod:`rye.items.formula.aspects`).
+* Overlays apply to that, and then :func:`substitute` fills in ``{{var}}`` in one pass; values are never scanned again.
 
 Everything is bounded (:data:`rye.limits.CONTENT`): the length of a chain, the number of steps, the size of their text.
 """
@@ -30,7 +31,7 @@ from rye.text.diagnostics import Diagnostic
 from rye.text.spelling import near_miss
 
 Load = Callable[[str], Formula | None]
-"""Gives the formula of a name, as written, or None where there is none."""
+"""Returns the formula with that name as written, or None if there is none."""
 
 _TARGET = re.compile(
     r"\{\{(?P<var>[A-Za-z_][A-Za-z0-9_]*)\}\}|\{(target(?:\.(?:id|title|description))?|[A-Za-z_][A-Za-z0-9_]*)\}"
@@ -38,7 +39,7 @@ _TARGET = re.compile(
 
 
 def resolve(formula: Formula, load: Load) -> Formula:
-    """The formula with parents merged and steps expanded. Raises RyeError naming the chain, step or formula that is wrong."""
+    """Return the formula with parents merged and steps expanded. Raises RyeError naming the invalid chain, step or formula."""
     return _Resolver(load).resolve(formula, ())
 
 
@@ -54,7 +55,8 @@ class _Resolver:
         chain = (*chain, formula.formula)
         if len(chain) > CONTENT.formula_chain:
             raise RyeError(
-                "formula-chain", f"More than {CONTENT.formula_chain} formulas extend each other: {chain[0]} …"
+                "formula-chain",
+                f"A chain of more than {CONTENT.formula_chain} formulas extend each other: {chain[0]} …",
             )
         merged = self.merge(formula, chain)
         for rule in merged.expand:
@@ -66,15 +68,15 @@ class _Resolver:
         return merged
 
     def find(self, name: str, chain: tuple[str, ...], why: str) -> Formula:
-        """The resolved formula of that name."""
+        """Return the resolved formula of that name."""
         if name in chain:
             path = " → ".join((*chain, name))
-            raise RyeError("formula-cycle", f"Formulas need each other: {path}.", "Break the circle.")
+            raise RyeError("formula-cycle", f"Formulas need each other: {path}.", "Break the cycle.")
         if name not in self.done:
             found = self.load(name)
             if found is None:
-                hint = f"Put {name}.formula.toml beside it, or install it."
-                raise RyeError("unknown-formula", f"{chain[-1]} {why} {name!r}, which is not there.", hint)
+                hint = f"Put {name}.formula.toml next to it, or install it."
+                raise RyeError("unknown-formula", f"{chain[-1]} {why} {name!r}, which does not exist.", hint)
             self.done[name] = self.resolve(found, chain)
         return self.done[name]
 
@@ -103,8 +105,8 @@ class _Resolver:
     def weave(self, formula: Formula, name: str, chain: tuple[str, ...]) -> Formula:
         aspect = self.find(name, chain, "applies the aspect")
         if aspect.type != "aspect":
-            message = f"{formula.formula} applies {name!r} as an aspect, which is of type {aspect.type}."
-            raise RyeError("not-an-aspect", message, "Only a formula of type aspect has advice.")
+            message = f"{formula.formula} applies {name!r} as an aspect, but its type is {aspect.type}."
+            raise RyeError("not-an-aspect", message, "Only formulas of type aspect have advice.")
         steps = weave(formula.steps, aspect)
         _check_size(formula.formula, steps)
         return replace(formula, steps=steps)
@@ -113,9 +115,9 @@ class _Resolver:
         expansion = self.find(rule.with_, chain, "expands a step with")
         if expansion.type != "expansion":
             message = (
-                f"{formula.formula} expands {rule.target!r} with {rule.with_!r}, which is of type {expansion.type}."
+                f"{formula.formula} expands {rule.target!r} with {rule.with_!r}, but its type is {expansion.type}."
             )
-            raise RyeError("not-an-expansion", message, "Only a formula of type expansion has a template.")
+            raise RyeError("not-an-expansion", message, "Only formulas of type expansion have a template.")
         at = next((index for index, step in enumerate(formula.steps) if step.id == rule.target), None)
         if at is None:
             meant = near_miss(rule.target, [step.id for step in formula.steps])
@@ -139,7 +141,7 @@ class _Resolver:
 
 
 def _joined(parts: list[tuple[str, tuple[Step, ...]]], child: str) -> tuple[Step, ...]:
-    """The steps of all parents. Two parents with a step of the same id contradict each other."""
+    """The steps of all parents. If two parents have a step with the same id, they conflict."""
     steps: dict[str, tuple[str, Step]] = {}
     for parent, own in parts:
         for step in own:
@@ -157,7 +159,7 @@ def _overridden(inherited: tuple[Step, ...], own: tuple[Step, ...]) -> tuple[Ste
 
 
 def _filled(expansion: Formula, rule: ExpandRule, target: Step, outer: frozenset[str]) -> list[Step]:
-    """The template's steps for one target. ``outer``: variables of the formula, whose ``{{name}}`` is filled in later."""
+    """The template's steps for one target. ``outer``: variables of the formula, which are filled in later."""
     own = {var.name: var.default for var in expansion.vars if var.default is not None} | rule.vars
     values = own | {
         "target": target.id,
@@ -168,7 +170,7 @@ def _filled(expansion: Formula, rule: ExpandRule, target: Step, outer: frozenset
     missing = [var.name for var in expansion.vars if var.required and var.name not in values]
     if missing:
         message = f"The expansion {expansion.formula!r} requires {', '.join(missing)} for the step {target.id!r}."
-        raise RyeError("missing-variable", message, f"Give them under vars of the rule for {rule.target!r}.")
+        raise RyeError("missing-variable", message, f"Set them under vars of the rule for {rule.target!r}.")
     budget = CONTENT.formula_characters
 
     def value_of(match: re.Match[str]) -> str:
@@ -204,7 +206,7 @@ def _unique(names: Iterable[str]) -> tuple[str, ...]:
 
 def _too_large(name: str) -> RyeError:
     limits = f"{CONTENT.formula_steps} steps or {CONTENT.formula_characters} characters"
-    return RyeError("formula-too-large", f"Expanding {name!r} gives more than {limits}.", "Expand fewer steps.")
+    return RyeError("formula-too-large", f"Expanding {name!r} results in more than {limits}.", "Expand fewer steps.")
 
 
 def _check_size(name: str, steps: tuple[Step, ...]) -> None:
@@ -214,7 +216,7 @@ def _check_size(name: str, steps: tuple[Step, ...]) -> None:
 
 
 def check_steps(formula: Formula) -> None:
-    """Ids unique, needs known, no cycles, in a resolved formula. Raises RyeError naming the step or the path."""
+    """Check a resolved formula: unique ids, known needs, no cycles. Raises RyeError naming the step or the path."""
     for key in ("steps", "template"):
         steps: tuple[Step, ...] = getattr(formula, key)
         seen: set[str] = set()
@@ -232,10 +234,10 @@ def check_steps(formula: Formula) -> None:
 
 
 def substitute(formula: Formula, values: Mapping[str, str]) -> tuple[Formula, tuple[Diagnostic, ...]]:
-    """The formula with ``{{var}}`` filled in, in steps and in the description, and warnings about what stayed.
+    """Fill in ``{{var}}`` in the steps and the description. Return the formula and warnings about placeholders that remain.
 
-    A given value wins over the default; a required variable without either is an error, as is a value for a variable that is not
-    declared (RyeError). A placeholder that nothing declares, or whose variable has no value, stays as it is, with a warning.
+    A given value overrides the default. A required variable without either is an error (RyeError), as is a value for an
+    undeclared variable. A placeholder that nothing declares, or whose variable has no value, remains, with a warning.
     """
     declared = {var.name: var for var in formula.vars}
     for name in values:
@@ -278,7 +280,7 @@ def substitute(formula: Formula, values: Mapping[str, str]) -> tuple[Formula, tu
     )
     result = replace(formula, description=fill(formula.description), steps=steps)
     warnings = tuple(
-        Diagnostic("warning", "F06", f"{{{{{name}}}}} stays as it is: it has no value.", hint=f"--input {name}=…")
+        Diagnostic("warning", "F06", f"{{{{{name}}}}} has no value and remains in the text.", hint=f"--input {name}=…")
         for name in left
     )
     return result, warnings

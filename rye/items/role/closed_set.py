@@ -1,4 +1,4 @@
-"""Rules across the roles of a folder, a closed set: hand-offs known and mutual, inputs from someone (DECISIONS Roles 2, 3, 5)."""
+"""Rules across a folder of roles, a closed set: known and mutual hand-offs, inputs with a source (DECISIONS Roles 2, 3, 5)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _DOCUMENTS_WORDS = (
     "reviews spec specs specification summary summaries test tests trail"
 )
 _DOCUMENTS = frozenset(_DOCUMENTS_WORDS.split())
-"""Last words of phrases that name what is handed over rather than who hands it over."""
+"""Last words of phrases that name the thing handed over, not the role that hands it over."""
 
 
 def check_set(
     readings: Mapping[str, Reading[Role]], options: ReadOptions | None = None
 ) -> dict[str, tuple[Diagnostic, ...]]:
-    """Findings by path, paths in order. A file that did not parse is not a role of the set."""
+    """Return findings by path, in path order. A file that did not parse is not a role of the set."""
     roles = {path: value for path in sorted(readings) if (value := readings[path].value) is not None}
     by_name: dict[str, Role] = {}
     found: dict[str, list[Diagnostic]] = {path: [] for path in roles}
@@ -33,7 +33,7 @@ def check_set(
     for path, role in roles.items():
         key = role.name.casefold()
         if key in by_name:
-            message = f"The role {role.name!r} stands in {paths[key]} and in {path}."
+            message = f"The role {role.name!r} is defined in {paths[key]} and in {path}."
             for place in (paths[key], path):
                 found[place].append(Diagnostic("error", "N34", message, 1))
         else:
@@ -45,7 +45,7 @@ def check_set(
             found[path] += _receipt(role, mention, by_name)
         for mention in role.inputs:
             if _is_a_role(mention.name) and not _mentions_known(mention.name, by_name):
-                message = f"An input from nobody: no role of this set is called {mention.name!r}."
+                message = f"An input has no source: no role of this set is named {mention.name!r}."
                 found[path].append(Diagnostic("warning", "N33", message, mention.line))
     return {path: in_order(findings) for path, findings in found.items() if findings}
 
@@ -60,8 +60,8 @@ def _hand_off(role: Role, mention: Mention, by_name: Mapping[str, Role]) -> Iter
     other = by_name.get(mention.name.casefold())
     if other is None:
         meant = near_miss(mention.name, [known.name for known in by_name.values()])
-        message = f"A hand-off to an unknown role: {mention.name!r}."
-        hint = f"Did you mean {meant}?" if meant else "Add the role to this folder, or name one that is there."
+        message = f"A hand-off names an unknown role: {mention.name!r}."
+        hint = f"Did you mean {meant}?" if meant else "Add the role to this folder, or name an existing one."
         yield Diagnostic("error", "N31", message, mention.line, hint=hint)
     elif not _named(other.receives_from, role.name):
         message = f"{role.name} hands off to {other.name}, whose hand-off protocol does not mention {role.name}."
@@ -74,7 +74,7 @@ def _receipt(role: Role, mention: Mention, by_name: Mapping[str, Role]) -> Itera
     other = by_name.get(mention.name.casefold())
     if other is None:
         yield Diagnostic(
-            "warning", "N33", f"An input from nobody: {mention.name!r} is not a role of this set.", mention.line
+            "warning", "N33", f"An input has no source: {mention.name!r} is not a role of this set.", mention.line
         )
     elif not _named(other.hands_off_to, role.name):
         message = f"{role.name} receives from {other.name}, whose hand-off protocol does not mention {role.name}."
@@ -86,7 +86,7 @@ def _named(mentions: Iterable[Mention], name: str) -> bool:
 
 
 def _is_a_role(phrase: str) -> bool:
-    """Whether a source in the input contract reads like a role's name: capitalized words, the last one no kind of document."""
+    """Whether a source in the input contract reads like a role's name: capitalized words, the last not a kind of document."""
     words = phrase.split()
     return all(_WORD.fullmatch(word) for word in words) and words[-1].casefold() not in _DOCUMENTS
 

@@ -8,7 +8,7 @@ from rye.items.role.sections import Mention, Section
 
 
 class Role(Struct, frozen=True):
-    """One role. Mentions carry the file's lines, so that findings about the set point at them."""
+    """One role. Mentions have the file's line numbers, so that findings about the set can point at them."""
 
     name: str
     """As in the title, e.g. ``Release Manager``."""
@@ -22,4 +22,5 @@ class Role(Struct, frozen=True):
     inputs: tuple[Mention, ...]
 
     def section(self, name: str) -> Section | None:
+        """Return the section of that name, or None."""
         return next((section for section in self.sections if section.name == name), None)

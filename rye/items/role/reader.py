@@ -5,33 +5,33 @@ Code  Severity  Rule
 ====  ========  =================================================================================================
 N01   error     The title is ``# Name — Nexus SDLC Agent``.
 N02   error     The title's slug is the file's stem.
-N03   error     Only HTML comments stand before the title.
-N04   warning   There is one H1.
-N05   warning   A tagline stands below the title.
+N03   error     Only HTML comments precede the title.
+N04   warning   There is only one H1.
+N05   warning   There is a tagline below the title.
 N06   error     Lists and quotes are not nested too deep.
-N10   error     A required section is there.
-N11   error     A section is there once.
-N12   warning   An advisable section is there.
-N13   warning   Sections stand in their order.
-N14   info      An extra section.
-N20   error     The tier line is there, in its form, once.
+N10   error     Every required section is present.
+N11   error     No section appears twice.
+N12   warning   Every recommended section is present.
+N13   warning   Sections are in the canonical order.
+N14   info      There is an extra section.
+N20   error     There is exactly one tier line, in the right form.
 N21   error     A line says what the role may do.
 N22   error     A line says what the role may not do.
 N23   warning   A line says what the role must ask before.
 N30   warning   The hand-off protocol says whom the role receives work from and hands off to.
 N31   error     A hand-off names a role of the closed set.
-N32   warning   The other side of a hand-off mentions it, too.
-N33   warning   An input comes from somebody.
-N34   error     No two files of the closed set hold the same role.
+N32   warning   The other side of a hand-off mentions it as well.
+N33   warning   Every input has a known source.
+N34   error     No two files of the closed set define the same role.
 N40   warning   An output format has a title.
 N41   warning   There are three to seven principles.
 N42   warning   An escalation trigger starts with If or When.
 N50   error     The profile table has exactly the four profiles.
-N60   error     No path of an agent's file.
-N61   warning   No relative link (an error to publish).
+N60   error     No agent file is named by its path.
+N61   warning   There is no relative link (an error when publishing).
 ====  ========  =================================================================================================
 
-The tier is read and shown, and never enforced (DECISIONS Roles 4). Rules of the set: :mod:`rye.items.role.closed_set`.
+The tier is read and shown but never enforced (DECISIONS Roles 4). Rules of the set: :mod:`rye.items.role.closed_set`.
 """
 
 from __future__ import annotations
@@ -70,11 +70,11 @@ _ORDER = {
     "Output Contract": 5, "Tool Permissions": 6, "Handoff Protocol": 7, "Escalation Triggers": 8, "Behavioral Principles": 9,
     "Profile Variants": 9, "Example Interaction": 10,
 }  # fmt: skip
-"""The canonical order; sections with the same number may swap."""
+"""The canonical order; sections with the same number can swap."""
 _TIER_LABEL = re.compile(r"declared access level", re.IGNORECASE)
 _TIER = re.compile(r"\*\*Declared access level:\*\* Tier ([0-4]) — (\S.*?)[ \t]*")
 _RIGHT = r"[ \t]*(?:(?:[-*+]|#{3,6}|[0-9]{1,9}[.)])[ \t]+)?[*_]{0,2}You "
-"""A line that grants or denies may be a bullet, as in the document, or stand alone above a list."""
+"""A line that grants or denies can be a bullet, as in the document, or a line of its own above a list."""
 _MAY = re.compile(_RIGHT + r"MAY\b(?! NOT\b)")
 _MAY_NOT = re.compile(_RIGHT + r"MAY NOT\b")
 _MUST_ASK = re.compile(_RIGHT + r"MUST ASK\b")
@@ -91,11 +91,11 @@ class _Found(list[Diagnostic]):
 
 
 def read(source: Source, options: ReadOptions) -> Reading[Role]:
-    """Read a role's file. ``value`` is a :class:`Role`, or None where there is no title of the right form."""
+    """Read a role's file. ``value`` is None if there is no title of the right form."""
     scan = outline(source.text)
     found = _Found()
     if scan.too_deep is not None:
-        found.add("error", "N06", "Lists or quotes are nested too deep to tell the sections.", scan.too_deep + 1)
+        found.add("error", "N06", "Lists or quotes are nested too deep to find the sections.", scan.too_deep + 1)
         return Reading(None, None, tuple(found))
     title_line = _check_start(scan, found)
     if title_line is None:
@@ -112,7 +112,7 @@ def read(source: Source, options: ReadOptions) -> Reading[Role]:
         found.add("error", "N02", message, title_line + 1, "Rename the file, or change the title.")
     for heading in scan.headings:
         if heading.level == 1 and heading.line != title_line:
-            found.add("warning", "N04", "A second H1 inside a role.", heading.line + 1, "Use an H2.")
+            found.add("warning", "N04", "A role has only one H1.", heading.line + 1, "Change this one to an H2.")
     tagline = tagline_of(scan, title_line)
     if tagline is None:
         found.add("warning", "N05", "There is no tagline.", title_line + 1, "Add `> one line` below the title.")
@@ -133,12 +133,12 @@ def read(source: Source, options: ReadOptions) -> Reading[Role]:
 
 
 def _check_start(scan: Outline, found: _Found) -> int | None:
-    """N01, N03: the title's line (from 0); only HTML comments and blank lines may stand above it."""
+    """Check N01 and N03. Return the title's line (from 0). Only HTML comments and blank lines can precede it."""
     title = next((h.line for h in scan.headings if h.level == 1), None)
     for number, line in enumerate(scan.lines[: title if title is not None else len(scan.lines)]):
         if line.strip() and number not in scan.comments:
             what = "Frontmatter" if is_marker(line) else "Text"
-            found.add("error", "N03", f"{what} before the title; only HTML comments may stand there.", number + 1)
+            found.add("error", "N03", f"{what} before the title; only HTML comments are allowed there.", number + 1)
             break
     if title is None:
         hint = "Start the file with `# Name — Nexus SDLC Agent`."
@@ -147,18 +147,18 @@ def _check_start(scan: Outline, found: _Found) -> int | None:
 
 
 def _check_sections(sections: list[Section], found: _Found) -> dict[str, Section]:
-    """N10 to N14: presence, repetition and order. Gives the first section of each name."""
+    """Check N10 to N14: presence, repetition and order. Return the first section of each name."""
     by_name: dict[str, Section] = {}
     for section in sections:
         if section.name in by_name:
-            message = f"A second section {section.name!r}; the first is in line {by_name[section.name].line}."
+            message = f"The section {section.name!r} is a duplicate; the first is on line {by_name[section.name].line}."
             found.add("error", "N11", message, section.line, "Merge the two.")
         else:
             by_name[section.name] = section
     for names, severity, code in ((_REQUIRED, "error", "N10"), (_ADVISED, "warning", "N12")):
         for name in names:
             if name not in by_name:
-                hint = f"Add the heading `## {name}`; names match exactly."
+                hint = f"Add the heading `## {name}`; the name must match exactly."
                 found.add(severity, code, f"The section {name!r} is missing.", hint=hint)  # type: ignore[arg-type]
     highest = ("", -1)
     for name, section in by_name.items():
@@ -166,7 +166,7 @@ def _check_sections(sections: list[Section], found: _Found) -> dict[str, Section
         if rank is None:
             found.add("info", "N14", f"{name!r} is an extra section.", section.line)
         elif rank < highest[1]:
-            message = f"{name!r} stands after {highest[0]!r}; the canonical order has it before."
+            message = f"{name!r} comes after {highest[0]!r}, but the canonical order puts it before."
             found.add("warning", "N13", message, section.line)
         else:
             highest = (name, rank)
@@ -174,7 +174,7 @@ def _check_sections(sections: list[Section], found: _Found) -> dict[str, Section
 
 
 def _check_permissions(scan: Outline, section: Section | None, found: _Found) -> tuple[int | None, str | None]:
-    """N20 to N23: the tier line and what the role may, may not and must ask. Gives number and name of the tier."""
+    """Check N20 to N23: the tier line, and what the role may, may not and must ask. Return the tier's number and name."""
     if section is None:
         return None, None
     lines = lines_of(scan, section)
@@ -184,10 +184,10 @@ def _check_permissions(scan: Outline, section: Section | None, found: _Found) ->
     if not tiers:
         place = labelled[0][0] if labelled else section.line
         what = "The tier line is malformed" if labelled else "There is no tier line"
-        found.add("error", "N20", f"{what}; it reads {form}.", place)
+        found.add("error", "N20", f"{what}; the form is {form}.", place)
     for number, _ in labelled:
         if tiers and number != tiers[0][0]:
-            found.add("error", "N20", f"A second tier line; it reads {form}, once.", number)
+            found.add("error", "N20", f"There is a second tier line; only one {form} is allowed.", number)
     for pattern, words, severity, code in (
         (_MAY, "You MAY: …", "error", "N21"),
         (_MAY_NOT, "You MAY NOT: …", "error", "N22"),
@@ -211,26 +211,26 @@ def _check_handoffs(
 
 
 def _check_lists(scan: Outline, by_name: dict[str, Section], found: _Found) -> None:
-    """N40 to N42: output formats, number of principles, form of triggers."""
+    """Check N40 to N42: output formats, the number of principles, the form of triggers."""
     if section := by_name.get("Output Contract"):
         titles = [heading.text for heading in headings_of(scan, section, 3)]
         if not any(_OUTPUT_FORMAT.fullmatch(title) for title in titles):
-            hint = "Add `### Output Format — Artifact` with the template that the role fills in."
+            hint = "Add `### Output Format — Artifact` with the template for the role to fill in."
             found.add("warning", "N40", "Output Contract has no titled output format.", section.line, hint)
     if section := by_name.get("Behavioral Principles"):
         count = len(items_of(scan, section)) or len(headings_of(scan, section, 3))
         if not 3 <= count <= 7:
-            found.add("warning", "N41", f"There are {count} behavioral principles; 3 to 7 guide best.", section.line)
+            found.add("warning", "N41", f"There are {count} behavioral principles; 3 to 7 work best.", section.line)
     if section := by_name.get("Escalation Triggers"):
         for item in items_of(scan, section):
             if not _IF_OR_WHEN.match(item.text):
                 shown = item.text.split("\n")[0][:60]
-                message = f"An escalation trigger that does not start with If or When: {shown!r}."
+                message = f"An escalation trigger does not start with If or When: {shown!r}."
                 found.add("warning", "N42", message, item.line + 1)
 
 
 def _check_profiles(scan: Outline, section: Section | None, found: _Found) -> None:
-    """N50: the profile table has exactly the four profiles, in order, as rows or as columns."""
+    """Check N50: the profile table has exactly the four profiles, in order, as rows or as columns."""
     if section is None:
         return
     tables = tables_of(scan, section)
@@ -254,20 +254,20 @@ def _is_profile_table(table: list[list[str]]) -> bool:
 
 
 def _check_references(scan: Outline, options: ReadOptions, found: _Found) -> None:
-    """N60: paths of agent files anywhere in the text; N61: relative links, which an installed role cannot follow."""
+    """Check N60 (paths of agent files anywhere in the text) and N61 (relative links, which break once a role is installed)."""
     for number, line in enumerate(scan.lines, 1):
         if "agents/" in line and (match := _AGENT_FILE.search(line)):
             hint = "Refer to the role by its name."
-            found.add("error", "N60", f"A path of an agent's file: {match[0]!r}.", number, hint)
+            found.add("error", "N60", f"The text names an agent's file by its path: {match[0]!r}.", number, hint)
     for link in links(scan):
         if link.relative:
             severity: Severity = "error" if options.publishing else "warning"
-            message = f"A relative link leads nowhere once the role is installed: {link.destination!r}."
+            message = f"This relative link breaks once the role is installed: {link.destination!r}."
             found.add(severity, "N61", message, link.line + 1)
 
 
 def as_json(role: Role) -> dict[str, object]:
-    """The fields of ``rye show`` (DESIGN §9). ``sections`` gives each section's text by its name, in the file's order."""
+    """Return the fields for ``rye show`` (DESIGN §9). ``sections`` has each section's text by name, in the file's order."""
     sections: dict[str, str] = {}
     for section in role.sections:
         sections.setdefault(section.name, section.text)
@@ -285,12 +285,12 @@ def as_json(role: Role) -> dict[str, object]:
 
 
 def prompt(role: Role, text: str) -> str:
-    """The whole text; comments are the author's and stay."""
+    """Return the whole text, including the author's comments."""
     return text.strip("\n")
 
 
 def template(name: str, category: str = "", author: str | None = None) -> str:
-    """The file that ``rye new role NAME`` writes (``name`` is the slug): valid, to be filled in."""
+    """Return the file that ``rye new role NAME`` writes (``name`` is the slug): valid, ready to be filled in."""
     title = name.replace("-", " ").replace("_", " ").title()
     return f"""# {title} — Nexus SDLC Agent
 

@@ -1,4 +1,4 @@
-"""The parts of a role's file: title, tagline, H2 sections, and what the coordinating ones say (DEC-0010; DECISIONS Roles)."""
+"""The parts of a role's file: title, tagline, H2 sections, and the coordinating ones' content (DEC-0010; DECISIONS Roles)."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ _INPUT = re.compile(
     r"[ \t]*[-*+][ \t]+\*{0,2}From (?:the |an? |any )?([^:*\n]{1,200}?):?\*{0,2}(?::|[ \t]*$|[ \t]*[—–-])"
 )
 _MOST_NAMES = 100
-"""Names read from one hand-off line."""
+"""How many names are read from one hand-off line."""
 _NOTHING = frozenset(["", "none", "nobody", "no one", "n/a", "—", "-"])
 
 
 class Section(Struct, frozen=True):
-    """One H2 section; ``line`` is the heading's, counted from 1, ``text`` is trimmed."""
+    """One H2 section. ``line`` is the heading's, from 1; ``text`` is trimmed."""
 
     name: str
     text: str
     line: int
     start: int
-    """First line of the content in the outline (counted from 0)."""
+    """The first line of the content in the outline (from 0)."""
     end: int
 
 
 class Mention(Struct, frozen=True):
-    """A name that the hand-off lines or the input contract give, with its line (from 1)."""
+    """A name in the hand-off lines or the input contract, with its line (from 1)."""
 
     name: str
     line: int
 
 
 def sections_of(scan: Outline) -> list[Section]:
-    """Every H2 section in order; one ends at the next H2 (or H1)."""
+    """Return every H2 section in order. A section ends at the next H2 (or H1)."""
     tops = [heading for heading in scan.headings if heading.level <= 2]
     found: list[Section] = []
     for index, heading in enumerate(tops):
@@ -55,16 +55,18 @@ def sections_of(scan: Outline) -> list[Section]:
 
 
 def lines_of(scan: Outline, section: Section) -> list[tuple[int, str]]:
-    """The section's lines outside fences and comments, numbered from 1."""
-    opaque = scan.opaque  # computed on each access: asking for it line by line would take quadratic time
+    """Return the section's lines outside fences and comments, numbered from 1."""
+    opaque = scan.opaque  # a property that computes its value: read once, or this is quadratic
     return [(n + 1, scan.lines[n]) for n in range(section.start, section.end) if n not in opaque]
 
 
 def items_of(scan: Outline, section: Section) -> list[ListItem]:
+    """Return the list items in a section."""
     return [item for item in scan.items if section.start <= item.line < section.end]
 
 
 def headings_of(scan: Outline, section: Section, level: int) -> list[Heading]:
+    """Return the headings of ``level`` in a section."""
     return [h for h in scan.headings if h.level == level and section.start <= h.line < section.end]
 
 
@@ -74,7 +76,7 @@ def slug(name: str) -> str:
 
 
 def tagline_of(scan: Outline, title_line: int) -> str | None:
-    """The blockquote between the title and the first section, its lines joined by spaces."""
+    """The block quote between the title and the first section, its lines joined with spaces."""
     end = next((h.line for h in scan.headings if h.line > title_line), len(scan.lines))
     for first, last in scan.quotes:
         if title_line < first < end:
@@ -84,7 +86,7 @@ def tagline_of(scan: Outline, title_line: int) -> str | None:
 
 
 def handoffs_of(scan: Outline, section: Section | None) -> tuple[tuple[Mention, ...], tuple[Mention, ...]]:
-    """Whom the role receives work from, and whom it hands off to."""
+    """Return the names that the role receives work from, and those it hands off to."""
     receives: list[Mention] = []
     hands_off: list[Mention] = []
     for number, line in lines_of(scan, section) if section else ():
@@ -95,7 +97,7 @@ def handoffs_of(scan: Outline, section: Section | None) -> tuple[tuple[Mention, 
 
 
 def _names(text: str) -> list[str]:
-    """``the Analyst (issues, or notes) or Nexus`` → Analyst, Nexus: what stands in parentheses or after a dash is remark."""
+    """``the Analyst (issues, or notes) or Nexus`` → Analyst, Nexus. Text in parentheses or after a dash is a remark."""
     plain, depth = [], 0
     for character in text:
         if character in "([":
@@ -114,14 +116,14 @@ def _names(text: str) -> list[str]:
 
 
 def inputs_of(scan: Outline, section: Section | None) -> tuple[Mention, ...]:
-    """The sources that the input contract names in bullets of the form ``**From the Orchestrator:** …``."""
+    """Return the sources that the input contract names in bullets such as ``**From the Orchestrator:** …``."""
     lines = lines_of(scan, section) if section else ()
     found = ((number, _INPUT.match(line)) for number, line in lines)
     return tuple(Mention(match[1].strip(), number) for number, match in found if match)
 
 
 def tables_of(scan: Outline, section: Section) -> list[tuple[int, list[list[str]]]]:
-    """The section's pipe tables: line of the header (from 1), rows of cells, the header first, the delimiter row left out."""
+    """Return the section's pipe tables: the header's line (from 1) and the rows of cells, without the delimiter row."""
     rows = [(number, _cells(line)) for number, line in lines_of(scan, section)]
     found: list[tuple[int, list[list[str]]]] = []
     index = 0
@@ -140,7 +142,7 @@ def tables_of(scan: Outline, section: Section) -> list[tuple[int, list[list[str]
 
 
 def _cells(line: str) -> list[str]:
-    """A table row's cells without emphasis; empty for a line that is not a row."""
+    """The cells of a table row, without emphasis; empty if the line is not a row."""
     text = line.strip()
     if "|" not in text:
         return []

@@ -1,6 +1,6 @@
-"""Adopting a skill from anywhere: what is in it, what must change to publish it. Pure; the caller reads and writes.
+"""Adopt a skill from anywhere: what it contains, and what must change to publish it. Pure; the caller reads and writes.
 
-The only change offered by itself is one that agents do not see: LF line endings, no byte order mark. Everything else, hidden
+The only change offered automatically is one that agents do not see: LF line endings, no byte order mark. Everything else, hidden
 characters above all, is reported for a person to decide.
 """
 
@@ -36,30 +36,31 @@ class AdoptableFile(Struct, frozen=True):
 
 
 class Adoption(Struct, frozen=True):
-    """What is known of a skill before it is adopted."""
+    """What is known about a skill before it is adopted."""
 
     name: str | None
     metadata: Metadata | None
     diagnostics: tuple[Diagnostic, ...]
-    """Findings in ``SKILL.md`` under the rules of publishing."""
+    """Findings in ``SKILL.md`` under the rules for publishing."""
     hidden: tuple[tuple[str, Diagnostic], ...]
-    """Characters that people do not see and agents read, by file, ``SKILL.md`` included."""
+    """Characters that people do not see but agents read, by file, including ``SKILL.md``."""
     scripts: tuple[str, ...]
-    """Attached files that can be run: executable, by suffix, or by their first line."""
+    """Attached files that can run: executable, by suffix, or by their first line."""
     dead_links: tuple[tuple[str, str, int], ...]
-    """Links of ``SKILL.md`` and of attached Markdown that lead nowhere: file, destination, line."""
+    """Broken links in ``SKILL.md`` and attached Markdown: file, destination, line."""
     fixed: bytes | None
-    """``SKILL.md`` as it can be published, where it differs from what is there."""
+    """``SKILL.md`` in publishable form, if it differs from the original."""
     changes: tuple[str, ...]
     """What ``fixed`` changes, in words."""
 
     @property
     def publishable(self) -> bool:
+        """Whether nothing prevents publishing it."""
         return not has_errors(self.diagnostics) and not has_errors(d for _, d in self.hidden)
 
 
 def analyze(data: bytes, folder_name: str, files: Iterable[AdoptableFile]) -> Adoption:
-    """Look at a skill: the bytes of its ``SKILL.md``, its folder's name, its attached files."""
+    """Analyze a skill, given the bytes of its ``SKILL.md``, its folder's name and its attached files."""
     listed = sorted(files, key=lambda entry: entry.file.path)
     attached = tuple(entry.file.path for entry in listed)
     decoded = content.decode(data)
@@ -67,7 +68,7 @@ def analyze(data: bytes, folder_name: str, files: Iterable[AdoptableFile]) -> Ad
     changes = [
         words
         for words, holds in (
-            ("the byte order mark goes", decoded.had_bom),
+            ("the byte order mark is removed", decoded.had_bom),
             ("line endings become LF", decoded.had_crlf),
         )
         if holds
@@ -85,7 +86,7 @@ def analyze(data: bytes, folder_name: str, files: Iterable[AdoptableFile]) -> Ad
     for entry in listed:
         if entry.data is None or PurePosixPath(entry.file.path).suffix.lower() not in _TEXTS:
             continue
-        # Attached files have their own limits of size; the rule for items does not apply to them.
+        # Attached files have their own size limits; the limit for items does not apply to them.
         part = content.decode(entry.data, replace(CONTENT, item_bytes=len(entry.data)))
         hidden += [(entry.file.path, d) for d in part.diagnostics if d.severity in ("error", "warning")]
         if part.text is not None and entry.file.path.lower().endswith(".md"):

@@ -1,21 +1,21 @@
-"""Skills: ``SKILL.md`` with YAML frontmatter, other files of its folder attached (Agent Skills; DECISIONS Skills).
+"""Skills: ``SKILL.md`` with YAML frontmatter; the other files of its folder are attached (Agent Skills; DECISIONS Skills).
 
 ====  =========================================================================================================
 Code  Rule
 ====  =========================================================================================================
-S01   Frontmatter as for agents, a mapping. Scalars are texts as written (``version: 1.10`` is "1.10"). Constructs that the
-      reference validator refuses are errors: flow collections, anchors, aliases, repeated keys, tags.
-S02   ``name``: 1 to 64 lower-case letters, digits and single inner hyphens, the folder's name.
+S01   Frontmatter as for agents, a mapping. Scalars are strings as written (``version: 1.10`` is "1.10"). Constructs that the
+      reference validator refuses are errors: flow collections, anchors, aliases, duplicate keys, tags.
+S02   ``name``: 1 to 64 lower-case letters, digits and single inner hyphens; matches the folder's name.
 S03   ``description``: 1 to 1024 characters, not blank.
-S04   ``compatibility`` 1 to 500 characters; ``license`` and ``allowed-tools`` texts; ``metadata`` a map of texts.
-S05   Unknown keys are warnings. ``hooks`` and ``mcpServers`` are known: they are what the skill runs (DECISIONS Skills 5).
+S04   ``compatibility`` 1 to 500 characters; ``license`` and ``allowed-tools`` strings; ``metadata`` a map of strings.
+S05   Unknown keys are warnings. ``hooks`` and ``mcpServers`` are known: they say what the skill runs (DECISIONS Skills 5).
 S06   ``metadata.version``: SemVer; ``1.0`` reads as 1.0.0; ``metadata.dependencies`` a list of references.
-S07   A relative link to a file that is not attached: a warning, an error to publish; one to another skill: a warning.
+S07   A relative link to a file that is not attached: a warning, an error when publishing; one to another skill: a warning.
 S08   More than 500 lines: information.
 ====  =========================================================================================================
 
-Like the reference, names may have letters of any script that has no case or is lower case; such a skill is valid, and cannot be
-published, because registry names are ASCII. ``allowed-tools`` are shown as tools of the agent, never translated into rights.
+As in the reference, names can have letters of any script that has no case or is lower case. Such a skill is valid but cannot be
+published, because registry names are ASCII. ``allowed-tools`` are shown as tools of the agent and never translated into rights.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _KEYS = ("name", "description", "license", "compatibility", "metadata", "allowed
 _NAME_CHARACTERS, _DESCRIPTION_CHARACTERS, _COMPATIBILITY_CHARACTERS = 64, 1024, 500
 _ADVISED_LINES = 500
 _FOLDER_WORDS = ("{baseDir}", "${CLAUDE_SKILL_DIR}", "${CLAUDE_PLUGIN_ROOT}")
-"""Words that agent programs replace by the skill's folder."""
+"""Placeholders that agent programs replace with the skill's folder."""
 _TOOL = re.compile(r"(?:[^\s(),]|\([^()\n]*\))+")
 
 
@@ -60,7 +60,7 @@ class Skill(Struct, frozen=True):
     version: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
     links: tuple[str, ...] = ()
-    """Files that relative links in the body lead to, as paths from the skill's folder."""
+    """The targets of relative links in the body, as paths from the skill's folder."""
 
 
 class _Checks(YamlFindings):
@@ -68,38 +68,38 @@ class _Checks(YamlFindings):
         value = data.get(key)
         if key not in data or isinstance(value, str):
             return value
-        self.report("error", code, f"{key} must be a text.", key)
+        self.report("error", code, f"{key} must be a string.", key)
         return None
 
 
 def read(source: Source, options: ReadOptions) -> Reading[Skill]:
-    """Read a ``SKILL.md``. ``value`` is a :class:`Skill`, or None where frontmatter, name or description is not usable."""
+    """Read a ``SKILL.md``. ``value`` is None if the frontmatter, name or description is not usable."""
     try:
         parts = split(source.text)
         document = read_yaml(parts.yaml, first_line=parts.yaml_line, schema="strings")
     except FrontmatterError as error:
         return Reading(None, None, (Diagnostic("error", "S01", error.message, error.line),))
     except YamlError as error:
-        message = f"The frontmatter is not YAML: {error.message}."
+        message = f"The frontmatter is not valid YAML: {error.message}."
         return Reading(None, None, (Diagnostic("error", "S01", message, error.line, error.column),))
     data = document.value
     if not isinstance(data, dict):
         return Reading(None, None, (Diagnostic("error", "S01", "The frontmatter must be a mapping.", parts.yaml_line),))
     checks = _Checks(document)
     for feature, line in dict.fromkeys(document.features):
-        message = f"A YAML {feature}: other readers of skills refuse it."
+        message = f"A YAML {feature} is not allowed: other readers of skills refuse it."
         hint = "Write lists and maps as indented lines." if feature == "flow collection" else "Write the value out."
         checks.found.append(Diagnostic("error", "S01", message, line, hint=hint))
     for key in data:
         if key not in _KEYS:
             meant = near_miss(key, _KEYS)
-            hint = f"Did you mean {meant}?" if meant else "Put it under metadata."
-            checks.report("warning", "S05", f"{key} is not a key of a skill.", key, hint=hint)
+            hint = f"Did you mean {meant}?" if meant else "Move it under metadata."
+            checks.report("warning", "S05", f"{key} is not a known key of a skill.", key, hint=hint)
     name = _name(data, source, options, checks)
     description = _description(data, checks)
     compatibility = checks.text(data, "compatibility", "S04")
     if compatibility is not None and not 1 <= len(compatibility) <= _COMPATIBILITY_CHARACTERS:
-        message = f"compatibility has {len(compatibility)} characters; it has 1 to {_COMPATIBILITY_CHARACTERS}."
+        message = f"compatibility has {len(compatibility)} characters; it must have 1 to {_COMPATIBILITY_CHARACTERS}."
         checks.report("error", "S04", message, "compatibility")
     licence = checks.text(data, "license", "S04")
     allowed = _allowed_tools(data, checks)
@@ -114,9 +114,7 @@ def read(source: Source, options: ReadOptions) -> Reading[Skill]:
     wanted = _check_links(parts.body, parts.body_line, source, options, checks.found)
     count = source.text.removesuffix("\n").count("\n") + 1
     if count > _ADVISED_LINES:
-        message = (
-            f"{count} lines; agents load them all. Over {_ADVISED_LINES}, move reference material into other files."
-        )
+        message = f"Agents load all {count} lines. Beyond {_ADVISED_LINES}, move reference material into other files."
         checks.found.append(Diagnostic("info", "S08", message))
     if name is None or description is None:
         return Reading(None, None, in_order(checks.found))
@@ -137,12 +135,14 @@ def read(source: Source, options: ReadOptions) -> Reading[Skill]:
 def _name(data: dict[str, Any], source: Source, options: ReadOptions, checks: _Checks) -> str | None:
     value = data.get("name")
     if not isinstance(value, str) or not value.strip():
-        what = "is missing" if "name" not in data else "must be a text that is not blank"
+        what = "is missing" if "name" not in data else "must be a non-blank string"
         checks.report("error", "S02", f"name {what}.", "name", hint="Use the folder's name.")
         return None
     name = unicodedata.normalize("NFKC", value.strip())
     if len(name) > _NAME_CHARACTERS:
-        checks.report("error", "S02", f"name has {len(name)} characters; {_NAME_CHARACTERS} at most.", "name")
+        checks.report(
+            "error", "S02", f"name has {len(name)} characters; at most {_NAME_CHARACTERS} are allowed.", "name"
+        )
     if name != name.lower():
         checks.report("error", "S02", f"name {name!r} must be lower case.", "name")
     if name.startswith("-") or name.endswith("-"):
@@ -150,13 +150,13 @@ def _name(data: dict[str, Any], source: Source, options: ReadOptions, checks: _C
     if "--" in name:
         checks.report("error", "S02", "name must not have two hyphens in a row.", "name")
     if not all(character.isalnum() or character == "-" for character in name):
-        checks.report("error", "S02", f"name {name!r} may have letters, digits and hyphens only.", "name")
+        checks.report("error", "S02", f"name {name!r} can have only letters, digits and hyphens.", "name")
     elif not is_segment(name) and name == name.lower() and len(name) <= _NAME_CHARACTERS and name[0] != "-":
         severity: Severity = "error" if options.publishing else "warning"
-        hint = "Registry names have a-z, 0-9 and hyphens, and are no device names of Windows."
+        hint = "Registry names consist of a-z, 0-9 and hyphens, and cannot be Windows device names."
         checks.report(severity, "S02", f"name {name!r} cannot be published.", "name", hint=hint)
     if source.name is not None and unicodedata.normalize("NFKC", source.name) != name:
-        message = f"name {name!r} is not the folder's name {source.name!r}."
+        message = f"name {name!r} does not match the folder's name {source.name!r}."
         checks.report("error", "S02", message, "name", hint=f"Rename the folder to {name}.")
     return name
 
@@ -164,12 +164,12 @@ def _name(data: dict[str, Any], source: Source, options: ReadOptions, checks: _C
 def _description(data: dict[str, Any], checks: _Checks) -> str | None:
     value = data.get("description")
     if not isinstance(value, str) or not value.strip():
-        what = "is missing" if "description" not in data else "must be a text that is not blank"
+        what = "is missing" if "description" not in data else "must be a non-blank string"
         hint = "Say what the skill does and when to use it."
         checks.report("error", "S03", f"description {what}.", "description", hint=hint)
         return None
     if len(value) > _DESCRIPTION_CHARACTERS:
-        message = f"description has {len(value)} characters; {_DESCRIPTION_CHARACTERS} at most."
+        message = f"description has {len(value)} characters; at most {_DESCRIPTION_CHARACTERS} are allowed."
         checks.report("error", "S03", message, "description")
     return value.strip()
 
@@ -180,10 +180,10 @@ def _allowed_tools(data: dict[str, Any], checks: _Checks) -> tuple[str, ...]:
         return ()
     if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
         hint = "Write one line: allowed-tools: Read Bash(git:*)."
-        checks.report("warning", "S04", "allowed-tools should be one text, not a list.", "allowed-tools", hint=hint)
+        checks.report("warning", "S04", "allowed-tools should be one string, not a list.", "allowed-tools", hint=hint)
         return tuple(dict.fromkeys(entry.strip() for entry in value if entry.strip()))
     if not isinstance(value, str):
-        checks.report("error", "S04", "allowed-tools must be a text.", "allowed-tools")
+        checks.report("error", "S04", "allowed-tools must be a string.", "allowed-tools")
         return ()
     return tuple(dict.fromkeys(_TOOL.findall(value)))
 
@@ -193,11 +193,11 @@ def _metadata(data: dict[str, Any], checks: _Checks) -> dict[str, Any]:
     if value in (None, ""):
         return {}
     if not isinstance(value, dict):
-        checks.report("error", "S04", "metadata must be a map of texts.", "metadata")
+        checks.report("error", "S04", "metadata must be a map of strings.", "metadata")
         return {}
     for key, part in value.items():
         if not isinstance(part, str) and key != "dependencies":
-            message = f"metadata.{key} should be a text: metadata is a map of texts."
+            message = f"metadata.{key} should be a string: metadata is a map of strings."
             checks.report("warning", "S04", message, "metadata", key)
     return dict(value)
 
@@ -205,7 +205,7 @@ def _metadata(data: dict[str, Any], checks: _Checks) -> dict[str, Any]:
 def _check_links(
     body: str, first_line: int, source: Source, options: ReadOptions, found: list[Diagnostic]
 ) -> list[str]:
-    """S07. Gives the paths that relative links lead to; those that leave the folder are findings always."""
+    """Check S07. Return the targets of relative links. Links that leave the folder are always findings."""
     severity: Severity = "error" if options.publishing else "warning"
     wanted: dict[str, None] = {}
     for link in links(outline(body)):
@@ -215,9 +215,9 @@ def _check_links(
         sibling = _sibling(link) if path is None else None
         if sibling is not None:
             message = (
-                f"The link {link.destination!r} leads to another skill, which need not be installed next to this one."
+                f"The link {link.destination!r} leads to another skill, which may not be installed next to this one."
             )
-            hint = f"Depend on it: list skill:NAMESPACE/{sibling} under metadata.dependencies, and name it in the text."
+            hint = f"Depend on it: list skill:NAMESPACE/{sibling} under metadata.dependencies, and refer to it by name."
             found.append(Diagnostic("warning", "S07", message, link.line + first_line, link.column, hint))
         elif path is None:
             message = f"The link {link.destination!r} leaves the skill's folder."
@@ -225,14 +225,14 @@ def _check_links(
         elif path:
             wanted[path] = None
             if source.attached is not None and not is_attached(path, source.attached):
-                message = f"The link {link.destination!r} leads to no attached file."
+                message = f"The link {link.destination!r} does not lead to an attached file."
                 hint = "Add the file, or change the link; hidden and ignored files are not attached."
                 found.append(Diagnostic(severity, "S07", message, link.line + first_line, link.column, hint))
     return list(wanted)
 
 
 def inside(link: Link) -> str | None:
-    """The path from the skill's folder that a relative link means; None where it leads out of the folder."""
+    """Return the target of a relative link as a path from the skill's folder; None if it is outside the folder."""
     parts: list[str] = []
     for part in _parts(link):
         if part == "..":
@@ -247,7 +247,7 @@ def inside(link: Link) -> str | None:
 
 
 def _parts(link: Link) -> tuple[str, ...]:
-    """The segments of the path; a placeholder for the skill's folder at its beginning stands for nothing (DECISIONS Skills 4)."""
+    """The segments of the path, without a leading placeholder for the skill's folder (DECISIONS Skills 4)."""
     path = link.path.replace("\\", "/")
     for word in _FOLDER_WORDS:
         if path == word or path.startswith(f"{word}/"):
@@ -256,7 +256,7 @@ def _parts(link: Link) -> tuple[str, ...]:
 
 
 def _sibling(link: Link) -> str | None:
-    """The skill in the folder next to this one that a link leads to; None where it leads elsewhere."""
+    """The skill in an adjacent folder that a link leads to, or None."""
     below: list[str] = [""]  # this skill's folder
     for part in _parts(link):
         if part != "..":
@@ -269,12 +269,12 @@ def _sibling(link: Link) -> str | None:
 
 
 def is_attached(path: str, attached: tuple[str, ...]) -> bool:
-    """Whether the path is an attached file, ``SKILL.md`` itself, or a folder that holds one."""
+    """Whether the path is an attached file, ``SKILL.md`` itself, or a folder that contains one."""
     return path == "SKILL.md" or path in attached or any(name.startswith(path + "/") for name in attached)
 
 
 def as_json(skill: Skill) -> dict[str, object]:
-    """The fields of ``rye show``."""
+    """Return the fields for ``rye show``."""
     return {
         "name": skill.name,
         "description": skill.description,
@@ -289,12 +289,12 @@ def as_json(skill: Skill) -> dict[str, object]:
 
 
 def prompt(skill: Skill, text: str) -> str:
-    """The Markdown below the frontmatter."""
+    """Return the Markdown below the frontmatter."""
     return skill.body.strip("\n")
 
 
 def template(name: str, category: str = "", author: str | None = None) -> str:
-    """The file that ``rye new skill NAME`` writes as ``SKILL.md`` in a folder of that name."""
+    """Return the ``SKILL.md`` that ``rye new skill NAME`` writes in a folder of that name."""
     title = name.replace("-", " ").title()
     return f"""---
 name: {name}

@@ -1,10 +1,10 @@
-"""Metadata of a tool's code without executing it: Python by ``ast``, JavaScript, TypeScript and shell by their leading lines.
+"""Read a tool's metadata without executing its code: Python with ``ast``, JavaScript, TypeScript and shell from the top.
 
-Everywhere the names are ``__version__``, ``__category__``, ``__tool_description__``, ``__dependencies__`` and other
-``__names__`` with a plain text, number or list of texts; ``__needs__`` is a table of such lists, in a shell JSON in a text.
-A name that is assigned twice is refused: what programs and readers would take for its value could differ. Outside Python only
-what stands at the top counts, up to the first statement that is neither blank, comment, import, ``set``/``use strict`` nor a
-constant. A text that the program would compute (``f"…"``, ``${…}``, ``$(…)``) is none.
+In every language the names are ``__version__``, ``__category__``, ``__tool_description__``, ``__dependencies__`` and other
+``__names__`` with a plain string, number or list of strings. ``__needs__`` is a table of such lists; in a shell, it is JSON in a
+string. A name that is assigned twice is refused, since programs and readers could disagree about its value. Outside Python, only
+the top of the file counts, up to the first statement that is not blank, a comment, an import, ``set``/``use strict`` or a
+constant. A string that the program would compute (``f"…"``, ``${…}``, ``$(…)``) does not count.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NEEDS = "__needs__"
 _COMMENT = re.compile(rf"({_NAME})[ \t]*[:=][ \t]*(.*)")
 _TEXT = re.compile(r"\"[^\"\\\n]*+(?:\\.[^\"\\\n]*+)*+\"|'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'|`[^`\\$\n]*+`")
 _OURS = frozenset(["version", "category", "tool_description", "description", "dependencies", "tool_id", "needs"])
-"""What is read of the names; Python code may do with the others (``__all__``) what it likes."""
+"""The names that are read. Python code can use others (``__all__``) freely."""
 
 _DECLARATION = re.compile(r"(?:export[ \t]+)?(?:const|let|var)[ \t]+|(?:module[ \t]*\.[ \t]*)?exports[ \t]*\.[ \t]*")
 _DECLARATOR = re.compile(r"([A-Za-z_$][\w$]*)[ \t]*(?::[ \t]*[^=,;\n]{1,100})?=(?![=>])\s*")
@@ -53,7 +53,7 @@ _SETTING = re.compile(r"(?:set[ \t]+[-+]|shopt\b)[^\n;]*")
 
 
 class ToolSyntaxError(ValueError):
-    """The code does not parse; ``line`` is the file's."""
+    """The code does not parse. ``line`` is the file's."""
 
     def __init__(self, message: str, line: int | None):
         super().__init__(message)
@@ -62,13 +62,14 @@ class ToolSyntaxError(ValueError):
 
 
 class CodeMetadata(Struct):
-    """Constants by name (underscores stripped) with their lines, and names that are assigned more than once."""
+    """Constants by name (without underscores) with their lines, and names that are assigned more than once."""
 
     values: dict[str, Any] = field(default_factory=dict)
     lines: dict[str, int] = field(default_factory=dict)
     repeated: list[tuple[str, int]] = field(default_factory=list)
 
     def put(self, name: str, value: Any, line: int) -> None:
+        """Add a constant, or note that its name is repeated."""
         plain = name.strip("_")
         if plain in self.lines:
             self.repeated.append((name, line))
@@ -78,7 +79,7 @@ class CodeMetadata(Struct):
 
 
 def from_python(text: str) -> CodeMetadata:
-    """The module-level constants. Raises ToolSyntaxError, also for code nested too deep to parse."""
+    """Return the module-level constants. Raises ToolSyntaxError, also for code nested too deep to parse."""
     found = CodeMetadata()
     try:
         with warnings.catch_warnings():
@@ -87,7 +88,7 @@ def from_python(text: str) -> CodeMetadata:
     except SyntaxError as error:
         raise ToolSyntaxError(error.msg, error.lineno) from None
     except ValueError:  # a NUL character
-        raise ToolSyntaxError("the code holds a NUL character", None) from None
+        raise ToolSyntaxError("the code contains a NUL character", None) from None
     except (RecursionError, MemoryError):
         raise ToolSyntaxError("the code is nested too deep", None) from None
     plain: set[int] = set()
@@ -119,7 +120,7 @@ def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.ex
 
 
 def _other_bindings(tree: ast.Module, plain: set[int]) -> Iterator[tuple[str, int]]:
-    """Names that the module binds, changes or deletes otherwise than in the ``plain`` assignments."""
+    """Names that the module binds, changes or deletes other than in the ``plain`` assignments."""
     waiting: list[tuple[ast.AST, bool]] = [(tree, False)]
     while waiting:
         node, local = waiting.pop()
@@ -138,7 +139,7 @@ def _other_bindings(tree: ast.Module, plain: set[int]) -> Iterator[tuple[str, in
 
 
 def _constant(node: ast.expr) -> Any:
-    """A constant or a flat list of them; None for everything else."""
+    """A constant or a flat list of constants; None for anything else."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str | int | float):
         return node.value
     if isinstance(node, ast.List | ast.Tuple):
@@ -147,7 +148,7 @@ def _constant(node: ast.expr) -> Any:
 
 
 def _table(node: ast.expr) -> Any:
-    """A dictionary of flat lists, or what else is plain."""
+    """A dictionary of flat lists, or another plain value."""
     if not isinstance(node, ast.Dict):
         return _constant(node)
     keys = [key.value if isinstance(key, ast.Constant) else None for key in node.keys]
@@ -157,7 +158,7 @@ def _table(node: ast.expr) -> Any:
 
 
 def from_script(text: str) -> CodeMetadata:
-    """The leading constants and comments of JavaScript or TypeScript."""
+    """Return the leading constants and comments of JavaScript or TypeScript."""
     found = CodeMetadata()
     scan = _Scan(text)
     while scan.skip_blanks(" \t\r\n;"):
@@ -174,7 +175,7 @@ def from_script(text: str) -> CodeMetadata:
 
 
 def _declaration(scan: _Scan, found: CodeMetadata) -> bool:
-    """One ``const a = "x", b = "y";`` whose values are plain; False where the leading constants end."""
+    """Read one ``const a = "x", b = "y";`` with plain values. Returns False where the leading constants end."""
     if not scan.take(_DECLARATION):
         return False
     while declarator := scan.take(_DECLARATOR):
@@ -186,7 +187,7 @@ def _declaration(scan: _Scan, found: CodeMetadata) -> bool:
         if _DUNDER.fullmatch(name):
             found.put(name, _literal(literal[0]) if literal and end else None, number)
         if end is None:
-            # What is computed is not a constant; a computed __name__ is an error, so nothing behind it would count anyway.
+            # A computed value is not a constant. A computed __name__ is an error, so nothing after it would count anyway.
             scan.rest_of_line()
             return _DUNDER.fullmatch(name) is not None
         if not end[1].startswith(","):
@@ -195,7 +196,7 @@ def _declaration(scan: _Scan, found: CodeMetadata) -> bool:
 
 
 def from_shell(text: str) -> CodeMetadata:
-    """The leading assignments and comments of a shell script."""
+    """Return the leading assignments and comments of a shell script."""
     found = CodeMetadata()
     scan = _Scan(text)
     while scan.skip_blanks(" \t\r\n;"):
@@ -210,7 +211,7 @@ def from_shell(text: str) -> CodeMetadata:
 
 
 def _assignments(scan: _Scan, found: CodeMetadata) -> None:
-    """``a=1 b="2"`` up to the end of the command."""
+    """Read ``a=1 b="2"`` up to the end of the command."""
     while name := scan.take(_SHELL_NAME):
         number = scan.line_of(name.start())
         value = _shell_value(scan)
@@ -223,7 +224,7 @@ def _assignments(scan: _Scan, found: CodeMetadata) -> None:
 
 
 def _shell_value(scan: _Scan) -> str | list[str] | None:
-    """A word, or a list of words in parentheses, without any expansion; None for anything else."""
+    """Read a word, or a list of words in parentheses, without any expansion; None for anything else."""
     if scan.take(_OPEN):
         words: list[str] = []
         while scan.skip_blanks(" \t\n") and scan.text[scan.at] != ")":
@@ -242,7 +243,7 @@ _PIECE = re.compile(r"'([^']*)'|\"((?:[^\"\\]|\\.)*)\"|\\(.)|([^'\"\\]+)", re.DO
 
 
 def _unquoted_words(word: str) -> str:
-    """A shell word without its quotes."""
+    """A shell word with its quotes removed."""
     out: list[str] = []
     for piece in _PIECE.finditer(word):
         single, double, escaped, bare = piece.groups()
@@ -259,7 +260,7 @@ class _Scan(Struct):
     text: str
     at: int = 0
     _counted: tuple[int, int] = (0, 1)
-    """A position and the line it stands on: lines are counted onward from there, so counting stays linear."""
+    """A position and its line. Counting continues from there, so it stays linear."""
 
     def take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         match = pattern.match(self.text, self.at)
@@ -268,7 +269,7 @@ class _Scan(Struct):
         return match
 
     def skip_blanks(self, blanks: str) -> bool:
-        """Step over them; whether anything is left."""
+        """Skip these characters. Returns whether anything is left."""
         while self.at < len(self.text) and self.text[self.at] in blanks:
             self.at += 1
         return self.at < len(self.text)
@@ -299,7 +300,7 @@ def _put_comment(found: CodeMetadata, line: str, number: int) -> None:
 
 
 def _literal(text: str, *, bare: bool = False) -> Any:
-    """A quoted text, a list of them, or, where ``bare``, the text as it is; None for anything else."""
+    """A quoted string or a list of them or, if ``bare``, the text as it is; None for anything else."""
     text = text.strip()
     if _TEXT.fullmatch(text):
         return _unquoted(text)
@@ -314,7 +315,7 @@ def _literal(text: str, *, bare: bool = False) -> Any:
 
 
 def _entries(text: str) -> Iterator[tuple[str, str]]:
-    """The keys, still quoted, and the lists of an object that :data:`_OBJECT` matched."""
+    """The keys (still quoted) and lists of an object that :data:`_OBJECT` matched."""
     for entry in _ENTRY.finditer(text):
         yield entry[1].rstrip().removesuffix(":").rstrip(), entry[2]
 
@@ -323,7 +324,7 @@ def _unquoted(text: str) -> str | None:
     inner = text[1:-1]
     if "\\" not in inner:
         return inner
-    if text[0] != '"':  # the same escapes, but for the quotes
+    if text[0] != '"':  # the same escapes, except the quotes
         inner = re.sub(r"\\.|\"", lambda part: {"\\'": "'", '"': '\\"'}.get(part[0], part[0]), inner)
     try:
         return str(json.loads(f'"{inner}"'))

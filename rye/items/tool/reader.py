@@ -1,16 +1,16 @@
-"""Tools: code, or YAML, with its metadata inside (DESIGN §1). Never executed.
+"""Tools: code or YAML that contains its own metadata (DESIGN §1). Never executed.
 
 ====  =========================================================================================================
 Code  Rule
 ====  =========================================================================================================
-T01   The code parses, as far as reading its metadata needs it; the language is told by the file's suffix.
-T02   Metadata are texts, each given once; ``version`` is SemVer, ``dependencies`` a list of references.
-T03   Version, category and description are there (warnings).
-T04   Category and name are those of the file's place (warnings, errors to publish).
-T05   What ``__needs__`` asks for can be granted (:mod:`rye.items.needs`).
+T01   The code parses as far as reading its metadata requires; the file's suffix determines the language.
+T02   Metadata are strings, each set once; ``version`` is SemVer, ``dependencies`` a list of references.
+T03   Version, category and description are present (warnings).
+T04   Category and name match the file's path (warnings; errors when publishing).
+T05   Everything in ``__needs__`` can be granted (:mod:`rye.items.needs`).
 ====  =========================================================================================================
 
-Tools have no capabilities of their own: what they may do is decided by who calls them.
+Tools have no capabilities of their own; their callers decide what they can do.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _DESCRIPTION = ("tool_description", "description")
 
 
 class Tool(Struct, frozen=True):
-    """One tool. ``metadata`` has every constant or YAML key that was found, without the underscores around it."""
+    """One tool. ``metadata`` has every constant or YAML key that was found, without surrounding underscores."""
 
     name: str
     language: str
@@ -44,24 +44,24 @@ class Tool(Struct, frozen=True):
     description: str
     metadata: dict[str, Any] = field(default_factory=dict)
     needs: Needs = NOTHING
-    """``__needs__``: what it cannot work without; granted by nobody but the operator."""
+    """``__needs__``: what it cannot work without. Only the operator can grant it."""
 
 
 def read(source: Source, options: ReadOptions) -> Reading[Tool]:
-    """Read a tool's file. ``value`` is a :class:`Tool`, or None where the code does not parse."""
+    """Read a tool's file. ``value`` is None if the code does not parse."""
     language = _language(source)
     if language is None:
-        hint = f"Tools end in {', '.join(LANGUAGES)}."
-        return Reading(None, None, (Diagnostic("error", "T01", "The language cannot be told.", hint=hint),))
+        hint = f"Tool files end in {', '.join(LANGUAGES)}."
+        return Reading(None, None, (Diagnostic("error", "T01", "The language is unknown.", hint=hint),))
     try:
         found = _constants(source.text, language)
     except ToolSyntaxError as error:
-        message = f"The metadata cannot be read, this is not {language}: {error.message}."
+        message = f"The metadata cannot be read, because the file is not valid {language}: {error.message}."
         return Reading(None, None, (Diagnostic("error", "T01", message, error.line),))
     except YamlError as error:
-        message = f"The file is not YAML: {error.message}."
+        message = f"The file is not valid YAML: {error.message}."
         return Reading(None, None, (Diagnostic("error", "T01", message, error.line, error.column),))
-    diagnostics = [Diagnostic("error", "T02", f"{name} is given twice.", line) for name, line in found.repeated]
+    diagnostics = [Diagnostic("error", "T02", f"{name} is set twice.", line) for name, line in found.repeated]
 
     def written(key: str) -> str:
         return key if language == "yaml" else f"__{key}__"
@@ -78,13 +78,13 @@ def read(source: Source, options: ReadOptions) -> Reading[Tool]:
         if value is None and key not in found.lines:
             return None
         if not isinstance(value, str) or not value.strip():
-            diagnostics.append(Diagnostic("error", "T02", f"{written(key)} must be a plain text.", found.lines[key]))
+            diagnostics.append(Diagnostic("error", "T02", f"{written(key)} must be a plain string.", found.lines[key]))
             return None
         return value.strip()
 
     raw_version = found.values.get("version")
     if "version" in found.lines and raw_version is None:
-        message = f"{written('version')} must be a plain text."
+        message = f"{written('version')} must be a plain string."
         diagnostics.append(Diagnostic("error", "T02", message, found.lines["version"]))
     version = version_of(raw_version, "T02", written("version"), found.lines.get("version"), diagnostics)
     category = text("category")
@@ -135,7 +135,7 @@ def _constants(text: str, language: str) -> CodeMetadata:
         return from_script(text)
     document = read_yaml(text)
     if not isinstance(document.value, dict):
-        raise YamlError("a tool is a mapping", 1)
+        raise YamlError("a tool must be a mapping", 1)
     found = CodeMetadata()
     for key, value in document.value.items():
         found.put(key, value, document.line(key))
@@ -148,22 +148,24 @@ def _placed(
     severity: Severity = "error" if options.publishing else "warning"
     out: list[Diagnostic] = []
     if source.name is not None and not is_segment(name):
-        message = f"The file's name {name!r} is not an item name: a-z, 0-9, '-' and '_'."
+        message = f"The file's name {name!r} is not a valid item name: use a-z, 0-9, '-' and '_'."
         out.append(Diagnostic(severity, "T04", message))
     if category is not None and source.category is not None and category.strip("/") != source.category:
-        message = f"The category is {category!r}, but the file stands in {source.category!r}."
+        message = f"The category is {category!r}, but the file is in {source.category!r}."
         out.append(
-            Diagnostic(severity, "T04", message, found.lines.get("category"), hint="Move the file, or change it.")
+            Diagnostic(
+                severity, "T04", message, found.lines.get("category"), hint="Move the file or change the category."
+            )
         )
     identifier = found.values.get("tool_id")
     if isinstance(identifier, str) and source.name is not None and identifier.split("/")[-1] != source.name:
-        message = f"tool_id {identifier!r} does not end in the file's name {source.name!r}."
+        message = f"tool_id {identifier!r} does not end with the file's name {source.name!r}."
         out.append(Diagnostic(severity, "T04", message, found.lines.get("tool_id")))
     return out
 
 
 def as_json(tool: Tool) -> dict[str, object]:
-    """The fields of ``rye show``."""
+    """Return the fields for ``rye show``."""
     return {
         "name": tool.name,
         "language": tool.language,
@@ -176,7 +178,7 @@ def as_json(tool: Tool) -> dict[str, object]:
 
 
 def template(name: str, category: str = "tools", author: str | None = None) -> str:
-    """The file that ``rye new tool NAME`` writes (Python)."""
+    """Return the file that ``rye new tool NAME`` writes (Python)."""
     return f'''"""What the tool does."""
 
 __version__ = "0.1.0"
