@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from hashlib import sha256
 from typing import TypeVar
 
@@ -36,6 +36,7 @@ from registry_server.sequencer.offering import item_history
 from registry_server.sequencer.showing import shown_checkpoint
 from registry_server.settings import Settings
 from registry_server.storage import database
+from registry_server.storage.bounded_threads import BoundedThreads
 from registry_server.storage.objects import Objects
 from rye.errors import RyeError
 from rye.registry.protocol.lines import write_time
@@ -86,8 +87,12 @@ class ReaderDesk:
         self.kept: Kept[str, bytes] = Kept(settings.reader_bytes)
         self.folders = skills.Folders(public, self.kept)
         self.repositories = Repositories(self.catalogue, self.folders, settings)
-        self._threads = ThreadPoolExecutor(max(settings.reader_threads, 1), thread_name_prefix="rye-readers")
-        self._places = threading.BoundedSemaphore(max(settings.reader_threads, 1) + max(settings.reader_waiting, 0))
+        self._threads = BoundedThreads(
+            "rye-readers",
+            settings.reader_threads,
+            settings.reader_waiting,
+            "The registry is answering too many other programs.",
+        )
         self._building = threading.Lock()
         self._advised: _Found | None = None
         self._scanned = 0
@@ -99,8 +104,6 @@ class ReaderDesk:
 
         Raises RyeError ``busy``.
         """
-        if not self._places.acquire(blocking=False):
-            raise RyeError("busy", "The registry is answering too many other programs.", "Try again in a moment.")
 
         def working() -> Value:
             shown = self._shown_size()
@@ -109,13 +112,7 @@ class ReaderDesk:
                 self.catalogue.changes.advance(ledger)
                 return work(ledger, shown)
 
-        try:
-            answer = self._threads.submit(working)
-        except RuntimeError:  # closed
-            self._places.release()
-            raise RyeError("busy", "The registry is stopping.", "Try again in a moment.") from None
-        answer.add_done_callback(lambda _done: self._places.release())
-        return answer
+        return self._threads.submit(working)
 
     def document(self, wanted: Wanted, may_read: MayRead) -> Future[Document | None]:
         """Return the document at a path; None: it does not exist, or the reader may not see it."""
@@ -135,7 +132,7 @@ class ReaderDesk:
 
     def close(self) -> None:
         """Accept no more requests. Running ones finish."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._threads.close()
         self._engine.dispose()
 
     # -- skills -------------------------------------------------------------------------------------------------------

@@ -13,10 +13,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import threading
 import time
 from collections.abc import Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, TypeVar
 
@@ -35,6 +33,7 @@ from registry_server.search.desk import search_engine
 from registry_server.sequencer.ledger import Ledger
 from registry_server.settings import Settings
 from registry_server.storage import database
+from registry_server.storage.bounded_threads import BoundedThreads
 from registry_server.storage.objects import Objects
 from rye.errors import RyeError
 
@@ -110,8 +109,9 @@ class PageDesk:
         self._next_turn = 0.0
         self._paced_until = 0.0
         self._clock = clock
-        self._threads = ThreadPoolExecutor(max(settings.page_threads, 1), thread_name_prefix="rye-pages")
-        self._places = threading.BoundedSemaphore(max(settings.page_threads, 1) + max(settings.page_waiting, 0))
+        self._threads = BoundedThreads(
+            "rye-pages", settings.page_threads, settings.page_waiting, "The registry is making too many pages."
+        )
         self._made: Kept[tuple[object, ...], _Made] = Kept(PAGES.cached_bytes)
         self._fixed: tuple[str, str] | None = None
         self._head: tuple[float, Head] | None = None
@@ -179,7 +179,7 @@ class PageDesk:
 
     def close(self) -> None:
         """Make no more; what is being made may finish."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._threads.close()
         self._engine.dispose()
 
     # -- in the threads --------------------------------------------------------------------------------------------------
@@ -253,15 +253,7 @@ class PageDesk:
         return head
 
     async def _in_thread(self, work: Callable[[], _T]) -> _T:
-        if not self._places.acquire(blocking=False):
-            raise RyeError("busy", "The registry is making too many pages.", "Try again in a moment.")
-        try:
-            future = self._threads.submit(work)
-        except RuntimeError:  # closed
-            self._places.release()
-            raise RyeError("busy", "The registry is stopping.", "Try again in a moment.") from None
-        future.add_done_callback(lambda _done: self._places.release())
-        return await asyncio.wrap_future(future)
+        return await asyncio.wrap_future(self._threads.submit(work))
 
     def _hour(self) -> datetime:
         return self._clock().replace(minute=0, second=0, microsecond=0)

@@ -8,9 +8,8 @@ the work.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Collection
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Any
 
 import sqlalchemy as sa
@@ -19,7 +18,7 @@ from sqlalchemy import event
 from registry_server.search.finding import Found, find
 from registry_server.settings import Settings
 from registry_server.storage import database
-from rye.errors import RyeError
+from registry_server.storage.bounded_threads import BoundedThreads
 
 #: How PostgreSQL runs a search: without JIT and parallel workers, and always in the order of the rows, so that the same query
 #: finds the same results among many.
@@ -56,11 +55,17 @@ class SearchDesk:
 
     def __init__(self, settings: Settings) -> None:
         self._engine = search_engine(settings)
-        self._threads = ThreadPoolExecutor(max(settings.search_threads, 1), thread_name_prefix="rye-search")
-        self._places = threading.BoundedSemaphore(max(settings.search_threads, 1) + max(settings.search_waiting, 0))
-        self.taken = 0
+        self._threads = BoundedThreads(
+            "rye-search",
+            settings.search_threads,
+            settings.search_waiting,
+            "The registry is answering too many searches.",
+        )
+
+    @property
+    def taken(self) -> int:
         """How many searches run or wait."""
-        self._counting = threading.Lock()
+        return self._threads.taken
 
     def ask(
         self,
@@ -74,10 +79,6 @@ class SearchDesk:
     ) -> Future[Found]:
         """Run :func:`registry_server.search.finding.find` in a thread and return its future. Raises RyeError
         ``busy``."""
-        if not self._places.acquire(blocking=False):
-            raise RyeError("busy", "The registry is answering too many searches.", "Try again in a moment.")
-
-        self._count(1)
 
         def work() -> Found:
             with database.reader(self._engine) as connection:
@@ -85,21 +86,9 @@ class SearchDesk:
                     connection, query, kind=kind, namespace=namespace, visible=visible, limit=limit, offset=offset
                 )
 
-        try:
-            answer = self._threads.submit(work)
-        except RuntimeError:  # closed
-            self._count(-1)
-            raise RyeError("busy", "The registry is stopping.", "Try again in a moment.") from None
-        answer.add_done_callback(lambda _done: self._count(-1))
-        return answer
-
-    def _count(self, step: int) -> None:
-        with self._counting:
-            self.taken += step
-        if step < 0:
-            self._places.release()
+        return self._threads.submit(work)
 
     def close(self) -> None:
         """Accept no more searches. Running ones finish."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._threads.close()
         self._engine.dispose()

@@ -149,7 +149,7 @@ class TestFailures:
 
     def test_no_place_left_is_said_at_once(self, local: Local, monkeypatch: pytest.MonkeyPatch) -> None:
         desk = local.service.pages
-        monkeypatch.setattr(desk, "_places", type("None_", (), {"acquire": lambda self, blocking: False})())
+        monkeypatch.setattr(desk._threads, "_most", 0)
         desk.forget_head()
         page = local.get(ITEM, headers=HTML)
         assert (page.status_code, page.headers["retry-after"]) == (503, "1")

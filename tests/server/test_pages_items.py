@@ -454,9 +454,7 @@ class TestSearch:
         assert "\u202e" not in answer.text
 
     def test_searches_beyond_the_bound_are_refused(self, shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(
-            shelf.local.service.searches, "_places", type("Full", (), {"acquire": lambda s, blocking: False})()
-        )
+        monkeypatch.setattr(shelf.local.service.searches._threads, "_most", 0)
         answer = shelf.local.get("/-/search?q=crowded", headers=HTML)
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
         assert "<h1>" in answer.text
