@@ -25,6 +25,23 @@ def test_links_between_pages_lead_somewhere() -> None:
     assert not dead
 
 
+def test_links_into_a_page_lead_to_a_heading() -> None:
+    pages = [*ROOT.glob("*.md"), *(page for name in FOLDERS if name != "tests" for page in (ROOT / name).rglob("*.md"))]
+    texts = {page: page.read_text("utf-8") for page in pages}
+    places = {page: _places(text) for page, text in texts.items()}
+    links = [
+        (page, (page.parent / target).resolve() if target else page, place)
+        for page, text in texts.items()
+        for target, place in re.findall(r"\]\(([^)\s#]*)#([^)\s]+)\)", _without_code(text))
+        if not _ADDRESS.match(target)
+    ]
+    assert len(links) > 100
+    dead = [
+        f"{page.relative_to(ROOT)}: {to.name}#{place}" for page, to, place in links if place not in places.get(to, ())
+    ]
+    assert dead == []
+
+
 def test_pages_that_the_source_names_exist() -> None:
     named = {
         found
@@ -47,6 +64,15 @@ def test_no_text_names_a_page_without_its_folder() -> None:
         for found in _OLD_PLACE.findall(path.read_text("utf-8"))
     }
     assert not [page for page in sorted(named) if page.removeprefix("docs/") in moved]
+
+
+def _places(page: str) -> set[str]:
+    """The anchors that code hosts make of a page's headings."""
+    headings = re.findall(
+        r"^#+ (.+?) *$", re.sub(r"^(`{3,}|~{3,}).*?^\1", "", page, flags=re.DOTALL | re.MULTILINE), re.MULTILINE
+    )
+    words = [re.sub(r"[^\w\- ]", "", re.sub(r"\]\([^)]*\)", "", heading).lower()) for heading in headings]
+    return {name.replace(" ", "-") for name in words} | set(re.findall(r'<a (?:id|name)="([^"]+)"', page))
 
 
 def _without_code(text: str) -> str:
