@@ -11,6 +11,8 @@ from tests import rules_table
 from tests.citations import DESIGN, ROOT, Rule, cited, codes, dangling, decisions, families, files, headings, rules
 from tests.test_rooms import FLOOR
 
+pytestmark = pytest.mark.slow
+
 KNOWN = rules()
 LETTERS = families(KNOWN)
 TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in files()}

@@ -109,6 +109,7 @@ def test_a_row_that_is_not_of_its_form_is_refused(field: str) -> None:
         read("a", text + field)
 
 
+@pytest.mark.slow
 def test_no_other_command_reads_the_table() -> None:
     readers = {
         str(path.relative_to(ROOT))

@@ -18,6 +18,8 @@ from rye.explaining.table import AREAS, CODES, Code, by_code, load
 from tests.explaining.raised import CODE, ROOT, Site, reading
 from tests.hints import commands_in, problem
 
+pytestmark = pytest.mark.slow
+
 TABLE: Mapping[str, Code] = by_code(load())
 PASSED_ON = re.compile(r"[\w.\[\]]+\.(?:code|rule)|error\.get\('code', 'registry-failed'\)")
 """The code of an error or finding that was raised elsewhere and is reported again, or the answer of a started program."""

@@ -16,6 +16,7 @@ SDK = {"mcp", "mcp_types", "anyio", "uvicorn", "starlette"}
 ALLOWED = {f"rye.mcp.{name}" for name in ("asking", "http", "served_texts", "server", "serving")}
 
 
+@pytest.mark.slow
 def test_one_room_imports_it_and_one_command_imports_that() -> None:
     direct, through = set(), set()
     for folder in ("rye", "registry_server"):
