@@ -3,8 +3,8 @@
 * The entity tag of a file that never changes comes from its name; only the few that change are hashed.
 * ``If-None-Match`` matches weakly, so a proxy that compresses and weakens a tag still gets its 304.
 * A single byte range is supported. Several ranges, or a malformed one, get the whole file, as the standard allows.
-* Heads, index files and the name map are compressed with zstd or gzip for clients that accept it; such an answer has a weak tag.
-  Item bytes are never compressed: they can be large, and clients need them unchanged.
+* Heads, index files and the name map are compressed with zstd or gzip for clients that accept it; such an answer has a
+  weak tag. Item bytes are never compressed: they can be large, and clients need them unchanged.
 * Any web page can read these files (CORS): everything here is public, and no answer depends on cookies.
 """
 

@@ -1,10 +1,10 @@
 """Signed-in members: the session cookie, and forms that only the session's owner can send.
 
-* The cookie is only for this host, and scripts cannot read it. Over https its name begins with ``__Secure-``, or with ``__Host-``
-  if its path is ``/`` (private reading): browsers accept such cookies only over https, and ``__Host-`` only from this host. Two
-  cookies of that name count as none.
-* A form is accepted if the browser says that it comes from this host (``Origin``, ``Sec-Fetch-Site``) and if it carries the
-  proof of the session (:func:`registry_server.accounts.members.form_proof`).
+* The cookie is only for this host, and scripts cannot read it. Over https its name begins with ``__Secure-``, or with
+  ``__Host-`` if its path is ``/`` (private reading): browsers accept such cookies only over https, and ``__Host-`` only
+  from this host. Two cookies of that name count as none.
+* A form is accepted if the browser says that it comes from this host (``Origin``, ``Sec-Fetch-Site``) and if it carries
+  the proof of the session (:func:`registry_server.accounts.members.form_proof`).
 """
 
 from __future__ import annotations

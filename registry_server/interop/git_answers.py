@@ -5,7 +5,8 @@ stateless over HTTP (gitprotocol-http(5), gitprotocol-v2(5)).
 
 * The history is a single commit, so a depth of one is complete and the response names no shallow boundary.
 * A want must name the current commit or an earlier one that is still offered. Any other is refused.
-* A client's haves matter only if they include that commit: the pack is always complete, because everything may have changed.
+* A client's haves matter only if they include that commit: the pack is always complete, because everything may have
+  changed.
 """
 
 from __future__ import annotations

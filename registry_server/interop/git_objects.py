@@ -6,8 +6,9 @@ them.
 
 Rules:
 
-1. Path segments mean the same on every system and nothing special to git: none begins with a dot (except our own folders), leads
-   upwards or is a device name, and no two paths differ only in case.
+1. Path segments mean the same on every system and nothing special to git: none begins with a dot (except our own
+   folders), ends with one or leads upwards, and no two paths differ only in case. Ids and the paths of attached files
+   never contain device names.
 2. A file has the mode 100644 or 100755, a folder 040000: no links, no submodules.
 """
 

@@ -2,11 +2,12 @@
 
 Rules:
 
-1. A release is offered if it is not withdrawn (yanked, signed only by revoked keys, taken down), none of its files was taken
-   down, and the head in the store covers it: only then are all of its files in the store.
-2. A skill's name is the last segment of its id. If two skills of a namespace have the same name, neither is offered, because
-   the name would be ambiguous.
-3. Of each skill the newest release counts, in the order that search uses (:func:`registry_server.sequencer.offering.rank`).
+1. A release is offered if it is not withdrawn (yanked, signed only by revoked keys, taken down), none of its files was
+   taken down, and the head in the store covers it: only then are all of its files in the store.
+2. A skill's name is the last segment of its id. If two skills of a namespace have the same name, neither is offered,
+   because the name would be ambiguous.
+3. Of each skill the newest release counts, in the order that search uses
+   (:func:`registry_server.sequencer.offering.rank`).
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@
 ``hidden``       untrusted text as HTML that shows hidden characters
 ``limits``       the limits of pages
 ``kept``         a bounded cache
-``analysis``     what an item's page says of a release's own bytes, which never changes
-``analyses``     the file that stores it
+``analysis``     the part of an item's page that depends only on the release's bytes
+``analyses``     the file that stores analyses
 ``analyst``      the thread that fills this file
-``errors``       a failure as a page
+``errors``       an error as a page
 ``home``         the home page
 """

@@ -1,14 +1,16 @@
-"""Analyses of releases, stored so that a page nobody asked for yet need not read the release's bytes.
+"""Stored analyses of releases, so that the first view of a page need not read the release's bytes.
 
 Rules:
 
-* An analysis is a function of the signed note, its keyset, the bytes and the code (:mod:`registry_server.pages.analysis`). Its
-  key is a hash of note and keyset. A file that other code wrote is deleted, not read.
-* The file lies in the server's data folder, next to the database, and is trusted as much: whoever can write one can write the
-  other. It is no part of a backup. Only pages for people read it; clients judge the bytes themselves.
-* Nothing here is needed. A damaged row is a miss, a damaged file starts over, and one that cannot be written is left alone.
-* Removing is the exception: what is removed is overwritten, and where that fails, the whole file goes.
-* The file is bounded. The rows that were written first go first.
+* An analysis depends only on the signed note, its keyset, the bytes and the code
+  (:mod:`registry_server.pages.analysis`). Its key is a hash of note and keyset. A file that other code wrote is
+  deleted, not read.
+* The file is in the server's data folder, next to the database, and is trusted as much: anyone who can write one can
+  write the other. It is not part of a backup. Only pages for people read it; clients check the bytes themselves.
+* The file is only a cache. A damaged row is a miss, a damaged file starts over, and a file that cannot be written is
+  left alone.
+* Removing must not fail silently: removed rows are overwritten, and if that fails, the whole file is deleted.
+* The file is bounded. The oldest rows are deleted first.
 """
 
 from __future__ import annotations
@@ -34,11 +36,11 @@ from rye.storage.verdicts import running_code
 
 T = TypeVar("T")
 FILE = "analyses.sqlite"
-"""Its name in the data folder."""
+"""The file's name in the data folder."""
 _log = logging.getLogger("rye.registry")
 _CHECK_BYTES = 8
 _WAIT_SECONDS = 0.1
-"""For another process that writes the same file."""
+"""How long to wait for another process that writes the file."""
 _READ = "SELECT value FROM analysis WHERE key = ?"
 _TABLES = (
     "CREATE TABLE state (one INTEGER PRIMARY KEY CHECK (one = 1), code BLOB NOT NULL, entries INTEGER)",
@@ -46,28 +48,28 @@ _TABLES = (
     "CREATE INDEX analysis_release ON analysis (release)",
 )
 _SETTINGS = (
-    "synchronous=OFF",  # losing analyses in a power cut is nothing
-    "journal_mode=MEMORY",  # no second file that could keep what is removed
+    "synchronous=OFF",  # losing analyses in a power cut does no harm
+    "journal_mode=MEMORY",  # no second file that could retain removed rows
     "secure_delete=ON",
 )
 
 
 class Waiting(Struct, frozen=True):
-    """An analysis that is not in the file yet."""
+    """An analysis that has not been written yet."""
 
     key: bytes
     release: str
     """``kind:id@version``."""
     files: frozenset[str]
-    """SHA-256 of the release's files."""
+    """The SHA-256 of each of the release's files."""
     value: bytes
 
 
 class Analyses:
-    """Belongs to one server. Safe to use from several threads."""
+    """The stored analyses of one server. Thread-safe."""
 
     def __init__(self, path: Path | None, code: bytes | None = None) -> None:
-        """``path`` None: nothing is stored. ``code``: the identity of the code; tests give another."""
+        """``path`` None: nothing is stored. ``code``: identifies the code; tests pass their own."""
         self._path = path
         self._code = code
         self._database: sqlite3.Connection | None = None
@@ -80,7 +82,7 @@ class Analyses:
 
     @property
     def is_stored(self) -> bool:
-        """Whether there is a file, and it could be used so far."""
+        """Whether analyses are stored in a file."""
         return self._path is not None
 
     @property
@@ -91,7 +93,7 @@ class Analyses:
     # -- one analysis ----------------------------------------------------------------------------------------------------
 
     def get(self, record: ReleaseRecord) -> Analysis | None:
-        """The analysis of a release; None: it has to be made."""
+        """Return the stored analysis of a release; None: there is none."""
         key = _key(record)
         known = self._kept.get(key)
         if known is not None:
@@ -107,11 +109,12 @@ class Analyses:
         return found
 
     def has(self, record: ReleaseRecord) -> bool:
-        """Whether the file has a row for a release, whole or not."""
+        """Whether the file has a row for a release, even a damaged one."""
         return self._with(lambda database: database.execute(_READ, (_key(record),)).fetchone() is not None, False)
 
     def put(self, record: ReleaseRecord, analysis: Analysis, *, is_asked_for: bool = True) -> None:
-        """Keep an analysis, to be written by :meth:`write`. ``is_asked_for``: a page needs it now, so keep it in memory too."""
+        """Queue an analysis for :meth:`write`. ``is_asked_for``: a page needs it now, so it is also cached in
+        memory."""
         key, (value, size) = _key(record), encode(analysis)
         if is_asked_for:
             self.asked_for += 1
@@ -128,7 +131,7 @@ class Analyses:
     # -- the file --------------------------------------------------------------------------------------------------------
 
     def take_waiting(self) -> tuple[Waiting, ...]:
-        """What was put and is not written yet. The caller hands to :meth:`write` what may still be stored."""
+        """Take the queued analyses. The caller passes those that may still be stored to :meth:`write`."""
         with self._lock:
             taken = tuple(self._waiting.values())
             self._waiting.clear()
@@ -146,7 +149,7 @@ class Analyses:
         self._with(write, None)
 
     def remove(self, release: str) -> None:
-        """Forget everything of ``kind:id@version``, and overwrite it in the file."""
+        """Remove everything about ``kind:id@version``, and overwrite it in the file."""
         with self._lock:
             for key in [key for key, row in self._waiting.items() if row.release == release]:
                 self._waiting_bytes -= len(self._waiting.pop(key).value)
@@ -162,22 +165,26 @@ class Analyses:
                 self._forget()
 
     def entries(self) -> int | None:
-        """How many entries of the log were looked at; None: nobody did."""
+        """Return how many log entries were analysed ahead of time; None: never started."""
         found: int | None = self._with(
             lambda database: database.execute("SELECT entries FROM state").fetchone()[0], None
         )
         return found
 
     def set_entries(self, entries: int) -> None:
+        """Store how many log entries were analysed ahead of time."""
         self._with(lambda database: database.execute("UPDATE state SET entries = ?", (entries,)), None)
 
     def close(self) -> None:
+        """Close the file."""
         with self._lock:
             self._close()
 
     def _with(self, work: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
-        """What ``work`` gives in a transaction of its own. Where the file fails, ``otherwise``: a damaged one starts over, and
-        one that cannot be used is left alone."""
+        """Return the result of ``work`` in a transaction, or ``otherwise`` if the file fails.
+
+        A damaged file starts over, and one that cannot be used is left alone.
+        """
         with self._lock:
             if self._path is None:
                 return otherwise
@@ -254,7 +261,7 @@ def _is_ours(database: sqlite3.Connection, code: bytes) -> bool:
 
 
 def _make_room(database: sqlite3.Connection) -> None:
-    """Delete the oldest rows of a file that is too large. The pages that they leave are filled by the next rows."""
+    """Delete the oldest rows of a file that is too large. New rows reuse their space."""
     pages, free, size = (
         database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "freelist_count", "page_size")
     )
@@ -267,7 +274,7 @@ def _make_room(database: sqlite3.Connection) -> None:
 
 
 def _key(record: ReleaseRecord) -> bytes:
-    """The signed note fixes every byte by its hash, and the keyset says whose signature counts."""
+    """Return the key: the signed note determines every byte, and the keyset whose signature counts."""
     return hashlib.sha256(f"{record.link.sha256}\n{record.line.note}".encode()).digest()
 
 
@@ -280,7 +287,7 @@ def _check(key: bytes, value: bytes) -> bytes:
 
 
 def _whole(key: bytes, row: object) -> bytes:
-    """The value of a row. Raises ValueError for a damaged one."""
+    """Return the value of a row. Raises ValueError if it is damaged."""
     if not isinstance(row, bytes) or _check(key, row[_CHECK_BYTES:]) != row[:_CHECK_BYTES]:
         raise ValueError("a damaged row")
     return row[_CHECK_BYTES:]

@@ -1,7 +1,8 @@
-"""What an item's page says of a release's own bytes: what it may do, its inputs, outputs and steps, and its text. Pure.
+"""The part of an item's page that depends only on a release's bytes: what it may do, inputs, outputs, steps, text.
+Pure.
 
-All of it is a function of the signed note, the keyset that the note is signed under, the bytes and this version of the code, so
-it is stored (:mod:`registry_server.pages.analyses`). Nothing of the log, of time or of the reader belongs here.
+It is determined by the signed note, its keyset, the bytes and this version of the code, so it can be stored
+(:mod:`registry_server.pages.analyses`). Nothing here may depend on the log, the time or the reader.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ from rye.registry.trust.records import ReleaseRecord
 from rye.text.content import hidden_characters
 
 Bytes = Mapping[str, bytes | None]
-"""A release's files by path, the item's own under its name; None: the bytes are gone."""
+"""A release's files by path, the item's own file by its name. None: the bytes are gone."""
 
 
 class Parts(Struct, frozen=True):
-    """HTML of the page's sections about the bytes."""
+    """The HTML of the page's sections about the bytes."""
 
     may: str
     shape: str
@@ -41,21 +42,23 @@ class Parts(Struct, frozen=True):
 
     @property
     def html(self) -> Mapping[str, Markup]:
-        """The sections for a template."""
+        """The sections as safe HTML for a template."""
         return {"may": Markup(self.may), "shape": Markup(self.shape), "text": Markup(self.text)}
 
 
 class Analysis(Struct, frozen=True):
+    """What a page says about a release's bytes."""
+
     may: MayDo
     shape: Shape | None
     content: Content | None
-    """None: the item's own file is not there."""
+    """None: the item's own file is gone."""
     parts: Parts
-    """With all the room that long texts may take."""
+    """Rendered with the full room for long texts."""
 
 
 def analyse(record: ReleaseRecord, files: Bytes) -> Analysis:
-    """Read the bytes of a release."""
+    """Analyse the bytes of a release."""
     release, name = record.release, item_file_name(record)
     own = files[name]
     attached = {path: data for path, data in files.items() if path != name}
@@ -69,7 +72,7 @@ def analyse(record: ReleaseRecord, files: Bytes) -> Analysis:
 
 
 def parts_of(release: Release, may: MayDo, shape: Shape | None, content: Content | None, share: float = 1.0) -> Parts:
-    """``share``: of the room that long texts may take, up to 1."""
+    """Render the sections. ``share``: the part of the room for long texts that they may take, at most 1."""
     made = _macros()
     info = item_info(release)
     files = attached_files(release).rows
@@ -87,13 +90,13 @@ def _macros() -> Any:
 
 
 def encode(analysis: Analysis) -> tuple[bytes, int]:
-    """An analysis to be stored, and its size in bytes before compression."""
+    """Return an analysis in its stored form, and its size in bytes before compression."""
     raw = msgspec.msgpack.encode(analysis)
     return zlib.compress(raw, _LEVEL), len(raw)
 
 
 def decode(data: bytes) -> tuple[Analysis, int]:
-    """The same backwards. Raises ValueError for what is no analysis, or larger than one may be."""
+    """Decode a stored analysis; return its size as well. Raises ValueError if it is malformed or too large."""
     reading = zlib.decompressobj()
     try:
         raw = reading.decompress(data, PAGES.analysis_bytes)
@@ -117,7 +120,7 @@ def is_markdown(release: Release) -> bool:
 
 
 def content_of(name: str, data: bytes, page: str, sha256: str, is_markdown: bool) -> Content:
-    """A file as a page shows it. ``page``: the path of its own."""
+    """Return a file as a page shows it. ``page``: the path of its source page."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:

@@ -1,12 +1,13 @@
-"""The thread that analyses releases before anybody asks for their pages, so that the first view is as cheap as later ones.
+"""The thread that analyses releases before anyone opens their pages, so that the first view is as cheap as later ones.
 
-It follows the log, and alone writes and removes stored analyses (:mod:`registry_server.pages.analyses`).
+It follows the log. Only this thread writes and removes stored analyses (:mod:`registry_server.pages.analyses`).
 
-Publishing comes first, then readers: a publish never waits for an analysis, and none is made ahead until nothing was published
-for a moment, and no page needed an analysis of its own. Where that moment never comes, the first view of a page makes it.
+Publishing comes first, then readers: a publish never waits for an analysis, and releases are analysed ahead of time
+only after a moment without a publish and without a page that needed an analysis. If that moment never comes, the first
+view of a page makes it.
 
-A takedown removes what is stored. Takedowns are followed and rows are written by this one thread: if a takedown is in the log
-when a row is about to be written, the row is left out; if it comes later, the row is removed.
+A takedown removes what is stored. One thread follows takedowns and writes rows: a row is not written if its takedown is
+already in the log, and is removed if the takedown comes later.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _log = logging.getLogger("rye.registry")
 
 
 class Analyst:
-    """Belongs to one server."""
+    """Analyses the releases of one server ahead of time."""
 
     def __init__(
         self,
@@ -47,27 +48,28 @@ class Analyst:
         is_publishing: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``is_publishing``: whether a request that publishes is at work now."""
+        """``is_publishing``: whether a publishing request is running."""
         self._engine = engine
         self._store = store
         self._analyses = analyses
         self._is_publishing = is_publishing
         self._clock = clock
         self._busy = clock() - PAGES.analysis_quiet_seconds
-        """When something was published, or a page needed an analysis."""
+        """When something was last published or a page last needed an analysis."""
         self._asked_for = 0
         self._taken_down = 0
-        """Takedowns are followed up to this position of the log."""
+        """The log position up to which takedowns have been followed."""
         self._news = threading.Event()
         self._ending = threading.Event()
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
+        """Start the thread."""
         self._thread = threading.Thread(target=self._run, name="analyses", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
-        """Analyse no more, and give the file back. What is not written is analysed again."""
+        """Stop the thread and close the file. What has not been written will be analysed again."""
         self._ending.set()
         self._news.set()
         if self._thread is not None:
@@ -75,20 +77,20 @@ class Analyst:
         self._analyses.close()
 
     def published(self) -> None:
-        """Something was published."""
+        """Note that something was published."""
         self._busy = self._clock()
         self._news.set()
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing was published for a moment, and no page needed an analysis."""
+        """Whether nothing has been published and no page has needed an analysis for a moment."""
         if self._asked_for != self._analyses.asked_for:
             self._asked_for = self._analyses.asked_for
             self._busy = self._clock()
         return not self._is_publishing() and self._clock() - self._busy >= PAGES.analysis_quiet_seconds
 
     def follow_takedowns(self) -> None:
-        """Remove what was taken down since the last time. Raises RyeError when the database does not answer."""
+        """Remove what was taken down since the last call. Raises RyeError when the database does not answer."""
         with database.reader(self._engine) as connection:
             size = Ledger(connection).size
             rows = _TAKEDOWNS.rows(connection, {"start": self._taken_down})
@@ -97,9 +99,9 @@ class Analyst:
         self._taken_down = size
 
     def round(self) -> bool:
-        """Analyse the next few releases of the log, and write what waits. Returns whether there may be more to do.
+        """Analyse the next few releases of the log and write queued analyses. Return whether there may be more to do.
 
-        It ends early when it is no longer quiet. Raises RyeError when database or store do not answer.
+        It ends early when it is no longer quiet. Raises RyeError when the database or the store does not answer.
         """
         if not self._analyses.is_stored:
             return False
@@ -122,7 +124,7 @@ class Analyst:
         return done < size
 
     def _analyse(self, leaf: bytes) -> None:
-        """Analyse one release, unless that was done already or clients refuse what the log says of the item."""
+        """Analyse one release, unless it is already stored or clients refuse the item's history."""
         began = time.monotonic()
         release = statements.parse(notes.parse(leaf).text)
         assert isinstance(release, Release)

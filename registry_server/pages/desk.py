@@ -1,11 +1,11 @@
-"""Where pages are made: beside everything else, by threads and database connections of their own, and kept once they are.
+"""Make pages with separate threads and database connections, and cache them.
 
-At most ``page_threads`` pages are made at the same moment and ``page_waiting`` wait; any further one is refused at once
-(``busy``: 503 with ``Retry-After``). A page that is kept costs neither as long as the head and the hour are the same. Under
-another head it counts if everything that it was made from is the same (:mod:`registry_server.pages.reads`): then only its foot is
-new. The head is looked at a few times a second.
+At most ``page_threads`` pages are made at the same time and ``page_waiting`` wait. Any more are refused at once
+(``busy``: 503 with ``Retry-After``). A cached page needs no thread as long as head and hour are the same. Under another
+head it is still valid if everything that it was made from is the same (:mod:`registry_server.pages.reads`); then only
+its foot is new. The head is read a few times a second.
 
-Publishing comes first. While a publish is at work, pages take turns ``pace_seconds`` apart, and one that would wait longer than
+Publishing comes first. During a publish, pages take turns ``pace_seconds`` apart, and one that would wait longer than
 ``turn_seconds`` is refused.
 """
 
@@ -41,24 +41,24 @@ if TYPE_CHECKING:
     from registry_server.pages.analyses import Analyses
 
 Maker = Callable[[Look], Page]
-"""Makes one page. Raises RyeError ``not-found`` and others, which become pages as well."""
+"""A function that makes one page. Its RyeErrors, such as ``not-found``, become error pages."""
 _T = TypeVar("_T")
 
 
 class Asked(Struct, frozen=True):
-    """What of a request makes the page."""
+    """The parts of a request that determine the page."""
 
     path: str
-    """With the part of the query that matters, in one spelling: what the page is kept under."""
+    """The canonical path, with the part of the query that matters. It is part of the cache key."""
     reader: Reader
     accept: str = ""
     if_none_match: str = ""
     prepare: Callable[[sa.Engine, int], None] | None = None
-    """What has to be written before the page's transaction begins, of a log of so many entries."""
+    """Writes what the page needs before its transaction begins, for a log of the given size."""
 
 
 class Answer(Struct, frozen=True):
-    """What is sent. ``size``: of the whole page, also where ``body`` is empty."""
+    """The response to send."""
 
     status: int
     headers: Headers
@@ -66,26 +66,26 @@ class Answer(Struct, frozen=True):
 
 
 class _Made(Struct, frozen=True):
-    """A page, and what it was made from."""
+    """A page and what it was made from."""
 
     head: Head
     hour: datetime
     tag: str
-    """Empty: the page is partial, and not kept."""
+    """The entity tag. Empty: the page is partial and not cached."""
     page: Rendered
     sha256: str
-    """Of the page's body."""
+    """SHA-256 of the page's body."""
     reads: Reads | None
-    """None: something was read that no look notes, so it counts for this head only."""
+    """None: it was made from something that is not recorded, so it is valid only for this head."""
     now: Now
 
     def holds(self, look: Look, hour: datetime) -> bool:
-        """Whether it would be the same page, above its foot, as this look sees the registry."""
+        """Whether this look would give the same page, apart from its foot."""
         return self.reads is not None and self.now.is_same(hour) and look.hold(self.reads)
 
 
 class PageDesk:
-    """Belongs to one event loop; its threads do the work."""
+    """Makes and caches pages. Belongs to one event loop; threads do the work."""
 
     def __init__(
         self,
@@ -97,8 +97,8 @@ class PageDesk:
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         analyses: Analyses | None = None,
     ) -> None:
-        """``engine``: for the little that pages write; ``address``: asked for each page, since a registry may learn its
-        port late; ``is_publishing``: whether a request that publishes is at work now."""
+        """``engine``: for the little that pages write; ``address``: called for each page, because a registry can learn
+        its port late; ``is_publishing``: whether a publishing request is running."""
         self._writing = engine
         self._engine = search_engine(settings)
         self._is_private = settings.read != "public"
@@ -116,11 +116,11 @@ class PageDesk:
         self._fixed: tuple[str, str] | None = None
         self._head: tuple[float, Head] | None = None
         self._looking: asyncio.Task[Head] | None = None
-        with database.reader(self._engine) as connection:  # the first page may be one that is not made here
+        with database.reader(self._engine) as connection:  # error pages need it before any page is made here
             self._know(Ledger(connection))
 
     async def answer(self, asked: Asked, make: Maker) -> Answer:
-        """The answer to a GET. Raises RyeError: what the maker raises, and ``busy``."""
+        """Answer a GET. Raises RyeError ``busy``, and what the maker raises."""
 
         async def known() -> Maker:
             return make
@@ -128,8 +128,10 @@ class PageDesk:
         return await self._answer(asked, known, is_noted=True)
 
     async def answer_after(self, asked: Asked, prepare: Callable[[], Awaitable[Maker]]) -> Answer:
-        """The same where something else has to be asked first, such as a search: ``prepare`` gives the maker. Nobody notes what
-        was asked, so the page counts for one head."""
+        """Answer a GET that must ask something first, such as a search. ``prepare`` returns the maker.
+
+        What it asks is not recorded, so the page is valid for one head only.
+        """
         return await self._answer(asked, prepare, is_noted=False)
 
     async def _answer(self, asked: Asked, prepare: Callable[[], Awaitable[Maker]], *, is_noted: bool) -> Answer:
@@ -144,7 +146,7 @@ class PageDesk:
             if made.tag:
                 reads = len(made.reads.ran) if made.reads is not None else 0
                 self._made.put(key, made, len(made.page.body) + 400 * reads + 1_000)
-            if made.head.size > head.size:  # the registry moved on between two questions
+            if made.head.size > head.size:  # a newer head appeared meanwhile
                 self._head = (began, made.head)
         media_type = made.page.media_type
         headers = frame.headers(form, is_private=asked.reader.is_private, tag=made.tag, media_type=media_type)
@@ -158,7 +160,7 @@ class PageDesk:
         return Answer(made.page.status, headers, made.page.whole(self._site(made.head)))
 
     def site(self) -> Site:
-        """What is known of the registry without asking anybody."""
+        """Return what is known of the registry without reading the database."""
         return self._site(self._head[1] if self._head is not None else None)
 
     def _site(self, head: Head | None) -> Site:
@@ -166,26 +168,27 @@ class PageDesk:
         return Site(origin, fingerprint, self._address(), head)
 
     def forget_head(self) -> None:
-        """Look at the head again for the next page."""
+        """Read the head again for the next page."""
         self._head = None
 
     def site_for_anybody(self) -> Site:
-        """The same for who may be nobody: of a registry for members it says nothing about root and log."""
+        """Return the same for visitors who may not be members: without root and log if the registry is private."""
         site = self.site()
         return Site(site.origin, "", site.address, None) if self._is_private else site
 
     def hour(self) -> datetime:
+        """Return the current hour, which pages are made for."""
         return self._hour()
 
     def close(self) -> None:
-        """Make no more; what is being made may finish."""
+        """Accept no more requests. Running ones finish."""
         self._threads.close()
         self._engine.dispose()
 
     # -- in the threads --------------------------------------------------------------------------------------------------
 
     def _make(self, asked: Asked, form: Form, make: Maker, before: _Made | None, *, is_noted: bool) -> _Made:
-        """The page as of now: ``before`` again, where it would be the same, or another one."""
+        """Make the page, or return ``before`` with a new tag if it is still valid."""
         hour = self._hour()
         if asked.prepare is not None and self._head is not None:
             asked.prepare(self._writing, self._head[1].size)
@@ -204,7 +207,7 @@ class PageDesk:
         return _Made(head, hour, tag, rendered, sha256, reads, noting.now)
 
     def _tag(self, asked: Asked, form: Form, head: Head, sha256: str) -> str:
-        """The entity tag: of head, templates, and everything above the foot."""
+        """Return the entity tag: a hash of head, code and templates, reader, and everything above the foot."""
         parts = (head.tag, frame.version(), asked.path, form, repr(asked.reader.namespaces), self._address(), sha256)
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
@@ -224,8 +227,11 @@ class PageDesk:
     # -- on the event loop -----------------------------------------------------------------------------------------------
 
     async def _turn(self) -> None:
-        """While a publish is at work, and for a moment after it, wait for this page's turn: pages and publishing share one
-        interpreter. Raises RyeError ``busy``."""
+        """During a publish and for a moment after it, wait for this page's turn: pages and publishing share one
+        interpreter.
+
+        Raises RyeError ``busy``.
+        """
         now = time.monotonic()
         if self._is_publishing():
             self._paced_until = now + PAGES.pace_lasts_seconds
@@ -233,7 +239,9 @@ class PageDesk:
             return
         turn = max(now, self._next_turn)
         if turn - now > PAGES.turn_seconds:
-            raise RyeError("busy", "The registry is publishing, and many wait for its pages.", "Try again in a moment.")
+            raise RyeError(
+                "busy", "The registry is publishing, and too many pages are waiting.", "Try again in a moment."
+            )
         self._next_turn = turn + PAGES.pace_seconds
         if turn > now:
             await asyncio.sleep(turn - now)

@@ -1,8 +1,8 @@
-"""What a release's own bytes say of it: rights, tools, hooks, what can run, and what its texts mention. Pure.
+"""Find out from a release's own bytes what it may do, what can run, and what its texts mention. Pure.
 
-The questions are those of consent (DESIGN §7): capabilities and hooks as the item declares them, tools of the agent program with
-what restricts them, runs (:mod:`rye.items.runs`), facts (:mod:`rye.text.facts`). Where clients refuse the bytes, the page says
-why and shows what can be read all the same.
+It asks what consent asks (DESIGN §7): declared capabilities and hooks, tools of the agent program with their
+restrictions, runs (:mod:`rye.items.runs`), and facts (:mod:`rye.text.facts`). If clients refuse the bytes, the page
+says why and still shows what can be read.
 """
 
 from __future__ import annotations
@@ -31,33 +31,34 @@ _INSTALLING = ReadOptions()
 
 
 class Examined(Struct, frozen=True):
-    """What a release may do. ``capabilities`` are the release note's: they are there whatever became of the bytes."""
+    """What a release may do. ``capabilities`` include those of the release note, which remain even if the bytes are
+    gone."""
 
     capabilities: tuple[str, ...]
     tools: AgentTools | None = None
     hooks: tuple[HookAction, ...] = ()
     runs: tuple[Run, ...] = ()
     problem: str | None = None
-    """Why clients refuse the file, or why there is none to read."""
+    """Why clients refuse the file, or why it cannot be read."""
     unread: tuple[str, ...] = ()
-    """Attached files whose bytes could not be read: nobody looked whether they can run."""
+    """Attached files whose bytes are gone, so it is unknown whether they can run."""
     signer: str | None = None
-    """Fingerprint of the key of the in-file signature; None: clients refuse the file, or it is not there."""
+    """The fingerprint of the key that signed the file; None: clients refuse the file, or it is gone."""
 
     @property
     def tier(self) -> Tier | None:
-        """The worst tier of capabilities and agent tools; None where it has neither."""
+        """The highest tier of capabilities and agent tools; None: it has neither."""
         found = [highest(self.capabilities)] if self.capabilities else []
         tools = tools_tier(self.tools)
         return max([*found, *([tools] if tools is not None else [])], default=None)
 
 
 class Facts(Struct, frozen=True):
-    """What the texts of a release mention, each thing once, the gravest first."""
+    """What the texts of a release mention, each fact once, most severe first."""
 
     facts: tuple[Fact, ...] = ()
     unread: tuple[str, ...] = ()
-    """Files that were not looked into: too much text, or bytes that are gone."""
+    """Files that were not searched: too much text, or their bytes are gone."""
 
 
 def examine(
@@ -67,12 +68,15 @@ def examine(
     attached: Mapping[str, bytes | None],
     options: ReadOptions = _INSTALLING,
 ) -> Examined:
-    """``keys``: raw, of the keyset that the release is signed under; ``data``: the item's own file; ``attached``: by path. None:
-    the bytes are not there."""
+    """Return what a release may do.
+
+    ``keys``: the raw keys of the release's keyset; ``data``: the item's own file; ``attached``: the other files by
+    path. None in place of bytes: they are gone.
+    """
     if data is None:
         return Examined(
             release.capabilities,
-            problem="its file is not there",
+            problem="its file is gone",
             unread=tuple(path for path, content in attached.items() if content is None),
         )
     found = judge_release_file(release, data, [PublicKey(raw) for raw in keys], options)
@@ -99,7 +103,7 @@ def examine(
 
 
 def _read_anyway(release: Release, data: bytes) -> Metadata | None:
-    """What a file that clients refuse says, as far as it can be read."""
+    """Read a file that clients refuse, as far as possible."""
     try:
         paths = [entry.path for entry in release.attached]
         return read_published(release.identity, release.file.suffix, data, paths).metadata
@@ -108,7 +112,7 @@ def _read_anyway(release: Release, data: bytes) -> Metadata | None:
 
 
 def facts_of(release: Release, data: bytes | None, attached: Mapping[str, bytes | None]) -> Facts:
-    """Facts of the item's own file and of attached ones, as far as there is room."""
+    """Return the facts of the item's own file and of attached ones, up to the limit."""
     name = release_file_name(release)
     texts, unread = texts_for_facts(name, {name: data, **attached})
     found: dict[tuple[str, str], Fact] = {}
@@ -119,8 +123,10 @@ def facts_of(release: Release, data: bytes | None, attached: Mapping[str, bytes 
 
 
 def texts_for_facts(own: str, files: Mapping[str, bytes | None]) -> tuple[dict[str, str], list[str]]:
-    """The texts that facts are looked for in, the item's ``own`` file first and then the small ones, as far as there is room; and
-    the paths that are left out, or whose bytes are gone."""
+    """Return the texts to search for facts, and the paths of files that are left out or gone.
+
+    The item's ``own`` file comes first, then the others from small to large, up to the limit.
+    """
     texts: dict[str, str] = {}
     unread = []
     room = PAGES.facts_bytes
@@ -134,8 +140,8 @@ def texts_for_facts(own: str, files: Mapping[str, bytes | None]) -> tuple[dict[s
 
 
 def facts_in(texts: Mapping[str, str]) -> tuple[Fact, ...]:
-    """:func:`rye.text.facts.find_facts`, remembered: a hostile text costs seconds, and a page asks about the same one for what it
-    may do and for what changed in it."""
+    """Call :func:`rye.text.facts.find_facts` with a cache: a hostile text costs seconds, and a stage's page needs its
+    facts twice, for what it may do and for what changes."""
     return _facts_in(tuple(sorted(texts.items())))
 
 

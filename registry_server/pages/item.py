@@ -1,4 +1,4 @@
-"""The maker of an item's page: what is read of one release, and the page that is made of it."""
+"""The page of an item: reads one release and makes its page."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rye.registry.trust.records import ItemHistory, ReleaseRecord
 
 
 def item_page(address: ItemAddress) -> Maker:
-    """The maker of ``/-/KIND/ID[@VERSION]``."""
+    """Return the maker of ``/-/KIND/ID[@VERSION]``."""
 
     def make(look: Look) -> Page:
         history, record = chosen(look, address)
@@ -65,7 +65,10 @@ def item_page(address: ItemAddress) -> Maker:
 
 
 def chosen(look: Look, address: ItemAddress) -> tuple[ItemHistory, ReleaseRecord]:
-    """The release that an address names; without a version the highest that is not withdrawn. Raises RyeError ``not-found``."""
+    """Return the history and release that an address names; without a version, the highest that is not withdrawn.
+
+    Raises RyeError ``not-found``.
+    """
     history = look.history(address.identity)
     if history is None or not history.records:
         raise look.missing(address.path)
@@ -77,7 +80,7 @@ def chosen(look: Look, address: ItemAddress) -> tuple[ItemHistory, ReleaseRecord
 
 
 def files_of(look: Look, record: ReleaseRecord) -> Bytes:
-    """The bytes of a release. Of one that was taken down there are none, whatever the store still has."""
+    """Return the bytes of a release. A release that was taken down has none, even if the store still does."""
     release = record.release
     hashes = {item_file_name(record): release.file.sha256, **{e.path: e.sha256 for e in release.attached}}
     if record.takedown is not None:
@@ -87,7 +90,7 @@ def files_of(look: Look, record: ReleaseRecord) -> Bytes:
 
 
 def analysis_of(look: Look, record: ReleaseRecord) -> Analysis:
-    """What the release's bytes say: as it is stored, or else made now, and stored where all bytes are there."""
+    """Return the analysis of a release: the stored one, or a new one, which is stored if no file is missing."""
     known = look.analysis(record)
     if known is None:
         files = files_of(look, record)
@@ -101,16 +104,16 @@ _examined: Kept[tuple[str, str], Examined] = Kept(PAGES.examined)
 
 
 class Outline(Struct, frozen=True):
-    """What a list says of a release."""
+    """What a list of results says about a release."""
 
     tier: str | None
     runs: int
     is_examined: bool
-    """Whether all bytes were there, and clients accept them."""
+    """Whether no file was missing and clients accept them."""
 
 
 def outline_of(look: Look, record: ReleaseRecord) -> Outline:
-    """The same in few words. Where no analysis is stored, only what the words need is read."""
+    """Return the outline of a release. Without a stored analysis, only the outline is computed."""
     known = look.analysis(record)
     if known is not None:
         return Outline(known.may.tier, known.may.runs.total, known.may.problem is None)

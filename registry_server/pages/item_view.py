@@ -1,7 +1,7 @@
-"""What an item's page says, from what was read: values in, values out.
+"""Build the content of an item's page from what was read. Pure.
 
-What it may do comes first and is sorted by risk, so that a list that is cut never leaves out the worst. A cut list says how many
-rows it has in all, and the page names the command that lists them.
+What the item may do comes first, sorted by risk, so a list that is cut always shows the worst. A cut list gives its
+full length, and the page names the command that lists everything.
 """
 
 from __future__ import annotations
@@ -32,24 +32,26 @@ from rye.text.facts import Fact
 
 
 class RightRow(Struct, frozen=True):
+    """A capability of the release."""
+
     capability: str
     tier: str
     """``safe``, ``write``, ``elevated`` or ``unrestricted``."""
 
 
 class ToolRow(Struct, frozen=True):
-    """A tool of the agent program; ``*`` is every tool."""
+    """A tool of the agent program. ``*``: every tool."""
 
     name: str
     tier: str
 
 
 class RunRow(Struct, frozen=True):
-    """One thing that can run on the reader's machine."""
+    """Something that can run on the reader's machine."""
 
     what: str
     words: str
-    """What it is, for a person."""
+    """What it is, in words."""
     where: str
     action: str
 
@@ -58,24 +60,24 @@ class MayDo(Struct, frozen=True):
     """What the release may do and asks for."""
 
     tier: str | None
-    """The worst of rights and tools; null: it has neither."""
+    """The highest tier of its rights and tools; null: it has neither."""
     rights: Rows[RightRow]
-    """The riskiest first."""
+    """Riskiest first."""
     agent_tools: Rows[ToolRow]
     agent_limits: tuple[str, ...]
-    """What restricts the tools, in words."""
+    """The restrictions of the tools, in words."""
     hooks: Rows[HookAction]
     runs: Rows[RunRow]
     facts: Rows[Fact]
-    """What the texts mention, the gravest first. Never a verdict."""
+    """What the texts mention, most severe first. Never a verdict."""
     unread: Rows[str]
-    """Files that were not looked into for facts or for what can run."""
+    """Files that were not searched for facts or for what can run."""
     problem: str | None
     """Why clients refuse the item's file."""
 
     @property
     def is_nothing(self) -> bool:
-        """Whether it asks for nothing and nothing of it runs, as far as all of it could be read."""
+        """Whether it asks for nothing and no part of it runs. False if not all of it could be read."""
         lists = (self.rights, self.agent_tools, self.hooks, self.runs)
         return not any(found.total for found in lists) and self.problem is None and not self.unread.total
 
@@ -87,18 +89,20 @@ class Content(Struct, frozen=True):
     size: int
     lines: int
     text: str | None
-    """As much as the page shows at most; null: it is not text, or not there."""
+    """The text, cut to what a page can show; null: not text, or gone."""
     is_cut: bool
     is_markdown: bool
     hidden: int
-    """Characters that readers do not see, or see elsewhere."""
+    """How many characters people do not see, or see in the wrong place."""
     path: str
-    """Of its own page."""
+    """The path of its source page."""
     blob: str
-    """Of its bytes."""
+    """The path of its bytes."""
 
 
 class FileRow(Struct, frozen=True):
+    """An attached file."""
+
     path: str
     size: int
     sha256: str
@@ -107,16 +111,18 @@ class FileRow(Struct, frozen=True):
 
 
 class RelationRow(Struct, frozen=True):
-    """Another item that this one needs, or must not be with."""
+    """Another item that this one needs or conflicts with."""
 
     relation: str
     reference: str
     range: str
     page: str | None
-    """Null: it is not an item of this registry, but a feature of the environment."""
+    """Null: a feature of the environment, not an item of this registry."""
 
 
 class DependentRow(Struct, frozen=True):
+    """An item that depends on this one."""
+
     kind: str
     id: str
     version: str
@@ -124,30 +130,34 @@ class DependentRow(Struct, frozen=True):
 
 
 class AdvisoryRow(Struct, frozen=True):
+    """An advisory about this version."""
+
     number: str
     severity: str
     range: str
     title: str
     by_owners: bool
-    """Signed by the registry's owners and not by the namespace."""
+    """Whether the registry's owners signed it, not the namespace."""
 
 
 class VersionRow(Struct, frozen=True):
+    """A version of the item."""
+
     version: str
     time: datetime
     page: str
     diff: str | None
-    """The page that compares it with the one before in SemVer order; null: it is the first."""
+    """The page that compares it with the previous version in SemVer order; null: it is the first."""
     yanked: str | None
-    """Why; null: it is not."""
+    """Why it was yanked; null: it is not yanked."""
     taken_down: str | None
     revoked: bool
     advisories: tuple[str, ...]
-    """Numbers of those about it."""
+    """The numbers of advisories about it."""
 
 
 class Proof(Struct, frozen=True):
-    """Who signed the release, and where that stands."""
+    """Who signed the release, and its place in the log."""
 
     log: int
     entry: str
@@ -156,12 +166,14 @@ class Proof(Struct, frozen=True):
     signers: tuple[str, ...]
     """Fingerprints."""
     sha256: str
-    """Of the item's own file."""
+    """SHA-256 of the item's own file."""
     commands: str
-    """What checks it on the reader's machine."""
+    """The commands that check it on the reader's machine."""
 
 
 class Deprecated(Struct, frozen=True):
+    """Why the item is deprecated, and what to use instead."""
+
     reason: str
     replacement: str | None
     page: str | None
@@ -177,34 +189,34 @@ class ItemView(Struct, frozen=True):
     namespace: str
     namespace_page: str
     page: str
-    """Of exactly this version."""
+    """The path of the page of exactly this version."""
     is_latest: bool
-    """Whether it is the version that an installation without a range takes."""
+    """Whether an installation without a range chooses this version."""
     latest: str
     latest_page: str
     install: str
-    """The command."""
+    """The command that installs it."""
     info: str
-    """The command that lists everything, however long."""
+    """The command that lists everything, without cuts."""
     time: datetime
     namespace_since: datetime | None
     keys: Rows[KeyRow]
-    """Keys that may publish now, each since when."""
+    """The keys that may publish now."""
     needed: int
     """How many of them must sign a release."""
     signer_since: datetime | None
-    """When the key that signed first stood in a keyset."""
+    """Since when the key that signed it may publish; null: it no longer may."""
     recovery: datetime | None
-    """When the namespace goes to other keys, unless its present ones object; null: no recovery is pending."""
+    """When the namespace moves to other keys, unless its current keys object; null: no recovery is pending."""
     yanked: str | None
     taken_down: str | None
     revoked: bool
     deprecated: Deprecated | None
     advisories: Rows[AdvisoryRow]
-    """About this version."""
+    """Advisories about this version."""
     may: MayDo
     shape: Shape | None
-    """What it takes and returns, and its steps, where its kind declares them."""
+    """Its inputs, outputs and steps, if its kind declares them."""
     content: Content | None
     """Null: the bytes are gone."""
     files: Rows[FileRow]
@@ -213,10 +225,10 @@ class ItemView(Struct, frozen=True):
     dependencies: Rows[RelationRow]
     dependents: Rows[DependentRow]
     versions: Rows[VersionRow]
-    """The newest first."""
+    """Newest first."""
     dependents_entries: int = 0
-    """Entries of the log that dependents were looked for in; fewer than the head's: others may be missing. HTML names it only
-    then, so that it is not another page for each head."""
+    """How many log entries were searched for dependents. If it is less than the log's size, some may be missing. HTML
+    shows it only then, so that it does not change with every head."""
 
 
 _RUN_WORDS = {
@@ -230,7 +242,7 @@ _RUN_WORDS = {
 
 
 class Found(Struct, frozen=True):
-    """What was read of one release."""
+    """Everything that was read for the page of one release."""
 
     history: ItemHistory
     record: ReleaseRecord
@@ -241,11 +253,12 @@ class Found(Struct, frozen=True):
     content: Content | None
     dependents: Dependents
     dependents_entries: int
-    """Of the log, where not all of them were looked at."""
+    """How many log entries were searched; 0: all."""
 
 
 def item_view(found: Found, snapshot: datetime) -> ItemView:
-    """``snapshot``: the head's time, by which keysets are in effect, or the latest recovery before it."""
+    """Return the view. ``snapshot``: the time that decides which keysets are in effect, or the latest recovery before
+    it."""
     record, release, identity = found.record, found.record.release, found.record.identity
     effective = found.chain.effective(snapshot)
     keys = tuple(keys_in_force(effective))
@@ -305,11 +318,12 @@ def item_view(found: Found, snapshot: datetime) -> ItemView:
 
 
 def item_info(release: Release) -> str:
-    """The command that lists everything about a release."""
+    """Return the command that lists everything about a release."""
     return f"rye info {release.identity}@{release.version}"
 
 
 def attached_files(release: Release) -> Rows[FileRow]:
+    """Return the attached files of a release."""
     files = tuple(
         FileRow(e.path, e.size, e.sha256, e.executable, item_path(release.identity, release.version, "source", e.path))
         for e in release.attached
@@ -318,7 +332,7 @@ def attached_files(release: Release) -> Rows[FileRow]:
 
 
 def may_do(examined: Examined, facts: Facts) -> MayDo:
-    """What a release may do, the worst of everything first."""
+    """Return what a release may do, riskiest first in every list."""
     rights = sorted(tiers(examined.capabilities).items(), key=lambda row: (-row[1], row[0]))
     tools = examined.tools
     named = sorted(
@@ -342,7 +356,7 @@ def may_do(examined: Examined, facts: Facts) -> MayDo:
 
 
 def _by_kind(runs: Iterable[Run]) -> list[Run]:
-    """What starts by itself before what has to be started."""
+    """Sort what starts by itself before what must be started."""
     order = ("inline-command", "frontmatter-hook", "mcp-server", "tool-needs", "tool-code", "attached-file")
     return sorted(runs, key=lambda run: (order.index(run.what), run.where, run.action))
 
@@ -372,7 +386,7 @@ def _dependents(found: Dependents) -> Rows[DependentRow]:
 
 
 def _versions(history: ItemHistory) -> Iterable[VersionRow]:
-    """The newest first."""
+    """Yield the versions, newest first."""
     records = {record.version: record for record in history.records}
     ordered = in_order(list(records))
     for version, before in zip(reversed(ordered), [*reversed(ordered[:-1]), None], strict=True):

@@ -1,4 +1,4 @@
-"""Values that are kept as long as there is room, those that were asked for last."""
+"""A bounded cache: the least recently used values are dropped first."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ V = TypeVar("V")
 
 
 class Kept(Generic[K, V]):
-    """Bounded by the sizes that are given with the values. Safe to use from several threads."""
+    """A cache bounded by the sizes given with the values. Thread-safe."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -21,6 +21,7 @@ class Kept(Generic[K, V]):
         self._lock = threading.Lock()
 
     def get(self, key: K) -> V | None:
+        """Return a value; None: it is not in the cache."""
         with self._lock:
             found = self._values.get(key)
             if found is None:
@@ -29,12 +30,12 @@ class Kept(Generic[K, V]):
             return found[1]
 
     def drop(self, key: K) -> None:
-        """Keep a value no longer."""
+        """Remove a value."""
         with self._lock:
             self._size -= self._values.pop(key, (0, None))[0]
 
     def put(self, key: K, value: V, size: int = 1) -> None:
-        """Keep a value. One that is larger than all the room is not kept."""
+        """Add a value, unless it alone exceeds the limit."""
         with self._lock:
             before = self._values.pop(key, None)
             if before is not None:

@@ -62,7 +62,8 @@ class PageLimits(Struct, frozen=True):
     analysed_at_once: int = 64
     """Log entries that are read in one batch for that."""
     analysis_quiet_seconds: float = 0.25
-    """How long the registry must not have published, and no page needed an analysis, before releases are analysed ahead."""
+    """How long nothing must be published and no page may need an analysis before releases are analysed ahead of
+    time."""
     analysis_share: float = 0.5
     """The largest share of a thread's time that this takes."""
     analysis_look_seconds: float = 30.0

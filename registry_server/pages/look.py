@@ -1,10 +1,11 @@
-"""One look at the registry: everything that one page is made from, read in one transaction.
+"""One transaction's view of the registry: everything that a page is made from.
 
-Only a :class:`Look` knows what its reader may see. Makers of pages ask it, and never the tables directly, about anything that
-belongs to a namespace: :meth:`Look.may_read`, :meth:`Look.history`, :meth:`Look.file`.
+Only a :class:`Look` knows what its reader may see. For anything that belongs to a namespace, makers ask it and never
+the tables: :meth:`Look.may_read`, :meth:`Look.history`, :meth:`Look.file`.
 
-A look notes everything that it is asked (:mod:`registry_server.pages.reads`), so that a page can be kept for as long as nothing
-of it changed. A maker that asks for the head makes a page that counts for that head only; ``look.ask`` notes a narrower question.
+A look records everything that it is asked (:mod:`registry_server.pages.reads`), so that a page can be cached as long as
+none of it changes. A page whose maker asks for the head is valid only for that head; ``look.ask`` records a narrower
+question.
 """
 
 from __future__ import annotations
@@ -40,42 +41,43 @@ T = TypeVar("T")
 
 
 class Head(Struct, frozen=True):
-    """The newest head, as every page's foot shows it."""
+    """The newest head, as the foot of every page shows it."""
 
     size: int
-    """Entries of the log."""
+    """The size of the log."""
     time: datetime
-    """Of its snapshot."""
+    """The time of its snapshot."""
     tag: str
-    """Another one for another head."""
+    """A text that is different for every head."""
 
 
 class Site(Struct, frozen=True):
-    """What every page says of the registry."""
+    """What every page says about the registry."""
 
     origin: str
     fingerprint: str
     """SHA-256 of root 1: what clients pin."""
     address: str
-    """Without a slash at its end."""
+    """The registry's address, without a trailing slash."""
     head: Head | None = None
-    """Only the foot of a page shows it. None: no head is known, or this is a look's site."""
+    """Only the foot of a page shows it. None: no head is known, or the site belongs to a look."""
 
 
 class Reader(Struct, frozen=True):
-    """Who reads, as far as pages differ by it."""
+    """The properties of a reader that pages depend on."""
 
     namespaces: tuple[str, ...] | None = None
-    """The namespaces whose items they may see, sorted; None: all."""
+    """The namespaces whose items the reader may see, sorted; None: all."""
     is_private: bool = False
-    """Whether the registry is for members only: nothing may be kept by shared caches."""
+    """Whether the registry is not public: shared caches must not store its pages."""
 
     def may_read(self, namespace: str) -> bool:
+        """Whether the reader may see a namespace's items."""
         return self.namespaces is None or namespace in self.namespaces
 
 
 class Look:
-    """Belongs to one page and one thread."""
+    """One transaction's view. Belongs to one page and one thread."""
 
     def __init__(
         self,
@@ -86,7 +88,8 @@ class Look:
         now: datetime,
         analyses: Analyses | None = None,
     ) -> None:
-        """``now``: to the hour, so that ages are the same for everybody who gets the page. ``analyses``: None: none stored."""
+        """``now``: rounded to the hour, so that ages are the same for everyone who gets the page; ``analyses`` None:
+        none stored."""
         self._ledger = Ledger(connection)
         published = self._ledger.published()
         if published is None:
@@ -104,7 +107,7 @@ class Look:
         self.site = site
 
     def noting(self) -> Look:
-        """The same look in the same transaction, but one that notes what it is asked."""
+        """Return the same look in the same transaction, but one that records what it is asked."""
         made = Look.__new__(Look)
         made.__dict__.update(self.__dict__)
         made._listening = Listening(self._connection)
@@ -119,22 +122,22 @@ class Look:
     # -- what was read ---------------------------------------------------------------------------------------------------
 
     def ask(self, question: Callable[[Look], T]) -> T:
-        """The answer to a question, noted as one. It must be a function of the look that it is given, and hold little."""
+        """Answer a question, and record question and answer. The question must depend only on the given look."""
         answer = question(self._quiet)
         if self._listening is not None:
             self._asked.append(Asked(question, answer))
         return answer
 
     def reads(self) -> Reads:
-        """Everything that was asked so far."""
+        """Return everything that was asked so far."""
         return Reads(tuple(self._listening.ran) if self._listening is not None else (), tuple(self._asked))
 
     def hold(self, reads: Reads) -> bool:
-        """Whether a page for this reader that was made from this would be the same now."""
+        """Whether a page for this reader that was made from these reads is still valid."""
         return reads.hold(self._quiet, self._connection)
 
     def newest(self) -> Head:
-        """The head that this look sees, for who keeps pages: it is not noted."""
+        """Return the head of this look for the cache, without recording it."""
         return head_of(self._published)
 
     @property
@@ -150,50 +153,55 @@ class Look:
 
     @property
     def head(self) -> Head:
+        """The newest head, for the foot of a page."""
         return head_of(self.published)
 
     @property
     def origin(self) -> str:
+        """The registry's origin."""
         return self._ledger.origin
 
     def may_read(self, namespace: str) -> bool:
+        """Whether the reader may see a namespace's items."""
         return self.reader.may_read(namespace)
 
     def missing(self, path: str) -> RyeError:
-        """What is said of what is not there, and of what this reader may not see."""
+        """Return the error for a page that does not exist or that this reader may not see."""
         return RyeError("not-found", f"There is nothing at {path[:200]}.", None)
 
     def roots(self) -> list[Root]:
+        """Return the root statements, oldest first."""
         return self._ledger.roots()
 
     def leaves(self, start: int, end: int) -> list[bytes]:
-        """Entries of the log from position ``start`` up to ``end``."""
+        """Return the log entries from position ``start`` up to ``end``."""
         return self._ledger.leaves(start, end)
 
     def leaf_hashes(self, start: int, end: int) -> Iterator[bytes]:
+        """Yield the leaf hashes from position ``start`` up to ``end``."""
         return self._ledger.leaf_hashes(end, start)
 
     def edge(self) -> dict[int, bytes]:
-        """The tree's partial tiles."""
+        """Return the tree's partial tiles by level."""
         return self._ledger.edge()
 
     def full_tile(self, path: str) -> bytes | None:
-        """A full tile, which never changes. None: the store has not got it yet."""
+        """Return a full tile, which never changes. None: the store does not have it yet."""
         return self._stored([path])[0]
 
     def chain(self, namespace: str) -> KeysetChain:
-        """The keysets of a namespace; without links for one that nobody owns."""
+        """Return the keysets of a namespace. An unclaimed namespace has no links."""
         return self._ledger.chain(namespace)
 
     def history(self, identity: Identity) -> ItemHistory | None:
-        """Everything that stands about an item, judged as clients judge it. None: nothing, or this reader may not see it.
+        """Return an item's history, checked as clients check it. None: there is none, or this reader may not see it.
 
-        Raises TrustError where clients refuse the whole history.
+        Raises TrustError if clients refuse the whole history.
         """
         return self.histories([identity]).get(identity) if self.may_read(identity.namespace) else None
 
     def histories(self, identities: list[Identity]) -> dict[Identity, ItemHistory]:
-        """The same of several items; what is not there, hidden from this reader or refused by clients is left out."""
+        """Return several histories, without those that are missing, hidden from this reader or refused by clients."""
         wanted = {str(identity): identity for identity in identities if self.may_read(identity.namespace)}
         found: dict[Identity, ItemHistory] = {}
         unread: dict[str, tuple[object, ...]] = {}
@@ -204,7 +212,7 @@ class Look:
                 found[wanted[name]] = known
             else:
                 unread[name] = key
-        for name, lines in self._quiet._ledger.index_lines(unread):  # they follow from the hash, which is noted
+        for name, lines in self._quiet._ledger.index_lines(unread):  # the recorded hash determines them
             identity = wanted[name]
             try:
                 entries = [read_line(line, name) for line in lines]
@@ -220,23 +228,25 @@ class Look:
         return found
 
     def since(self, namespace: str) -> datetime:
-        """The latest recovery of a namespace that is in effect at the head: between two of them, time changes no judgement."""
+        """Return the time of the latest recovery in effect at the head. Between recoveries, time does not change what
+        counts."""
         return self.ask(lambda look: _latest_recovery(look.chain(namespace), look.published.time))
 
     def basis(self, identity: Identity) -> tuple[object, ...]:
-        """What a judgement of an item's history rests on: another one where clients may judge it otherwise."""
+        """Return what the check of an item's history depends on. If it is equal, the result is the same."""
         rows = _INDEXES.rows(self.connection, {"some": [str(identity)]})
         return (*(row[1] for row in rows), *self._basis(identity.namespace))
 
     def _basis(self, namespace: str) -> tuple[object, ...]:
-        """What a judgement rests on beside the index."""
+        """Return what the check of a history depends on besides the index."""
         links = self.chain(namespace).links
         return links[-1].sha256 if links else "", len(links), len(self.roots()), self.since(namespace)
 
     def analysis(self, record: ReleaseRecord) -> Analysis | None:
-        """The stored analysis of a release. None: there is none, bytes of it were taken down, or this reader may not see it.
+        """Return the stored analysis of a release. None: there is none, files were taken down, or the reader may not
+        see it.
 
-        What was taken down is gone as soon as the log says so: the file has it a moment longer.
+        Takedowns count as soon as the log has them: the stored analysis is removed a moment later.
         """
         if self._analyses is None or record.takedown is not None or not self.may_read(record.identity.namespace):
             return None
@@ -245,18 +255,19 @@ class Look:
         return self._analyses.get(record)
 
     def keep_analysis(self, record: ReleaseRecord, analysis: Analysis) -> None:
-        """Store an analysis that was made from all bytes of a release."""
+        """Store an analysis that was made from all files of a release."""
         if self._analyses is not None:
             self._analyses.put(record, analysis)
 
     def file(self, namespace: str, sha256: str) -> bytes | None:
-        """The bytes of a released file; None where they are gone, or for another reader."""
+        """Return the bytes of a released file; None: they are gone, or the reader may not see them."""
         return self.files(namespace, [sha256])[sha256]
 
     def files(self, namespace: str, hashes: list[str]) -> dict[str, bytes | None]:
-        """The same of several files, read at the same time where that is faster.
+        """Return the bytes of several files, read in parallel if that is faster.
 
-        What was taken down is gone as soon as the log says so: the store has it a moment longer, and pages are kept.
+        A file that was taken down is gone as soon as the log says so: the store has it a moment longer, and pages are
+        cached.
         """
         found: dict[str, bytes | None] = dict.fromkeys(hashes)
         if self.may_read(namespace):
@@ -266,7 +277,7 @@ class Look:
         return found
 
     def _stored(self, paths: Iterable[str]) -> list[bytes | None]:
-        """What the store has under names that fix every byte. What is missing now may be there for another head."""
+        """Read from the store by names that determine every byte. A missing file may exist under another head."""
         found = self._store.get_all(list(paths))
         if None in found:
             self.ask(_published)
@@ -274,6 +285,7 @@ class Look:
 
 
 def head_of(published: Published) -> Head:
+    """Return the head for the foot of a page."""
     return Head(published.size, published.time, f"{published.size}-{published.map[:16]}")
 
 

@@ -3,12 +3,12 @@
 Rules:
 
 1. HTML in the text is shown as text. Everything is escaped, and hidden characters are made visible.
-2. No image is loaded: its description and address are shown. A link goes only to ``http``, ``https``, ``mailto`` or an attached
-   file. Its address is shown after it, unless the address is the link's text.
+2. No image is loaded: its description and address are shown. A link goes only to ``http``, ``https``, ``mailto`` or an
+   attached file. Its address is shown after it, unless the address is the link's text.
 3. Headings are below the page's own (``h3`` to ``h6``), and their ids begin with ``text-``.
 4. What Markdown hides is shown: the words after a fence, titles of links, link definitions, metadata.
-5. For a directive, steps are an ordered list and criteria a list, and the XML is folded if nothing in it is only for agents
-   (:mod:`registry_server.pages.directive_text`).
+5. For a directive, steps are an ordered list and criteria a list, and the XML is folded if nothing in it is only for
+   agents (:mod:`registry_server.pages.directive_text`).
 6. Whatever is still lost, such as a table's surplus cells, is found by comparing words (:attr:`Text.lost`).
 """
 

@@ -1,14 +1,14 @@
-"""What a page was made from, noted while it is made. A kept page counts as long as every answer would be the same.
+"""Record what a page is made from. A cached page is valid as long as every answer would be the same.
 
-Nobody lists what a page depends on. A maker reads through a :class:`registry_server.pages.look.Look`, and the look notes:
+No one lists what a page depends on. A maker reads through a :class:`registry_server.pages.look.Look`, which records:
 
-* every SQL statement that ran on its connection, with a digest of the rows (:class:`Listening`). A statement that the connection
-  cannot note does not run;
-* the answer to every question that a maker asked with ``look.ask``, such as which recovery is in effect at the head's time: a
-  coarser question than its statements, whose answer stays the same while theirs change;
+* every SQL statement on its connection, with a digest of the rows (:class:`Listening`). A statement that cannot be
+  recorded does not run;
+* the answer to every question asked with ``look.ask``, such as which recovery is in effect at the head. It is coarser
+  than its statements, so its answer can stay the same while theirs change;
 * every age that the page shows, such as "3 days ago" (:class:`Now`).
 
-Bytes under their hash never change and need no note.
+Bytes that are named by their hash never change and are not recorded.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ T = TypeVar("T")
 
 
 class Asked(Struct, Generic[T], frozen=True):
-    """A question that a maker asked, and its answer. Answers are compared with ``==``."""
+    """A question that a maker asked, and its answer, compared with ``==``."""
 
     question: Callable[[Look], T]
     answer: T
 
 
 class Ran(Struct, frozen=True):
-    """A statement as the driver took it, and the SHA-256 of its rows."""
+    """A statement as the driver ran it, and the SHA-256 of its rows."""
 
     sql: str
     arguments: Any
@@ -52,7 +52,7 @@ class Reads(Struct, frozen=True):
     asked: tuple[Asked[Any], ...]
 
     def hold(self, look: Look, connection: sa.Connection) -> bool:
-        """Whether everything would be answered in the same way now. ``look``, ``connection``: what notes nothing."""
+        """Whether every answer would be the same now. ``look``, ``connection``: ones that do not record."""
         if any(one.question(look) != one.answer for one in self.asked):
             return False
         driver: Any = connection.connection
@@ -68,9 +68,9 @@ class Reads(Struct, frozen=True):
 
 
 class Listening:
-    """A connection for :class:`registry_server.storage.prepared.Prepared` statements alone, which notes each of them.
+    """A connection that records :class:`registry_server.storage.prepared.Prepared` statements.
 
-    It has only what such a statement needs: any other way to ask the database is an ``AttributeError``.
+    It has only what such a statement needs, so any other query is an ``AttributeError``.
     """
 
     def __init__(self, connection: sa.Connection) -> None:
@@ -80,9 +80,11 @@ class Listening:
 
     @property
     def connection(self) -> Listening:
+        """Itself, in place of the driver's connection."""
         return self
 
     def cursor(self) -> _Cursor:
+        """Return a cursor that records."""
         return _Cursor(self._driver.cursor(), self.ran)
 
 
@@ -110,17 +112,18 @@ def _digest(rows: list[Row]) -> bytes:
 
 
 class Now:
-    """The hour at which a page is shown, which notes what the page says of it."""
+    """The hour for which a page is made. It records what the page derives from it."""
 
     def __init__(self, hour: datetime) -> None:
         self.hour = hour
         self._said: dict[tuple[Callable[[datetime, datetime], object], datetime], object] = {}
 
     def age(self, then: datetime) -> str:
-        """How long ago ``then`` is, in words."""
+        """Return how long ago ``then`` is, in words."""
         return self._say(age, then)
 
     def is_past(self, then: datetime) -> bool:
+        """Whether ``then`` is past."""
         return self._say(_is_past, then)
 
     def is_same(self, hour: datetime) -> bool:
@@ -134,7 +137,7 @@ class Now:
 
 
 def age(then: datetime, now: datetime) -> str:
-    """How long before ``now``, in the largest unit that gives at least two; ``now`` is a full hour."""
+    """Return the age in words, in the largest unit that gives at least two. ``now`` is a full hour."""
     hours = int((now - then).total_seconds() // 3600)
     for unit, size in (("years", 8_760), ("months", 730), ("days", 24), ("hours", 1)):
         if hours >= 2 * size:

@@ -4,7 +4,8 @@
 * Each change has up to three unchanged lines before and after it. The number of omitted lines is given.
 * In a changed line only the changed words are marked, if the two lines have enough in common.
 * A long line is cut. Of a long changed line, the part around the change is shown.
-* The work is bounded by a :class:`rye.text.matching_lines.Budget`: hostile texts give a coarser diff, never a long wait.
+* The work is bounded by a :class:`rye.text.matching_lines.Budget`: hostile texts give a coarser diff, never a long
+  wait.
 """
 
 from __future__ import annotations
