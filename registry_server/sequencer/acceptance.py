@@ -55,7 +55,7 @@ class Candidate:
     signer: bytes | None = None
     """For a release: the raw key whose in-file signature is valid."""
     keywords: str = ""
-    """For a release: what search finds it by, besides ID and description."""
+    """For a release: what search finds it by, besides id and description."""
 
     @property
     def leaf(self) -> bytes:
@@ -238,7 +238,7 @@ def _unread(refusal: Refusal) -> Diagnostic:
 
 
 def keywords_of(metadata: Metadata) -> str:
-    """Return what search finds an item by, besides ID and description."""
+    """Return what search finds an item by, besides id and description."""
     words = [metadata.category or "", *(metadata.agent_tools.names if metadata.agent_tools else ())]
     return " ".join(word for word in words if word)[:1000]
 

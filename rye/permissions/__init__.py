@@ -1,1 +1,3 @@
-"""What an action needs, who allows it, how risky it is, and how two sets of capabilities compare. Pure: values in, values out."""
+"""What an action requires, who allows it, how risky it is, and how sets of capabilities compare. Pure: values in,
+values out.
+"""

@@ -1,8 +1,8 @@
 """The strings that name a real action, as a deterministic automaton.
 
-``rye.{primary}.{item_type}`` followed by one dotted segment ``[a-z0-9][a-z0-9_-]*`` or more, and ``rye.search.{item_type}``
-alone, a search without an id. Used to tier a capability by what it can really reach, and to prefer a witness that a reader
-recognizes as an action.
+``rye.{primary}.{item_type}`` followed by one or more dotted segments ``[a-z0-9][a-z0-9_-]*``, and
+``rye.search.{item_type}`` alone, a search without an id. It is used to tier a capability by what it can really reach,
+and to prefer a witness that a reader recognizes as an action.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def _build() -> tuple[dict[tuple[int, str], int], frozenset[int]]:
 
 
 MOVES, ACCEPTING = _build()
-"""``MOVES[state, character]`` is the next state; a missing pair leads nowhere. ``ACCEPTING``: the states of whole actions."""
+"""``MOVES[state, character]`` is the next state; a missing pair means no match. ``ACCEPTING``: the states of complete actions."""
 
 FIXED_LETTERS = frozenset("rye." + "".join(PRIMARIES) + "".join(ITEM_TYPES))
-"""Characters that the automaton tells apart from other letters."""
+"""Characters that the automaton distinguishes from other letters."""
 
 
 def is_action(text: str) -> bool:

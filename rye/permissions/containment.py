@@ -1,18 +1,19 @@
 """Exact comparison of sets of capability patterns (DESIGN §7; DECISIONS Directives 16).
 
-A set of patterns grants the union of the strings that its patterns match. :func:`find` looks for a string that matches every
-pattern of one list and none of another; everything else here is a question put to it:
+A set of patterns grants the union of the strings that its patterns match. :func:`find` looks for a string that matches
+every pattern of one list and none of another. Everything else here is expressed with it:
 
-* *is new contained in old?* no string matches a new pattern and none of the old ones;
-* *do two patterns overlap?* some string matches both.
+* *Is new contained in old?* No string matches a new pattern and none of the old ones.
+* *Do two patterns overlap?* Some string matches both.
 
-The search walks the product of the automata breadth first, so that the string found, the *witness*, is a shortest one. Two
-things keep it small. A state is dropped when one that asks for less was seen (fewer states of the patterns to avoid). And it
-is dropped when a single pattern to avoid *simulates* what is still wanted, which settles nearly every real case at once.
+The search walks the product of the automata breadth first, so that the string it finds, the *witness*, is a shortest
+one. Two things keep it small. A state is dropped if a state that asks for less was seen (fewer states of the patterns
+to avoid). And it is dropped if a single pattern to avoid *simulates* what is still wanted, which settles nearly every
+real case at once.
 
-Deciding containment is hard in the worst case (patterns like ``*a?????????``), and authors may be hostile, so the steps are
-counted: beyond :class:`rye.limits.PermissionLimits` the search raises :class:`TooComplex`, and whoever asked takes the careful
-answer. :func:`diff` then reports the pattern as widened, without a witness.
+Deciding containment is hard in the worst case (patterns like ``*a?????????``), and authors may be hostile, so the steps
+are counted. Beyond :class:`rye.limits.PermissionLimits` the search raises :class:`TooComplex`, and the caller chooses
+the careful answer: :func:`diff` then reports the pattern as widened, without a witness.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class TooComplex(Exception):
 
 
 class Budget:
-    """The steps that are left for one comparison. A step over long sets counts for more."""
+    """The steps left for one comparison. A step over long sets costs more."""
 
     __slots__ = ("left",)
 
@@ -43,21 +44,25 @@ class Budget:
         self.left = steps
 
     def spend(self, steps: int) -> None:
+        """Use up steps. Raises TooComplex when none are left."""
         self.left -= steps
         if self.left < 0:
             raise TooComplex
 
 
 class Change(Struct, frozen=True):
-    """A pattern that grants more than the other set does. ``witness`` is a string that shows it, checked against fnmatch's
-    rules by construction; None: the comparison was too complex to finish, which counts as a change."""
+    """A pattern that grants more than the other set does. ``witness`` is a string that shows it, correct under
+    fnmatch's rules by construction; None: the comparison was too complex to finish, which counts as a change.
+    """
 
     pattern: str
     witness: str | None
 
 
 class Diff(Struct, frozen=True):
-    """How two sets compare: ``widened`` are the new set's patterns beyond the old, ``narrowed`` the old one's beyond the new."""
+    """How two sets compare: ``widened`` are the new set's patterns that exceed the old set, ``narrowed`` the
+    reverse.
+    """
 
     widened: tuple[Change, ...]
     narrowed: tuple[Change, ...]
@@ -75,7 +80,7 @@ def diff(old: Iterable[str], new: Iterable[str]) -> Diff:
 
 
 def contained(pattern: str, patterns: Iterable[str], budget: Budget | None = None) -> bool:
-    """Whether every string that ``pattern`` matches is matched by one of ``patterns``. Too complex to tell counts as no."""
+    """Whether one of ``patterns`` matches every string that ``pattern`` matches. Too complex to tell counts as no."""
     try:
         return find([pattern], list(patterns), budget) is None
     except TooComplex:
@@ -96,7 +101,7 @@ def _beyond(patterns: Sequence[str], others: Sequence[str]) -> Iterator[Change]:
 
 
 class Granted:
-    """A set of patterns to avoid, indexed so that only those are looked at which could match what is wanted."""
+    """A set of patterns to avoid, indexed so that only those are compared that could match what is wanted."""
 
     __slots__ = ("_by_prefix", "_prefixes", "texts")
 
@@ -110,7 +115,9 @@ class Granted:
         self._prefixes = sorted(self._by_prefix)
 
     def near(self, prefix: str) -> list[Glob]:
-        """The patterns that match something which begins with ``prefix``, as far as their literal beginnings tell."""
+        """Return the patterns that can match a string beginning with ``prefix``, judging by their literal
+        beginnings.
+        """
         found = [glob for end in range(len(prefix)) for glob in self._by_prefix.get(prefix[:end], ())]
         for longer in self._prefixes[bisect_left(self._prefixes, prefix) :]:
             if not longer.startswith(prefix):
@@ -120,7 +127,9 @@ class Granted:
 
 
 def find_readable(wanted: Sequence[str], avoided: Granted | Iterable[str], budget: Budget | None = None) -> str | None:
-    """As :func:`find` over all strings, but a string that names a real action where there is one, else one with a character."""
+    """Do the same as :func:`find` over all strings, but prefer a string that names a real action, then one that is
+    not empty.
+    """
     budget = budget or Budget()
     granted = avoided if isinstance(avoided, Granted) else Granted(avoided)
     witness = find(wanted, granted, budget, real_actions=True)
@@ -136,9 +145,10 @@ def find(
     *,
     real_actions: bool = False,
 ) -> str | None:
-    """A shortest string that matches all of ``wanted`` (one pattern or more) and none of ``avoided``; None: there is none.
+    """Return a shortest string that matches all of ``wanted`` (one or more patterns) and none of ``avoided``; None if
+    there is none.
 
-    ``real_actions`` looks only at strings that name an action (:mod:`rye.permissions.actions`). Raises TooComplex.
+    ``real_actions`` considers only strings that name an action (:mod:`rye.permissions.actions`). Raises TooComplex.
     """
     budget = budget or Budget()
     granted = avoided if isinstance(avoided, Granted) else Granted(avoided)
@@ -151,9 +161,9 @@ def find(
     others = granted.near(longest)
     budget.spend(1 + (len(longest) + len(others) >> 3))
     if any(longest.startswith(other.text[:-1]) for other in others if _is_prefix_star(other)):
-        return None  # the usual case: "acme.tools.*" grants all that begins so
+        return None  # the usual case: "acme.tools.*" grants everything with this beginning
     for pattern in wanted:
-        if not has_wildcards(pattern):  # the one string in question
+        if not has_wildcards(pattern):  # only one string is possible
             matched = all(fnmatchcase(pattern, other) for other in wanted)
             allowed = matched and not any(fnmatchcase(pattern, other.text) for other in others)
             return pattern if allowed and (not real_actions or actions.is_action(pattern)) else None
@@ -161,12 +171,12 @@ def find(
 
 
 def _is_prefix_star(glob: Glob) -> bool:
-    """Whether the pattern is plain text and one star at its end."""
+    """Whether the pattern is literal text with one star at the end."""
     return glob.text == glob.literal_prefix + "*"
 
 
 _State = tuple[tuple[int, ...], int]
-"""Where each wanted pattern stands, and the state of the automaton of actions (always 0 when all strings count)."""
+"""The state of each wanted pattern, and that of the automaton of actions (always 0 if all strings count)."""
 
 
 class _Search:
@@ -177,13 +187,13 @@ class _Search:
         self.budget = budget
         self.real_actions = real_actions
         self.cost = 1 + (self.avoided.size >> 12)
-        """Steps that one operation on a set of avoided states counts for: one, and one more for every 4096 states."""
+        """Cost of one operation on a set of avoided states: one, and one more for every 4096 states."""
         self.alphabet = self.distinct([*globs, *others])
         self.moves = [[self.moves_from(glob, state) for state in range(len(glob.tokens) + 1)] for glob in globs]
         self.settled = [self.simulation(glob, moves) for glob, moves in zip(globs, self.moves, strict=True)]
 
     def distinct(self, globs: Sequence[Glob]) -> list[str]:
-        """One character of each kind that the automata tell apart."""
+        """One character of each kind that the automata distinguish."""
         wanted = PatternSet(self.globs)
         seen: dict[tuple[int, int, str], str] = {}
         for character in READABLE if self.real_actions else cut_alphabet(globs):
@@ -195,7 +205,7 @@ class _Search:
         return list(seen.values())
 
     def moves_from(self, glob: Glob, state: int) -> dict[str, tuple[int, ...]]:
-        """For each character, the states that a wanted pattern may go to: on, and to itself where it has a star."""
+        """For each character, the states that a wanted pattern can move to: the next, and the same if it has a star."""
         stays = bool(glob.loops >> state & 1)
         result: dict[str, tuple[int, ...]] = {}
         self.budget.spend(1 + (len(self.alphabet) >> 2))
@@ -206,14 +216,14 @@ class _Search:
         return result
 
     def simulation(self, glob: Glob, moves: Sequence[dict[str, tuple[int, ...]]]) -> list[int]:
-        """For each state of a wanted pattern, the states of the avoided ones that match whatever it still may match.
+        """For each state of a wanted pattern, the avoided states that match everything it can still match.
 
-        The greatest relation in which a state that ends is paired with states that end, and each move is answered by a
+        This is the greatest relation in which an end state is paired with end states, and each move is answered by a
         move to a pair. A star that does not settle in time gets no pairs, which is still such a relation.
         """
         last = len(glob.tokens)
         pairs = [0] * (last + 1)
-        for state in range(last, -1, -1):  # from the end, since a move leads to the next state or stays
+        for state in range(last, -1, -1):  # from the end, because a move leads to the next state or stays
             own = (1 << self.avoided.size) - 1 if state < last else self.avoided.accepting
             for character, targets in moves[state].items():
                 if state + 1 in targets:
@@ -225,8 +235,9 @@ class _Search:
         return pairs
 
     def settle(self, own: int) -> int:
-        """The greatest part of ``own`` that every character leads back into: what a wanted star needs. 0 when that takes
-        too many rounds: claiming fewer pairs only makes the search longer, claiming more would make it wrong."""
+        """The greatest part of ``own`` that every character leads back into, which a wanted star needs. 0 if that
+        takes too many rounds: claiming fewer pairs only makes the search longer, claiming more would make it wrong.
+        """
         for _ in range(PERMISSIONS.simulation_rounds):
             before = own
             self.budget.spend(self.cost * len(self.alphabet))
@@ -237,10 +248,10 @@ class _Search:
         return 0
 
     def answers(self, character: str, pairs: int) -> int:
-        """The avoided states that ``character`` can take to one of ``pairs``.
+        """The avoided states from which ``character`` leads to one of ``pairs``.
 
-        Bit ``n`` is the state before token ``n``: a match moves it to bit ``n + 1``, so the sources are one to the right. A star
-        stays where it is.
+        Bit ``n`` is the state before token ``n``: a match moves it to bit ``n + 1``, so the sources are one to the
+        right. A star keeps its state.
         """
         return ((pairs >> 1) & self.avoided.matches(character)) | (pairs & self.avoided.loops)
 
@@ -254,7 +265,9 @@ class _Search:
             state, avoided, number = queue.popleft()
             if self.is_found(state, avoided):
                 return _spelled(trail, number)
-            for character in self.moves[0][state[0][0]]:  # what the first pattern cannot read, all together cannot
+            for character in self.moves[0][
+                state[0][0]
+            ]:  # a character that the first pattern cannot match is impossible
                 self.budget.spend(1)
                 targets = self.targets(state, character)
                 if not targets:
@@ -292,14 +305,14 @@ class _Search:
         return [(target, action) for target in product(*choices)]
 
     def is_hopeless(self, state: _State, avoided: int) -> bool:
-        """Whether one avoided pattern matches whatever may still come."""
+        """Whether one avoided pattern matches everything that can still follow."""
         return any(settled[position] & avoided for settled, position in zip(self.settled, state[0], strict=True))
 
     def is_new(self, seen: dict[_State, list[int]], state: _State, avoided: int) -> bool:
-        """Whether no state at least as promising was seen; notes this one if so."""
+        """Whether no state at least as promising was seen. Records this one if so."""
         earlier = seen.setdefault(state, [])
         self.budget.spend(len(earlier) * self.cost >> 4)
-        if any(one & avoided == one for one in earlier):  # the earlier one had fewer patterns left to avoid
+        if any(one & avoided == one for one in earlier):  # the earlier one has fewer patterns left to avoid
             return False
         earlier.append(avoided)
         return True

@@ -1,13 +1,13 @@
-"""fnmatch patterns as automata: the alphabet cut into the pieces that a set of patterns can tell apart.
+"""fnmatch patterns as automata: the alphabet is cut into the pieces that a set of patterns can distinguish.
 
-A pattern of *m* single-character tokens has the states 0 … m: state *i* goes to *i + 1* on the characters of token *i*, and to
-itself on every character where the pattern has a ``*`` before token *i* (or at the end, for *i = m*). So there are no empty
-moves, and a set of patterns is one row of bits.
+A pattern of *m* single-character tokens has the states 0 … m: state *i* goes to *i + 1* on the characters of token *i*,
+and to itself on every character where the pattern has a ``*`` before token *i* (or at the end, for *i = m*). So there
+are no empty moves, and a set of patterns is one row of bits.
 
-What a ``[…]`` class holds is never worked out here. It is a fact about code points that can change only at the characters
-written in the class, so :func:`fnmatch.fnmatchcase` itself is asked about one character of each interval between them. Whatever
-it thinks of ``[!]…]``, reversed ranges or odd hyphens is therefore what the automata think (DESIGN §7: ``fnmatchcase`` over
-the whole string).
+The content of a ``[…]`` class is never computed here. Whether a code point is in a class can change only at the
+characters written in the class, so :func:`fnmatch.fnmatchcase` itself is asked about one character of each interval
+between them. The automata therefore agree with it on ``[!]…]``, reversed ranges and odd hyphens (DESIGN §7:
+``fnmatchcase`` over the whole string).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Intervals = tuple[tuple[int, int], ...]
 _ANY: Intervals = ((0, LAST_CODE_POINT),)
 
 READABLE = ascii_lowercase + digits + "-_."
-"""The characters of real actions, the most readable first."""
+"""The characters of real actions, most readable first."""
 _PREFERRED = READABLE + "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) not in READABLE)
 
 
@@ -38,17 +38,17 @@ class Glob(Struct, frozen=True):
     tokens: tuple[Intervals, ...]
     loops: int
     literal_prefix: str
-    """What every string that matches begins with."""
+    """The beginning of every string that matches."""
 
     @property
     def empty(self) -> bool:
-        """Whether no string matches at all: one of its classes holds nothing."""
+        """Whether no string matches at all, because one of its classes is empty."""
         return () in self.tokens
 
 
 @lru_cache(maxsize=4096)
 def compile_glob(pattern: str) -> Glob:
-    """The automaton of an fnmatch pattern. Never fails: every string is a pattern."""
+    """Return the automaton of an fnmatch pattern. Never fails: every string is a pattern."""
     tokens: list[Intervals] = []
     loops = 0
     position = 0
@@ -78,16 +78,18 @@ def _literal_prefix(tokens: Sequence[Intervals], loops: int) -> str:
 
 
 def has_wildcards(pattern: str) -> bool:
-    """Whether fnmatch could read anything in ``pattern`` as other than itself."""
+    """Whether fnmatch could read any character of ``pattern`` as something other than itself."""
     return any(character in pattern for character in "*?[")
 
 
 def _class_end(pattern: str, start: int) -> int | None:
-    """The offset after the ``]`` that closes the class opened at ``start``; None: the ``[`` is an ordinary character."""
+    """Return the offset after the ``]`` that closes the class opened at ``start``; None: the ``[`` is an ordinary
+    character.
+    """
     position = start + 1
     if pattern[position : position + 1] == "!":
         position += 1
-    close = pattern.find("]", position + 1)  # a "]" in the first place is a member
+    close = pattern.find("]", position + 1)  # a "]" in first place is a member
     return close + 1 if close >= 0 else None
 
 
@@ -105,7 +107,9 @@ def _class_intervals(text: str) -> Intervals:
 
 
 def cut_alphabet(globs: Iterable[Glob]) -> list[str]:
-    """One character, the most readable, of every interval that no pattern of ``globs`` tells apart; readable ones first."""
+    """Return one character, the most readable, of every interval that no pattern of ``globs`` divides; readable ones
+    first.
+    """
     cuts = {0, LAST_CODE_POINT + 1}
     for token in {token for glob in globs for token in glob.tokens}:
         for first, last in token:
@@ -115,7 +119,7 @@ def cut_alphabet(globs: Iterable[Glob]) -> list[str]:
 
 
 def holds(token: Intervals, character: str) -> bool:
-    """Whether a token takes ``character``."""
+    """Whether a token matches ``character``."""
     code = ord(character)
     return any(first <= code <= last for first, last in token)
 
@@ -144,7 +148,7 @@ class PatternSet:
 
     def __init__(self, globs: Sequence[Glob]):
         self.start = self.accepting = self.loops = self.size = 0
-        self._tokens: dict[Intervals, int] = {}  # a token: the states that it leads on from
+        self._tokens: dict[Intervals, int] = {}  # token → the states that it leads from
         self._matches: dict[str, int] = {}
         for glob in globs:
             self.start |= 1 << self.size
@@ -155,7 +159,7 @@ class PatternSet:
             self.accepting |= 1 << (self.size - 1)
 
     def matches(self, character: str) -> int:
-        """The states that ``character`` leads on from."""
+        """Return the states that ``character`` leads on from."""
         found = self._matches.get(character)
         if found is None:
             found = 0
@@ -166,7 +170,9 @@ class PatternSet:
         return found
 
     def step(self, states: int, character: str) -> int:
+        """Return the states after ``character``."""
         return ((states & self.matches(character)) << 1) | (states & self.loops)
 
     def accepts(self, states: int) -> bool:
+        """Whether one of the states is the end of a pattern."""
         return states & self.accepting != 0

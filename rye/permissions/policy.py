@@ -1,11 +1,11 @@
 """What an organization, a person or a project allows items to ask for: the values behind ``[policy]`` in ``rye.toml``.
 
-Comparisons are exact: a capability is *allowed* when the allowed patterns together grant every string that it grants, and
-*forbidden* when it shares one string with a forbidden pattern. What is too complex to compare is refused.
+Comparisons are exact: a capability is *allowed* if the allowed patterns together grant every string that it grants, and
+*forbidden* if it shares one string with a forbidden pattern. Anything too complex to compare is refused.
 
-Policies come from several places, and one that comes with a project may have been written by a stranger. So
-:func:`combined` only ever tightens: every set of allowed patterns and of signers must be met, forbidden patterns add up, the
-lower tier and the greater age count, and each risk table has its say, the highest tier it gives counting.
+Policies come from several places, and a stranger may have written the one that comes with a project. So
+:func:`combined` only ever tightens: every set of allowed patterns and of signers must be met, forbidden patterns add
+up, the lower tier and the greater age count, and of all risk tables the one with the highest tier.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _T = TypeVar("_T")
 
 
 class Policy(Struct, frozen=True):
-    """The empty policy allows everything."""
+    """The rules of a policy. The empty policy allows everything."""
 
     allowed: tuple[tuple[str, ...], ...] = ()
     """Sets of capability patterns; a capability must be contained in each of the sets."""
@@ -39,27 +39,29 @@ class Policy(Struct, frozen=True):
     facts: frozenset[str] = frozenset()
     """Facts that no item may mention (:mod:`rye.text.facts`)."""
     tables: tuple[tuple[Row, ...], ...] = ()
-    """Risk tables in the order of :func:`rye.permissions.risk.rows`, each standing before the built-in one."""
+    """Risk tables in the order of :func:`rye.permissions.risk.rows`, each taking precedence over the built-in one."""
     sources: Allowed = "path"
-    """Where items may come from beside registries."""
+    """Where items can come from, besides registries."""
 
     def tier(self, capability: str) -> Tier:
-        """The tier of ``capability`` under the risk tables."""
+        """Return the tier of ``capability`` under the risk tables."""
         return max(tier(capability, table) for table in self.tables or ((),))
 
     def tiers(self, capabilities: Iterable[str]) -> dict[str, Tier]:
-        """The tier of each of a set under the risk tables; as in :func:`rye.permissions.risk.tiers`, they share one bound."""
+        """Return the tier of each of a set under the risk tables; as in :func:`rye.permissions.risk.tiers`, they
+        share one bound.
+        """
         granted = tuple(capabilities)
         told = [tiers(granted, table) for table in self.tables or ((),)]
         return {capability: max(levels[capability] for levels in told) for capability in granted}
 
     def highest(self, capabilities: Iterable[str]) -> Tier:
-        """The tier of a set of capabilities under the risk tables."""
+        """Return the tier of a set of capabilities under the risk tables."""
         granted = tuple(capabilities)
         return max(highest(granted, table) for table in self.tables or ((),))
 
     def accepts_signer(self, fingerprints: Iterable[str]) -> bool:
-        """Whether keys with these fingerprints are enough of a signature."""
+        """Whether signatures by keys with these fingerprints satisfy the policy."""
         present = frozenset(fingerprints)
         return all(not signers.isdisjoint(present) for signers in self.signers)
 
@@ -69,14 +71,14 @@ class Violation(Struct, frozen=True):
 
     rule: Literal["allowed", "forbidden", "maximum-tier", "fact"]
     capability: str
-    """The capability; of a fact ``FACT VALUE``, of agent tools their names."""
+    """The capability; for a fact ``FACT VALUE``, for agent tools their names."""
     message: str
     witness: str | None = None
-    """An action that the capability grants and the rule does not want granted; None where no single action shows it."""
+    """An action that the capability grants against the rule; None if no single action shows it."""
 
 
 def combined(policies: Iterable[Policy]) -> Policy:
-    """All of ``policies`` at once."""
+    """Combine policies; the result is at least as strict as each of them."""
     given = tuple(policies)
     return Policy(
         allowed=_distinct(allowed for policy in given for allowed in policy.allowed),
@@ -91,7 +93,9 @@ def combined(policies: Iterable[Policy]) -> Policy:
 
 
 def violations(policy: Policy, capabilities: Iterable[str]) -> tuple[Violation, ...]:
-    """Every way in which an item that asks for ``capabilities`` breaks ``policy``, in the order of the capabilities."""
+    """Return every way in which an item that asks for ``capabilities`` breaks ``policy``, in the order of the
+    capabilities.
+    """
     granted = sorted(set(capabilities))
     levels = policy.tiers(granted)
     found: list[Violation] = []
@@ -110,7 +114,7 @@ def violations(policy: Policy, capabilities: Iterable[str]) -> tuple[Violation, 
 
 
 def tool_violations(policy: Policy, tools: AgentTools | None) -> tuple[Violation, ...]:
-    """How tools of the agent program break ``policy``."""
+    """Return how tools of the agent program break ``policy``."""
     found = tools_tier(tools)
     if tools is None or found is None or found <= policy.maximum_tier:
         return ()
@@ -120,7 +124,7 @@ def tool_violations(policy: Policy, tools: AgentTools | None) -> tuple[Violation
 
 
 def fact_violations(policy: Policy, mentioned: Iterable[tuple[str, str]]) -> tuple[Violation, ...]:
-    """The forbidden facts among those mentioned, given as fact and value."""
+    """Return the forbidden facts among those mentioned, given as fact and value."""
     return tuple(
         Violation("fact", f"{fact} {value}", f"it mentions {fact}, which the policy forbids: {value}")
         for fact, value in mentioned

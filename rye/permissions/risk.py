@@ -1,14 +1,15 @@
 """How dangerous a capability is: safe < write < elevated < unrestricted (DESIGN §7).
 
-One table of patterns, most specific first; the first row that matches an action gives its tier. A capability is tiered by the
-worst action that it can reach, on automata, so that no spelling hides what it grants (``sh[e]ll``, ``s?ell``, ``rye.e*``). Two
-rules look at the form of a capability as well, as far as no row but the last, ``rye.execute.*``, speaks for it:
+There is one table of patterns, most specific first; the first row that matches an action gives its tier. A capability
+has the tier of the worst action that it can reach, computed on automata, so that no spelling hides what it grants
+(``sh[e]ll``, ``s?ell``, ``rye.e*``). Two rules also consider the form of a capability, if no row except the last,
+``rye.execute.*``, covers it:
 
-* with a wildcard it is elevated, since it also covers what is published tomorrow under a name that it matches;
-* when it contains every action of ``rye.execute.*`` it is unrestricted, however it is written.
+* with a wildcard it is elevated, because it also covers future items with a matching name;
+* if it contains every action of ``rye.execute.*`` it is unrestricted, however it is written.
 
-A capability that reaches no real action is elevated: nobody can say what it is for. One that is too complex to compare is
-unrestricted. A policy's rows stand before the built-in ones.
+A capability that reaches no real action is elevated, because its purpose is unknown. One that is too complex to compare
+is unrestricted. A policy's rows take precedence over the built-in ones.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Tier(IntEnum):
 
     @classmethod
     def named(cls, name: str) -> Tier:
-        """The tier of this lower-case name. Raises ValueError."""
+        """Return the tier of this lower-case name. Raises ValueError."""
         for tier in cls:
             if str(tier) == name:
                 return tier
@@ -59,7 +60,7 @@ ELEVATED_SEGMENTS = (
     *("network", "http", "https", "ssh", "socket"),
     *("mcp", "registry"),
 )
-"""An id with one of these segments runs programs, talks to other machines or publishes."""
+"""An item whose id has one of these segments runs programs, connects to other machines or publishes."""
 
 EXECUTE = "rye.execute.*"
 
@@ -77,9 +78,10 @@ TABLE = (*_FIRST_ROWS, *_SEGMENT_ROWS, Row(EXECUTE, Tier.WRITE))
 
 
 def rows(table: Mapping[str, str]) -> tuple[Row, ...]:
-    """A policy's table of ``pattern = tier``, most specific first: a row stands before every row that contains it, of other
-    rows the higher tier comes first. Rows too complex to compare count as containing nothing. Raises ValueError for an
-    unknown tier."""
+    """Return a policy's table of ``pattern = tier``, most specific first: a row comes before every row that contains
+    it; of other rows the higher tier comes first. Rows too complex to compare count as containing nothing. Raises
+    ValueError for an unknown tier.
+    """
     given = [Row(pattern, Tier.named(name)) for pattern, name in table.items()]
     budget = Budget()
 
@@ -92,7 +94,7 @@ def rows(table: Mapping[str, str]) -> tuple[Row, ...]:
 
 @lru_cache(maxsize=4096)
 def tier(capability: str, overrides: tuple[Row, ...] = ()) -> Tier:
-    """The tier of one capability; ``overrides`` are a policy's rows in the order of :func:`rows`."""
+    """Return the tier of one capability; ``overrides`` are a policy's rows in the order of :func:`rows`."""
     return _within(capability, overrides, Budget())
 
 
@@ -106,9 +108,9 @@ def _within(capability: str, overrides: tuple[Row, ...], budget: Budget) -> Tier
 
 
 def tiers(capabilities: Iterable[str], overrides: tuple[Row, ...] = ()) -> dict[str, Tier]:
-    """The tier of each member of a set, as :func:`tier` tells it.
+    """Return the tier of each member of a set, like :func:`tier`.
 
-    The members share what the comparisons may cost, since authors may be hostile and a set may be long: once that is spent,
+    The members share a budget for comparisons, because authors may be hostile and a set may be long: once it is spent,
     every further pattern counts as unrestricted.
     """
     given = tuple(sorted(set(capabilities)))
@@ -123,7 +125,9 @@ def _tiers(capabilities: tuple[str, ...], overrides: tuple[Row, ...]) -> tuple[T
 
 
 def highest(capabilities: Iterable[str], overrides: tuple[Row, ...] = ()) -> Tier:
-    """The tier of a set: the highest of its members, and unrestricted when together they grant every execute action."""
+    """Return the tier of a set: the highest of its members, and unrestricted if together they grant every execute
+    action.
+    """
     granted = list(capabilities)
     found = max(tiers(granted, overrides).values(), default=Tier.SAFE)
     if found is Tier.ELEVATED and _contains_all_execution(granted, [row.pattern for row in overrides]):
@@ -132,7 +136,7 @@ def highest(capabilities: Iterable[str], overrides: tuple[Row, ...] = ()) -> Tie
 
 
 def by_tier(capabilities: Iterable[str], overrides: tuple[Row, ...] = ()) -> dict[Tier, tuple[str, ...]]:
-    """Capabilities grouped for a person to read: the highest tier first, sorted inside; tiers without any are left out."""
+    """Group capabilities for display: highest tier first, sorted inside, without empty tiers."""
     groups: dict[Tier, list[str]] = {}
     for capability, level in tiers(capabilities, overrides).items():
         groups.setdefault(level, []).append(capability)

@@ -1,14 +1,13 @@
 """Calls in a directive's process compared with what it declares (DECISIONS Directives 7).
 
-``D701``  warning  a call that no declared capability can cover, with the capability to add
-``D702``  info     a declared capability that no call uses
-``D703``  warning  more calls and capabilities than can be compared
+``D701`` warning a call that no declared capability can cover, with the capability to add ``D702`` info a declared
+capability that no call uses ``D703`` warning more calls and capabilities than can be compared
 
-A call is what its text says, so parts of it may be unknown until it runs: ``{input:name}``, ``<name>``, ``...`` or a missing
-argument. An unknown part may become anything. A call is reported only when *no* value of its unknown parts would be allowed: a
-directive that declares ``acme.*`` and signs ``{input:name}`` is right to, and advice to widen it would be bad advice. Whether
-the value of a run is allowed is decided when it runs (:mod:`rye.permissions.matching`). A search without an id is known in
-full: it needs every item of its type (DECISIONS Directives 16).
+Parts of a call can be unknown until it runs: ``{input:name}``, ``<name>``, ``...`` or a missing argument. An unknown
+part can have any value. A call is reported only if *no* value of its unknown parts would be allowed: a directive that
+declares ``acme.*`` and signs ``{input:name}`` is correct, and should not be told to declare more. Whether the value of
+a run is allowed is decided at run time (:mod:`rye.permissions.matching`). A search without an id is fully known: it
+needs every item of its type (DECISIONS Directives 16).
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ _STARS = re.compile(r"\*+")
 
 
 def check_calls(caller: Caller) -> tuple[Diagnostic, ...]:
-    """The findings for one item, in the order of the file."""
+    """Return the findings for one item, in the order of the file."""
     return compare(caller.permissions, caller.calls)
 
 
 def compare(permissions: Sequence[Permission], calls: Iterable[Call]) -> tuple[Diagnostic, ...]:
-    """The findings for ``calls`` against ``permissions``, in the order of the file."""
+    """Return the findings for ``calls`` against ``permissions``, in the order of the file."""
     comparison = _Comparison(permission.capability for permission in permissions)
     found: list[Diagnostic] = []
     for call in calls:
@@ -48,13 +47,13 @@ def compare(permissions: Sequence[Permission], calls: Iterable[Call]) -> tuple[D
     for permission in permissions:
         if permission.capability not in comparison.used:
             message = f"No call in the process uses {permission.capability}."
-            hint = "Leave it out unless something else needs it: less is safer."
+            hint = "Remove it unless something else needs it: fewer capabilities are safer."
             found.append(Diagnostic("info", "D702", message, permission.line, permission.column, hint))
     return in_order(found)
 
 
 class _Comparison:
-    """Which of a directive's capabilities can allow a call; each call is compared once, however often it is written."""
+    """Which of a directive's capabilities can allow a call. Each call is compared once, however often it occurs."""
 
     def __init__(self, capabilities: Iterable[str]):
         self.granted = Granted(capabilities)
@@ -85,7 +84,9 @@ class _Comparison:
 
 
 def required_pattern(call: Call) -> str:
-    """What ``call`` may ask for, as a capability pattern: known parts as they are, ``*`` for each unknown one."""
+    """Return what ``call`` can ask for, as a capability pattern: known parts as they are, ``*`` for each unknown
+    one.
+    """
     item_type = call.item_type if call.item_type in ITEM_TYPES else "*"
     if call.item_id is None:
         return f"rye.{call.primary}.{item_type}.*"

@@ -10,10 +10,10 @@ _WRITE = frozenset(("Write", "Edit", "MultiEdit", "NotebookEdit"))
 
 
 def tools_tier(tools: AgentTools | None) -> Tier | None:
-    """The tier of the worst tool; None where there is none.
+    """Return the tier of the worst tool; None if there are no tools.
 
-    Whatever may run any command is unrestricted. Reading is safe and editing is write. Everything else, filtered commands, the
-    network and tools that nobody here knows included, is elevated.
+    Anything that can run any command is unrestricted. Reading is safe, editing is write. Everything else is elevated,
+    including filtered commands, the network and unknown tools.
     """
     if tools is None or not tools.names:
         return None
@@ -23,7 +23,7 @@ def tools_tier(tools: AgentTools | None) -> Tier | None:
 
 
 def tool_tier(name: str, tools: AgentTools) -> Tier:
-    """The tier of one of the names of ``tools``."""
+    """Return the tier of one of the names of ``tools``."""
     bare = name.partition("(")[0]
     if tools.any_command and (bare == BASH or name == EVERY):
         return Tier.UNRESTRICTED

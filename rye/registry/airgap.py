@@ -84,43 +84,44 @@ class _Listed(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AirgapFile(Struct, frozen=True):
-    """A bundle file as read: well formed, and nothing in it verified."""
+    """A bundle file as read: well formed, but not verified."""
 
     registries: tuple[tuple[str, str], ...]
     """Address and origin of each registry."""
     lock: bytes
-    """The lock that it was made for."""
+    """The lock that the bundle was made for."""
     files: Mapping[str, bytes]
 
     def transport(self, origin: str) -> AirgapTransport:
-        """The files of one registry. Raises AirgapError ``bundle-other-registry``."""
+        """Return a transport over the files of one registry. Raises AirgapError ``bundle-other-registry``."""
         for number, (_, found) in enumerate(self.registries):
             if found == origin:
                 return AirgapTransport(self.files, f"{number}/")
         listed = ", ".join(found for _, found in self.registries)
         raise AirgapError(
             "bundle-other-registry",
-            f"The bundle has nothing of the registry {origin}; it holds {listed}.",
-            "Make one for this lock on a machine with a network: `rye mirror --bundle FILE`.",
+            f"The bundle contains nothing from the registry {origin}; it contains {listed}.",
+            "Create one for this lock on a machine with a network: `rye mirror --bundle FILE`.",
         )
 
     def origin_at(self, address: str) -> str | None:
-        """Which registry the bundle has for an address; the only one, where it has one."""
+        """Return the origin of the registry at an address. If the bundle has only one registry, return that one."""
         found = dict(self.registries).get(address)
         return self.registries[0][1] if found is None and len(self.registries) == 1 else found
 
 
 class AirgapTransport(Struct, frozen=True):
-    """One registry of a bundle (:class:`rye.registry.transport.seam.Transport`)."""
+    """The files of one registry in a bundle (:class:`rye.registry.transport.seam.Transport`)."""
 
     files: Mapping[str, bytes]
     prefix: str
 
     def fetch_many(self, requests: Sequence[Request]) -> list[Fetched]:
+        """Look the files up in the bundle."""
         return [self._fetch(request) for request in requests]
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
     def _fetch(self, request: Request) -> Fetched:
         data = self.files.get(self.prefix + request.path)
@@ -137,7 +138,7 @@ def open_airgap(path: Path, limits: MirrorLimits = MIRROR) -> AirgapFile:
 
     data = read_bytes(path, limits.airgap_bytes)
     if len(data) > limits.airgap_bytes:
-        raise AirgapError("bundle-too-large", f"{path} has more than {limits.airgap_bytes:,} bytes.")
+        raise AirgapError("bundle-too-large", f"{path} is larger than the limit of {limits.airgap_bytes:,} bytes.")
     return decode_airgap(data, str(path), limits)
 
 
@@ -154,17 +155,17 @@ def decode_airgap(data: bytes, shown: str = "The bundle", limits: MirrorLimits =
         name, _, rest = line.partition(" ")
         if name == "end":
             if rest != hashlib.sha256(data[:start]).hexdigest():
-                message = f"{shown} was damaged on its way: its last line does not fit."
+                message = f"{shown} was damaged in transit: its content does not match the hash in its last line."
                 raise AirgapError("bundle-damaged", message, "Copy it again.")
             if at != len(data):
-                raise _malformed(shown, "something follows its end")
+                raise _malformed(shown, "there is data after its last line")
             break
         if name not in (_REGISTRIES, _LOCK) and _FILE.fullmatch(name) is None:
             raise _malformed(shown, f"{name[:80]!r} is not a file of a bundle")
         if name <= before or len(files) >= limits.airgap_files:
             raise _malformed(shown, f"its files are not sorted, or there are too many, at {name[:80]!r}")
         if _SIZE.fullmatch(rest) is None or at + int(rest) + 1 > len(data) or data[at + int(rest)] != 0x0A:
-            raise _malformed(shown, f"the file {name[:80]!r} does not have the size that is stated")
+            raise _malformed(shown, f"the size of the file {name[:80]!r} is not the stated one")
         files[name] = data[at : at + int(rest)]
         before, at = name, at + int(rest) + 1
     return _understood(files, shown)
@@ -173,7 +174,7 @@ def decode_airgap(data: bytes, shown: str = "The bundle", limits: MirrorLimits =
 def _line(data: bytes, at: int, shown: str) -> tuple[str, int]:
     end = data.find(b"\n", at, at + _MAX_LINE)
     if end < 0:
-        raise _malformed(shown, "it ends in the middle, or has a line that is too long")
+        raise _malformed(shown, "it is truncated, or has a line that is too long")
     try:
         return data[at:end].decode("ascii"), end + 1
     except UnicodeDecodeError:
@@ -189,7 +190,7 @@ def _understood(files: dict[str, bytes], shown: str) -> AirgapFile:
         raise _malformed(shown, f"its list of registries cannot be read ({str(error)[:100]})") from error
     origins = {origin for _, origin in registries}
     if lock is None or not 1 <= len(registries) <= _MAX_REGISTRIES or len(origins) != len(registries):
-        raise _malformed(shown, "it has no lock, no registry, or one twice")
+        raise _malformed(shown, "it has no lock, no registry, or a duplicate registry")
     if any(int(name.split("/", 1)[0]) >= len(registries) for name in files):
         raise _malformed(shown, "it has files of a registry that it does not list")
     return AirgapFile(registries, lock, files)
@@ -199,7 +200,7 @@ def _malformed(shown: str, reason: str) -> AirgapError:
     return AirgapError(
         "airgap-malformed",
         f"{shown} is not a bundle file: {reason}.",
-        "Make it again on a machine with a network: `rye mirror --bundle FILE`.",
+        "Create it again on a machine with a network: `rye mirror --bundle FILE`.",
     )
 
 
@@ -216,17 +217,18 @@ def open_client(
     as_of: date | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> RegistryClient:
-    """A client of the registry at ``address`` that reads the bundle instead, with a verified head.
+    """Return a client of the registry at ``address`` that reads the bundle instead, with a verified head.
 
-    Raises AirgapError (``bundle-outdated`` when this machine saw a larger head, ``bundle-old`` when the head's age needs
-    ``as_of``), TrustError and RyeError ``registry-unpinned``.
+    Raises AirgapError (``bundle-outdated`` if this machine has seen a larger head, ``bundle-old`` if the head's age
+    needs ``as_of``), TrustError and RyeError ``registry-unpinned``.
     """
     origin = store.origin_at(address.rstrip("/")) or airgap.origin_at(address.rstrip("/"))
     if origin is None:
         raise AirgapError(
             "bundle-other-registry",
-            f"The bundle has nothing of the registry at {address}; it holds {', '.join(a for a, _ in airgap.registries)}.",
-            "Make one for this lock on a machine with a network: `rye mirror --bundle FILE`.",
+            f"The bundle contains nothing from the registry at {address}; it contains "
+            f"{', '.join(a for a, _ in airgap.registries)}.",
+            "Create one for this lock on a machine with a network: `rye mirror --bundle FILE`.",
         )
     client = RegistryClient(address, airgap.transport(origin), store, cache, now=_clock(as_of, now))
     try:
@@ -242,7 +244,7 @@ def open_client(
 
 
 def _clock(as_of: date | None, now: Callable[[], datetime]) -> Callable[[], datetime]:
-    """The time as of which a head's age is judged: the end of the stated day, never later than now."""
+    """The time against which a head's age is measured: the end of the stated day, never later than now."""
     if as_of is None:
         return now
     end = datetime.combine(as_of, time(), UTC) + timedelta(days=1)
@@ -256,25 +258,25 @@ def _check_root(client: RegistryClient, now: datetime) -> None:
 
 
 def _explained(error: TrustError, airgap: AirgapFile, origin: str, as_of: date | None) -> RyeError:
-    """The same refusal in the words of someone who holds a file, where the rule is about age."""
+    """Return the same refusal, worded for someone who holds a file, if the rule is about age."""
     if error.code == "head-rollback":
         return AirgapError(
             "bundle-outdated",
             "This machine has seen a newer state of the registry than the one in the bundle.",
-            "Make a new bundle: `rye mirror --bundle FILE`.",
+            "Create a new bundle: `rye mirror --bundle FILE`.",
         )
     if error.code in ("head-stale", "head-frozen"):
         day = _snapshot_day(airgap, origin)
         return AirgapError(
             "bundle-old",
-            f"The bundle shows the registry as of {day}, more than 7 days ago: what was revoked or yanked since is unknown.",
-            f"Make a new bundle; or take this one knowingly, with --bundle-as-of {day}.",
+            f"The bundle shows the registry as of {day}, more than 7 days ago. Later yanks and revocations are unknown.",
+            f"Create a new bundle: `rye mirror --bundle FILE`. To use this one anyway, add --bundle-as-of {day}.",
         )
     if error.code == "snapshot-future" and as_of is not None:
         return AirgapError(
             "bundle-old",
             f"The bundle shows the registry as of {_snapshot_day(airgap, origin)}, which is after {as_of}.",
-            f"Give --bundle-as-of {_snapshot_day(airgap, origin)}.",
+            f"Use --bundle-as-of {_snapshot_day(airgap, origin)}.",
         )
     return error
 
@@ -290,7 +292,7 @@ def _snapshot_day(airgap: AirgapFile, origin: str) -> str:
 
 
 class Wanted(Struct, frozen=True):
-    """One registry's part of a bundle: what of it the lock names."""
+    """One registry's part of a bundle: the releases that the lock names."""
 
     address: str
     origin: str
@@ -306,10 +308,11 @@ def write_airgap(
     store: StateStore,
     advance: Callable[[int], None] = lambda amount: None,
 ) -> int:
-    """Make a bundle: run a client over each registry with an empty cache, and keep what it asked for. Returns its size.
+    """Create a bundle: run a client over each registry with an empty cache, and keep every file that it asked for.
+    Returns its size.
 
-    What goes in was verified by that client. The registries must be pinned in ``store``, which is only read. Raises RyeError
-    ``no-such-version`` for a release that its registry does not have.
+    The client verified everything in the bundle. The registries must be pinned in ``store``, which is only read. Raises
+    RyeError ``no-such-version`` for a release that its registry does not have.
     """
     files = {_LOCK: lock}
     listed = []
@@ -331,7 +334,7 @@ def write_airgap(
 
 
 def encode_airgap(files: Mapping[str, bytes]) -> bytes:
-    """The one spelling of a bundle with these files."""
+    """Encode a bundle with these files; the same files always give the same bytes."""
     parts = [f"{TITLE}\n".encode()]
     for name in sorted(files):
         parts += [f"{name} {len(files[name])}\n".encode("ascii"), files[name], b"\n"]
@@ -340,7 +343,7 @@ def encode_airgap(files: Mapping[str, bytes]) -> bytes:
 
 
 class _Recorder:
-    """A transport that keeps what it delivered."""
+    """A transport that records the files that it delivered."""
 
     def __init__(self, inner: Transport):
         self._inner = inner
@@ -366,7 +369,7 @@ def _collect(part: Wanted, recorder: _Recorder, store: StateStore) -> None:
             f"`rye registry add {part.address}` pins it.",
         )
     with tempfile.TemporaryDirectory(prefix="rye-bundle-") as folder:
-        # A state of its own, pinned as the user's is, and no cache: so the client asks for everything that a new machine would.
+        # A separate state with the user's pin, and no cache, so that the client asks for everything that a new machine would.
         own = StateStore(Path(folder, "state"))
         client = RegistryClient(part.address, recorder, own, Cache(Path(folder, "cache")))
         client.refresh(state.fingerprint, part.origin)
@@ -386,7 +389,7 @@ def _collect(part: Wanted, recorder: _Recorder, store: StateStore) -> None:
                 raise RyeError(
                     "no-such-version",
                     f"{part.origin} has no {identity} {version}, which rye.lock names.",
-                    "Run `rye lock` again.",
+                    "Run `rye lock`, then try again.",
                 )
             records.append(record)
         client.fetch_items(records)
@@ -395,7 +398,7 @@ def _collect(part: Wanted, recorder: _Recorder, store: StateStore) -> None:
 
 
 def _complete(client: RegistryClient, recorder: _Recorder) -> None:
-    """What another machine may need beside: every root, and every tile, so that any older head can be proved against."""
+    """Add what another machine may also need: every root, and every tile, to prove consistency with any older head."""
     size, root_hash = client.head.checkpoint.size, client.head.checkpoint.root_hash
     for number, note in enumerate(client.state.roots, 1):
         recorder.files[f"root/{number}"] = note.encode()
@@ -412,7 +415,7 @@ def _complete(client: RegistryClient, recorder: _Recorder) -> None:
         found[tile] = data
     tiles.VerifiedTiles(found, size, root_hash)
     recorder.files.update({tile.path: data for tile, data in found.items()})
-    # A tile that was fetched for a head which has grown since would be one too many.
+    # Drop tiles that were fetched for other sizes of the log.
     exact = {tile.path for tile in wanted}
     for name in [name for name in recorder.files if name.startswith("tile/") and name not in exact]:
         del recorder.files[name]

@@ -95,7 +95,7 @@ class RegistryClient:
         self._now = now
         self._judgements = Judgements(verdicts or Verdicts(None), limits.index_bytes)
         self._loaded: TrustedState | None = None
-        """What is kept of a registry that is pinned at this address."""
+        """The stored state, if the registry is pinned at this address."""
         self._state: TrustedState | None = None
         self._head: TrustedHead | None = None
         self._config: Config | None = None
@@ -121,10 +121,10 @@ class RegistryClient:
         token: str | Callable[[], str | None] | None = None,
         verdicts: Verdicts | None = None,
     ) -> RegistryClient:
-        """A client with a fresh, verified head. ``origin``: what the project or lock expects there.
+        """Return a client with a fresh, verified head. ``origin``: the registry that the project or lock expects there.
 
-        ``survives_outages``: whether the last verified head will do for ``outage_seconds`` where the registry does not answer;
-        ``patient``: whether it is waited for as long as where it will not do.
+        ``survives_outages``: use the last verified head for up to ``outage_seconds`` if the registry does not answer;
+        ``patient``: wait for an answer as long as without that fallback.
 
         Raises TrustError, FetchError, StateError and RyeError ``registry-unpinned``.
         """
@@ -162,56 +162,57 @@ class RegistryClient:
             self.close()
 
     def close(self) -> None:
-        """Give back connections."""
+        """Close the connections."""
         self._waves.transport.close()
 
     @property
     def state(self) -> TrustedState:
-        """What is trusted now, committed or not."""
+        """The current trusted state, committed or not."""
         if self._state is None:
             raise RuntimeError("refresh() comes first")
         return self._state
 
     @property
     def head(self) -> TrustedHead:
-        """The accepted head that every answer of this run rests on."""
+        """The accepted head, on which every answer of this run is based."""
         if self._head is None:
             raise RuntimeError("refresh() comes first")
         return self._head
 
     @property
     def origin(self) -> str:
+        """The registry's origin."""
         return self.state.origin
 
     @property
     def basis(self) -> Basis:
-        """What releases are now checked against, including what this run saw."""
+        """What releases are checked against now, including what this run has seen."""
         keysets = {name: head.sha256 for name, head in self.state.keysets.items()}
         known = read_withdrawn(self._store.folder, self.origin)
         return make_basis(PinnedState(self.state.fingerprint, keysets), known | self._withdrawn)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a person should hear about the head, e.g. that it is older than 72 hours."""
+        """Warnings about the head for a person, e.g. that it is older than 72 hours."""
         return self.head.warnings
 
     @property
     def outage(self) -> NoAnswer | None:
-        """Why the head is only the last verified one; None where the registry answered, or was not to be asked."""
+        """Why the head is only the last verified one; None if the registry answered, or was not asked."""
         return self._outage
 
     @property
     def api(self) -> str | None:
-        """The address of the API, on the registry's own host; None where the registry is only read."""
+        """The address of the API, on the registry's own host; None for a read-only registry."""
         if self._config is None:
             self._config = self._fetch_config()
         return wire.api_address(self._config, self.address)
 
     def refresh(self, accept_root: AcceptRoot = None, origin: str | None = None) -> None:
-        """Accept the newest head (from the cache, offline), after the roots that lead to it."""
+        """Accept the newest head (offline: the cached one), after the roots that lead to it."""
         known = self._store.origin_at(self.address)
         if known is not None and origin not in (None, known):
-            raise TrustError("root-origin", f"{self.address} is pinned as {known}, and {origin} is expected there.")
+            raise TrustError("root-origin", f"{self.address} is pinned as {known}, but {origin} is expected there.")
         pinned = known or origin
         state = self._store.load(pinned) if pinned else None
         self._loaded = state if known is not None else None
@@ -220,7 +221,7 @@ class RegistryClient:
             raise TrustError("root-fingerprint", message, pinned=state.fingerprint, found=accept_root)
         if self._offline:
             if state is None or state.head is None:
-                message = f"Nothing is cached of the registry {self.address}."
+                message = f"Nothing from the registry {self.address} is cached."
                 raise FetchError("fetch-offline", message, "Run the command once without --offline.")
             data = state.head.encode()
         elif state is None:
@@ -240,7 +241,7 @@ class RegistryClient:
         self._indexes, self._chains = {}, {}
 
     def commit(self) -> None:
-        """Remember what was accepted, merged with what other programs accepted meanwhile."""
+        """Save what was accepted, merged with what other programs accepted meanwhile."""
         if self.state != self._loaded:
             self._state = self._loaded = self._store.save(self.state, self._reconcile)
             self._store.remember_address(self.address, self.origin)
@@ -250,14 +251,14 @@ class RegistryClient:
             remember_withdrawn(self._store.folder, self.origin, self._withdrawn)
 
     def histories(self, identities: Iterable[Identity]) -> dict[Identity, ItemHistory]:
-        """All statements about these identities. One that does not exist is left out."""
+        """Return all statements about these identities. Identities that do not exist are omitted."""
         wanted = list(dict.fromkeys(identities))
         spaces = dict.fromkeys(wire.namespace_name(identity.namespace) for identity in wanted)
         self._load_names([*map(str, wanted), *spaces])
         found = self._judgements.before(wanted, self.state, self.head, self._entry)
         self._load_indexes([*spaces, *(str(identity) for identity in wanted if identity not in found)])
         for identity in wanted:
-            chain = self._chain(identity.namespace)  # what was pinned of it, and recoveries, are checked in every run
+            chain = self._chain(identity.namespace)  # its pinned keyset and recoveries are checked in every run
             entries = None if identity in found else self._indexes[str(identity)]
             if entries is not None:
                 history = judge(identity, entries, chain, self.state.all_roots, self.head.snapshot.time)
@@ -269,13 +270,13 @@ class RegistryClient:
         return {identity: found[identity] for identity in wanted if identity in found}
 
     def releases(self, identities: Iterable[Identity]) -> dict[Identity, tuple[ReleaseRecord, ...]]:
-        """The releases of these identities, in the log's order; none where an identity does not exist."""
+        """Return the releases of these identities, in the log's order; none for an identity that does not exist."""
         wanted = list(dict.fromkeys(identities))
         histories = self.histories(wanted)
         return {identity: histories[identity].records if identity in histories else () for identity in wanted}
 
     def kinds_of(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """Under which kinds each qualified id exists, in the order of the table of kinds."""
+        """Return the kinds under which each qualified id exists, in the order of the table of kinds."""
         wanted = list(dict.fromkeys(ids))
         self._load_names(f"{kind}:{identifier}" for identifier in wanted for kind in KINDS)
         return {
@@ -284,7 +285,9 @@ class RegistryClient:
         }
 
     def names(self) -> tuple[Identity, ...] | None:
-        """Every item of the registry, sorted: the whole name map. None where that is too much (``listed_names``)."""
+        """Return every item of the registry, sorted, from the whole name map. None if there are more than
+        ``listed_names``.
+        """
         root = name_map.root_place(self.head.map)
         if self._open_node(root, self._read_nodes([root])[0]).names > self._limits.listed_names:
             return None
@@ -293,17 +296,17 @@ class RegistryClient:
         return tuple(sorted(Identity(kind, identifier) for kind, identifier in pairs if kind in KINDS))
 
     def keysets(self, namespaces: Iterable[str]) -> dict[str, KeysetChain]:
-        """The keyset chains of these namespaces; an unclaimed one has an empty chain."""
+        """Return the keyset chains of these namespaces; an unclaimed one has an empty chain."""
         wanted = list(dict.fromkeys(namespaces))
         self._load_indexes([wire.namespace_name(namespace) for namespace in wanted])
         return {namespace: self._chain(namespace) for namespace in wanted}
 
     def fetch_blobs(self, blobs: Iterable[tuple[str, int]]) -> dict[str, bytes]:
-        """Content by (SHA-256, size), from the cache or in one wave; every byte is verified. Raises for the first that fails."""
+        """Return content by (SHA-256, size), from the cache or in one wave, all verified. Raises the first error."""
         return self._waves.blobs(blobs)
 
     def fetch_items(self, records: Sequence[ReleaseRecord]) -> list[ItemFiles]:
-        """The bytes of releases with all that is attached, in one wave; in the order of ``records``."""
+        """Return the files of releases with everything attached, fetched in one wave, in the order of ``records``."""
         for record in records:
             check_installable(record, limits=self._limits)
         blobs: dict[str, int] = {}
@@ -323,7 +326,7 @@ class RegistryClient:
         ]
 
     def check_logged(self, records: Iterable[ReleaseRecord]) -> None:
-        """That these releases, and the keysets of their namespaces, are in the log: all tiles in one wave.
+        """Check that these releases, and the keysets of their namespaces, are in the log: all tiles in one wave.
 
         Raises TrustError (``leaf-mismatch`` for a line that is not in the log) and TileError.
         """
@@ -331,18 +334,20 @@ class RegistryClient:
         self.head.check_logged(lines, self._tiles_of(lines))
 
     def prove(self, records: Iterable[ReleaseRecord]) -> Proofs:
-        """As :meth:`check_logged`, with the proofs that show it to someone else."""
+        """Check like :meth:`check_logged`, and return proofs that others can verify."""
         lines = self._lines_behind(records)
         paths = self.head.prove(lines, self._tiles_of(lines))
         return Proofs(self.state.head or "", lines, {position: tuple(path) for position, path in paths.items()})
 
     def accept_recovery(self, sha256: str) -> None:
-        """The user accepted the recovery that ``recovery-unaccepted`` named."""
+        """Record that the user accepted the recovery that ``recovery-unaccepted`` named."""
         self._state = self.state.accept_recovery(sha256)
         self._chains = {}
 
     def _newest_head(self, state: TrustedState) -> bytes:
-        """The registry's head; the one that was last verified where it did not change, or where that will do for an outage."""
+        """Return the registry's head, or the last verified one if it is unchanged or recent enough to survive an
+        outage.
+        """
         held = state.head
         age = None if held is None or not self._survives else self._age_of(held)
         hasty = age is not None and age <= timedelta(seconds=self._limits.outage_seconds) and not self._patient
@@ -356,7 +361,7 @@ class RegistryClient:
                 hours, most = age // timedelta(hours=1), self._limits.outage_seconds // 3600
                 raise TrustError(
                     "head-frozen",
-                    f"{error.message} What was last verified of it is {hours} hours old; at most {most} will do.",
+                    f"{error.message} Its last verified state is {hours} hours old; the limit is {most}.",
                 ) from fetched
             self._outage, self._waves.transport = error, SilentTransport(error)
             return held.encode()
@@ -364,7 +369,7 @@ class RegistryClient:
             raise fetched
         data = fetched.data
         if data is None:
-            assert held is not None  # nothing was asked for by a tag without it
+            assert held is not None  # a tag is sent only with it
             return held.encode()
         if fetched.tag is not None:
             self._tagged = (data.decode("utf-8", "replace"), fetched.tag)
@@ -380,16 +385,16 @@ class RegistryClient:
         return transport.fetch_if_changed(request, tag, seconds)
 
     def _age_of(self, held: str) -> timedelta:
-        """How old a head that was verified is, by its own signed time."""
+        """The age of a verified head, by its own signed time."""
         return self._now() - Snapshot.parse(notes.parse(wire.decode_head(held.encode()).snapshot).text).time
 
     def _silent(self, error: NoAnswer) -> NoAnswer:
         message = f"The registry at {self.address} does not answer: {error.message}"
-        hint = "Check the network and the address. --offline works from what is cached."
+        hint = "Check the network and the address. `--offline` uses what is cached."
         return NoAnswer(error.code, message, hint)
 
     def _follow_roots(self, state: TrustedState, wanted: int) -> TrustedState:
-        """The state with all roots up to ``wanted``, or as many as there are: the snapshot must name the last."""
+        """The state with all roots up to ``wanted``, or up to the last that exists, which the snapshot must name."""
         number = state.root.number
         wanted = min(wanted, number + self._limits.roots)
         while number < wanted:
@@ -405,7 +410,7 @@ class RegistryClient:
         return state
 
     def _reconcile(self, smaller: TrustedState, larger: TrustedState) -> None:
-        """Two programs accepted different heads: the larger must contain the smaller."""
+        """Two programs accepted different heads: check that the larger contains the smaller."""
         old, new = smaller.checkpoint, larger.checkpoint
         if old is None or new is None:
             return
@@ -419,7 +424,7 @@ class RegistryClient:
                 name: wire.decode_head((state.head or "").encode()).checkpoint
                 for name, state in (("trusted", smaller), ("offered", larger))
             }
-            message = f"Two programs were shown {old.size} and {new.size} entries that are not one history."
+            message = f"Two programs were shown logs of {old.size} and {new.size} entries with different histories."
             raise TrustError("head-inconsistent", message, evidence=evidence, cause=error.code) from error
 
     def _fetch_config(self) -> Config:
@@ -438,14 +443,14 @@ class RegistryClient:
         return found
 
     def _entry(self, name: str) -> MapEntry | None:
-        """Where the index file of a name is, None where the name does not exist. :meth:`_load_names` comes first."""
+        """Where the index file of a name is; None if the name does not exist. Call :meth:`_load_names` first."""
         found = name_map.find(self.head.map, name, self._nodes)
         if isinstance(found, Place):
             raise RuntimeError(f"the path to {name} was not loaded")
         return found
 
     def _load_names(self, names: Iterable[str]) -> None:
-        """Open the nodes on the paths to these names: a wave for each level, for all of them together."""
+        """Open the nodes on the paths to all these names, with one wave for each level."""
         name_map.load(self.head.map, names, self._nodes, self._read_nodes, self._open_node)
 
     def _read_nodes(self, places: Sequence[Place]) -> list[bytes]:
@@ -468,7 +473,8 @@ class RegistryClient:
             if entry is not None:
                 if entry.size > self._limits.index_bytes:
                     raise TrustError(
-                        "index-size", f"The index file of {entry.name} has {entry.size:,} bytes: too many."
+                        "index-size",
+                        f"The index file of {entry.name} has {entry.size:,} bytes, which is too large.",
                     )
                 requests[entry.sha256] = Request(f"index/{entry.sha256}", entry.size)
         data = self._waves.addressed(requests, "index-missing")
@@ -480,7 +486,7 @@ class RegistryClient:
                 self._cache.put(data[entry.sha256])
 
     def _lines_behind(self, records: Iterable[ReleaseRecord]) -> tuple[wire.IndexLine, ...]:
-        """The statements that these releases rest on, themselves and their namespaces' keysets, by position."""
+        """The statements that these releases depend on: themselves and their namespaces' keysets, by position."""
         records = list(records)
         lines = {record.line.log: record.line for record in records}
         for namespace in {record.identity.namespace for record in records}:

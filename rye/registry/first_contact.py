@@ -20,12 +20,12 @@ from rye.registry.waves import or_raise
 
 
 class PinProposal(Struct, frozen=True):
-    """A registry that is contacted for the first time: what a person compares before trusting it."""
+    """A registry at first contact: what a person compares before trusting it."""
 
     address: str
     origin: str
     fingerprint: str
-    """SHA-256 of the text of root 1, which the operator publishes elsewhere."""
+    """SHA-256 of the text of root 1, which the operator also publishes elsewhere."""
     owners: tuple[bytes, ...]
     """Raw public keys."""
     threshold: int
@@ -33,7 +33,7 @@ class PinProposal(Struct, frozen=True):
 
 
 AcceptRoot = str | Callable[[PinProposal], bool] | None
-"""Who says that a new registry is the right one: the fingerprint that the user gave, or a function that asks them."""
+"""How a new registry is confirmed: by a fingerprint from the user, by a function that asks them, or (None) not at all."""
 
 
 def first_contact(
@@ -44,9 +44,9 @@ def first_contact(
     store: StateStore,
     limits: RegistryLimits,
 ) -> tuple[TrustedState, bytes, Config]:
-    """The state that begins with the registry's first root, its head, unread, and its config.json: one wave.
+    """Return the state that starts with the registry's first root, its unverified head and its config.json: one wave.
 
-    The state is the pinned one where the same registry was pinned at another address. ``origin``: what is expected there. Raises
+    If the same registry is pinned at another address, the state is the pinned one. ``origin``: the expected one. Raises
     TrustError, FetchError and RyeError ``registry-unpinned``.
     """
     requests = [
@@ -56,11 +56,11 @@ def first_contact(
     ]
     root_data, head_data, config_data = map(or_raise, transport.fetch_many(requests))
     config = wire.decode_config(config_data)
-    # Everything is read from the root itself, whose hash is what the user accepts; config.json only says how to speak.
+    # Everything comes from the root itself, whose hash the user accepts; config.json only describes the protocol.
     found = fingerprint_of(root_data.decode("utf-8", "replace"))
     state = TrustedState.pin(root_data, found, origin)
     if config.origin != state.origin:
-        raise TrustError("root-origin", f"The root is of {state.origin}, and config.json says {config.origin}.")
+        raise TrustError("root-origin", f"The root belongs to {state.origin}, but config.json says {config.origin}.")
     root: Root = state.root
     proposal = PinProposal(address, state.origin, found, root.owners, root.threshold, root.expires)
     known = store.load(state.origin)

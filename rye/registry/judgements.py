@@ -1,5 +1,4 @@
-"""Verdicts on items that a client remembers, so that unchanged items are not checked again
-(:mod:`rye.storage.verdicts`)."""
+"""Cached verdicts on items, so that unchanged items are not checked again (:mod:`rye.storage.verdicts`)."""
 
 from __future__ import annotations
 
@@ -15,12 +14,12 @@ from rye.registry.trust.trusted import LoggedStatement, TrustedHead, TrustedStat
 from rye.storage.verdicts import Verdicts
 
 Entry = Callable[[str], MapEntry | None]
-"""Where the index file of a name is; None where the head has no such name."""
+"""Returns where the index file of a name is; None if the head has no such name."""
 _ALWAYS = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Judgements:
-    """One client's. ``index_bytes``: index files larger than this are refused, so nothing is remembered of them."""
+    """The verdicts of one client. ``index_bytes``: larger index files are refused, so they have no verdicts."""
 
     def __init__(self, verdicts: Verdicts, index_bytes: int) -> None:
         self._verdicts = verdicts
@@ -29,14 +28,14 @@ class Judgements:
     def before(
         self, identities: Sequence[Identity], state: TrustedState, head: TrustedHead, entry: Entry
     ) -> dict[Identity, ItemHistory]:
-        """The histories that were evaluated before from the same index files, under the same keysets and roots."""
+        """Return the histories that were evaluated earlier from the same index files, keysets and roots."""
         if not self._verdicts.remembers:
             return {}
         keys = {key: identity for identity in identities if (key := self._key(identity, state, entry)) is not None}
         found = {}
         for key, data in self._verdicts.get(keys).items():
             judged = decode_judged(data)
-            # A larger log and a later time change nothing; of smaller and earlier ones nothing was judged.
+            # A verdict stays valid for a larger log and a later time, but not for a smaller or earlier one.
             if judged is not None and judged.last < head.checkpoint.size and judged.since <= head.snapshot.time:
                 found[keys[key]] = judged.history
         return found
@@ -50,24 +49,24 @@ class Judgements:
         head: TrustedHead,
         entry: Entry,
     ) -> None:
-        """Remember a verdict, unless it would change with time alone."""
+        """Store a verdict, unless it would change with time alone."""
         time = head.snapshot.time
         key = self._key(history.identity, state, entry) if self._verdicts.remembers else None
-        if key is None or chain.pending(time) is not None:  # a recovery that waits changes the judgement in time
+        if key is None or chain.pending(time) is not None:  # a pending recovery will change the verdict
             return
         last = max((one.line.log for one in entries), default=-1)
         since = max((link.keyset.recovery for link in chain.links if link.keyset.recovery is not None), default=_ALWAYS)
         self._verdicts.put({key: encode_judged(Judged(history, last, since))})
 
     def is_signed(self, head: bytes, state: TrustedState) -> bool:
-        """Whether the signatures of these bytes of a head were good before under the state's last root, byte for byte."""
+        """Whether the signatures of exactly these bytes of a head were verified before, under the state's last root."""
         if not self._verdicts.remembers:
             return False
         key = self._head_key(head, state)
         return key in self._verdicts.get([key])
 
     def remember_signed(self, head: bytes, state: TrustedState) -> None:
-        """Remember that they are. How old the head is, and whether it only grows, is judged each time."""
+        """Store that they were. The head's age, and that it only grows, are checked every time."""
         if self._verdicts.remembers:
             self._verdicts.put({self._head_key(head, state): b""})
 
@@ -75,7 +74,7 @@ class Judgements:
         return self._verdicts.key("head signatures", state.origin, head, *state.roots)
 
     def _key(self, identity: Identity, state: TrustedState, entry: Entry) -> bytes | None:
-        """Everything that :func:`rye.registry.trust.records.judge` reads, by hash."""
+        """A key over everything that :func:`rye.registry.trust.records.judge` reads, by hash."""
         item, namespace = entry(str(identity)), entry(wire.namespace_name(identity.namespace))
         if item is None or namespace is None or item.size > self._index_bytes:
             return None

@@ -47,25 +47,27 @@ from rye.storage.file_lock import LockTimeout, file_lock
 
 _T = TypeVar("_T")
 Advance = Callable[[int], None]
-_ELSEWHERE = "What it came from is damaged or forged: use the registry's own address, or tell its operator."
+_ELSEWHERE = "The source is damaged or forged. Use the registry's own address, or tell its operator."
 _MARK = ".rye-mirror"
-"""Says of a folder that it is a mirror, and of which registry, before anything else is in it."""
+"""The first file in a mirror's folder: it names the registry."""
 
 
 class Mirrored(Struct, frozen=True):
-    """What a run did."""
+    """The result of one run."""
 
     audit: Audit
     fetched: int
-    """Files that were not in the folder, or damaged there."""
+    """Files that were missing from the folder or damaged."""
     bytes: int
-    """Of those files."""
+    """Total size of those files."""
     before: int | None
-    """Log entries that the folder's head had; None: it had no head."""
+    """Log entries of the folder's previous head; None: it had no head."""
 
 
 def steps(state: TrustedState) -> int:
-    """How often ``advance`` is called with 1 for the log: once for each bundle of entries. Each fetched blob is one more."""
+    """Return how often ``advance`` is called with 1 for the log: once per bundle of entries. Each fetched blob is
+    one more.
+    """
     checkpoint = _checkpoint(state)
     return -(-checkpoint.size // WIDTH)
 
@@ -77,7 +79,8 @@ def entries(
     advance: Advance = lambda amount: None,
     limits: MirrorLimits = MIRROR,
 ) -> Iterator[bytes]:
-    """Every entry of the log in order, each proved to be in the tree of ``checkpoint``, kept in ``folder`` where one is given.
+    """Yield every entry of the log in order, each proved to be in the tree of ``checkpoint``. ``folder``: where to
+    store them.
 
     Raises FetchError, TileError (``tile-…``, ``bundle-malformed``) and RyeError ``entry-mismatch``.
     """
@@ -102,7 +105,9 @@ def mirror(
     advance: Advance = lambda amount: None,
     limits: MirrorLimits = MIRROR,
 ) -> Mirrored:
-    """Bring ``target`` to the head of ``state``, which a client accepted. After a RyeError its head is the old one."""
+    """Bring ``target`` to the head of ``state``, which a client accepted. After a RyeError the folder still has its
+    old head.
+    """
     checkpoint = _checkpoint(state)
     folder = MirrorFolder(target)
     with folder.locked(state):
@@ -110,7 +115,7 @@ def mirror(
         if before is not None and before.size > checkpoint.size:
             raise RyeError(
                 "mirror-newer",
-                f"{target} has {before.size} log entries, the registry shows {checkpoint.size}.",
+                f"{target} has {before.size} log entries, but the registry shows only {checkpoint.size}.",
                 "Mirror from the registry's own address; `rye log verify` checks it.",
             )
         auditor = Auditor(state.fingerprint)
@@ -129,7 +134,7 @@ def mirror(
 
 
 class MirrorFolder:
-    """The files of a mirror; without a folder, a place where nothing is and nothing stays (for an audit that keeps nothing)."""
+    """The files of a mirror. Without a folder nothing is found and nothing is stored, for an audit only."""
 
     def __init__(self, root: Path | None):
         self._root = root
@@ -147,7 +152,7 @@ class MirrorFolder:
             return None
 
     def write(self, path: str, data: bytes) -> None:
-        """Put a verified file into its place, whole or not at all; one that reads the same stays."""
+        """Write a verified file atomically, unless it is there with the same content."""
         if self._root is None or self.read(path) == data:
             return
         place = self._root / path
@@ -160,7 +165,7 @@ class MirrorFolder:
             temporary.unlink(missing_ok=True)
 
     def count(self, data: bytes) -> None:
-        """Remember that a file was fetched."""
+        """Count a fetched file."""
         self.fetched += 1
         self.fetched_bytes += len(data)
 
@@ -170,7 +175,7 @@ class MirrorFolder:
         return _Locked(self._root, f"{state.origin} {state.fingerprint}\n")
 
     def checkpoint(self, state: TrustedState) -> Checkpoint | None:
-        """The checkpoint of the head that the folder has; None where there is none yet."""
+        """Return the checkpoint of the folder's head; None if it has no head yet."""
         data = self.read("head")
         if data is None:
             return None
@@ -179,14 +184,14 @@ class MirrorFolder:
         except RyeError as error:
             message = f"{self._root}/head is damaged: {error.message}"
             raise RyeError(
-                "mirror-damaged", message, "Delete that one file and run again: all others are kept."
+                "mirror-damaged", message, "Delete this file and run the command again; all other files are kept."
             ) from error
         if found.origin != state.origin:
-            raise _not_a_mirror(self._root, f"it holds {found.origin}")
+            raise _not_a_mirror(self._root, f"it is a mirror of {found.origin}")
         return found
 
     def finish(self, state: TrustedState, checkpoint: Checkpoint, audit: Audit) -> set[str]:
-        """Roots, config, then checkpoint and head; the paths of everything that the head leads to."""
+        """Write roots, config, then checkpoint and head; return the paths of everything that the head leads to."""
         head = (state.head or "").encode()
         last = {
             **{f"root/{number}": note.encode() for number, note in enumerate(state.roots, 1)},
@@ -195,7 +200,7 @@ class MirrorFolder:
         for path, data in last.items():
             self.write(path, data)
         if hasattr(os, "sync"):
-            os.sync()  # the head must never be on the disk before what it names
+            os.sync()  # the head must not reach the disk before the files that it names
         assert self._root is not None
         for path, data in (("checkpoint", wire.decode_head(head).checkpoint.encode()), ("head", head)):
             if self.read(path) != data:
@@ -213,13 +218,15 @@ class MirrorFolder:
         }
 
     def remove(self, paths: Iterable[str]) -> None:
-        """Delete files that were taken down, at once."""
+        """Delete files that were taken down, immediately."""
         assert self._root is not None
         for path in paths:
             (self._root / path).unlink(missing_ok=True)
 
     def prune(self, wanted: set[str], stale_seconds: float) -> None:
-        """Delete what only older heads led to, and what a killed run left, once it is old enough that nobody reads it."""
+        """Delete files that only older heads need and leftovers of killed runs, once no reader can need them any
+        more.
+        """
         assert self._root is not None
         limit = time.time() - stale_seconds
         for top in ("index", "map", "tile", "blobs", "root"):
@@ -233,7 +240,7 @@ class MirrorFolder:
 
 
 class _Locked:
-    """A folder's lock and mark."""
+    """A folder's lock and its mark."""
 
     def __init__(self, root: Path, mark: str):
         self._root, self._mark = root, mark
@@ -245,7 +252,7 @@ class _Locked:
             raise _not_a_mirror(self._root, "it is not a folder")
         present = mark.read_text("utf-8", "replace") if mark.is_file() else None
         if present is None and self._root.is_dir() and any(self._root.iterdir()) and not self._is_copy():
-            raise _not_a_mirror(self._root, "it holds other files")
+            raise _not_a_mirror(self._root, "it contains other files")
         if present is not None and present != self._mark:
             raise _not_a_mirror(self._root, f"it is a mirror of {present.split(' ')[0][:128]!r}, or of another root")
         self._root.mkdir(parents=True, exist_ok=True)
@@ -253,7 +260,7 @@ class _Locked:
             self._lock.__enter__()
         except LockTimeout:
             raise RyeError(
-                "mirror-busy", f"Another program is writing to {self._root}.", "Wait for it, or end it."
+                "mirror-busy", f"Another program is writing to {self._root}.", "Wait for it to finish, or stop it."
             ) from None
         mark.write_text(self._mark, encoding="utf-8")
 
@@ -261,7 +268,7 @@ class _Locked:
         self._lock.__exit__(None, None, None)
 
     def _is_copy(self) -> bool:
-        """Whether it is a copy that ``rye-registry export`` made, never the folder of a registry that is written to."""
+        """Whether ``rye-registry export`` made the folder; never true for the folder of a registry with an API."""
         try:
             config = wire.decode_config((self._root / "config.json").read_bytes())
         except (OSError, RyeError):
@@ -272,7 +279,7 @@ class _Locked:
 def _tiles(
     transport: Transport, wanted: list[Tile], checkpoint: Checkpoint, files: MirrorFolder
 ) -> Mapping[Tile, bytes]:
-    """These tiles with all that prove them, verified. Tiles of the folder that do not verify are fetched again."""
+    """Return these tiles with all that prove them, verified. Tiles in the folder that fail are fetched again."""
     needed = tiles.with_parents(wanted, checkpoint.size)
     known = {tile: data for tile in needed if (data := files.read(tile.path)) is not None and len(data) == tile.bytes}
     for cached in (known, {}):
@@ -297,7 +304,7 @@ def _tiles(
 def _entry_bundles(
     transport: Transport, wanted: list[Tile], hashes: Mapping[Tile, bytes], files: MirrorFolder
 ) -> list[list[bytes]]:
-    """The entries that go with these tiles of level 0, each checked against its hash in the tile."""
+    """Return the entries for these tiles of level 0, each checked against its hash in the tile."""
     found: dict[Tile, list[bytes]] = {}
     for tile in wanted:
         data = files.read(tile.entries_path)
@@ -331,14 +338,14 @@ def _check_entry_bundle(tile: Tile, bundle: list[bytes], hashes: bytes) -> list[
             position = tile.index * WIDTH + offset
             raise RyeError(
                 "entry-mismatch",
-                f"Entry {position} is not the one that the signed checkpoint fixes.",
+                f"Entry {position} does not match the signed checkpoint.",
                 _ELSEWHERE,
             )
     return bundle
 
 
 def _with_full(transport: Transport, wanted: list[tuple[str, str, int, int]]) -> list[bytes]:
-    """Files in one wave; a partial one that was replaced by the full one costs a second wave."""
+    """Fetch files in one wave. A partial tile that the full one has replaced costs a second wave."""
     fetched = transport.fetch_many([Request(path, size) for path, _, size, _ in wanted])
     again = [
         (number, Request(full, full_size))
@@ -351,7 +358,7 @@ def _with_full(transport: Transport, wanted: list[tuple[str, str, int, int]]) ->
 
 
 def _index(transport: Transport, audit: Audit, folder: MirrorFolder, limits: MirrorLimits) -> None:
-    """The name map as computed; index files by the hash that was computed."""
+    """Write the name map as computed, and fetch index files by their computed hashes."""
     for sha256, node in audit.nodes.items():
         folder.write(name_map.node_path(sha256), name_map.encode_node(node))
     absent = [entry for entry in audit.index.values() if not _is_index(entry, folder.read(f"index/{entry.sha256}"))]
@@ -362,7 +369,7 @@ def _index(transport: Transport, audit: Audit, folder: MirrorFolder, limits: Mir
             if not _is_index(entry, data):
                 raise RyeError(
                     "index-hash",
-                    f"The index file of {entry.name} is not the one that the log makes.",
+                    f"The index file of {entry.name} does not match the log.",
                     _ELSEWHERE,
                 )
             folder.count(data)
@@ -380,7 +387,7 @@ def _blobs(
     absent = []
     for sha256, size in blobs.items():
         if size > most:
-            message = f"A release names a file of {size:,} bytes; at most {most:,} are copied."
+            message = f"A release names a file of {size:,} bytes; the limit is {most:,}."
             raise RyeError("release-oversized", message, "Ask the registry's operator.")
         data = folder.read(wire.blob_path(sha256))
         if data is None or len(data) != size or hashlib.sha256(data).hexdigest() != sha256:
@@ -395,19 +402,21 @@ def _blobs(
 
 
 def _check_audit(audit: Audit, state: TrustedState) -> None:
-    """The audit is clean, and what it came to is what the accepted head says."""
+    """Check that the audit found nothing, and that its result is what the accepted head says."""
     raise_first(audit)
     head = wire.decode_head((state.head or "").encode())
     checkpoint = _checkpoint(state)
     if (audit.size, audit.root_hash) != (checkpoint.size, checkpoint.root_hash) or audit.map != head.map:
         raise RyeError(
             "audit-failed",
-            "The entries of the log do not make the head that the registry shows.",
+            "The entries of the log do not match the head that the registry shows.",
             "Do not copy it; `rye log verify` shows details.",
         )
     if tuple(map(note_text, audit.roots)) != tuple(map(note_text, state.roots)):
         raise RyeError(
-            "audit-failed", "The log has other roots than the registry serves.", "Show it to the registry's operator."
+            "audit-failed",
+            "The roots in the log differ from those that the registry serves.",
+            "Report it to the registry's operator.",
         )
 
 
@@ -453,18 +462,16 @@ def _forked(target: Path, before: Checkpoint, state: TrustedState) -> RyeError:
     copied = (target / "checkpoint").read_text("utf-8", "replace")
     return RyeError(
         "mirror-fork",
-        f"The registry's log does not contain the {before.size} entries that {target} has: it shows two histories.",
-        "Keep both signed checkpoints in this error: they prove it. Tell the operator.",
+        f"The registry's log does not contain the {before.size} entries in {target}: it has shown two histories.",
+        "Keep both signed checkpoints: `--json` shows them, and they prove it. Tell the operator.",
         details={"evidence": {"trusted": copied, "offered": head.checkpoint}},
     )
 
 
 def _not_a_mirror(root: Path | None, reason: str) -> RyeError:
-    return RyeError(
-        "not-a-mirror", f"{root} cannot be used for this mirror: {reason}.", "Give an empty folder, or a new one."
-    )
+    return RyeError("not-a-mirror", f"{root} cannot be used for this mirror: {reason}.", "Give an empty or new folder.")
 
 
 def transport_limits(limits: MirrorLimits = MIRROR) -> RegistryLimits:
-    """The client's limits with the time that a whole copy may take."""
+    """Return the client's limits with the time limit of a whole copy."""
     return replace(REGISTRY, total_seconds=limits.total_seconds)

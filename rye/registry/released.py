@@ -16,15 +16,15 @@ class ItemFiles(Struct, frozen=True):
     record: ReleaseRecord
     file: bytes
     attached: Mapping[str, bytes]
-    """By relative path."""
+    """Content by relative path."""
 
 
 class Proofs(Struct, frozen=True):
     """Proofs that statements are in the log, complete enough to check without the registry."""
 
     head: str
-    """The signed head, whole, under whose checkpoint they are."""
+    """The whole signed head whose checkpoint contains them."""
     lines: tuple[wire.IndexLine, ...]
-    """The statements: releases and the keysets that they rest on, by position."""
+    """The statements, by position: releases, and the keysets that they depend on."""
     paths: Mapping[int, tuple[bytes, ...]]
     """The inclusion proof of each, by position."""

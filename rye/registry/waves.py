@@ -1,7 +1,7 @@
-"""A registry's files, from the cache or fetched in one wave. Files proved by a hash or the log are checked before they
-are returned or cached.
+"""A registry's files, from the cache or fetched in one wave. Files that a hash or the log proves are checked before
+they are returned or cached.
 
-If only the caller knows what a file named by its hash must be, the caller checks it.
+Where only the caller knows what a file named by its hash must contain, the caller checks it.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from rye.registry.trust.trusted import check_blob
 
 
 class Waves:
-    """What fetches for one client. ``transport`` changes where the registry stops answering."""
+    """Fetches for one client. ``transport`` is replaced when the registry stops answering."""
 
     def __init__(self, transport: Transport, cache: Cache) -> None:
         self.transport = transport
         self._cache = cache
 
     def one(self, request: Request) -> bytes:
-        """One small file, never from the cache."""
+        """Return one small file, never from the cache."""
         return or_raise(self.transport.fetch_many([request])[0])
 
     def blobs(self, blobs: Iterable[tuple[str, int]]) -> dict[str, bytes]:
-        """Content by (SHA-256, size), from the cache or in one wave; every byte is verified. Raises for the first that fails."""
+        """Return content by (SHA-256, size), from the cache or in one wave, all verified. Raises the first error."""
         sizes = dict(blobs)
         found: dict[str, bytes] = {}
         missing: list[str] = []
@@ -43,10 +43,10 @@ class Waves:
             if isinstance(fetched, FetchError):
                 if fetched.code == "fetch-not-found":
                     raise TrustError(
-                        "blob-missing", f"The registry does not have the file {sha256} that a release names."
+                        "blob-missing", f"The registry does not have the file {sha256}, which a release names."
                     )
                 if fetched.code in ("fetch-too-large", "fetch-endless"):
-                    message = f"The file {sha256} has more than the {sizes[sha256]} bytes that its release states."
+                    message = f"The file {sha256} is larger than the {sizes[sha256]} bytes that its release states."
                     raise TrustError("blob-size", message, sha256=sha256)
                 raise fetched
             found[sha256] = check_blob(sha256, sizes[sha256], fetched)
@@ -54,7 +54,7 @@ class Waves:
         return found
 
     def addressed(self, requests: Mapping[str, Request], missing: str) -> dict[str, bytes]:
-        """Files by their hash, from the cache or in one wave. What is fetched is not checked here: its user does that."""
+        """Return files by their hash, from the cache or in one wave. The caller checks what was fetched."""
         found: dict[str, bytes] = {}
         for sha256 in requests:
             data = self._cache.get(sha256)
@@ -68,9 +68,9 @@ class Waves:
         return found
 
     def tiles(self, origin: str, needed: Sequence[Tile], size: int, root_hash: bytes) -> dict[Tile, bytes]:
-        """Tiles from the cache and in one wave, verified against a root hash before they are kept.
+        """Return tiles from the cache and in one wave, verified against a root hash before they are cached.
 
-        Cached tiles that do not verify are dropped and fetched again: they are damaged, or left from a registry that forked.
+        Cached tiles that fail are dropped and fetched again: they are damaged, or from a registry that forked.
         """
         if not needed:
             return {}
@@ -92,7 +92,7 @@ class Waves:
         raise AssertionError("the second round has no cached tiles")
 
     def _download(self, wanted: Sequence[Tile]) -> dict[Tile, bytes]:
-        """One wave; a partial tile that was replaced by the full one costs a second."""
+        """Fetch one wave. A partial tile that the full one has replaced costs a second."""
         found: dict[Tile, bytes] = {}
         replaced: list[Tile] = []
         for tile, fetched in zip(
@@ -112,7 +112,7 @@ def _tile_or_raise(tile: Tile, fetched: bytes | FetchError) -> bytes:
     if isinstance(fetched, FetchError) and fetched.code == "fetch-not-found":
         raise TrustError("tile-missing", f"The registry does not serve {tile.path}, which its log must have.")
     if isinstance(fetched, FetchError) and fetched.code in ("fetch-too-large", "fetch-endless"):
-        raise TileError("tile-size", f"The tile {tile.path} has more than {tile.bytes} bytes.")
+        raise TileError("tile-size", f"The tile {tile.path} is larger than {tile.bytes} bytes.")
     return or_raise(fetched)
 
 

@@ -1,11 +1,14 @@
-"""What an Ed25519 public key and signature may look like, stricter than RFC 8032 asks (DESIGN §3, §4). Pure integers.
+"""Which Ed25519 public keys and signatures are acceptable, stricter than RFC 8032 requires (DESIGN §3, §4). Pure
+integers.
 
-A key of small order accepts signatures that nobody made, and a value with two encodings gives one signature two forms. So:
+A key of small order accepts signatures that nobody made, and a value with two encodings gives one signature two forms.
+So:
 
-* a public key is the canonical encoding (y < p) of a point on the curve that is none of the eight of small order;
+* a public key is the canonical encoding (y < p) of a point on the curve, but not of one of the eight points of small
+  order;
 * a signature's R is canonical and not of small order, and its S is below the group order L (RFC 8032 §5.1.7).
 
-libsodium checks most of this too; it is done here as well so that it holds whichever library verifies.
+libsodium checks most of this as well. The checks here hold whichever library verifies.
 """
 
 from __future__ import annotations
@@ -24,21 +27,21 @@ SMALL_ORDER_Y = frozenset({0, 1, P - 1, _Y8, P - _Y8})
 
 @lru_cache(maxsize=1024)  # a namespace's key is checked for each of its releases
 def key_problem(raw: bytes) -> str | None:
-    """Why 32 bytes are not a public key that a signature may be checked with; None when they are."""
+    """Return why 32 bytes are not an acceptable public key; None if they are."""
     if len(raw) != 32:
-        return f"it has {len(raw)} bytes, an Ed25519 key has 32"
+        return f"it has {len(raw)} bytes instead of 32"
     y = int.from_bytes(raw, "little") & (_SIGN - 1)
     if y % P in SMALL_ORDER_Y:
-        return "it is a point of small order: signatures that nobody made would pass"
+        return "it is a point of small order, which would accept forged signatures"
     if y >= P:
         return "its encoding is not canonical"
-    # x² = (y² - 1) / (d·y² + 1) must be a square (Euler's criterion); it is not 0, or y were 1 or -1.
+    # x² = (y² - 1) / (d·y² + 1) must be a square (Euler's criterion). It is not 0, since y is not 1 or -1.
     square = (y * y - 1) * pow(_D * y * y + 1, -1, P) % P
     return None if pow(square, (P - 1) // 2, P) == 1 else "it is not a point on the curve"
 
 
 def is_strict_signature(signature: bytes) -> bool:
-    """Whether 64 bytes have the one form that a signature may have. Says nothing about whether it verifies."""
+    """Whether 64 bytes have the only acceptable form of a signature. It says nothing about whether they verify."""
     if len(signature) != 64:
         return False
     r = int.from_bytes(signature[:32], "little") & (_SIGN - 1)

@@ -4,11 +4,11 @@
 
     <config>/keys/            0700
         <name>.key            0600  the private key: PKCS #8 PEM, or sealed (rye.signing.keys)
-        <name>.pub            0600  the public key in PEM, to hand out
-        default               the name of the key that signs when none is named: the first one made, until changed
+        <name>.pub            0600  the public key in PEM, to give to others
+        default               the name of the key that signs if none is named: the first one, until changed
 
-A key that is made or imported here is trusted here: anyone who holds the private half can vouch for it. A private key that others
-can read is reported with the key, and the command that fixes it.
+A key that is generated or imported here is trusted here: anyone who has the private half can vouch for it. A private
+key that others can read is reported with the key, and with the command that fixes it.
 """
 
 from __future__ import annotations
@@ -29,22 +29,23 @@ from rye.signing.trust_store import TrustStore
 from rye.storage import private_files
 
 _DEFAULT = "default"
-_MAKE_HINT = "`rye keys generate` makes a key, `rye keys list` shows those there are."
+_MAKE_HINT = "`rye keys generate` creates a key, `rye keys list` lists your keys."
 
 
 class StoredKey(Struct, frozen=True):
-    """One key of the user, as listed: without its private half."""
+    """One key of the user as listed, without its private half."""
 
     name: str
     public: PublicKey
     sealed: bool
     default: bool
     path: Path
-    """Of the private key."""
+    """The file of the private key."""
     warning: str | None = None
-    """Set when others can read the private key: what is wrong and the command that fixes it."""
+    """If others can read the private key: what is wrong, and the command that fixes it."""
 
     def as_json(self) -> dict[str, object]:
+        """The key in the JSON of ``rye keys list``."""
         return {
             "name": self.name,
             "key_id": self.public.key_id,
@@ -64,23 +65,25 @@ class KeyStore:
         self.trust = TrustStore(config)
 
     def generate(self, name: str, now: datetime, passphrase: str | None = None) -> StoredKey:
-        """Make a key, store it (sealed when there is a passphrase) and trust it. Raises RyeError ``key-exists``."""
+        """Generate a key, store it (sealed if there is a passphrase) and trust it. Raises RyeError ``key-exists``."""
         return self._store(name, PrivateKey.generate(), now, passphrase, "made on this machine")
 
     def import_private(
         self, name: str, text: str, now: datetime, passphrase: str | None = None, *, unseal_with: str | None = None
     ) -> StoredKey:
-        """Store and trust a private key from PEM or sealed text. ``unseal_with`` opens sealed text; ``passphrase`` seals it."""
+        """Store and trust a private key from PEM or sealed text. ``unseal_with`` opens sealed text; ``passphrase``
+        seals it for the store.
+        """
         return self._store(name, _read_private(text, unseal_with), now, passphrase, "imported private key")
 
     def list(self) -> tuple[StoredKey, ...]:
-        """All keys, sorted by name."""
+        """Return all keys, sorted by name."""
         default = self.default_name()
         names = sorted(path.stem for path in self.folder.glob("*.key") if is_segment(path.stem))
         return tuple(self._stored(name, default) for name in names)
 
     def get(self, name: str | None = None) -> StoredKey:
-        """The key called ``name``, or the default one. Raises RyeError ``no-key``."""
+        """Return the key called ``name``, or the default key. Raises RyeError ``no-key``."""
         default = self.default_name()
         wanted = name if name is not None else default
         if wanted is None:
@@ -90,7 +93,7 @@ class KeyStore:
         return self._stored(wanted, default)
 
     def private(self, name: str | None, passphrase: Callable[[], str]) -> PrivateKey:
-        """The private half; ``passphrase`` is asked only when it is sealed.
+        """Return the private half; ``passphrase`` is called only if it is sealed.
 
         Raises RyeError ``no-key``, ``bad-key``, ``wrong-passphrase``.
         """
@@ -103,21 +106,25 @@ class KeyStore:
         return key
 
     def export_private(self, name: str | None = None) -> str:
-        """The private key's file as it is stored; sealed when it is sealed."""
+        """Return the private key's file as it is stored, sealed or not."""
         return self._read(self.get(name).path)
 
     def reseal(self, name: str | None, key: PrivateKey, passphrase: str | None) -> StoredKey:
-        """Store the private half of ``key`` sealed with another passphrase; None: unsealed. Its public half stays."""
+        """Store the private half of ``key`` sealed under another passphrase; None: unsealed. Its public half does
+        not change.
+        """
         stored = self.get(name)
         if key.public != stored.public:
-            raise RyeError("bad-key", f"It is not the private half of {stored.name!r}.", "Name the key that it is.")
+            raise RyeError(
+                "bad-key", f"This is not the private half of {stored.name!r}.", "Name the key that it belongs to."
+            )
         private_files.write(stored.path, _private_text(key, passphrase))
         return self.get(stored.name)
 
     def remove(self, name: str) -> StoredKey:
-        """Delete both halves. What it signed stays trusted until :class:`TrustStore` forgets it.
+        """Delete both halves. What the key signed stays trusted until :class:`TrustStore` forgets it.
 
-        Raises RyeError ``default-key`` while another key could be the default instead.
+        Raises RyeError ``default-key`` if it is the default and there are other keys.
         """
         stored = self.get(name)
         if stored.default and len(self.list()) > 1:
@@ -131,7 +138,7 @@ class KeyStore:
         return stored
 
     def default_name(self) -> str | None:
-        """The default key's name; None when there is no key at all."""
+        """Return the default key's name; None if there is no key."""
         try:
             name = self._read(self.folder / _DEFAULT).strip()
         except RyeError:
@@ -139,6 +146,7 @@ class KeyStore:
         return name if is_segment(name) else None
 
     def set_default(self, name: str) -> StoredKey:
+        """Make a key the default. Raises RyeError ``no-key``."""
         stored = self.get(name)
         private_files.write(self.folder / _DEFAULT, stored.name + "\n")
         return self.get(name)
@@ -154,7 +162,7 @@ class KeyStore:
             private_files.write_new(path, text)
         except FileExistsError:
             hint = "Choose another name with --name; a key is never overwritten."
-            raise RyeError("key-exists", f"There is a key called {name!r} already ({path}).", hint) from None
+            raise RyeError("key-exists", f"There is already a key called {name!r} ({path}).", hint) from None
         try:
             self.trust.add(key.public, name, source, now)
             private_files.write(path.with_suffix(".pub"), key.public.pem)
@@ -172,7 +180,7 @@ class KeyStore:
         public = read_pem(self._read(path.with_suffix(".pub")))
         warning = None
         if private_files.readable_by_others(path):
-            warning = f"The private key {path} can be read by other users; run `chmod 600 {path}`."
+            warning = f"Other users can read the private key {path}; run `chmod 600 {path}`."
         return StoredKey(name, public, sealed, name == default, path, warning)
 
     def _private_path(self, name: str) -> Path:
@@ -184,14 +192,14 @@ class KeyStore:
                 data = file.read(KEYS.file_bytes + 1)
             if len(data) <= KEYS.file_bytes:
                 return data.decode("utf-8")
-            why = f"it has more than {KEYS.file_bytes:,} bytes"
+            why = f"it is larger than {KEYS.file_bytes:,} bytes"
         except (OSError, UnicodeDecodeError) as error:
             why = getattr(error, "strerror", None) or "it is not text"
         raise RyeError("bad-key", f"{path} cannot be read: {why}.", "Restore the file from a backup.")
 
 
 def _forms() -> ModuleType:
-    """How private keys are written, with the libraries for it: listing keys opens none."""
+    """The formats of private keys and their libraries, imported only when a private key is used."""
     from rye.signing import private_text
 
     return private_text
@@ -203,7 +211,7 @@ def _read_private(text: str, passphrase: str | None) -> PrivateKey:
 
 
 def _private_text(key: PrivateKey, passphrase: str | None) -> str:
-    """PEM, or sealed where there is a passphrase."""
+    """Return PEM, or the sealed form if there is a passphrase."""
     if passphrase is None:
         return key.pem()
     text: str = _forms().seal(key, passphrase)

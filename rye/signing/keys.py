@@ -1,8 +1,9 @@
 """Ed25519 keys as values: reading, writing, naming, signing and verifying (DESIGN §3, §4 Keys).
 
 * A public key is its 32 raw bytes. Its PEM text is the canonical SubjectPublicKeyInfo with LF and a final newline.
-* ``key_id`` (KEYID) is the first 16 hex digits of SHA-256 over that text. It only selects a candidate: trust is in the full key.
-* ``fingerprint`` is ``SHA256:`` and the unpadded base64 of SHA-256 over the raw key; it is what people compare.
+* ``key_id`` (KEYID) is the first 16 hex digits of SHA-256 over that text. It only selects a candidate: trust is in the
+  full key.
+* ``fingerprint`` is ``SHA256:`` and the unpadded base64 of SHA-256 over the raw key; people compare it.
 * Every signature is made and checked by libsodium (:mod:`rye.signing.libsodium`) after the checks of
   :mod:`rye.signing.ed25519`.
 * A private key's text is PKCS #8 PEM (:mod:`rye.signing.private_pem`) or sealed (:mod:`rye.signing.sealing`).
@@ -30,17 +31,19 @@ if TYPE_CHECKING:
 _SPKI = bytes.fromhex("302a300506032b6570032100")
 _PKCS8 = bytes.fromhex("302e020100300506032b657004220420")
 _PEM = lazy_pattern(r"\s*-----BEGIN PUBLIC KEY-----\n([A-Za-z0-9+/=\n]{1,200})\n-----END PUBLIC KEY-----\s*")
-ED25519_HINT = "Rye signs with Ed25519 keys only; `rye keys generate` makes one."
+ED25519_HINT = "Rye uses only Ed25519 keys; `rye keys generate` creates one."
 
 
 class PublicKey(Struct, frozen=True):
-    """A public key that signatures may be checked with. Made by ``from_raw``, ``read_pem`` or ``read_public_key``."""
+    """A valid public key. Create it with ``from_raw``, ``read_pem`` or ``read_public_key``."""
 
     raw: bytes
 
     @classmethod
     def from_raw(cls, raw: bytes) -> PublicKey:
-        """Raises RyeError ``bad-key`` for what :func:`rye.signing.ed25519.key_problem` refuses."""
+        """Return the key of 32 raw bytes. Raises RyeError ``bad-key`` for keys that
+        :func:`rye.signing.ed25519.key_problem` refuses.
+        """
         problem = key_problem(raw)
         if problem:
             raise RyeError("bad-key", f"This is not a usable Ed25519 public key: {problem}.", ED25519_HINT)
@@ -48,21 +51,23 @@ class PublicKey(Struct, frozen=True):
 
     @property
     def pem(self) -> str:
+        """The canonical PEM text (SubjectPublicKeyInfo)."""
         body = base64.b64encode(_SPKI + self.raw).decode("ascii")
         return f"-----BEGIN PUBLIC KEY-----\n{body}\n-----END PUBLIC KEY-----\n"
 
     @property
     def key_id(self) -> str:
-        """KEYID of the signature line: 16 hex digits."""
+        """The KEYID of a signature line: 16 hex digits."""
         return hashlib.sha256(self.pem.encode("ascii")).hexdigest()[:16]
 
     @property
     def later_key_id(self) -> str:
-        """KEYID of the later form: 64 hex digits, SHA-256 of the raw key."""
+        """The KEYID of the later form: 64 hex digits, SHA-256 of the raw key."""
         return hashlib.sha256(self.raw).hexdigest()
 
     @property
     def fingerprint(self) -> str:
+        """The fingerprint that people compare: ``SHA256:`` and base64."""
         return "SHA256:" + base64.b64encode(hashlib.sha256(self.raw).digest()).decode("ascii").rstrip("=")
 
     def verifies(self, message: bytes, signature: bytes) -> bool:
@@ -73,7 +78,7 @@ class PublicKey(Struct, frozen=True):
 
 
 class PrivateKey(Struct, frozen=True):
-    """A private key: the 32-byte seed of RFC 8032. Never shown by ``repr``."""
+    """A private key: the 32-byte seed of RFC 8032. ``repr`` never shows it."""
 
     seed: bytes
 
@@ -86,50 +91,54 @@ class PrivateKey(Struct, frozen=True):
 
     @classmethod
     def generate(cls) -> PrivateKey:
+        """Create a key from the system's random numbers."""
         return cls(os.urandom(32))
 
     @property
     def public(self) -> PublicKey:
+        """The public half."""
         return PublicKey(_libsodium().public_half(self.seed))
 
     def sign(self, message: bytes) -> bytes:
-        """The 64-byte signature; the same for the same message (RFC 8032 §5.1.6)."""
+        """Return the 64-byte signature, which is deterministic (RFC 8032 §5.1.6)."""
         return _libsodium().sign(self.seed, message)
 
     def pem(self) -> str:
-        """Unencrypted PKCS #8 (RFC 8410 §7, version 1, without attributes)."""
+        """Return unencrypted PKCS #8 (RFC 8410 §7, version 1, without attributes)."""
         body = base64.b64encode(_PKCS8 + self.seed).decode("ascii")
         return f"-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----\n"
 
 
 class KeyFile(Struct, frozen=True):
-    """A public key as a file gave it; ``owner`` is what the file claims and proves nothing."""
+    """A public key from a file. ``owner`` is the file's own claim and proves nothing."""
 
     key: PublicKey
     owner: str | None = None
 
 
 def read_pem(text: str) -> PublicKey:
-    """Read a public key's PEM; its line endings do not matter. Raises RyeError ``bad-key``."""
+    """Read a public key in PEM, with any line endings. Raises RyeError ``bad-key``."""
     if "PRIVATE KEY" in text:
-        raise RyeError("bad-key", "This is a private key; a public key is wanted here.", "Use `rye keys export`.")
+        raise RyeError("bad-key", "This is a private key, but a public key is needed here.", "Use `rye keys export`.")
     match = _PEM.fullmatch(text.replace("\r\n", "\n"))
     der = strict_base64(match[1].replace("\n", "")) if match else None
     if der is None:
-        message = "This is not a public key in PEM form (-----BEGIN PUBLIC KEY-----, one key, nothing else)."
+        message = "This is not a public key in PEM form (one -----BEGIN PUBLIC KEY----- block and no other text)."
         raise RyeError("bad-key", message, "Export it with `rye keys export`.")
     if not der.startswith(_SPKI) or len(der) != len(_SPKI) + 32:
-        raise RyeError("bad-key", "The PEM holds another kind of key than Ed25519.", ED25519_HINT)
+        raise RyeError("bad-key", "The PEM contains a key that is not an Ed25519 key.", ED25519_HINT)
     return PublicKey.from_raw(der[len(_SPKI) :])
 
 
 def read_public_key(data: bytes) -> KeyFile:
-    """Read a key file: PEM, or TOML with ``[public_key] pem`` (and ``fingerprint``, which must fit, and ``owner``).
+    """Read a key file: PEM, or TOML with ``[public_key] pem`` (and optionally ``fingerprint``, which must match, and
+    ``owner``).
 
-    Raises RyeError ``bad-key``. A signature line in the TOML is a comment: a file that vouches for itself proves nothing.
+    Raises RyeError ``bad-key``. A signature line in the TOML is only a comment: a file that vouches for itself proves
+    nothing.
     """
     if len(data) > KEYS.file_bytes:
-        raise RyeError("bad-key", f"A key file has at most {KEYS.file_bytes:,} bytes; this one has {len(data):,}.")
+        raise RyeError("bad-key", f"The key file has {len(data):,} bytes; the limit is {KEYS.file_bytes:,}.")
     try:
         text = data.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError:
@@ -143,12 +152,12 @@ def _read_toml(text: str) -> KeyFile:
     try:
         document = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        message = f"The key file is neither PEM nor TOML: {str(error)[:120] or 'too deep'}."
+        message = f"The key file is not PEM and not valid TOML: {str(error)[:120] or 'too deep'}."
         raise RyeError("bad-key", message, "Give a PEM file or a key TOML.") from None
     table = document.get("public_key")
     pem = table.get("pem") if isinstance(table, dict) else None
     if not isinstance(pem, str):
-        raise RyeError("bad-key", "The key file has no [public_key] with a pem text.", "Give a PEM file or a key TOML.")
+        raise RyeError("bad-key", "The key file has no `pem` text in [public_key].", "Give a PEM file or a key TOML.")
     key = read_pem(pem)
     claimed = document.get("fingerprint", key.key_id)
     if claimed not in (key.key_id, key.later_key_id, key.fingerprint):
@@ -159,7 +168,7 @@ def _read_toml(text: str) -> KeyFile:
 
 
 def strict_base64(text: str) -> bytes | None:
-    """Decoded canonical base64, or None: one text for one value."""
+    """Decode canonical base64; None for every other spelling of a value."""
     try:
         data = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
@@ -168,6 +177,6 @@ def strict_base64(text: str) -> bytes | None:
 
 
 def _libsodium() -> type[Ed25519]:
-    from rye.signing.libsodium import Ed25519  # reading and comparing keys needs no library
+    from rye.signing.libsodium import Ed25519  # not needed for reading and comparing keys
 
     return Ed25519

@@ -1,4 +1,4 @@
-"""Reading private keys in PEM. The one user of ``cryptography``, which knows the encodings of other programs."""
+"""Reading private keys in PEM. The only user of ``cryptography``, which knows the encodings of other programs."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ def read_private_pem(text: str) -> PrivateKey:
     try:
         key = load_pem_private_key(text.encode("utf-8"), password=None)
     except TypeError:
-        hint = "Decrypt it with the program that made it, import it, and let Rye seal it."
-        raise RyeError("bad-key", "The private key is encrypted in a form that Rye does not read.", hint) from None
+        hint = "Decrypt it with the program that created it, then import it and let Rye seal it."
+        raise RyeError("bad-key", "The private key is encrypted in a format that Rye cannot read.", hint) from None
     except (ValueError, UnsupportedAlgorithm):
         raise RyeError("bad-key", "This is not a private key in PEM form.", ED25519_HINT) from None
     if not isinstance(key, Ed25519PrivateKey):
-        raise RyeError("bad-key", "The PEM holds another kind of key than Ed25519.", ED25519_HINT)
+        raise RyeError("bad-key", "The PEM contains a key that is not an Ed25519 key.", ED25519_HINT)
     return PrivateKey(key.private_bytes_raw())

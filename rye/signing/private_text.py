@@ -1,4 +1,4 @@
-"""A private key's text, whichever form it has."""
+"""Reading a private key's text in either form, PEM or sealed."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["read_private", "seal"]
 
 
 def read_private(text: str, passphrase: str | None) -> PrivateKey:
-    """The key of a sealed text, opened with the passphrase, or of a PEM, which needs none.
+    """Return the key of a sealed text, opened with the passphrase, or of a PEM, which needs none.
 
     Raises RyeError ``bad-key``, ``wrong-passphrase``, ``passphrase-needed``.
     """
     if not is_sealed(text):
         return read_private_pem(text)
     if passphrase is None:
-        raise RyeError("passphrase-needed", "The private key is sealed.", "Give its passphrase.")
+        raise RyeError("passphrase-needed", "The private key is sealed.", "Enter its passphrase.")
     return unseal(text, passphrase)

@@ -10,8 +10,8 @@
     secret: <base64: 24-byte nonce and SecretBox of the 32-byte seed>
     -----END RYE SEALED PRIVATE KEY-----
 
-Exactly these lines in this order. The box's key is Argon2id of the passphrase (UTF-8, NFC) with libsodium's parameters: passes,
-bytes of memory, one lane. ``public-key`` is there to list keys without a passphrase, and must be the seed's own.
+Exactly these lines in this order. The box's key is Argon2id of the passphrase (UTF-8, NFC) with libsodium's parameters:
+passes, bytes of memory, one lane. ``public-key`` lets keys be listed without a passphrase, and must belong to the seed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _MIN_OPERATIONS, _MIN_MEMORY = 1, 8192
 
 
 class Sealed(Struct, frozen=True):
-    """The fields of a sealed key; ``secret`` is the nonce and the box."""
+    """The fields of a sealed key; ``secret`` is nonce and box."""
 
     operations: int
     memory: int
@@ -42,12 +42,12 @@ class Sealed(Struct, frozen=True):
 
 
 def is_sealed(text: str) -> bool:
-    """Whether a text begins as a sealed key does."""
+    """Whether a text begins like a sealed key."""
     return text.lstrip().startswith(_BEGIN)
 
 
 def write_sealed(sealed: Sealed) -> str:
-    """The text that :func:`read_sealed` reads."""
+    """Return the text that :func:`read_sealed` reads."""
     values = (
         "1",
         "argon2id",
@@ -62,14 +62,14 @@ def write_sealed(sealed: Sealed) -> str:
 
 
 def read_sealed(text: str) -> Sealed:
-    """Raises RyeError ``bad-key`` for what is not exactly of the form."""
+    """Read a sealed key's text. Raises RyeError ``bad-key`` for any deviation from the form."""
     lines = text.replace("\r\n", "\n").strip().split("\n") if len(text) <= KEYS.file_bytes else []
     names = tuple(line.partition(": ")[0] for line in lines[1:-1])
     if not lines or lines[0] != _BEGIN or lines[-1] != _END or names != _FIELDS:
-        raise _unreadable("its lines are not those of the form")
+        raise _unreadable("its lines are not those of a sealed key")
     version, kdf, operations, memory, salt, public, secret = (line.partition(": ")[2] for line in lines[1:-1])
     if (version, kdf) != ("1", "argon2id"):
-        raise _unreadable("it has a version or key derivation that this Rye does not know")
+        raise _unreadable("this version of rye does not know its version or key derivation")
     decoded = [strict_base64(value) for value in (salt, public, secret)]
     if [len(value or b"") for value in decoded] != [16, 32, 24 + 32 + 16]:
         raise _unreadable("salt, public-key or secret is not base64 of the right length")

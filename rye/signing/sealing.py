@@ -1,4 +1,6 @@
-"""Private keys under a passphrase: libsodium's Argon2id and SecretBox, in the form of :mod:`rye.signing.sealed_form`."""
+"""Encrypting private keys under a passphrase: libsodium's Argon2id and SecretBox, in the form of
+:mod:`rye.signing.sealed_form`.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,10 @@ from rye.signing.sealed_form import Sealed, read_sealed, write_sealed
 
 
 def seal(key: PrivateKey, passphrase: str, *, operations: int = 3, memory: int = 256 * 1024 * 1024) -> str:
-    """Encrypt a private key under a passphrase (Argon2id, SecretBox). An empty passphrase is refused."""
+    """Encrypt a private key under a passphrase (Argon2id, SecretBox). Raises UsageError ``empty-passphrase``."""
     if not passphrase:
         raise UsageError(
-            "empty-passphrase", "An empty passphrase seals nothing.", "Give one, or store the key unsealed."
+            "empty-passphrase", "The passphrase is empty.", "Enter a passphrase, or store the key unsealed."
         )
     salt = random(16)
     box = SecretBox(_derive(passphrase, salt, operations, memory))
@@ -26,17 +28,19 @@ def seal(key: PrivateKey, passphrase: str, *, operations: int = 3, memory: int =
 
 
 def unseal(text: str, passphrase: str) -> PrivateKey:
-    """Open a sealed key. Raises RyeError ``bad-key`` (not of its form) or ``wrong-passphrase``."""
+    """Open a sealed key. Raises RyeError ``bad-key`` (not a sealed key) or ``wrong-passphrase``."""
     sealed = read_sealed(text)
     box = SecretBox(_derive(passphrase, sealed.salt, sealed.operations, sealed.memory))
     try:
         key = PrivateKey(box.decrypt(sealed.secret))
     except CryptoError:
-        message = "The passphrase does not open the private key (or the file was changed)."
+        message = "The passphrase is wrong, or the file of the private key was changed."
         raise RyeError("wrong-passphrase", message, "Try again with the right passphrase.") from None
     if key.public.raw != sealed.public.raw:
         raise RyeError(
-            "bad-key", "The sealed file names another public key than it holds.", "Restore it from a backup."
+            "bad-key",
+            "The sealed file names a public key that does not belong to its private key.",
+            "Restore the file from a backup.",
         )
     return key
 

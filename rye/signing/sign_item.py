@@ -1,11 +1,12 @@
-"""Signing a file's text: out with the old line, in with the new one at the canonical place (DESIGN §4). Pure.
+"""Signing a file's text: remove the old line, insert the new one at the canonical place (DESIGN §4). Pure.
 
-* A text that the same key has signed as a whole, unchanged since, comes back as it is: signing twice changes nothing.
-* An older, misplaced, placeholder or broken line is replaced. A line that begins like a signature and has other text on it is
-  the author's to fix: nothing that may be content is thrown away.
+* A text that the same key has signed as a whole, and that has not changed since, is returned unchanged: signing again
+  has no effect.
+* An older, misplaced, placeholder or broken line is replaced. A line that begins like a signature but has other text on
+  it is for the author to fix: no possible content is thrown away.
 * CR LF and a BOM are refused ("Every kind"): what is signed is exactly what is on disk.
 
-Whether the item conforms is the caller's question; it is asked before this.
+The caller checks first whether the item is valid.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ from rye.signing.signature_line import (
     layout_of,
 )
 
-_FIX = "Run `rye validate --fix` on it, then sign it again."
+_FIX = "Run `rye validate --fix FILE`, then sign it again."
 
 
 def sign(text: str, kind: str, file_name: str, key: PrivateKey, now: datetime) -> str:
-    """``text`` with this key's signature line. ``now`` must know its time zone.
+    """Return ``text`` with this key's signature line. ``now`` must have a time zone.
 
     Raises RyeError ``not-lf`` (CR LF), ``byte-order-mark`` or ``broken-signature-line``, and what ``layout_of`` raises.
     """
@@ -51,7 +52,7 @@ def sign(text: str, kind: str, file_name: str, key: PrivateKey, now: datetime) -
 
 
 def sign_bytes(data: bytes, kind: str, file_name: str, key: PrivateKey, now: datetime) -> bytes:
-    """:func:`sign` on a file's bytes. Also raises RyeError ``not-utf8``."""
+    """Do the same on a file's bytes. Also raises RyeError ``not-utf8``."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -61,7 +62,7 @@ def sign_bytes(data: bytes, kind: str, file_name: str, key: PrivateKey, now: dat
 
 
 def unsigned_text(text: str, layout: Layout) -> str:
-    """``text`` without its signature line, wherever a line is taken for one when signing; unchanged when it has none."""
+    """Return ``text`` without its signature line, wherever signing would recognize one; unchanged if it has none."""
     found = find(text, layout)
     return text if found.rest is None else found.rest
 
@@ -78,6 +79,6 @@ def _is_current(line: SignatureLine, rest: str, key: PrivateKey) -> bool:
 def _without_line(found: Found | Absent | Malformed, file_name: str) -> str:
     if found.rest is None:
         detail = found.detail if isinstance(found, Malformed) else ""
-        message = f"{file_name} cannot be signed: something like a signature line is broken ({detail})."
-        raise RyeError("broken-signature-line", message, "Delete that line, or what stands on it beside the signature.")
+        message = f"{file_name} cannot be signed: its signature line is broken ({detail})."
+        raise RyeError("broken-signature-line", message, "Delete that line, or the other text on it.")
     return found.rest

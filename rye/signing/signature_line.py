@@ -1,4 +1,4 @@
-"""The signature line: how it is written, where it stands, and what it covers (DESIGN §4). Pure; no keys, no cryptography.
+"""The signature line: its form, its place, and what it covers (DESIGN §4). Pure; no keys, no cryptography.
 
 ::
 
@@ -12,20 +12,20 @@ Each file has **one canonical place**. It follows from the file without the line
 File                           First line stays first      Comment
 =============================  ==========================  ===========================================
 Markdown                       no: line 1                  ``<!-- … -->``
-Markdown that opens ``---``    yes: line 2                 ``# …`` (it stands inside the YAML)
+Markdown that opens ``---``    yes: line 2                 ``# …`` (it is inside the YAML)
 ``py`` ``sh`` ``yaml``         a shebang: line 2           ``# …``
 ``yaml`` that opens ``---``    yes: line 2                 ``# …``
 ``js`` ``ts``                  a shebang: line 2           ``// …``
 ``toml``                       no: line 1                  ``# …``
 =============================  ==========================  ===========================================
 
-The rules that this module lives by:
+Rules:
 
-* A line counts only where inserting it into the rest would put it; anywhere else it is text and is hashed like text. The
-  later form alone may also stand above ``---``.
-* The line is exact to the character, ends in LF, and only its own characters and that LF are left out of the hash.
+* A line counts only where inserting it into the rest would put it; anywhere else it is text and is hashed like text. Only the
+  later form can also be above ``---``.
+* The line is exact to the character and ends in LF. Only its own characters and that LF are excluded from the hash.
 * Something at the canonical place that begins like a signature and is not exactly one is malformed, never ignored.
-* Text has LF for CR LF (:func:`text_of`), a lone CR is an ordinary character, and a BOM is one too: it is hashed.
+* Text has LF for CR LF (:func:`text_of`). A lone CR is an ordinary character, and so is a BOM: both are hashed.
 """
 
 from __future__ import annotations
@@ -45,12 +45,13 @@ from rye.text.lazy_pattern import lazy_pattern
 
 
 class CommentStyle(Struct, frozen=True):
-    """What stands before and after the signature on its line."""
+    """What comes before and after the signature on its line."""
 
     prefix: str
     suffix: str = ""
 
     def wrap(self, signature: str) -> str:
+        """Put the signature into a comment."""
         return f"{self.prefix}{signature}{self.suffix}"
 
 
@@ -60,7 +61,7 @@ SLASHES = CommentStyle("// ")
 
 
 class Layout(Struct, frozen=True):
-    """Where files of one format carry their signature line."""
+    """Where files of one format have their signature line."""
 
     style: CommentStyle
     shebang: bool = False
@@ -69,13 +70,15 @@ class Layout(Struct, frozen=True):
     """A first line ``---`` stays first, and the signature is then a YAML comment."""
 
     def leading_lines(self, text: str) -> int:
-        """How many lines stand above the canonical place, judged from ``text`` without its signature line: 0 or 1."""
+        """How many lines are above the canonical place, given ``text`` without its signature line: 0 or 1."""
         return int((self.shebang and text.startswith("#!")) or self.opens_frontmatter(text))
 
     def opens_frontmatter(self, text: str) -> bool:
+        """Whether the first line is ``---`` and this format has frontmatter."""
         return self.frontmatter and is_marker(_first_line(text))
 
     def style_in(self, text: str) -> CommentStyle:
+        """The comment style for this text: a YAML comment inside frontmatter."""
         return HASH if self.opens_frontmatter(text) else self.style
 
 
@@ -91,9 +94,10 @@ LAYOUTS: dict[Format, Layout] = {
 
 
 def layout_of(kind: str, file_name: str) -> Layout:
-    """The layout of a file. ``file_name`` may be a path, a name or a suffix; it matters for a kind of several formats only.
+    """Return the layout of a file. ``file_name`` is a path, a name or a suffix; it matters only for a kind of several
+    formats.
 
-    Raises UsageError for an unknown kind, RyeError ``unknown-suffix`` where the kind leaves it to a suffix that it does not have.
+    Raises UsageError for an unknown kind, RyeError ``unknown-suffix`` if the kind does not have such files.
     """
     if kind not in KINDS:
         raise UsageError("unknown-kind", f"{kind!r} is not a kind of item.", f"Kinds: {KINDS.names()}.")
@@ -103,12 +107,12 @@ def layout_of(kind: str, file_name: str) -> Layout:
     for suffix, name in formats.items():
         if file_name.endswith(suffix):
             return LAYOUTS[name]
-    message = f"{file_name!r} is not a {kind}'s file: its suffix says no language whose comments are known."
+    message = f"{file_name!r} is not a {kind}'s file: its suffix is not that of a supported language."
     raise RyeError("unknown-suffix", message, f"Suffixes of {kind}s: {', '.join(formats)}.")
 
 
 class SignatureLine(Struct, frozen=True):
-    """What a well-formed signature line says. Nothing of it is proven yet, and ``attested`` never can be."""
+    """The fields of a well-formed signature line. Nothing is verified yet, and ``attested`` never can be."""
 
     timestamp: str
     hash: str
@@ -121,15 +125,18 @@ class SignatureLine(Struct, frozen=True):
 
     @property
     def later_form(self) -> bool:
+        """Whether it has the later form, with a KEYID of 64 digits."""
         return len(self.key_id) == 64
 
     def render(self) -> str:
-        """The current form, without comment and LF."""
+        """Return the current form, without comment and LF."""
         return f"rye:signed:{self.timestamp}:{self.hash}:{encode_signature(self.signature)}:{self.key_id}"
 
 
 class Found(Struct, frozen=True):
-    """The line in the canonical place; ``line`` is None when it is a placeholder. ``rest`` is everything else: what is hashed."""
+    """The line in the canonical place; ``line`` is None for a placeholder. ``rest`` is everything else, which is
+    hashed.
+    """
 
     line: SignatureLine | None
     rest: str
@@ -137,19 +144,19 @@ class Found(Struct, frozen=True):
 
 
 class Absent(Struct, frozen=True):
-    """No line counts. ``misplaced``: one stands first where the file's first line has to; ``rest`` is the file without it."""
+    """No line counts. ``misplaced``: there is one above a line that must be first; ``rest`` is the file without it."""
 
     rest: str
     misplaced: bool = False
 
 
 class Malformed(Struct, frozen=True):
-    """The canonical place holds something that begins like a signature line and is none."""
+    """The canonical place has something that begins like a signature line and is not one."""
 
     detail: str
     number: int
     rest: str | None
-    """The file without the line when the line is nothing but a broken comment; None when other text stands on it."""
+    """The file without the line, if the line is only a broken comment; None if it has other text."""
 
 
 _MAX_LINE = 512
@@ -167,17 +174,19 @@ _ATTESTED = lazy_pattern(r"[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9._+-]{1,64}")
 
 
 def text_of(data: bytes) -> str:
-    """A file's characters as the hash covers them: UTF-8, LF for CR LF, nothing else changed. Raises UnicodeDecodeError."""
+    """Return a file's characters as the hash covers them: UTF-8, LF for CR LF, otherwise unchanged. Raises
+    UnicodeDecodeError.
+    """
     return data.decode("utf-8").replace("\r\n", "\n")
 
 
 def content_hash(text: str) -> str:
-    """HASH of text: SHA-256 of its UTF-8, 64 lower-case hex digits."""
+    """Return the HASH of a text: SHA-256 of its UTF-8, 64 lower-case hex digits."""
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 class _Candidate(Struct, frozen=True):
-    """A line that looks signed, where one could count; ``leading`` lines (0 or 1) stand above it, ``after`` begins behind it."""
+    """A line that looks signed where one can count. ``leading`` lines (0 or 1) are above it; ``after`` follows it."""
 
     line: str
     leading: int
@@ -187,11 +196,11 @@ class _Candidate(Struct, frozen=True):
 
 
 def find(text: str, layout: Layout) -> Found | Absent | Malformed:
-    """Look for the signature line in its one canonical place (and, for the later form, above ``---``)."""
+    """Look for the signature line in its canonical place (and, for the later form, above ``---``)."""
     if text.startswith("\ufeff"):
         behind = find(text.lstrip("\ufeff"), layout)
         if isinstance(behind, Malformed) or (isinstance(behind, Found) and behind.line):
-            return Malformed("line 1: a byte order mark stands before everything", 1, None)
+            return Malformed("line 1: the file begins with a byte order mark", 1, None)
         return Absent(text)
     candidate = _candidate(text, layout)
     if candidate is None:
@@ -215,8 +224,9 @@ def _candidate(text: str, layout: Layout) -> _Candidate | None:
 
 
 def _above_first_line(text: str, candidate: _Candidate, layout: Layout) -> Found | Absent | Malformed:
-    """The line stands above one that has to be first. Only the later form counts there, above ``---``; a broken line there is
-    reported, because it may have been one."""
+    """The line is above one that must be first. Only the later form counts there, above ``---``; a broken line there
+    is reported, because it may have been one.
+    """
     frontmatter = layout.opens_frontmatter(candidate.rest)
     style = HASH if frontmatter and candidate.line.startswith(HASH.prefix) else layout.style_in(text)
     parsed = _parse(candidate.line, style)
@@ -239,13 +249,13 @@ def _in_place(candidate: _Candidate, parsed: SignatureLine | str | None, style: 
             f"line {number}: {parsed}", number, candidate.rest if lone and after[:1] in ("", "\n") else None
         )
     if not after.startswith("\n"):
-        detail = f"line {number}: the signature line does not end"
+        detail = f"line {number}: the signature line does not end with LF"
         return Malformed(detail, number, candidate.rest if not after else None)
     return Found(parsed, candidate.rest, number)
 
 
 def insert(rest: str, line: SignatureLine, layout: Layout) -> str:
-    """Put a line into text that has none, at its canonical place. ``find`` of the result gives both back."""
+    """Insert a line at the canonical place of a text that has none. ``find`` of the result returns both."""
     head, body = "", rest
     if layout.leading_lines(rest):
         first = _first_line(rest)
@@ -254,18 +264,21 @@ def insert(rest: str, line: SignatureLine, layout: Layout) -> str:
 
 
 def completed(rest: str, layout: Layout) -> str:
-    """``rest`` with the LF that a lone first line needs so that a signature line can follow it; otherwise unchanged."""
+    """Return ``rest`` with the LF that a lone first line needs before a signature line can follow it; otherwise
+    unchanged.
+    """
     return rest + "\n" if layout.leading_lines(rest) and "\n" not in rest else rest
 
 
 def format_timestamp(now: datetime) -> str:
-    """``YYYY-MM-DDTHH:MM:SSZ``. ``now`` must know its time zone."""
+    """Return ``YYYY-MM-DDTHH:MM:SSZ``. ``now`` must have a time zone."""
     if now.tzinfo is None:
         raise ValueError("the time needs a time zone")
     return now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def encode_signature(signature: bytes) -> str:
+    """Encode a signature in base64url with padding, as the current form has it."""
     return base64.urlsafe_b64encode(signature).decode("ascii")
 
 
@@ -275,13 +288,13 @@ def _first_line(text: str) -> str:
 
 
 def _parse(line: str, style: CommentStyle) -> SignatureLine | str | None:
-    """A line's signature, None for a placeholder, or what is wrong with it."""
+    """Return a line's signature, None for a placeholder, or what is wrong with the line."""
     if len(line) > _MAX_LINE:
-        return "too long for a signature line"
+        return "it is too long for a signature line"
     if not line.startswith(style.prefix + "rye"):
-        return f"a signature line here begins with {style.prefix!r} and the marker, nothing else"
+        return f"a signature line here must begin with {style.prefix!r} and the marker"
     if not line.endswith(style.suffix):
-        return f"text after the signature, or it is not closed by {style.suffix!r}"
+        return f"text follows the signature, or it does not end with {style.suffix!r}"
     match = _FIELDS.fullmatch(line[len(style.prefix) : len(line) - len(style.suffix)])
     if match is None:
         return "it does not have the fields TIMESTAMP:HASH:SIGNATURE:KEYID"
@@ -298,7 +311,7 @@ def _parse(line: str, style: CommentStyle) -> SignatureLine | str | None:
 def _check_fields(match: re.Match[str]) -> SignatureLine | str:
     key_id, attested, encoded = match["key_id"], match["attested"], match["signature"]
     if not _is_time(match["timestamp"]):
-        return "the timestamp is not a possible YYYY-MM-DDTHH:MM:SSZ"
+        return "the timestamp is not a valid YYYY-MM-DDTHH:MM:SSZ"
     if _HEX64.fullmatch(match["hash"]) is None:
         return "the hash is not 64 lower-case hex digits"
     if _KEY_ID.fullmatch(key_id) is None:
@@ -307,7 +320,7 @@ def _check_fields(match: re.Match[str]) -> SignatureLine | str:
     if match["marker"] == "ryeos" and not later:
         return "the marker ryeos:signed needs a key id of 64 hex digits"
     if attested is not None and _ATTESTED.fullmatch(attested) is None:
-        return "what follows '|' is not provider@username"
+        return "the text after '|' is not provider@username"
     signature = _decode_signature(encoded, later=later)
     if signature is None:
         return "the signature is not canonical base64url of 64 bytes"
@@ -322,7 +335,7 @@ def _decode_signature(encoded: str, *, later: bool) -> bytes | None:
     unpadded = encoded.rstrip("=").replace("+", "-").replace("/", "_")
     try:
         signature = base64.urlsafe_b64decode(unpadded + "==")
-    except binascii.Error:  # pragma: no cover - the patterns above let nothing of the sort through
+    except binascii.Error:  # pragma: no cover - the patterns above exclude it
         return None
     return signature if encode_signature(signature).rstrip("=") == unpadded else None
 

@@ -1,10 +1,10 @@
-"""Whom the user trusts (DESIGN §4): the only place, beside ``--trusted-key`` and a pinned registry, that trust comes from.
+"""Whom the user trusts (DESIGN §4): besides ``--trusted-key`` and pinned registries, the only source of trust.
 
-``trusted-keys.toml`` in the user's config folder holds whole keys, each with a label, where it came from and when. A key is
-trusted from ``add`` until ``remove``; ``revoke`` keeps it, so that its signatures are told apart from unknown ones. The file is
-refused, as a whole, when others may write it or when a part of it is not understood.
+``trusted-keys.toml`` in the user's config folder contains whole keys, each with a label, its source and its date. A key
+is trusted from ``add`` until ``remove``; ``revoke`` keeps the entry, so that its signatures are told apart from unknown
+ones. The whole file is refused if others can write it or if any part of it is not understood.
 
-Key files inside a project or a package are :class:`Proposal` values. Nothing here turns one into trust but ``add``.
+Key files inside a project or a package are :class:`Proposal` values. Only ``add`` turns one into trust.
 """
 
 from __future__ import annotations
@@ -34,16 +34,17 @@ _FIELDS = {"fingerprint", "label", "source", "added", "revoked", "pem"}
 
 
 class TrustedKey(Struct, frozen=True):
-    """One entry. ``source`` says where the key came from, in words; times are as in a signature line."""
+    """One entry. ``source`` says in words where the key came from; times are as in a signature line."""
 
     key: PublicKey
     label: str
     source: str
     added: str
     revoked: str | None = None
-    """When the user revoked it; None: it is trusted."""
+    """When the user revoked the key; None: it is trusted."""
 
     def as_json(self) -> dict[str, object]:
+        """The entry in the JSON of ``rye trust list``."""
         return {
             "fingerprint": self.key.fingerprint,
             "key_id": self.key.key_id,
@@ -55,7 +56,7 @@ class TrustedKey(Struct, frozen=True):
 
 
 class Proposal(Struct, frozen=True):
-    """A key file found in a project: what ``rye trust add`` could accept. ``key`` is None when it cannot be read."""
+    """A key file in a project, which ``rye trust add`` can accept. ``key`` is None if it cannot be read."""
 
     path: Path
     key: PublicKey | None
@@ -70,7 +71,7 @@ class TrustStore:
         self.path = folder / FILE_NAME
 
     def entries(self) -> tuple[TrustedKey, ...]:
-        """All entries in the order they were added. Raises RyeError ``bad-trust-store``."""
+        """Return all entries in the order they were added. Raises RyeError ``bad-trust-store``."""
         try:
             data = private_files.read_trusted(self.path)
         except FileNotFoundError:
@@ -81,35 +82,39 @@ class TrustStore:
         except OSError as error:
             raise self._unreadable(str(error)) from error
         if len(data) > KEYS.trust_file_bytes:
-            raise self._unreadable(f"it has more than {KEYS.trust_file_bytes:,} bytes")
+            raise self._unreadable(f"it is larger than {KEYS.trust_file_bytes:,} bytes")
         try:
             document = tomllib.loads(data.decode("utf-8"))
         except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
             raise self._unreadable(str(error)[:200]) from None
         rows = document.pop("key", [])
         if document or not isinstance(rows, list):
-            raise self._unreadable("only [[key]] tables are known")
+            raise self._unreadable("it has something other than [[key]] tables")
         return tuple(self._entry(row) for row in rows)
 
     def trusted(self) -> tuple[PublicKey, ...]:
+        """Return the trusted keys. Raises RyeError ``bad-trust-store``."""
         return tuple(entry.key for entry in self.entries() if entry.revoked is None)
 
     def revoked(self) -> tuple[PublicKey, ...]:
+        """Return the revoked keys. Raises RyeError ``bad-trust-store``."""
         return tuple(entry.key for entry in self.entries() if entry.revoked is not None)
 
     def find(self, selector: str) -> TrustedKey:
-        """The one entry with this fingerprint, key id or label. Raises RyeError ``unknown-key`` or ``ambiguous-key``."""
+        """Return the only entry with this fingerprint, key id or label. Raises RyeError ``unknown-key`` or
+        ``ambiguous-key``.
+        """
         matching = [entry for entry in self.entries() if selector in _names(entry)]
         if not matching:
-            hint = "`rye trust list` shows the keys that are trusted."
+            hint = "`rye trust list` shows the trusted keys."
             raise RyeError("unknown-key", f"No key in the trust store is called {selector!r}.", hint)
         if len(matching) > 1:
             listed = ", ".join(entry.key.fingerprint for entry in matching)
-            raise RyeError("ambiguous-key", f"{selector!r} stands for several keys: {listed}.", "Give the fingerprint.")
+            raise RyeError("ambiguous-key", f"{selector!r} matches several keys: {listed}.", "Give the fingerprint.")
         return matching[0]
 
     def add(self, key: PublicKey, label: str, source: str, now: datetime) -> TrustedKey:
-        """Trust a key; one that is trusted already keeps its entry.
+        """Trust a key; an already trusted one keeps its entry.
 
         Raises RyeError ``revoked-key``, ``bad-key``, ``bad-label``.
         """
@@ -130,14 +135,14 @@ class TrustStore:
             return entry
 
     def remove(self, selector: str) -> TrustedKey:
-        """Forget a key: what it signed is ``untrusted`` from now on."""
+        """Remove a key: its signatures are ``untrusted`` from now on."""
         with self._locked():
             gone = self.find(selector)
             self._write(entry for entry in self.entries() if entry != gone)
             return gone
 
     def revoke(self, selector: str, now: datetime) -> TrustedKey:
-        """Keep a key as revoked: what it signed is ``revoked`` from now on. Doing it again keeps the first date."""
+        """Mark a key as revoked: its signatures are ``revoked`` from now on. Revoking again keeps the first date."""
         with self._locked():
             entry = self.find(selector)
             if entry.revoked is not None:
@@ -148,15 +153,15 @@ class TrustStore:
 
     def _entry(self, row: object) -> TrustedKey:
         if not isinstance(row, dict) or set(row) - _FIELDS or not all(isinstance(value, str) for value in row.values()):
-            raise self._unreadable(f"a [[key]] has text values for {', '.join(sorted(_FIELDS))} and nothing else")
+            raise self._unreadable(f"a [[key]] can only have text values for {', '.join(sorted(_FIELDS))}")
         if missing := _FIELDS - {"revoked"} - set(row):
-            raise self._unreadable(f"a [[key]] lacks {', '.join(sorted(missing))}")
+            raise self._unreadable(f"a [[key]] has no {', '.join(sorted(missing))}")
         try:
             key = read_pem(row["pem"])
         except RyeError as error:
             raise self._unreadable(error.message) from None
         if row["fingerprint"] != key.fingerprint:
-            raise self._unreadable(f"the key of {row['label']!r} does not have the fingerprint beside it")
+            raise self._unreadable(f"the key of {row['label']!r} does not have the stated fingerprint")
         return TrustedKey(key, row["label"], row["source"], row["added"], row.get("revoked"))
 
     def _write(self, entries: Iterable[TrustedKey]) -> None:
@@ -176,17 +181,17 @@ class TrustStore:
         private_files.write(self.path, "\n\n".join(parts) + "\n")
 
     def _locked(self) -> AbstractContextManager[object]:
-        """One writer at a time, over reading and writing."""
+        """Lock the store while it is read and written."""
         private_files.make_folder(self.path.parent)
         return file_lock(self.path.with_name(f".{FILE_NAME}.lock"), _LOCK_SECONDS)
 
     def _unreadable(self, why: str) -> RyeError:
-        hint = "Mend the file, or delete it and add the keys again with `rye trust add`."
+        hint = "Fix the file, or delete it and add the keys again with `rye trust add`."
         return RyeError("bad-trust-store", f"{self.path} cannot be read: {why}.", hint)
 
 
 def proposals(project: Path) -> tuple[Proposal, ...]:
-    """Key files that a project brings along, sorted by path: regular files only, no links followed, at most MAX_PROPOSALS."""
+    """Return the key files of a project, sorted by path: only regular files, no links, at most MAX_PROPOSALS."""
     paths = [
         path
         for folder in PROPOSAL_FOLDERS
@@ -198,7 +203,8 @@ def proposals(project: Path) -> tuple[Proposal, ...]:
 
 
 def read_key_file(path: Path) -> tuple[PublicKey, str | None]:
-    """The key in a file that the user named (``--trusted-key``, ``rye trust add``), and the owner that it claims.
+    """Return the key in a file that the user named (``--trusted-key``, ``rye trust add``), and the owner that it
+    claims.
 
     Raises RyeError ``bad-key``, ``no-such-file``.
     """

@@ -1,16 +1,16 @@
 """The verdict on a file's signature line (DESIGN §4). Pure: bytes and keys in, a value out.
 
-The order of the questions, each answered before the next is asked:
+The checks, in this order:
 
-1. Is there a line in the canonical place?  no, or a placeholder: ``unsigned``; a broken one: ``malformed``
-2. Does KEYID select a key that the user trusts, or has revoked?  no: ``untrusted``
-3. Is SIGNATURE that key's over the 64 characters of HASH?  no: ``bad-signature``
-4. Is the key revoked?  ``revoked``, whatever the content
-5. Is HASH that of every other character of the file?  yes: ``valid``
-6. Is HASH that of the part which older files of the kind cover (16-hex form only)?  yes: ``partial``; no: ``modified``
+1. Is there a line in the canonical place? no, or a placeholder: ``unsigned``; a broken one: ``malformed``
+2. Does KEYID select a key that the user trusts, or has revoked? no: ``untrusted``
+3. Is SIGNATURE that key's over the 64 characters of HASH? no: ``bad-signature``
+4. Is the key revoked? ``revoked``, whatever the content
+5. Is HASH that of every other character of the file? yes: ``valid``
+6. Is HASH that of the part which older files of the kind cover (16-hex form only)? yes: ``partial``; no: ``modified``
 
-Only ``valid`` says that nothing was changed. ``partial`` names in ``coverage`` what was signed: everything outside it may be
-anybody's. The date and a ``|provider@username`` are covered by no signature.
+Only ``valid`` means that nothing was changed. For ``partial``, ``coverage`` names what was signed; anyone can have
+written the rest. No signature covers the date or ``|provider@username``.
 """
 
 from __future__ import annotations
@@ -32,27 +32,27 @@ WHOLE = "whole file"
 
 
 class Verification(Struct, frozen=True):
-    """What is known of a file's signature. ``coverage`` is None unless the content was found to be what was signed."""
+    """What is known about a file's signature. ``coverage`` is None unless the signed content was found."""
 
     verdict: Verdict
     detail: str
     key: PublicKey | None = None
-    """The trusted or revoked key whose signature it is; None where none was found to be."""
+    """The trusted or revoked key that made the signature; None if there is none."""
     coverage: str | None = None
     line: SignatureLine | None = None
 
     @property
     def ok(self) -> bool:
-        """Everything but ``valid`` exits 1."""
+        """Whether the verdict is ``valid``; commands exit 1 for every other."""
         return self.verdict == "valid"
 
     @property
     def key_id(self) -> str | None:
-        """KEYID as the line has it."""
+        """The KEYID in the line; None without a line."""
         return self.line.key_id if self.line else None
 
     def as_json(self) -> dict[str, object]:
-        """The signature's part of a result of ``rye verify --json`` (DESIGN §9), with fingerprint and attestation added."""
+        """The signature's part of the JSON of ``rye verify`` (DESIGN §9), with fingerprint and attestation."""
         return {
             "verdict": self.verdict,
             "key": self.key_id,
@@ -66,9 +66,9 @@ class Verification(Struct, frozen=True):
 def verify(
     data: bytes, kind: str, file_name: str, trusted: Iterable[PublicKey], revoked: Iterable[PublicKey] = ()
 ) -> Verification:
-    """Judge a file's signature. ``file_name`` (path, name or suffix) gives the language where the kind has several.
+    """Check a file's signature. ``file_name`` (path, name or suffix) selects the language if the kind has several.
 
-    Raises what :func:`rye.signing.signature_line.layout_of` raises; nothing that is in ``data`` raises.
+    Raises what :func:`rye.signing.signature_line.layout_of` raises; no content of ``data`` raises.
     """
     layout = layout_of(kind, file_name)
     try:
@@ -85,9 +85,7 @@ def verify(
     return _judge(found.line, found.rest, kind, tuple(trusted), frozenset(revoked))
 
 
-_MISPLACED = (
-    "A signature line stands above the line that has to be first; there it does not count. Sign the file again."
-)
+_MISPLACED = "A signature line is above the line that must be first, where it does not count. Sign the file again."
 
 
 def _judge(
@@ -98,7 +96,7 @@ def _judge(
         return Verification("untrusted", f"No trusted key has the id {line.key_id}.", line=line)
     key = next((key for key in candidates if key.verifies(line.hash.encode("ascii"), line.signature)), None)
     if key is None:
-        return Verification("bad-signature", f"The signature is not one of the key {line.key_id}.", line=line)
+        return Verification("bad-signature", f"The signature was not made by the key {line.key_id}.", line=line)
     if key in revoked:
         return Verification("revoked", f"The key {key.fingerprint} is revoked.", key, line=line)
     if content_hash(rest) == line.hash:
@@ -116,7 +114,7 @@ def _selects(line: SignatureLine, key: PublicKey) -> bool:
 
 
 def _older_part(rest: str, kind: str) -> tuple[str, str] | None:
-    """The part of a file that older signatures of its kind cover, and its description; None where there is no such part."""
+    """Return the part of a file that older signatures of its kind cover, and its description; None if there is none."""
     part = KINDS[kind].older_part
     if part == "directive element":
         start, end = rest.find("<directive"), rest.rfind("</directive>")
@@ -132,7 +130,7 @@ def _older_part(rest: str, kind: str) -> tuple[str, str] | None:
 
 
 def _below_frontmatter(text: str) -> str | None:
-    """What follows the ``---`` line that ends the frontmatter; None when the text does not open with a closed one."""
+    """Return what follows the ``---`` line that ends the frontmatter; None if the text has no closed frontmatter."""
     lines = text.split("\n")
     end = frontmatter_end(lines)
     return None if end is None else "\n".join(lines[end:])

@@ -87,7 +87,7 @@ def test_what_was_judged_before_is_not_judged_again_and_nothing_else_is_skipped(
 def test_a_refusal_names_the_release_and_says_why() -> None:
     subject = "directive:acme/ops/deploy 1.0.0"
     misplaced = refused("a directive with files")
-    assert misplaced.message == f"{subject} cannot be installed: a directive has no attached files."
+    assert misplaced.message == f"{subject} cannot be installed: a directive cannot have attached files."
     unsigned = refused("not signed")
     assert (
         unsigned.message == f"The file of {subject} is not signed by a key of 'acme': The file has no signature line."
@@ -124,9 +124,9 @@ def test_a_refusal_carries_the_first_error_of_the_file_or_the_verdict_and_nothin
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("a formula in a folder", "a formula stands directly below its namespace"),
-        ("a directive with files", "a directive has no attached files"),
-        ("a directive in Python", "no directive has a file that ends with .py"),
+        ("a formula in a folder", "a formula must be directly below its namespace"),
+        ("a directive with files", "a directive cannot have attached files"),
+        ("a directive in Python", "a directive's file cannot end in .py"),
         ("a skill's file over its own, in another case", "'skill.MD' and another of its files have the same place"),
         ("a folder where a file is", "'docs/a.md' and another of its files have the same place"),
         ("a file where a folder is", "'docs/a.md' and another of its files have the same place"),

@@ -52,7 +52,7 @@ def test_a_keyset_stands_after_the_last_one_of_its_chain(shift: int) -> None:
     registry.publish()
     second, third = registry.claim("acme", [TWO]), registry.claim("acme", [THREE])
     chain = extended(registry, extended(registry, KeysetChain(registry.origin, "acme"), first), second)
-    with pytest.raises(TrustError, match="does not stand after the one before it") as raised:
+    with pytest.raises(TrustError, match="is not after the previous one in the log") as raised:
         extended(registry, chain, third, second + shift)
     assert raised.value.code == "index-position"
     assert len(extended(registry, chain, third, second + 1).links) == 3
@@ -89,7 +89,9 @@ def test_the_refusal_of_a_signer_names_the_keys_of_both_sides_and_at_most_three_
     assert raised.value.details["expected_keys"] == expected
     assert raised.value.details["found_keys"] == found
     assert len(found) == 4
-    assert raised.value.message.endswith(f"its keys are {', '.join(expected)}; it is signed by {', '.join(found[:3])}.")
+    assert raised.value.message.endswith(
+        f"its keys are {', '.join(expected)}, but the signatures are by {', '.join(found[:3])}."
+    )
 
 
 def rotated() -> SimulatedRegistry:
@@ -168,7 +170,7 @@ def test_a_statement_that_is_dated_behind_a_recovery_does_not_shorten_the_wait()
     chain, release = chain_of(registry), Release.parse(note.text)
     for time in (registry.now, recovery - timedelta(seconds=1)):
         with pytest.raises(
-            TrustError, match="is dated ahead: keyset 2 has no effect before its recovery has"
+            TrustError, match="is postdated: keyset 2 is not in effect before its recovery time"
         ) as raised:
             chain.check(position, release, note, time)
         assert raised.value.code == "statement-keyset"

@@ -66,7 +66,9 @@ def test_repeated_lines_ascend_by_their_bytes_and_nothing_follows_the_last() -> 
     assert source.many("key", str) == ("a", "b")
     source.end()
     for text in ("key b\nkey a", "key a\nkey a"):
-        assert "not sorted, or one is repeated" in refusal(Lines(f"title\n{text}\n", "title").many, "key", str).message
+        assert (
+            "not sorted, or one is a duplicate" in refusal(Lines(f"title\n{text}\n", "title").many, "key", str).message
+        )
     assert refusal(Lines("title\nmore\n", "title").end).message == (
         "Malformed statement: the line 'more' does not belong here."
     )
@@ -216,7 +218,7 @@ def test_a_line_of_text_says_whether_its_length_or_its_characters_are_refused() 
     for text in ("a", "~", "abc", "a b", "é"):
         assert read(text) == text
     for text in ("", " a", "a ", "abcd"):
-        assert "empty, has whitespace at its ends or more than 3 characters" in refusal(read, text).message
+        assert "empty, has leading or trailing whitespace, or more than 3 characters" in refusal(read, text).message
     for text in ("a\u200bb", "e\u0301"):
         assert "hidden characters or is not in Unicode's normal form C" in refusal(read, text).message
 

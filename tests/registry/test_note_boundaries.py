@@ -25,7 +25,7 @@ def refused(action: Callable[..., object], *arguments: object) -> NoteError:
 def malformed(note: str | bytes) -> str:
     error = refused(notes.parse, note)
     assert error.code == "note-malformed"
-    assert error.hint == "Fetch it again; it was damaged or forged."
+    assert error.hint == "Fetch it again: this one is damaged or forged."
     return error.message.removeprefix("Not a signed note: ").removesuffix(".")
 
 
@@ -34,7 +34,7 @@ def test_a_note_has_at_most_60000_bytes_or_what_the_caller_says() -> None:
     text = "x" * (60_000 - len(frame.encode()))
     assert notes.parse(text + frame).text == text + "\n"
     error = refused(notes.parse, text + "x" + frame)
-    assert (error.code, "60001 bytes; at most 60000" in error.message) == ("note-too-large", True)
+    assert (error.code, "60001 bytes; the limit is 60000" in error.message) == ("note-too-large", True)
     with pytest.raises(NoteError) as raised:
         notes.parse(text + frame, max_bytes=59_999)
     assert raised.value.code == "note-too-large"
@@ -49,7 +49,7 @@ def test_a_note_has_at_most_32_signature_lines() -> None:
     ("note", "reason"),
     [
         (b"\xff\n\n" + LINE.encode(), "it is not UTF-8"),
-        ("\ud800\n\n" + LINE, "it holds a lone surrogate"),
+        ("\ud800\n\n" + LINE, "it contains a lone surrogate"),
         ("\ufefftext\n\n" + LINE, "it begins with a byte order mark"),
         ("text\n" + LINE, "it has no empty line before its signatures or no LF at its end"),
         ("text\n\n" + LINE[:-1], "it has no empty line before its signatures or no LF at its end"),
@@ -70,7 +70,7 @@ def test_what_breaks_the_format_is_named(note: str | bytes, reason: str) -> None
 
 @pytest.mark.parametrize("character", [*(chr(code) for code in range(32) if code != 10)])
 def test_every_control_character_but_lf_is_refused(character: str) -> None:
-    assert malformed(f"te{character}xt\n\n{LINE}") == "it holds a control character other than LF"
+    assert malformed(f"te{character}xt\n\n{LINE}") == "it contains a control character other than LF"
 
 
 def test_text_may_hold_what_is_no_control_character() -> None:
@@ -149,7 +149,7 @@ def test_a_wrong_signature_and_too_few_are_told_apart() -> None:
     error = refused(notes.verify, changed, [BOB.verifier, ALICE.verifier])
     assert (error.code, error.hint) == (
         "note-signature-wrong",
-        "The note was changed after it was signed, or is a forgery: do not use it.",
+        "The note was changed after it was signed, or it is forged: do not use it.",
     )
     assert f"The signature by example.com/a ({ALICE.verifier.key_id.hex()})" in error.message
     error = refused(notes.verify, note, [ALICE.verifier, BOB.verifier], 2)
@@ -183,5 +183,5 @@ def test_a_text_that_no_note_can_carry_is_refused_when_it_is_signed(text: str) -
 def test_a_text_that_smuggles_a_signature_line_is_not_signed() -> None:
     """Without its LF, the end of the text would be read as one more signature."""
     error = refused(notes.sign, f"text\n\n{LINE[:-1]}", [ALICE])
-    assert (error.code, "its text is not one that a signed note can carry" in error.message) == ("note-malformed", True)
+    assert (error.code, "a signed note cannot carry this text" in error.message) == ("note-malformed", True)
     assert notes.sign(f"text\n\n{LINE}", [ALICE]).text == f"text\n\n{LINE}"

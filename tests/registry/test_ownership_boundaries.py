@@ -51,26 +51,26 @@ def test_at_its_limits_a_statement_comes_back_as_it_was_written(statement: Root 
         (replace(ROOT, logs=KEYS[:5]), "it has 5 log keys instead of 1 to 4"),
         (replace(ROOT, expires=T), "it expires before it begins"),
         (replace(ROOT, expires=T - SECOND), "it expires before it begins"),
-        (replace(ROOT, number=2), "number 1, and only number 1, has no previous statement"),
-        (replace(ROOT, previous=HASH), "number 1, and only number 1, has no previous statement"),
+        (replace(ROOT, number=2), "only number 1 has no previous statement"),
+        (replace(ROOT, previous=HASH), "only number 1 has no previous statement"),
         (replace(KEYSET, keys=()), "it has 0 'key' lines instead of 1 to 16"),
         (replace(KEYSET, keys=KEYS[:17]), "it has 17 'key' lines instead of 1 to 16"),
         (replace(KEYSET, threshold=4), "its threshold 4 is more than its 3 keys"),
         (replace(KEYSET, release_threshold=4), "its release-threshold 4 is more than its 3 keys"),
-        (replace(KEYSET, number=2), "number 1, and only number 1, has no previous statement"),
-        (replace(KEYSET, previous=HASH), "number 1, and only number 1, has no previous statement"),
+        (replace(KEYSET, number=2), "only number 1 has no previous statement"),
+        (replace(KEYSET, previous=HASH), "only number 1 has no previous statement"),
         (
             replace(KEYSET, revoked=(Revocation(KEYS[3], 0), Revocation(KEYS[3], 1))),
-            "it revokes one key twice",
+            "it has duplicate revocations of a key",
         ),
         (replace(KEYSET, revoked=(Revocation(KEYS[2], 0),)), "one of its keys is revoked"),
         (
             replace(KEYSET, recovery=T + timedelta(hours=72)),
-            "the first keyset of a namespace recovers nothing",
+            "the first keyset of a namespace cannot be a recovery",
         ),
         (
             replace(LATER, recovery=T + timedelta(hours=72) - SECOND),
-            "a recovery takes effect at least 72 hours after its time",
+            "a recovery must take effect at least 72 hours after its time",
         ),
     ],
 )
@@ -86,7 +86,7 @@ def test_a_release_threshold_has_one_spelling() -> None:
     assert "release-threshold" not in KEYSET.text()
     with pytest.raises(StatementError) as error:
         statements.parse(text.replace("release-threshold 2", "release-threshold 1"))
-    assert "a release-threshold of 1 is left out" in error.value.message
+    assert "a release-threshold of 1 must be omitted" in error.value.message
 
 
 def test_the_names_of_keys_are_the_origins_and_the_namespaces() -> None:

@@ -59,7 +59,7 @@ def test_every_severity_is_written_and_read(severity: str) -> None:
 def test_only_a_kind_with_a_main_file_has_attached_files() -> None:
     directive = replace(RELEASE, identity=DIRECTIVE, file=FileEntry(".md", 3, HASH))
     assert statements.parse(directive.text()) == directive
-    with pytest.raises(StatementError, match="has no attached files"):
+    with pytest.raises(StatementError, match="cannot have attached files"):
         replace(directive, attached=(AttachedFile("run.sh", 1, HASH),)).text()
 
 
@@ -105,7 +105,7 @@ def test_an_item_has_a_byte_and_an_attached_file_may_have_none() -> None:
         (AttachedFile.read, f"a 1 {HASH} {'X' * 81}", f"{'X' * 80!r} is neither 'x' nor '-'"),
         (AttachedFile.read, f"a 1 {HASH}", f"{f'a 1 {HASH}'[:80]!r} does not have 4 fields"),
         (Relation.read, "other -", "'other -' does not have 3 fields"),
-        (Hook.read, f"{'t' * 81} acme/a", f"{'t' * 80!r} is not a type of item that a hook executes"),
+        (Hook.read, f"{'t' * 81} acme/a", f"{'t' * 80!r} is not a type of item that a hook can execute"),
         (Hook.read, "tool", "'tool' does not have 2 fields"),
     ],
 )
@@ -135,11 +135,11 @@ def test_a_capability_is_at_most_1000_characters_under_rye() -> None:
 @pytest.mark.parametrize(
     ("paths", "message"),
     [
-        (("a.txt", "A.txt"), "the attached path 'a.txt' stands twice, or is the item's own"),
-        (("Skill.md",), "the attached path 'Skill.md' stands twice, or is the item's own"),
-        (("SKILL.md/x",), "the attached path 'skill.md/x' lies below another attached file"),
-        (("a", "A/b/c"), "the attached path 'a/b/c' lies below another attached file"),
-        (("a/b", "a/b/c"), "the attached path 'a/b/c' lies below another attached file"),
+        (("a.txt", "A.txt"), "the attached path 'a.txt' is a duplicate, or the item's own"),
+        (("Skill.md",), "the attached path 'Skill.md' is a duplicate, or the item's own"),
+        (("SKILL.md/x",), "the attached path 'skill.md/x' is below another attached file"),
+        (("a", "A/b/c"), "the attached path 'a/b/c' is below another attached file"),
+        (("a/b", "a/b/c"), "the attached path 'a/b/c' is below another attached file"),
     ],
 )
 def test_attached_paths_that_would_be_one_file_or_lie_in_one_are_named(paths: tuple[str, ...], message: str) -> None:
@@ -155,7 +155,7 @@ def test_attached_paths_may_share_a_folder_or_the_beginning_of_a_name() -> None:
 
 
 def test_the_name_of_an_items_file_ends_as_its_kind_does() -> None:
-    with pytest.raises(StatementError, match=r"a skill's file does not end in \.md"):
+    with pytest.raises(StatementError, match=r"a skill's file cannot end in \.md"):
         replace(RELEASE, file=FileEntry(".md", 1, HASH)).text()
 
 
@@ -172,9 +172,9 @@ def test_lists_are_sorted_whatever_order_they_come_in() -> None:
 
 
 def test_a_statement_without_a_form_of_its_own_is_neither_written_nor_read() -> None:
-    with pytest.raises(TypeError, match="Statement is not a statement of its own"):
+    with pytest.raises(TypeError, match="Statement does not write its lines"):
         Statement("registry.example").lines()
-    with pytest.raises(TypeError, match="Statement is not a statement of its own"):
+    with pytest.raises(TypeError, match="Statement does not read its lines"):
         Statement.read(None)  # type: ignore[arg-type]
 
 

@@ -221,10 +221,10 @@ def test_bundles_that_end_early_or_late_are_refused() -> None:
 @pytest.mark.parametrize(
     ("data", "width", "message"),
     [
-        (b"", 1, "A bundle does not hold exactly 1 entries."),
-        (b"\0\1a", 2, "A bundle does not hold exactly 2 entries."),
-        (b"\0\1a", 0, "A bundle does not hold exactly 0 entries."),
-        (b"\0\1a\0", 1, "A bundle does not hold exactly 1 entries."),
+        (b"", 1, "A bundle does not contain exactly 1 entries."),
+        (b"\0\1a", 2, "A bundle does not contain exactly 2 entries."),
+        (b"\0\1a", 0, "A bundle does not contain exactly 0 entries."),
+        (b"\0\1a\0", 1, "A bundle does not contain exactly 1 entries."),
         (b"\0\1a\0", 2, "A bundle of entries ends inside an entry."),
         (b"\0\1a\0\2b", 2, "A bundle of entries ends inside an entry."),
         (b"\0", 1, "A bundle of entries ends inside an entry."),

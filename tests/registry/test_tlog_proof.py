@@ -131,7 +131,7 @@ def refusal(data: bytes) -> str:
         tlog_proof.read(data)
     assert (error.value.code, error.value.hint) == (
         "proof-malformed",
-        "Do not rely on it; make a new one with `rye log prove ID@VERSION`.",
+        "Do not rely on it. Create a new one: `rye log prove ID@VERSION`.",
     )
     found = re.fullmatch(r"This is not a proof file: (.*)\.", error.value.message)
     assert found is not None
@@ -169,8 +169,12 @@ def test_a_log_that_holds_something_else_than_its_own_statements_proves_nothing(
     signed = notes.sign("rye.nonsense/v1\n", registry.log_signers()).encode()
     for entry, code, said in (
         ("no note", "proof-malformed", "Not a signed note"),
-        (signed, "proof-malformed", "is not a type of statement"),
-        (foreign.leaves[0], "proof-origin", f"The entry is about other.example/log, in the log of {registry.origin}."),
+        (signed, "proof-malformed", "is not a statement type"),
+        (
+            foreign.leaves[0],
+            "proof-origin",
+            f"The entry is about other.example/log, but the log is that of {registry.origin}.",
+        ),
     ):
         with pytest.raises(TlogProofError) as error:
             tlog_proof.verify(alone(registry, entry), registry.origin, keys(registry))
@@ -183,7 +187,7 @@ def test_a_checkpoint_of_another_log_is_refused_for_its_origin_before_anything_e
     registry, proof = made()
     with pytest.raises(TlogProofError) as error:
         tlog_proof.verify(proof, "other.example", keys(registry))
-    assert error.value.message == f"The proof is of the log {registry.origin}, not of other.example."
+    assert error.value.message == f"The proof is from the log {registry.origin}, not from other.example."
 
 
 @pytest.mark.parametrize("checkpoint", ["no note", "no\n\n\N{EM DASH} x AAAAAAA=\n"])

@@ -79,12 +79,12 @@ def test_h3_a_last_entry_of_another_kind_is_named_by_its_first_line_and_no_more(
     registry.release(TOOL, "1.0.1")
     registry.write_files()
     error = refusal(follow, state, registry)
-    assert error.message == "The last entry of the log is 'rye.release/v1' and not a snapshot."
+    assert error.message == "The last entry of the log is 'rye.release/v1', not a snapshot."
     for length, shown in ((79, 79), (80, 80), (81, 80), (500, 80)):
         error = refusal(follow, state, ending_in(registry, f"{'x' * length}\nsecond line\nthird line\n"))
         assert (error.code, error.message) == (
             "snapshot-kind",
-            f"The last entry of the log is {'x' * shown!r} and not a snapshot.",
+            f"The last entry of the log is {'x' * shown!r}, not a snapshot.",
         )
 
 
@@ -99,7 +99,7 @@ def test_h5_the_warning_tells_the_age_and_the_time(registry: SimulatedRegistry) 
     state = pinned(registry)
     registry.pass_time(days=4)
     (warning,) = follow(state, registry)[1].warnings
-    assert warning == "The registry's state is 4 days old (of 2026-01-01T00:00:00Z)."
+    assert warning == "The registry's state is 4 days old (2026-01-01T00:00:00Z)."
 
 
 def test_h6_both_heads_are_kept_as_evidence_whatever_is_wrong(registry: SimulatedRegistry) -> None:
@@ -147,7 +147,7 @@ def test_i3_the_last_position_of_the_log_is_in_it_and_the_next_is_not(registry: 
     size = registry.size + 1  # with the snapshot that closes the cheat
     assert cheated(registry.fork(), size - 1)()
     error = refusal(cheated(registry.fork(), size))
-    assert (error.code, f"beyond the log's {size}" in error.message) == ("index-position", True)
+    assert (error.code, f"of a log of {size}" in error.message) == ("index-position", True)
 
 
 def test_i4_a_position_right_behind_the_log_is_refused_before_tiles_are_read(registry: SimulatedRegistry) -> None:

@@ -121,7 +121,7 @@ def test_a_config_of_4096_bytes_is_read_and_of_one_more_refused() -> None:
     with pytest.raises(WireError) as raised:
         wire.decode_config(data.ljust(4_097))
     assert raised.value.code == "config-malformed"
-    assert raised.value.message == "/config.json has more than 4096 bytes."
+    assert raised.value.message == "/config.json is larger than 4096 bytes."
 
 
 def test_a_head_of_65536_bytes_is_looked_at_and_of_one_more_not() -> None:
@@ -171,10 +171,10 @@ def line(log: int) -> bytes:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (line(1) + b"x\n" + line(3), "Line 2 of the index file is not of its form."),
-        (b"\n" + line(1), "Line 1 of the index file is not of its form."),
-        (line(1) + line(3) + line(2), "Line 3 of the index file does not ascend in the log."),
-        (line(1) + line(3) + line(3), "Line 3 of the index file does not ascend in the log."),
+        (line(1) + b"x\n" + line(3), "Line 2 of the index file is malformed."),
+        (b"\n" + line(1), "Line 1 of the index file is malformed."),
+        (line(1) + line(3) + line(2), "Line 3 of the index file is not in the log's order."),
+        (line(1) + line(3) + line(3), "Line 3 of the index file is not in the log's order."),
         (line(1)[:-1] + b"x", "A file of the index does not end with LF."),
         (b"\xff\n", "A file of the index is not UTF-8."),
     ],

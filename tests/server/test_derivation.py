@@ -97,7 +97,7 @@ class TestLines:
         [
             (
                 "tool:acme/t/run",
-                "Publish tool:acme/t/run first, or in the same batch; `rye search` finds what there is.",
+                "Publish tool:acme/t/run first, or in the same batch. `rye search WORDS` finds existing items.",
             ),
             ("run", "Publish that item first, or write its qualified id: [kind:]namespace/category/name."),
         ],
@@ -153,7 +153,7 @@ class TestLines:
     [
         ({"depends_on": ()}, "depends_on"),
         ({"depends_on": (Relation("build", Identity("directive", "evil/a/build"), "^1.2"),
-                         Relation("tool:acme/file-system/read", Identity("tool", "acme/file-system/read")))}, "stand for"),
+                         Relation("tool:acme/file-system/read", Identity("tool", "acme/file-system/read")))}, "cannot mean"),
         ({"depends_on": (Relation("build", Identity("directive", "acme/a/build"), "*"),
                          Relation("tool:acme/file-system/read", Identity("tool", "acme/file-system/read")))}, "depends_on"),
         ({"requires": ()}, "requires"),
@@ -174,14 +174,14 @@ def test_a_note_that_says_otherwise_is_found(changes: dict[str, object], said: s
     [
         (
             {"depends_on": ()}, {},
-            "its depends_on lines are none, the item has build ^1.2, tool:acme/file-system/read *",
+            "its depends_on lines are none, but the item has build ^1.2, tool:acme/file-system/read *",
         ),
-        ({}, {"dependencies": ()}, "its depends_on lines are build ^1.2, tool:acme/file-system/read *, the item has none"),
-        ({"capabilities": ()}, {}, "its capabilities are none, the item has rye.search.*, rye.execute.tool.a"),
-        ({}, {"capabilities": ()}, "its capabilities are rye.execute.tool.a, rye.search.*, the item has none"),
-        ({}, {"version": "1.0.1"}, "its version is 1.0.0, the item's is 1.0.1"),
-        ({}, {"name": "y"}, "its id ends in x, the item's name is y"),
-        ({}, {"hooks": ()}, "its hooks are not those of the item"),
+        ({}, {"dependencies": ()}, "its depends_on lines are build ^1.2, tool:acme/file-system/read *, but the item has none"),
+        ({"capabilities": ()}, {}, "its capabilities are none, but the item has rye.search.*, rye.execute.tool.a"),
+        ({}, {"capabilities": ()}, "its capabilities are rye.execute.tool.a, rye.search.*, but the item has none"),
+        ({}, {"version": "1.0.1"}, "its version is 1.0.0, but the item's is 1.0.1"),
+        ({}, {"name": "y"}, "its id ends in x, but the item's name is y"),
+        ({}, {"hooks": ()}, "its hooks are not the item's"),
     ],
 )  # fmt: skip
 def test_a_contradiction_says_what_the_note_and_what_the_item_has(

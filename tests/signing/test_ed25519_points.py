@@ -8,7 +8,7 @@ from rye.signing.ed25519 import SMALL_ORDER_Y, L, P, is_strict_signature, key_pr
 
 D = 0x52036CEE2B6FFE738CC740797779E89800700A4D4141D8AB75EB4DCA135978A3
 """RFC 8032 §5.1."""
-SMALL = "it is a point of small order: signatures that nobody made would pass"
+SMALL = "it is a point of small order, which would accept forged signatures"
 Y = int.from_bytes(bytes.fromhex("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"), "little")
 
 
@@ -54,7 +54,7 @@ def test_an_encoding_from_the_prime_on_is_refused() -> None:
 
 @pytest.mark.parametrize("length", [0, 31, 33])
 def test_a_key_of_another_length_says_its_length(length: int) -> None:
-    assert key_problem(bytes(length)) == f"it has {length} bytes, an Ed25519 key has 32"
+    assert key_problem(bytes(length)) == f"it has {length} bytes instead of 32"
 
 
 @pytest.mark.parametrize("s", [0, 1, L - 1])

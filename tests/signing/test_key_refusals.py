@@ -69,22 +69,22 @@ def test_a_seed_of_another_length_is_no_private_key(length: int) -> None:
 
 
 def test_a_private_key_where_a_public_one_is_wanted_is_called_that() -> None:
-    assert refusal(KEY.pem()) == "This is a private key; a public key is wanted here."
+    assert refusal(KEY.pem()) == "This is a private key, but a public key is needed here."
     both = PUBLIC.pem + KEY.pem()
-    assert refusal(both) == "This is a private key; a public key is wanted here."
+    assert refusal(both) == "This is a private key, but a public key is needed here."
 
 
 def test_only_an_ed25519_key_of_32_bytes_is_read() -> None:
     assert read_pem(pem(SPKI + PUBLIC.raw)) == PUBLIC
     for der in (X25519 + PUBLIC.raw, SPKI + PUBLIC.raw + b"\0", SPKI + PUBLIC.raw[:-1], SPKI, X25519, PUBLIC.raw):
-        assert refusal(pem(der)) == "The PEM holds another kind of key than Ed25519."
+        assert refusal(pem(der)) == "The PEM contains a key that is not an Ed25519 key."
 
 
 def test_a_file_of_the_longest_length_is_read_and_no_longer_one() -> None:
     longest = PUBLIC.pem.encode().ljust(KEYS.file_bytes, b"\n")
     assert read_public_key(longest) == KeyFile(PUBLIC)
     limit = KEYS.file_bytes
-    assert refusal(longest + b"\n") == f"A key file has at most {limit:,} bytes; this one has {limit + 1:,}."
+    assert refusal(longest + b"\n") == f"The key file has {limit + 1:,} bytes; the limit is {limit:,}."
 
 
 @pytest.mark.parametrize("claimed", [PUBLIC.key_id, PUBLIC.later_key_id, PUBLIC.fingerprint])

@@ -116,7 +116,7 @@ def test_programs_are_told_the_key_as_the_line_has_it_and_its_fingerprint() -> N
 def test_each_way_of_being_unsigned_or_malformed_is_told() -> None:
     rest = "---\nname: a\n---\n"
     misplaced = judge(f"<!-- {line_over(rest).render()} -->\n{rest}", "agent")
-    assert misplaced.detail.startswith("A signature line stands above the line that has to be first")
+    assert misplaced.detail.startswith("A signature line is above the line that must be first")
     placeholder = judge("<!-- rye:signed:TIMESTAMP:placeholder:unsigned:unsigned -->\ntext\n")
     assert placeholder.detail == "The signature line is a placeholder: the file was never signed."
     assert [misplaced.verdict, placeholder.verdict] == ["unsigned", "unsigned"]

@@ -36,8 +36,8 @@ def malformed(text: str) -> Malformed:
     ("signature", "detail"),
     [
         ("rye:signed:a:b", "it does not have the fields TIMESTAMP:HASH:SIGNATURE:KEYID"),
-        (fields() + ":more", "the timestamp is not a possible YYYY-MM-DDTHH:MM:SSZ"),
-        (fields(time="2026-02-30T00:00:00Z"), "the timestamp is not a possible YYYY-MM-DDTHH:MM:SSZ"),
+        (fields() + ":more", "the timestamp is not a valid YYYY-MM-DDTHH:MM:SSZ"),
+        (fields(time="2026-02-30T00:00:00Z"), "the timestamp is not a valid YYYY-MM-DDTHH:MM:SSZ"),
         (fields(hash=HASH[1:]), "the hash is not 64 lower-case hex digits"),
         (fields(hash="placeholder"), "the hash is not 64 lower-case hex digits"),
         (fields(signature="unsigned"), "the signature is not canonical base64url of 64 bytes"),
@@ -46,8 +46,8 @@ def malformed(text: str) -> Malformed:
             "the key id is not 16 (or, in the later form, 64) lower-case hex digits, or text follows it",
         ),
         (fields(marker="ryeos"), "the marker ryeos:signed needs a key id of 64 hex digits"),
-        (fields() + "|nobody", "what follows '|' is not provider@username"),
-        (PLACEHOLDER + "|a@b", "the timestamp is not a possible YYYY-MM-DDTHH:MM:SSZ"),
+        (fields() + "|nobody", "the text after '|' is not provider@username"),
+        (PLACEHOLDER + "|a@b", "the timestamp is not a valid YYYY-MM-DDTHH:MM:SSZ"),
     ],
 )
 def test_a_refusal_names_the_field(signature: str, detail: str) -> None:
@@ -57,11 +57,11 @@ def test_a_refusal_names_the_field(signature: str, detail: str) -> None:
 
 
 def test_a_line_of_the_wrong_shape_is_told_what_a_line_has() -> None:
-    assert malformed(f"{fields()}\n").detail == (
-        "line 1: a signature line here begins with '<!-- ' and the marker, nothing else"
+    assert malformed(f"{fields()}\n").detail == ("line 1: a signature line here must begin with '<!-- ' and the marker")
+    assert (
+        malformed(f"<!-- {fields()}\n").detail == "line 1: text follows the signature, or it does not end with ' -->'"
     )
-    assert malformed(f"<!-- {fields()}\n").detail == "line 1: text after the signature, or it is not closed by ' -->'"
-    assert malformed(f"<!-- {fields()} -->") == Malformed("line 1: the signature line does not end", 1, "")
+    assert malformed(f"<!-- {fields()} -->") == Malformed("line 1: the signature line does not end with LF", 1, "")
 
 
 @pytest.mark.parametrize(("kind", "name"), [("recipe", "a.md"), ("", "a.py")])
@@ -76,7 +76,9 @@ def test_the_line_is_counted_from_one() -> None:
     below = find(f"---\n# {fields(key='x')}\nname: a\n---\n", MARKDOWN)
     assert isinstance(below, Malformed)
     assert (below.number, below.detail[:8], below.rest) == (2, "line 2: ", "---\nname: a\n---\n")
-    assert find(f"---\n# {fields()}", MARKDOWN) == Malformed("line 2: the signature line does not end", 2, "---\n")
+    assert find(f"---\n# {fields()}", MARKDOWN) == Malformed(
+        "line 2: the signature line does not end with LF", 2, "---\n"
+    )
     assert find(f"#!/bin/sh\n# {fields()}\n", PY) == Found(LINE, "#!/bin/sh\n", 2)
     assert find(f"# {fields()}\n", PY) == Found(LINE, "", 1)
 
@@ -108,9 +110,9 @@ def test_a_line_ends_after_512_characters_whatever_follows() -> None:
     for length, detail, rest in (
         (511, "it does not have the fields TIMESTAMP:HASH:SIGNATURE:KEYID", "rest\n"),
         (512, "it does not have the fields TIMESTAMP:HASH:SIGNATURE:KEYID", "rest\n"),
-        (513, "too long for a signature line", "rest\n"),
-        (514, "too long for a signature line", None),
-        (9000, "too long for a signature line", None),
+        (513, "it is too long for a signature line", "rest\n"),
+        (514, "it is too long for a signature line", None),
+        (9000, "it is too long for a signature line", None),
     ):
         line = "<!-- rye:signed:" + "x" * (length - 20) + " -->"
         assert len(line) == length
@@ -125,7 +127,7 @@ def test_a_byte_order_mark_before_a_signature_is_malformed() -> None:
     for signature in (fields(), "rye:signed:broken"):
         for mark in ("\ufeff", "\ufeff\ufeff"):
             found = malformed(f"{mark}<!-- {signature} -->\nrest\n")
-            assert found == Malformed("line 1: a byte order mark stands before everything", 1, None)
+            assert found == Malformed("line 1: the file begins with a byte order mark", 1, None)
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,7 @@ class TestOwnKeys:
         path = store.generate("work", NOW).path
         path.chmod(bits)
         warning = store.get("work").warning or ""
-        assert "can be read by other users" in warning
+        assert "Other users can read" in warning
         assert f"chmod 600 {path}" in warning
         assert store.list()[0].as_json()["warning"] == warning
 

@@ -107,7 +107,7 @@ def test_an_ambiguous_name_lists_each_fingerprint(trust: TrustStore) -> None:
     with pytest.raises(RyeError) as caught:
         trust.find("same")
     assert caught.value.code == "ambiguous-key"
-    assert caught.value.message == f"'same' stands for several keys: {ONE.fingerprint}, {TWO.fingerprint}."
+    assert caught.value.message == f"'same' matches several keys: {ONE.fingerprint}, {TWO.fingerprint}."
 
 
 @pytest.mark.parametrize("label", ["x", "x" * 100])
@@ -145,7 +145,7 @@ def test_the_longest_file_is_read_and_no_longer_one(trust: TrustStore) -> None:
     put(trust, longest)
     assert trust.trusted() == (ONE,)
     put(trust, longest + "c")
-    assert refusal(trust) == f"it has more than {KEYS.trust_file_bytes:,} bytes."
+    assert refusal(trust) == f"it is larger than {KEYS.trust_file_bytes:,} bytes."
 
 
 def test_bytes_that_are_no_text_are_refused(trust: TrustStore) -> None:
@@ -163,7 +163,7 @@ def test_a_long_reason_is_cut(trust: TrustStore) -> None:
 def test_a_row_that_is_no_table_is_refused(trust: TrustStore, text: str) -> None:
     put(trust, text)
     assert refusal(trust).startswith(
-        "a [[key]] has text values for added, fingerprint, label, pem, revoked, source and"
+        "a [[key]] can only have text values for added, fingerprint, label, pem, revoked, source"
     )
 
 
@@ -172,21 +172,21 @@ def test_a_row_that_is_no_table_is_refused(trust: TrustStore, text: str) -> None
 )
 def test_a_row_with_another_field_or_type_is_refused(trust: TrustStore, old: str, new: str) -> None:
     put(trust, entry(ONE, "one").replace(old, new))
-    assert refusal(trust).startswith("a [[key]] has text values for ")
+    assert refusal(trust).startswith("a [[key]] can only have text values for ")
 
 
 @pytest.mark.parametrize("field", ["label", "fingerprint", "source", "added"])
 def test_a_row_without_a_field_is_refused_and_the_field_named(trust: TrustStore, field: str) -> None:
     lines = [line for line in entry(ONE, "one").splitlines() if not line.startswith(f"{field} =")]
     put(trust, "\n".join(lines) + "\n")
-    assert refusal(trust) == f"a [[key]] lacks {field}."
+    assert refusal(trust) == f"a [[key]] has no {field}."
     put(trust, "[[key]]\n")
-    assert refusal(trust) == "a [[key]] lacks added, fingerprint, label, pem, source."
+    assert refusal(trust) == "a [[key]] has no added, fingerprint, label, pem, source."
 
 
 def test_a_row_whose_fingerprint_is_another_keys_is_refused(trust: TrustStore) -> None:
     put(trust, entry(ONE, "one").replace(ONE.fingerprint, TWO.fingerprint))
-    assert refusal(trust) == "the key of 'one' does not have the fingerprint beside it."
+    assert refusal(trust) == "the key of 'one' does not have the stated fingerprint."
 
 
 def test_the_writer_holds_a_lock_beside_the_file_in_a_folder_of_its_own(
@@ -257,7 +257,7 @@ def test_a_key_file_of_the_longest_length_is_read_and_no_longer_one(tmp_path: Pa
         read_key_file(path)
     assert caught.value.code == "bad-key"
     limit = KEYS.file_bytes
-    expected = f"{path}: A key file has at most {limit:,} bytes; this one has {limit + 1:,}."
+    expected = f"{path}: The key file has {limit + 1:,} bytes; the limit is {limit:,}."
     assert caught.value.message == expected
 
 

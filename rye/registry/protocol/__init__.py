@@ -1,1 +1,1 @@
-"""The wire format and the log: notes, Merkle tree, tiles, statements, lines."""
+"""The wire format and the log: notes, Merkle tree, tiles, statements, name map."""

@@ -1,9 +1,9 @@
 """What a release note must say about an item, derived from the item's bytes (docs/reference/statements.md,
 rye.release/v1).
 
-DESIGN §5: truth is the blob. Publisher, server and client share this module. The publisher writes the lines with it;
-the other two derive them again and refuse a note that differs. Pure: metadata in, lines out. The caller knows which
-candidates exist.
+DESIGN §5: the blob is the source of truth. Publisher, server and client share this module. The publisher writes the
+lines with it; the other two derive them again and refuse a note that differs. Pure: metadata in, lines out. The caller
+knows which candidates exist.
 
 A relation's reference is written as in the item. What it can refer to:
 
@@ -26,7 +26,7 @@ from rye.items.reading import Dependency, Metadata
 from rye.registry.protocol.lines import one_line
 from rye.registry.protocol.statements import MAX_DESCRIPTION_CHARACTERS, Hook, Relation, Release
 
-#: Finds the item that a reference stands for: takes the candidates in order of preference, returns one that exists, or None.
+#: Finds the item that a reference means: gets the candidates in order of preference, returns one that exists, or None.
 Resolve = Callable[[tuple[Identity, ...]], Identity | None]
 
 _RELATIONS = ("depends_on", "requires", "conflicts_with")
@@ -43,7 +43,9 @@ class DerivedLines(Struct, frozen=True):
 
 
 def candidates(dependent: Identity, reference: str) -> tuple[Identity, ...]:
-    """What ``reference`` (``[kind:]id`` or a bare name) may stand for in the item ``dependent``, the preferred first."""
+    """Return what ``reference`` (``[kind:]id`` or a bare name) can mean in the item ``dependent``, the preferred
+    first.
+    """
     kind, _, name = reference.rpartition(":")
     kinds = (kind,) if kind else tuple(KINDS)
     if "/" in name:
@@ -51,12 +53,12 @@ def candidates(dependent: Identity, reference: str) -> tuple[Identity, ...]:
     else:
         folders = dependent.id.split("/")[:-1]
         ids = ["/".join([*folders[:length], name]) for length in range(len(folders), 0, -1)]
-    # A nearer place beats a better kind: the item beside this one is meant, whatever it is.
+    # A nearer place beats a better kind: an item in the same folder is meant, whatever its kind.
     return tuple(Identity(one, identifier) for identifier in ids for one in kinds)
 
 
 def may_stand_for(dependent: Identity, relation: str, reference: str, identity: Identity | None) -> bool:
-    """Whether a note may give ``identity`` (None: ``-``) for this reference."""
+    """Whether a note can name ``identity`` (None: ``-``) for this reference."""
     if identity is None:
         return relation == "requires" and ":" not in reference
     return any(
@@ -66,9 +68,9 @@ def may_stand_for(dependent: Identity, relation: str, reference: str, identity: 
 
 
 def derived_lines(identity: Identity, metadata: Metadata, resolve: Resolve) -> DerivedLines:
-    """The lines that the publisher of ``metadata`` writes.
+    """Return the lines that the publisher of ``metadata`` writes.
 
-    Raises RyeError ``unresolved-reference`` when ``resolve`` finds nothing for a ``depends_on`` or ``conflicts_with``.
+    Raises RyeError ``unresolved-reference`` if ``resolve`` finds nothing for a ``depends_on`` or ``conflicts_with``.
     """
     found: dict[str, list[Relation]] = {relation: [] for relation in _RELATIONS}
     for dependency in metadata.dependencies:
@@ -78,8 +80,8 @@ def derived_lines(identity: Identity, metadata: Metadata, resolve: Resolve) -> D
         if not may_stand_for(identity, dependency.relation, dependency.reference, target):
             raise RyeError(
                 "unresolved-reference",
-                f"{identity} has {dependency.relation} {dependency.reference}, which names no item that can be found.",
-                f"Publish {dependency.reference} first, or in the same batch; `rye search` finds what there is."
+                f"{identity} has {dependency.relation} {dependency.reference}, but no such item was found.",
+                f"Publish {dependency.reference} first, or in the same batch. `rye search WORDS` finds existing items."
                 if "/" in dependency.reference
                 else "Publish that item first, or write its qualified id: [kind:]namespace/category/name.",
             )
@@ -94,35 +96,35 @@ def derived_lines(identity: Identity, metadata: Metadata, resolve: Resolve) -> D
 
 
 def contradiction(release: Release, metadata: Metadata) -> str | None:
-    """What the release note says otherwise than the item's bytes do, in words; None when it says the same."""
+    """Return how the release note differs from the item's bytes, in words; None if they agree."""
     identity = release.identity
     for relation, noted in zip(_RELATIONS, (release.depends_on, release.requires, release.conflicts_with), strict=True):
         in_item = sorted({(d.reference, _range(d)) for d in metadata.dependencies if d.relation == relation})
         in_note = sorted((entry.reference, entry.range) for entry in noted)
         if in_item != in_note:
-            return f"its {relation} lines are {_listed(in_note)}, the item has {_listed(in_item)}"
+            return f"its {relation} lines are {_listed(in_note)}, but the item has {_listed(in_item)}"
         for entry in noted:
             if not may_stand_for(identity, relation, entry.reference, entry.identity):
-                return f"its {relation} {entry.reference} cannot stand for {entry.identity or 'no item'}"
+                return f"its {relation} {entry.reference} cannot mean {entry.identity or 'no item'}"
     if release.capabilities != tuple(sorted(set(metadata.capabilities))):
-        return f"its capabilities are {_words(release.capabilities)}, the item has {_words(metadata.capabilities)}"
+        return f"its capabilities are {_words(release.capabilities)}, but the item has {_words(metadata.capabilities)}"
     if release.hooks != _hooks(metadata):
-        return "its hooks are not those of the item"
+        return "its hooks are not the item's"
     if metadata.version is not None and metadata.version != release.version:
-        return f"its version is {release.version}, the item's is {metadata.version}"
+        return f"its version is {release.version}, but the item's is {metadata.version}"
     name = identity.id.rpartition("/")[2]
     if metadata.name != name:
-        return f"its id ends in {name}, the item's name is {metadata.name}"
+        return f"its id ends in {name}, but the item's name is {metadata.name}"
     return None
 
 
 def note_description(metadata: Metadata) -> str:
-    """The item's description as the note's one line."""
+    """Return the item's description as the note's single line."""
     return one_line(metadata.description, MAX_DESCRIPTION_CHARACTERS, metadata.name)
 
 
 def _range(dependency: Dependency) -> str:
-    """The range as one line can carry it: runs of spaces become one, and an absent range is ``*``."""
+    """The range in one line: runs of spaces become one, and an absent range is ``*``."""
     return " ".join((dependency.range or "*").split()) or "*"
 
 

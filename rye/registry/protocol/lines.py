@@ -41,24 +41,26 @@ _HIDDEN = lazy_pattern(
     + "".join(f"{chr(first)}-{chr(last)}" for first, last in DEFAULT_IGNORABLE)
     + "\x00-\x1f\x7f-\x9f\u2028\u2029\ufff9-\ufffb\ud800-\uf8ff\U000f0000-\U0010ffff]"
 )
-"""Characters that a reader does not see or that reorder what they see: never part of one-line text."""
+"""Characters that are invisible or reorder what is visible: never part of one-line text."""
 
 _T = TypeVar("_T")
 
 
 class StatementError(RyeError):
-    """A text that is not the statement it should be. Codes: ``statement-malformed``, ``statement-kind``, ``statement-key``."""
+    """A text that is not the expected statement. Codes: ``statement-malformed``, ``statement-kind``,
+    ``statement-key``.
+    """
 
 
 def malformed(reason: str) -> StatementError:
-    """The error of every text that does not follow the grammar."""
+    """The error for every text that does not follow the grammar."""
     return StatementError(
-        "statement-malformed", f"Malformed statement: {reason}.", "It was damaged or forged: do not use it."
+        "statement-malformed", f"Malformed statement: {reason}.", "It is damaged or forged: do not use it."
     )
 
 
 class Lines:
-    """The lines of a statement, taken one after the other in the order of its grammar."""
+    """The lines of a statement, consumed one by one in the order of its grammar."""
 
     def __init__(self, text: str, title: str):
         """``title`` is the first line that the statement must have."""
@@ -73,7 +75,7 @@ class Lines:
         self._at = 1
 
     def one(self, key: str, read: Callable[[str], _T]) -> _T:
-        """The value of the next line, which must be of this key."""
+        """Return the value of the next line, which must have this key."""
         value = self.maybe(key, read)
         if value is None:
             found = self._lines[self._at][:80] if self._at < len(self._lines) else "its end"
@@ -81,7 +83,7 @@ class Lines:
         return value
 
     def maybe(self, key: str, read: Callable[[str], _T]) -> _T | None:
-        """The value of the next line if it is of this key."""
+        """Return the value of the next line if it has this key; otherwise None."""
         if self._at < len(self._lines) and self._lines[self._at].startswith(key + " "):
             value = self._lines[self._at][len(key) + 1 :]
             self._at += 1
@@ -89,43 +91,43 @@ class Lines:
         return None
 
     def many(self, key: str, read: Callable[[str], _T]) -> tuple[_T, ...]:
-        """The values of all next lines of this key; they must ascend by their bytes, without repeats."""
+        """Return the values of all next lines with this key; their bytes must ascend, without duplicates."""
         values: list[_T] = []
         before = b""
         while self._at < len(self._lines) and self._lines[self._at].startswith(key + " "):
             line = self._lines[self._at].encode("utf-8", "surrogatepass")
             if line <= before:
-                raise malformed(f"its {key!r} lines are not sorted, or one is repeated")
+                raise malformed(f"its {key!r} lines are not sorted, or one is a duplicate")
             before = line
             self._at += 1
             values.append(read(line.decode("utf-8", "surrogatepass")[len(key) + 1 :]))
         return tuple(values)
 
     def end(self) -> None:
-        """There must be no further line."""
+        """Check that no line is left."""
         if self._at != len(self._lines):
             raise malformed(f"the line {self._lines[self._at][:80]!r} does not belong here")
 
 
 def in_line_order(values: Iterable[_T], write: Callable[[_T], str]) -> tuple[_T, ...]:
-    """Values in the order of their lines' bytes."""
+    """Return values in the order of their lines' bytes."""
     return tuple(sorted(values, key=lambda value: write(value).encode()))
 
 
 def read_number(text: str, least: int = 0, most: int = MAX_NUMBER) -> int:
-    """An ASCII decimal without leading zeros."""
+    """Read an ASCII decimal number without leading zeros."""
     if _NUMBER.fullmatch(text) is None or not least <= int(text) <= most:
         raise malformed(f"{text[:80]!r} is not a number from {least} to {most}")
     return int(text)
 
 
 def read_positive(text: str) -> int:
-    """A number from 1."""
+    """Read a number from 1."""
     return read_number(text, 1)
 
 
 def read_time(text: str) -> datetime:
-    """``YYYY-MM-DDTHH:MM:SSZ``, a real date from 1970 on, as an aware UTC value."""
+    """Read ``YYYY-MM-DDTHH:MM:SSZ``, a real date from 1970 on, as an aware UTC value."""
     match = _TIME.fullmatch(text)
     try:
         if match is None or text < "1970":
@@ -137,19 +139,19 @@ def read_time(text: str) -> datetime:
 
 
 def write_time(time: datetime) -> str:
-    """The one spelling of a time; fractions of a second are dropped."""
+    """Write a time in its only spelling; fractions of a second are dropped."""
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def read_hash(text: str) -> str:
-    """64 lower-case hex digits."""
+    """Read a SHA-256 of 64 lower-case hex digits."""
     if _HASH.fullmatch(text) is None:
         raise malformed(f"{text[:80]!r} is not a SHA-256 of 64 lower-case hex digits")
     return text
 
 
 def read_base64_hash(text: str) -> bytes:
-    """32 bytes in base64."""
+    """Read a hash of 32 bytes in base64."""
     data = _base64(text)
     if len(data) != 32:
         raise malformed(f"{text[:80]!r} is not a hash of 32 bytes in base64")
@@ -157,7 +159,7 @@ def read_base64_hash(text: str) -> bytes:
 
 
 def read_key(text: str) -> bytes:
-    """A raw Ed25519 public key in base64, neither of small order nor in another than its canonical encoding."""
+    """Read a raw Ed25519 public key in base64; it must be canonical and not of small order."""
     key = _base64(text)
     problem = key_problem(key)
     if problem:
@@ -166,24 +168,26 @@ def read_key(text: str) -> bytes:
 
 
 def write_key(key: bytes) -> str:
+    """Write a raw public key in base64."""
     return encode_base64(key)
 
 
 def read_origin(text: str) -> str:
+    """Read a registry's origin: a name like a host name, at most 128 characters."""
     if len(text) > MAX_ORIGIN_CHARACTERS or _ORIGIN.fullmatch(text) is None:
         raise malformed(f"{text[:80]!r} is not the origin of a registry")
     return text
 
 
 def read_namespace(text: str) -> str:
-    """One segment; ``root`` is reserved, because ``<origin>/root`` names the owners of the root."""
+    """Read a namespace: one segment. ``root`` is reserved, because ``<origin>/root`` names the owners of the root."""
     if not is_segment(text) or text == "root":
         raise malformed(f"{text[:80]!r} is not the name of a namespace")
     return text
 
 
 def read_identity(text: str) -> Identity:
-    """``<kind>:<qualified id>``."""
+    """Read ``<kind>:<qualified id>``."""
     kind, _, identifier = text.partition(":")
     if kind not in KINDS or not is_id(identifier) or "/" not in identifier or identifier.startswith("root/"):
         raise malformed(f"{text[:80]!r} is not a kind and a qualified id")
@@ -191,18 +195,19 @@ def read_identity(text: str) -> Identity:
 
 
 def read_identity_or_none(text: str) -> Identity | None:
+    """Read an identity, or ``-`` for none."""
     return None if text == "-" else read_identity(text)
 
 
 def read_version(text: str) -> str:
-    """SemVer 2 without build metadata."""
+    """Read a SemVer 2 version without build metadata."""
     if len(text) > MAX_VERSION_CHARACTERS or _VERSION.fullmatch(text) is None:
         raise malformed(f"{text[:80]!r} is not a version X.Y.Z or X.Y.Z-pre")
     return text
 
 
 def read_range(text: str) -> str:
-    """A version range as written (``*``: any), printable ASCII with single spaces between its words."""
+    """Read a version range (``*``: any): printable ASCII, with single spaces between words."""
     if len(text) > MAX_RANGE_CHARACTERS or _RANGE.fullmatch(text) is None:
         raise malformed(f"{text[:80]!r} is not a version range")
     if text != "*":
@@ -214,28 +219,33 @@ def read_range(text: str) -> str:
 
 
 def read_word(text: str) -> str:
-    """Printable ASCII without spaces."""
+    """Read one word of printable ASCII, without spaces."""
     if re.fullmatch(r"[!-~]{1,512}", text) is None:
         raise malformed(f"{text[:80]!r} is not one word of printable ASCII")
     return text
 
 
 def text_reader(most: int) -> Callable[[str], str]:
-    """A reader of one line of visible text of at most ``most`` characters: NFC, no hidden or reordering characters."""
+    """Return a reader of one line of visible text, at most ``most`` characters: NFC, without hidden or reordering
+    characters.
+    """
 
     def read(text: str) -> str:
         if not text or text != text.strip() or len(text) > most:
-            raise malformed(f"a line of text is empty, has whitespace at its ends or more than {most} characters")
+            raise malformed(
+                f"a line of text is empty, has leading or trailing whitespace, or more than {most} characters"
+            )
         if _HIDDEN.search(text) or not unicodedata.is_normalized("NFC", text):
-            raise malformed("a line of text holds hidden characters or is not in Unicode's normal form C")
+            raise malformed("a line of text contains hidden characters or is not in Unicode's normal form C")
         return text
 
     return read
 
 
 def one_line(text: str, most: int, default: str) -> str:
-    """Any text as one line that :func:`text_reader` accepts: whitespace folded, hidden characters dropped, cut with an
-    ellipsis."""
+    """Turn any text into one line that :func:`text_reader` accepts: whitespace folded, hidden characters removed,
+    shortened with an ellipsis.
+    """
     visible = _HIDDEN.sub("", " ".join(text[: 4 * most].split()))
     line = " ".join(unicodedata.normalize("NFC", visible).split())
     if len(line) > most:

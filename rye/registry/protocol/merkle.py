@@ -21,33 +21,33 @@ Node = tuple[int, int]
 HashReader = Callable[[int, int], bytes]
 
 EMPTY_ROOT = hashlib.sha256(b"").digest()
-"""The root of the tree without leaves (RFC 6962 §2.1)."""
+"""The root of the empty tree (RFC 6962 §2.1)."""
 MAX_SIZE = 2**53 - 1
-"""Leaves of a tree: what every JSON reader can count to."""
+"""The most leaves of a tree: the largest integer that every JSON reader can represent."""
 
 
 class ProofError(RyeError):
-    """A proof that does not prove. Codes: ``proof-range``, ``proof-length``, ``proof-root``."""
+    """A proof that proves nothing. Codes: ``proof-range``, ``proof-length``, ``proof-root``."""
 
 
 def leaf_hash(data: bytes) -> bytes:
-    """SHA-256(0x00 || data)."""
+    """Return SHA-256(0x00 || data)."""
     return hashlib.sha256(b"\x00" + data).digest()
 
 
 def node_hash(left: bytes, right: bytes) -> bytes:
-    """SHA-256(0x01 || left || right)."""
+    """Return SHA-256(0x01 || left || right)."""
     return hashlib.sha256(b"\x01" + left + right).digest()
 
 
 class CompactRange(Struct, frozen=True):
-    """The least that is needed to append to a tree: its size and the roots of its complete subtrees, the largest first."""
+    """The minimum needed to append to a tree: its size and the roots of its complete subtrees, largest first."""
 
     size: int = 0
     hashes: tuple[bytes, ...] = ()
 
     def append(self, leaf: bytes) -> tuple[CompactRange, list[tuple[Node, bytes]]]:
-        """The range with one leaf hash more, and the nodes that it completed, level 0 first."""
+        """Return the range with one more leaf hash, and the nodes that it completed, level 0 first."""
         hashes, index, level, current = list(self.hashes), self.size, 0, leaf
         completed = [((0, index), leaf)]
         while index & 1:
@@ -57,17 +57,17 @@ class CompactRange(Struct, frozen=True):
         return CompactRange(self.size + 1, (*hashes, current)), completed
 
     def root(self) -> bytes:
-        """The Merkle tree hash of all leaves."""
+        """Return the Merkle tree hash of all leaves."""
         return _fold(self.hashes) if self.hashes else EMPTY_ROOT
 
     @classmethod
     def read(cls, size: int, read: HashReader) -> CompactRange:
-        """The range of the first ``size`` leaves of a stored tree."""
+        """Return the range of the first ``size`` leaves of a stored tree."""
         return cls(size, tuple(read(level, index) for level, index in complete_subtrees(0, size)))
 
 
 def tree_root(leaf_hashes: Iterable[bytes]) -> bytes:
-    """MTH over leaf hashes (RFC 6962 §2.1)."""
+    """Return MTH over leaf hashes (RFC 6962 §2.1)."""
     stack: list[bytes] = []
     for index, current in enumerate(leaf_hashes):
         while index & 1:
@@ -78,9 +78,10 @@ def tree_root(leaf_hashes: Iterable[bytes]) -> bytes:
 
 
 def complete_subtrees(start: int, end: int) -> list[Node]:
-    """The complete subtrees that make up leaves ``start`` to ``end``, the largest first.
+    """Return the complete subtrees that make up leaves ``start`` to ``end``, largest first.
 
-    ``start`` must be a multiple of the largest power of two that is at most ``end - start``, as in every subtree of RFC 6962.
+    ``start`` must be a multiple of the largest power of two that is at most ``end - start``, as in every subtree of RFC
+    6962.
     """
     nodes = []
     while start < end:
@@ -91,12 +92,14 @@ def complete_subtrees(start: int, end: int) -> list[Node]:
 
 
 def root_at(size: int, read: HashReader) -> bytes:
-    """The root of the first ``size`` leaves."""
+    """Return the root of the first ``size`` leaves."""
     return CompactRange.read(size, read).root()
 
 
 def inclusion_proof(index: int, size: int, read: HashReader) -> list[bytes]:
-    """PATH(index, D[size]) of RFC 6962 §2.1.1: from the leaf's sibling up. Raises ProofError when the leaf is not in the tree."""
+    """Return PATH(index, D[size]) of RFC 6962 §2.1.1, from the leaf's sibling up. Raises ProofError if the leaf is
+    not in the tree.
+    """
     if not 0 <= index < size <= MAX_SIZE:
         raise ProofError("proof-range", f"There is no leaf {index} in a tree of {size}.")
     proof: list[bytes] = []
@@ -114,9 +117,11 @@ def inclusion_proof(index: int, size: int, read: HashReader) -> list[bytes]:
 
 
 def consistency_proof(old: int, new: int, read: HashReader) -> list[bytes]:
-    """PROOF(old, D[new]) of RFC 6962 §2.1.2; empty when old is 0 or equals new. Raises ProofError when old is larger."""
+    """Return PROOF(old, D[new]) of RFC 6962 §2.1.2; empty if old is 0 or equals new. Raises ProofError if old is
+    larger.
+    """
     if not 0 <= old <= new <= MAX_SIZE:
-        raise ProofError("proof-range", f"A tree of {new} leaves cannot be shown to contain one of {old}.")
+        raise ProofError("proof-range", f"A tree of {new} leaves cannot contain one of {old}.")
     if old in (0, new):
         return []
     proof: list[bytes] = []
@@ -136,7 +141,9 @@ def consistency_proof(old: int, new: int, read: HashReader) -> list[bytes]:
 
 
 def nodes_read(make: Callable[[HashReader], object]) -> list[Node]:
-    """Which nodes ``make(reader)`` would read, in order, without repeats: what to fetch before a proof can be made."""
+    """Return the nodes that ``make(reader)`` would read, in order, without duplicates: what to fetch before a proof
+    can be made.
+    """
     nodes: dict[Node, None] = {}
 
     def record(level: int, index: int) -> bytes:
@@ -148,7 +155,9 @@ def nodes_read(make: Callable[[HashReader], object]) -> list[Node]:
 
 
 def root_from_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes]) -> bytes:
-    """The root that an inclusion proof leads to (RFC 9162 §2.1.3.2). Raises ProofError when the proof has the wrong length."""
+    """Return the root that an inclusion proof leads to (RFC 9162 §2.1.3.2). Raises ProofError if the proof has the
+    wrong length.
+    """
     if not 0 <= index < size <= MAX_SIZE:
         raise ProofError("proof-range", f"There is no leaf {index} in a tree of {size}.")
     _check_hashes(proof)
@@ -175,9 +184,9 @@ def verify_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes],
 
 
 def verify_consistency(old: int, new: int, old_root: bytes, new_root: bytes, proof: Sequence[bytes]) -> None:
-    """Raises ProofError unless the tree of ``new`` leaves begins with that of ``old`` leaves (RFC 9162 §2.1.4.2)."""
+    """Raise ProofError unless the tree of ``new`` leaves begins with that of ``old`` leaves (RFC 9162 §2.1.4.2)."""
     if not 0 <= old <= new <= MAX_SIZE:
-        raise ProofError("proof-range", f"A tree of {new} leaves cannot be shown to contain one of {old}.")
+        raise ProofError("proof-range", f"A tree of {new} leaves cannot contain one of {old}.")
     _check_hashes(proof)
     if old in (0, new):
         if proof:
@@ -220,7 +229,7 @@ def _subtree(start: int, end: int, read: HashReader) -> bytes:
 
 
 def _fold(hashes: Sequence[bytes]) -> bytes:
-    """Complete subtrees from left to right hashed into their common root."""
+    """Hash complete subtrees from left to right into their common root."""
     current = hashes[-1]
     for left in reversed(hashes[:-1]):
         current = node_hash(left, current)

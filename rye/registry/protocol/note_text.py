@@ -1,8 +1,10 @@
-"""The signed text of a note whose signatures were verified before (:mod:`rye.registry.protocol.notes`)."""
+"""The signed text of a note whose signatures have already been verified (:mod:`rye.registry.protocol.notes`)."""
 
 from __future__ import annotations
 
 
 def note_text(note: str) -> str:
-    """The text, with its last newline, without the empty line and the signatures; all of it where no signatures follow."""
+    """Return the text with its last newline, without the empty line and the signatures; the whole note if it has
+    none.
+    """
     return note[: note.rfind("\n\n") + 1] or note

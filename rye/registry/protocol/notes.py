@@ -27,9 +27,9 @@ from rye.text.lazy_pattern import lazy_pattern
 
 ED25519 = b"\x01"
 MAX_NOTE_BYTES = 60_000
-"""A signed note: a leaf's length is a uint16 (tlog-tiles, Log entries)."""
+"""The largest signed note: a leaf's length is a uint16 (tlog-tiles, Log entries)."""
 MAX_SIGNATURES = 32
-"""Signature lines of a note; a verifier must accept at least 16 (signed-note, Format)."""
+"""The most signature lines of a note; a verifier must accept at least 16 (signed-note, Format)."""
 MAX_KEY_NAME_CHARACTERS = KIB // 4
 
 _CONTROL = lazy_pattern(r"[\x00-\x09\x0b-\x1f]")
@@ -38,7 +38,7 @@ _KEY_NAME = lazy_pattern(r"[^\s+]+")
 
 
 class NoteError(RyeError):
-    """A note that is malformed or not signed as it must be.
+    """A note that is malformed or not signed as required.
 
     Codes: ``note-too-large``, ``note-malformed``, ``note-base64``, ``note-key-invalid``, ``note-signature-wrong``,
     ``note-threshold``.
@@ -55,13 +55,13 @@ class NoteSignature(Struct, frozen=True):
 
 
 class SignedNote(Struct, frozen=True):
-    """A note as parsed: its text with the final LF, and its signatures in order."""
+    """A parsed note: its text with the final LF, and its signatures in order."""
 
     text: str
     signatures: tuple[NoteSignature, ...]
 
     def encode(self) -> str:
-        """The note as it is stored; :func:`parse` gives this value back."""
+        """Return the note as it is stored; :func:`parse` reads this value back."""
         return self.text + "\n" + "".join(_signature_line(signature) for signature in self.signatures)
 
 
@@ -93,7 +93,7 @@ class VerifierKey(Struct, frozen=True):
 
     @classmethod
     def from_vkey(cls, text: str) -> VerifierKey:
-        """Read a vkey. Raises NoteError for another type, a key ID that is not the key's, or bad base64."""
+        """Read a vkey. Raises NoteError for another type, a key ID that is not the key's, or invalid base64."""
         parts = text.split("+", 2)
         if len(parts) != 3 or not re.fullmatch(r"[0-9a-f]{8}", parts[1]):
             raise NoteError("note-key-invalid", f"{text!r} is not a verifier key of the form name+id+key.")
@@ -107,21 +107,21 @@ class VerifierKey(Struct, frozen=True):
 
 
 class Signer(Struct, frozen=True):
-    """A key that can sign: who it is and the function that signs bytes (64-byte Ed25519 signatures)."""
+    """A key that can sign: its public half, and a function that signs bytes (64-byte Ed25519 signatures)."""
 
     verifier: VerifierKey
     sign: Callable[[bytes], bytes]
 
 
 def parse(data: bytes | str, *, max_bytes: int = MAX_NOTE_BYTES) -> SignedNote:
-    """Read a signed note. Raises NoteError; what comes back is not verified."""
+    """Read a signed note. Raises NoteError. The result is not verified."""
     if isinstance(data, str):
         try:
             data = data.encode()
         except UnicodeEncodeError as error:
-            raise _malformed("it holds a lone surrogate") from error
+            raise _malformed("it contains a lone surrogate") from error
     if len(data) > max_bytes:
-        raise NoteError("note-too-large", f"The signed note has {len(data)} bytes; at most {max_bytes} are allowed.")
+        raise NoteError("note-too-large", f"The signed note has {len(data)} bytes; the limit is {max_bytes}.")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -129,7 +129,7 @@ def parse(data: bytes | str, *, max_bytes: int = MAX_NOTE_BYTES) -> SignedNote:
     if text.startswith("\N{ZERO WIDTH NO-BREAK SPACE}"):
         raise _malformed("it begins with a byte order mark")
     if _CONTROL.search(text):
-        raise _malformed("it holds a control character other than LF")
+        raise _malformed("it contains a control character other than LF")
     separator = text.rfind("\n\n")
     if separator < 0 or not text.endswith("\n"):
         raise _malformed("it has no empty line before its signatures or no LF at its end")
@@ -140,10 +140,10 @@ def parse(data: bytes | str, *, max_bytes: int = MAX_NOTE_BYTES) -> SignedNote:
 
 
 def verify(note: SignedNote, keys: Iterable[VerifierKey], threshold: int = 1) -> frozenset[VerifierKey]:
-    """The keys among ``keys`` that signed the note.
+    """Return the keys among ``keys`` that signed the note.
 
-    Raises NoteError: ``note-signature-wrong`` when a signature that names a known key does not verify, ``note-threshold``
-    when fewer than ``threshold`` distinct 32-byte keys signed.
+    Raises NoteError: ``note-signature-wrong`` if a signature that names a known key does not verify, ``note-threshold``
+    if fewer than ``threshold`` distinct 32-byte keys signed.
     """
     known: dict[tuple[str, bytes], list[VerifierKey]] = {}
     for key in keys:
@@ -154,13 +154,13 @@ def verify(note: SignedNote, keys: Iterable[VerifierKey], threshold: int = 1) ->
         candidates = known.get((signature.name, signature.key_id))
         if candidates is None:
             continue
-        # Several known keys can share a name and an ID only if someone made them collide; each may then account for the line.
+        # Several known keys share a name and an ID only if someone made them collide. Any of them can then match the line.
         good = [key for key in candidates if PublicKey(key.key).verifies(message, signature.signature)]
         if not good:
             raise NoteError(
                 "note-signature-wrong",
                 f"The signature by {signature.name} ({signature.key_id.hex()}) does not belong to this text.",
-                "The note was changed after it was signed, or is a forgery: do not use it.",
+                "The note was changed after it was signed, or it is forged: do not use it.",
             )
         signed.update(good)
     distinct = len({key.key for key in signed})
@@ -174,16 +174,20 @@ def verify(note: SignedNote, keys: Iterable[VerifierKey], threshold: int = 1) ->
 
 
 def sign(text: str, signers: Iterable[Signer]) -> SignedNote:
-    """A note with one signature by each signer, in that order. Raises NoteError when the text cannot be a note's."""
+    """Return a note with one signature by each signer, in that order. Raises NoteError if the text cannot be a
+    note's.
+    """
     message = text.encode()
     note = SignedNote(text, tuple(NoteSignature(s.verifier.name, s.verifier.key_id, s.sign(message)) for s in signers))
     if parse(note.encode()) != note:
-        raise _malformed("its text is not one that a signed note can carry")
+        raise _malformed("a signed note cannot carry this text")
     return note
 
 
 def add_signatures(note: SignedNote, signers: Iterable[Signer]) -> SignedNote:
-    """The note with more signatures, so that owners on different machines sign one after the other; replaces one's own."""
+    """Return the note with more signatures, so that owners on different machines can sign in turn. Replaces a
+    signer's earlier one.
+    """
     added = sign(note.text, signers).signatures
     mine = {(signature.name, signature.key_id) for signature in added}
     kept = tuple(s for s in note.signatures if (s.name, s.key_id) not in mine)
@@ -196,7 +200,7 @@ def is_key_name(text: str) -> bool:
 
 
 def encode_base64(data: bytes) -> str:
-    """RFC 4648 §4 with padding."""
+    """Encode RFC 4648 §4 base64 with padding."""
     return base64.b64encode(data).decode("ascii")
 
 
@@ -228,4 +232,6 @@ def _signature_line(signature: NoteSignature) -> str:
 
 
 def _malformed(reason: str) -> NoteError:
-    return NoteError("note-malformed", f"Not a signed note: {reason}.", "Fetch it again; it was damaged or forged.")
+    return NoteError(
+        "note-malformed", f"Not a signed note: {reason}.", "Fetch it again: this one is damaged or forged."
+    )

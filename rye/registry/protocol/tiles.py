@@ -4,8 +4,8 @@ Rules:
 
 * A tile at level ``L`` holds up to 256 nodes of tree level ``8 * L``. Only the rightmost tile of a level may be
   partial, with the width that follows from the tree's size. Empty tiles do not exist.
-* The partial tiles of a tree are exactly its complete subtrees, so they hash to its root. A full tile hashes to one entry of its
-  parent. :class:`VerifiedTiles` checks both before it answers, so a damaged or forged tile is found before it is used or cached.
+* The partial tiles of a tree are exactly its complete subtrees, so they hash to its root. A full tile hashes to one entry
+  of its parent. :class:`VerifiedTiles` checks both first, so a damaged or forged tile is never used or cached.
 * Each tile of level 0 has one bundle of entries. Each entry is prefixed with its length as big-endian uint16.
 """
 
@@ -26,7 +26,7 @@ MAX_ENTRY_BYTES = 0xFFFF
 
 
 class TileError(RyeError):
-    """A tile or bundle that is not what the tree demands.
+    """A tile or bundle that does not match the tree.
 
     Codes: ``tile-size``, ``tile-missing``, ``tile-root``, ``tile-parent``, ``bundle-malformed``.
     """
@@ -41,27 +41,29 @@ class Tile(Struct, frozen=True, order=True):
 
     @property
     def path(self) -> str:
-        """Relative to the registry's address, e.g. ``tile/0/x001/234.p/7``."""
+        """The path relative to the registry's address, e.g. ``tile/0/x001/234.p/7``."""
         return f"tile/{self.level}/{_index_path(self.index)}{_partial(self.width)}"
 
     @property
     def entries_path(self) -> str:
-        """The bundle of entries that goes with a tile of level 0."""
+        """The path of the bundle of entries for a tile of level 0."""
         return f"tile/entries/{_index_path(self.index)}{_partial(self.width)}"
 
     @property
     def full(self) -> Tile:
-        """The same place when it is full: the fall-back for a partial tile that was removed."""
+        """The full tile in the same place: the fallback for a partial tile that was removed."""
         return Tile(self.level, self.index)
 
     @property
     def bytes(self) -> int:
-        """Its exact size."""
+        """The exact size of the file."""
         return self.width * HASH_BYTES
 
 
 def tile_at(level: int, index: int, size: int) -> Tile:
-    """The tile at a level and index of a tree of ``size`` leaves. Raises TileError (``tile-missing``) when there is none."""
+    """Return the tile at a level and index of a tree of ``size`` leaves. Raises TileError (``tile-missing``) if
+    there is none.
+    """
     width = min(WIDTH, (size >> (HEIGHT * level)) - index * WIDTH)
     if width <= 0:
         raise TileError("tile-missing", f"A tree of {size} leaves has no tile {level}/{index}.")
@@ -69,13 +71,13 @@ def tile_at(level: int, index: int, size: int) -> Tile:
 
 
 def tile_of_node(node: Node, size: int) -> Tile:
-    """The tile, in a tree of ``size`` leaves, from which a complete subtree's hash can be computed."""
+    """Return the tile, in a tree of ``size`` leaves, from which a complete subtree's hash can be computed."""
     level, index = node
     return tile_at(level // HEIGHT, index >> (HEIGHT - level % HEIGHT), size)
 
 
 def partial_tiles(size: int) -> list[Tile]:
-    """The partial tiles of a tree, lowest level first: its root is computed from these alone."""
+    """Return the partial tiles of a tree, lowest level first. The root can be computed from these alone."""
     found, level = [], 0
     while size >> (HEIGHT * level):
         count = size >> (HEIGHT * level)
@@ -86,7 +88,7 @@ def partial_tiles(size: int) -> list[Tile]:
 
 
 def all_tiles(size: int) -> list[Tile]:
-    """Every tile of a tree, lowest level first."""
+    """Return every tile of a tree, lowest level first."""
     found, level = [], 0
     while count := size >> (HEIGHT * level):
         found += [Tile(level, index) for index in range(count // WIDTH)]
@@ -97,7 +99,9 @@ def all_tiles(size: int) -> list[Tile]:
 
 
 def with_parents(tiles: Iterable[Tile], size: int) -> list[Tile]:
-    """Those tiles, the tree's partial tiles and every parent between: what :class:`VerifiedTiles` needs to trust them. Sorted."""
+    """Return these tiles, the tree's partial tiles and every parent between, sorted: what :class:`VerifiedTiles`
+    needs to trust them.
+    """
     needed = set(partial_tiles(size))
     for tile in tiles:
         current = tile
@@ -108,12 +112,12 @@ def with_parents(tiles: Iterable[Tile], size: int) -> list[Tile]:
 
 
 def parent(tile: Tile, size: int) -> Tile:
-    """The tile of the level above that holds a full tile's hash."""
+    """Return the tile of the level above that contains a full tile's hash."""
     return tile_at(tile.level + 1, tile.index // WIDTH, size)
 
 
 def inclusion_tiles(indexes: Iterable[int], size: int) -> list[Tile]:
-    """All tiles from which the inclusion of these leaves in a tree of ``size`` can be proved, authenticity included."""
+    """Return all tiles needed to prove, with verified tiles, that these leaves are in a tree of ``size``."""
     wanted: set[Tile] = set()
     for index in indexes:
         nodes = merkle.nodes_read(lambda read, index=index: merkle.inclusion_proof(index, size, read))  # type: ignore[misc]
@@ -122,13 +126,15 @@ def inclusion_tiles(indexes: Iterable[int], size: int) -> list[Tile]:
 
 
 def consistency_tiles(old: int, new: int) -> list[Tile]:
-    """All tiles of the larger tree from which its consistency with the smaller can be proved, authenticity included."""
+    """Return all tiles of the larger tree needed to prove, with verified tiles, that it contains the smaller one."""
     nodes = merkle.nodes_read(lambda read: merkle.consistency_proof(old, new, read))
     return with_parents({tile_of_node(node, new) for node in nodes}, new)
 
 
 def clip(tile: Tile, data: bytes) -> bytes:
-    """A partial tile's content from that of the full tile which replaced it. Raises TileError (``tile-size``) for other sizes."""
+    """Return a partial tile's content from the full tile that replaced it. Raises TileError (``tile-size``) for
+    other sizes.
+    """
     if len(data) not in (tile.bytes, tile.full.bytes):
         raise TileError("tile-size", f"The tile {tile.path} has {len(data)} bytes instead of {tile.bytes}.")
     return data[: tile.bytes]
@@ -137,8 +143,8 @@ def clip(tile: Tile, data: bytes) -> bytes:
 class VerifiedTiles(Struct, frozen=True):
     """A reader of nodes over tiles that were checked against a tree's root.
 
-    ``tiles`` must hold all of ``with_parents(…, size)`` of what will be read. Raises TileError: ``tile-size``,
-    ``tile-missing``, ``tile-root`` (the partial tiles are another tree's), ``tile-parent`` (one tile was changed).
+    ``tiles`` must contain ``with_parents(…, size)`` of everything that will be read. Raises TileError: ``tile-size``,
+    ``tile-missing``, ``tile-root`` (the partial tiles belong to another tree), ``tile-parent`` (one tile was changed).
     """
 
     tiles: Mapping[Tile, bytes]
@@ -154,7 +160,7 @@ class VerifiedTiles(Struct, frozen=True):
                 raise TileError("tile-size", f"A tree of {self.size} leaves has no tile {tile.path}.")
         if merkle.root_at(self.size, self._read_unchecked) != self.root:
             raise TileError("tile-root", f"The tiles do not lead to the root of the tree of {self.size} leaves.")
-        for tile in sorted(self.tiles, reverse=True):  # parents first, so each is checked against a checked one
+        for tile in sorted(self.tiles, reverse=True):  # parents first, so that each is compared with a verified one
             if tile.width == WIDTH:
                 above = parent(tile, self.size)
                 if above not in self.tiles:
@@ -163,7 +169,7 @@ class VerifiedTiles(Struct, frozen=True):
                     raise TileError("tile-parent", f"The tile {tile.path} does not belong to the tree: it was changed.")
 
     def __call__(self, level: int, index: int) -> bytes:
-        """The hash of a complete subtree (a :data:`rye.registry.protocol.merkle.HashReader`)."""
+        """Return the hash of a complete subtree (a :data:`rye.registry.protocol.merkle.HashReader`)."""
         return self._read_unchecked(level, index)
 
     def _read_unchecked(self, level: int, index: int) -> bytes:
@@ -189,7 +195,7 @@ class VerifiedTiles(Struct, frozen=True):
 
 
 def encode_bundle(entries: Iterable[bytes]) -> bytes:
-    """Entries as a bundle (tlog-tiles, Log entries). Raises TileError when one is too long for its uint16."""
+    """Encode entries as a bundle (tlog-tiles, Log entries). Raises TileError if one is too long for its uint16."""
     parts = []
     for entry in entries:
         if len(entry) > MAX_ENTRY_BYTES:
@@ -199,17 +205,17 @@ def encode_bundle(entries: Iterable[bytes]) -> bytes:
 
 
 def decode_bundle(data: bytes, width: int) -> list[bytes]:
-    """Exactly ``width`` entries, nothing after them. Raises TileError (``bundle-malformed``)."""
+    """Decode exactly ``width`` entries, with nothing after them. Raises TileError (``bundle-malformed``)."""
     entries: list[bytes] = []
     at = 0
     while at < len(data) and len(entries) < width:
         end = at + 2 + int.from_bytes(data[at : at + 2], "big")
-        if end > len(data):  # so too where the length itself is cut
+        if end > len(data):  # also if the length itself is truncated
             raise TileError("bundle-malformed", "A bundle of entries ends inside an entry.")
         entries.append(data[at + 2 : end])
         at = end
     if len(entries) != width or at != len(data):
-        raise TileError("bundle-malformed", f"A bundle does not hold exactly {width} entries.")
+        raise TileError("bundle-malformed", f"A bundle does not contain exactly {width} entries.")
     return entries
 
 

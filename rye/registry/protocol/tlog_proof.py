@@ -30,9 +30,9 @@ from rye.text.json_reading import JsonError, read_json
 
 TITLE = "c2sp.org/tlog-proof@v1"
 MAX_PROOF_BYTES = 3 * MAX_NOTE_BYTES
-"""A note in base64, 64 hashes and a checkpoint fit."""
+"""Enough for a note in base64, 64 hashes and a checkpoint."""
 MAX_PAGE_BYTES = 8 * MAX_NOTE_BYTES
-"""The page has the note a second time, as JSON."""
+"""The page contains the note a second time, as JSON."""
 _MAX_HASHES = 64
 
 
@@ -41,7 +41,7 @@ class TlogProofError(RyeError):
 
 
 class TlogProof(Struct, frozen=True):
-    """An entry, its place, and the way from there to a signed checkpoint."""
+    """An entry, its position, and its path to a signed checkpoint."""
 
     entry: str
     """The whole signed note."""
@@ -51,7 +51,7 @@ class TlogProof(Struct, frozen=True):
     """The whole signed checkpoint."""
 
     def text(self) -> str:
-        """The file; :func:`read` gives this value back."""
+        """Return the file's text; :func:`read` reads this value back."""
         return "\n".join(
             [
                 TITLE,
@@ -65,7 +65,7 @@ class TlogProof(Struct, frozen=True):
 
 
 def read(data: bytes) -> TlogProof:
-    """Parse a proof file. Raises TlogProofError ``proof-malformed``; what comes back is not verified."""
+    """Parse a proof file. Raises TlogProofError ``proof-malformed``. The result is not verified."""
     if len(data) > MAX_PROOF_BYTES:
         raise _malformed(f"it has more than {MAX_PROOF_BYTES:,} bytes")
     try:
@@ -86,9 +86,9 @@ def read(data: bytes) -> TlogProof:
 
 
 def read_page(data: bytes) -> TlogProof:
-    """The proof in a registry's page of an entry, saved as JSON. What the page says beside it must be what it proves.
+    """Return the proof in a registry's page of an entry, saved as JSON. The page's other fields must agree with it.
 
-    Raises TlogProofError ``proof-malformed``; what comes back is not verified.
+    Raises TlogProofError ``proof-malformed``. The result is not verified.
     """
     if len(data) > MAX_PAGE_BYTES:
         raise _malformed(f"it has more than {MAX_PAGE_BYTES:,} bytes")
@@ -106,12 +106,14 @@ def read_page(data: bytes) -> TlogProof:
         raise _malformed(error.message) from error
     for name, proved in (("note", note), ("position", proof.index), ("checkpoint", proof.checkpoint)):
         if name in page and page[name] != proved:
-            raise _malformed(f"its {name} is not the one that its proof is of")
+            raise _malformed(f"its {name} is not the one in its proof")
     return proof
 
 
 def read_checkpoint(proof: TlogProof) -> tuple[SignedNote, Checkpoint]:
-    """The checkpoint as it claims to be, to know whose log it is. Raises TlogProofError ``proof-malformed``."""
+    """Return the checkpoint as it claims to be, to learn which log it is from. Raises TlogProofError
+    ``proof-malformed``.
+    """
     try:
         note = notes.parse(proof.checkpoint)
         return note, Checkpoint.parse(note.text)
@@ -120,26 +122,28 @@ def read_checkpoint(proof: TlogProof) -> tuple[SignedNote, Checkpoint]:
 
 
 def verify(proof: TlogProof, origin: str, keys: tuple[VerifierKey, ...]) -> tuple[Logged, Checkpoint]:
-    """The statement and the checkpoint that it is in, when everything holds. ``keys``: the log's. Raises TlogProofError."""
+    """Return the verified statement and its checkpoint. ``keys``: the log's. Raises TlogProofError."""
     note, checkpoint = read_checkpoint(proof)
     if checkpoint.origin != origin:
-        raise TlogProofError("proof-origin", f"The proof is of the log {checkpoint.origin}, not of {origin}.", _ASK)
+        raise TlogProofError("proof-origin", f"The proof is from the log {checkpoint.origin}, not from {origin}.", _ASK)
     try:
         notes.verify(note, keys)
         leaf = merkle.leaf_hash(proof.entry.encode())
         merkle.verify_inclusion(leaf, proof.index, checkpoint.size, proof.path, checkpoint.root_hash)
     except (NoteError, merkle.ProofError) as error:
-        raise TlogProofError("proof-wrong", f"The proof does not hold: {error.message}", _ASK) from error
+        raise TlogProofError("proof-wrong", f"The proof is invalid: {error.message}", _ASK) from error
     try:
         statement = parse(notes.parse(proof.entry).text)
     except (NoteError, StatementError) as error:
         raise _malformed(error.message) from error
     if statement.origin != origin:
-        raise TlogProofError("proof-origin", f"The entry is about {statement.origin}, in the log of {origin}.", _ASK)
+        raise TlogProofError(
+            "proof-origin", f"The entry is about {statement.origin}, but the log is that of {origin}.", _ASK
+        )
     return statement, checkpoint
 
 
-_ASK = "Do not rely on it; make a new one with `rye log prove ID@VERSION`."
+_ASK = "Do not rely on it. Create a new one: `rye log prove ID@VERSION`."
 
 
 def _malformed(reason: str) -> TlogProofError:

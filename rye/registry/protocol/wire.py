@@ -30,7 +30,7 @@ PROTOCOL_VERSION = 2
 MAX_CONFIG_BYTES = 4 * 1024
 MAX_HEAD_BYTES = 64 * 1024
 NAMESPACE = "namespace"
-"""Stands before the colon of a namespace's name where an item has its kind."""
+"""The part before the colon in a namespace's name; an item has its kind there."""
 
 StageId = Annotated[str, Meta(pattern="^[0-9a-f]{16}\\Z")]
 Sha256 = Annotated[str, Meta(pattern="^[0-9a-f]{64}\\Z")]
@@ -46,7 +46,7 @@ _T = TypeVar("_T")
 
 
 class WireError(RyeError):
-    """A document that is not of its form.
+    """A document that does not have its format.
 
     Codes: ``config-malformed``, ``protocol-unknown``, ``head-malformed``, ``head-too-large``, ``index-malformed``,
     ``answer-malformed``.
@@ -59,21 +59,21 @@ class Config(Struct, frozen=True, forbid_unknown_fields=True):
     protocol: int
     origin: str
     api: str | None
-    """An absolute address on the same host, an absolute path, or None for a registry that is only read."""
+    """An absolute address on the same host, an absolute path, or None for a read-only registry."""
 
 
 class Head(Struct, frozen=True, forbid_unknown_fields=True):
-    """``/head``: everything that fixes the state of the registry."""
+    """``/head``: everything that determines the registry's state."""
 
     checkpoint: Note
     snapshot: Note
     proof: Annotated[list[Base64Hash], Meta(max_length=64)]
     """Inclusion proof of the snapshot at position size − 1."""
     map: Sha256
-    """The root of the name map; the snapshot says the same, signed."""
+    """The root of the name map; the signed snapshot contains the same."""
 
     def proof_hashes(self) -> list[bytes]:
-        """Raises WireError (``head-malformed``)."""
+        """Return the proof as raw hashes. Raises WireError (``head-malformed``)."""
         try:
             return [lines.read_base64_hash(text) for text in self.proof]
         except StatementError as error:
@@ -83,7 +83,7 @@ class Head(Struct, frozen=True, forbid_unknown_fields=True):
 class StatementsRequest(Struct, frozen=True, forbid_unknown_fields=True):
     """``POST <api>/statements``: all of these notes, or none.
 
-    ``blobs`` are small files that the notes refer to, in base64: they need no request of their own.
+    ``blobs`` are small files that the notes refer to, in base64, so that they need no separate request.
     """
 
     notes: Annotated[list[Note], Meta(min_length=1, max_length=10_000)]
@@ -105,7 +105,7 @@ class StatementsAnswer(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SearchResult(Struct, frozen=True, forbid_unknown_fields=True):
-    """One item that a search found. Shown to people; nothing is decided by it."""
+    """One item that a search found. It is shown to people; nothing is decided by it."""
 
     id: str
     kind: str
@@ -115,21 +115,21 @@ class SearchResult(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 SEARCH_TOTAL = 1_000
-"""A search ranks and counts at most so many results."""
+"""A search ranks and counts at most this many results."""
 MORE: Literal["1000+"] = "1000+"
 """The total of a search that found more than :data:`SEARCH_TOTAL`."""
 SearchTotal = Annotated[int, Meta(ge=0, le=SEARCH_TOTAL)] | Literal["1000+"]
 
 
 class SearchAnswer(Struct, frozen=True, forbid_unknown_fields=True):
-    """A page of results and how many there are in all, counted up to :data:`SEARCH_TOTAL`."""
+    """One page of results, and the total number, counted up to :data:`SEARCH_TOTAL`."""
 
     results: Annotated[list[SearchResult], Meta(max_length=SEARCH_TOTAL)]
     total: SearchTotal
 
 
 class BlobAnswer(Struct, frozen=True, forbid_unknown_fields=True):
-    """A blob that was kept; ``duplicate``: the registry had it already."""
+    """A stored blob; ``duplicate``: the registry already had it."""
 
     sha256: Annotated[str, Meta(pattern="^[0-9a-f]{64}\\Z")]
     size: Annotated[int, Meta(ge=0)]
@@ -137,13 +137,13 @@ class BlobAnswer(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LiveAnswer(Struct, frozen=True, forbid_unknown_fields=True):
-    """The server answers."""
+    """The server is running."""
 
     status: Literal["ok"]
 
 
 class ReadyAnswer(Struct, frozen=True, forbid_unknown_fields=True):
-    """The registry can publish: entries of its log, and seconds since its newest snapshot."""
+    """The registry can publish: the entries in its log, and the seconds since its newest snapshot."""
 
     status: Literal["ok"]
     size: Annotated[int, Meta(ge=0)]
@@ -151,24 +151,24 @@ class ReadyAnswer(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WhoamiAnswer(Struct, frozen=True, forbid_unknown_fields=True):
-    """Whose token it is, what the token is called, and which namespaces the account may write to."""
+    """The account's name, the token's name, and the namespaces that the account may write to."""
 
     name: str
     token: str
     namespaces: Annotated[list[str], Meta(max_length=10_000)]
     scopes: Annotated[list[str], Meta(max_length=20)] = []
     expires: Annotated[str, Meta(max_length=20)] | None = None
-    """When the token ends; None: never."""
+    """When the token expires; None: never."""
 
 
 class ExchangeRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """``POST <api>/oidc/exchange``: a build server's identity token, made for this registry."""
+    """``POST <api>/oidc/exchange``: a build server's identity token, issued for this registry."""
 
     token: Annotated[str, Meta(max_length=16_384)]
 
 
 class ExchangeAnswer(Struct, frozen=True, forbid_unknown_fields=True):
-    """A registry token and when it ends."""
+    """A registry token and its time of expiry."""
 
     token: Annotated[str, Meta(max_length=200)]
     expires: Annotated[str, Meta(max_length=20)]
@@ -186,7 +186,7 @@ class DeviceBegun(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DeviceToken(Struct, frozen=True, forbid_unknown_fields=True):
-    """``POST <api>/device/token`` (RFC 8628 3.5), once a person confirmed."""
+    """``POST <api>/device/token`` (RFC 8628 3.5), after a person has confirmed."""
 
     access_token: str
     token_type: str
@@ -194,7 +194,9 @@ class DeviceToken(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DeviceError(Struct, frozen=True, forbid_unknown_fields=True):
-    """The same before, or instead: ``authorization_pending``, ``slow_down``, ``access_denied``, ``expired_token``."""
+    """The other answers of ``device/token``: ``authorization_pending``, ``slow_down``, ``access_denied``,
+    ``expired_token``.
+    """
 
     error: str
 
@@ -206,7 +208,7 @@ class StageRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StageRow(Struct, frozen=True, forbid_unknown_fields=True):
-    """A release that waits for maintainers' signatures, or waited."""
+    """A release that waits for maintainers' signatures, or a decided one."""
 
     id: StageId
     kind: str
@@ -217,13 +219,13 @@ class StageRow(Struct, frozen=True, forbid_unknown_fields=True):
     description: str
     sha256: Sha256
     size: Position
-    """Of all its files."""
+    """Total size of its files."""
     state: str
     """staged, approved, rejected or expired."""
     created: str
     expires: str
     by: str
-    """The token that staged it, by its public ID."""
+    """The public ID of the token that staged it."""
     account: str | None
     signatures: Position
     needed: Position
@@ -232,13 +234,13 @@ class StageRow(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StagesAnswer(Struct, frozen=True, forbid_unknown_fields=True):
-    """What ``POST`` and ``GET <api>/stages`` answer."""
+    """The answer to ``POST`` and ``GET <api>/stages``."""
 
     stages: Annotated[list[StageRow], Meta(max_length=10_000)]
 
 
 class StageDetail(Struct, frozen=True, forbid_unknown_fields=True):
-    """``GET <api>/stages/ID``. ``note``: what other maintainers have signed so far."""
+    """``GET <api>/stages/ID``. ``note``: what other maintainers have already signed."""
 
     stage: StageRow
     draft: Note
@@ -252,51 +254,58 @@ class ApprovalRequest(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class RejectionRequest(Struct, frozen=True, forbid_unknown_fields=True):
-    """``POST <api>/stages/ID/rejection``."""
+    """``POST <api>/stages/ID/rejection``, with the reason for the person who staged it."""
 
     reason: Annotated[str, Meta(min_length=1, max_length=500)]
 
 
 class ErrorBody(Struct, frozen=True, forbid_unknown_fields=True):
+    """An error's code, its message and, if there is one, the next step."""
+
     code: Annotated[str, Meta(pattern="^[a-z0-9-]{1,64}\\Z")]
     message: Annotated[str, Meta(max_length=4_096)]
     hint: Annotated[str, Meta(max_length=4_096)] | None = None
 
 
 class ErrorAnswer(Struct, frozen=True, forbid_unknown_fields=True):
-    """What every failed request of the API answers."""
+    """The answer to every failed request of the API."""
 
     error: ErrorBody
 
 
 def encode_json(document: Struct) -> bytes:
-    """Compact JSON of any of the structs above."""
+    """Encode any of the structs above as compact JSON."""
     return msgspec.json.encode(document)
 
 
 def decode_json(data: bytes, kind: type[_T], code: str = "answer-malformed") -> _T:
-    """Read one of the structs above; no unknown, missing or repeated field. Raises WireError with ``code``."""
+    """Decode one of the structs above; no unknown, missing or duplicate field. Raises WireError with ``code``."""
     try:
         document = msgspec.json.decode(data, type=kind)
-        read_json(data)  # msgspec takes the last of two equal keys
+        read_json(data)  # finds duplicate keys, of which msgspec keeps the last
     except (msgspec.MsgspecError, JsonError, RecursionError) as error:
-        raise WireError(code, f"The registry's answer is not of its form: {str(error)[:200]}.") from error
+        raise WireError(
+            code, f"The registry's answer does not have the expected format: {str(error)[:200]}."
+        ) from error
     return document
 
 
 def encode_config(config: Config) -> bytes:
+    """Encode ``/config.json``."""
     return encode_json(config) + b"\n"
 
 
 def decode_config(data: bytes) -> Config:
-    """Raises WireError: ``config-malformed``, or ``protocol-unknown`` for another protocol version."""
+    """Decode ``/config.json``. Raises WireError: ``config-malformed``, or ``protocol-unknown`` for another protocol
+    version.
+    """
     if len(data) > MAX_CONFIG_BYTES:
-        raise WireError("config-malformed", f"/config.json has more than {MAX_CONFIG_BYTES} bytes.")
+        raise WireError("config-malformed", f"/config.json is larger than {MAX_CONFIG_BYTES} bytes.")
     config = decode_json(data, Config, "config-malformed")
     if config.protocol != PROTOCOL_VERSION:
         raise WireError(
             "protocol-unknown",
-            f"The registry speaks version {config.protocol} of the protocol; this program knows {PROTOCOL_VERSION}.",
+            f"The registry uses version {config.protocol} of the protocol, but this rye supports {PROTOCOL_VERSION}.",
             "Install a newer version of rye.",
         )
     try:
@@ -307,9 +316,10 @@ def decode_config(data: bytes) -> Config:
 
 
 def api_address(config: Config, registry: str) -> str | None:
-    """Where the API of a registry is, without a final ``/``; None for one that is only read.
+    """Return the address of a registry's API, without a trailing ``/``; None for a read-only registry.
 
-    Raises WireError (``config-malformed``) for an API on another scheme, host or port than the registry: no token goes there.
+    Raises WireError (``config-malformed``) for an API on another scheme, host or port than the registry, because tokens
+    are sent there.
     """
     if config.api is None:
         return None
@@ -325,17 +335,17 @@ def api_address(config: Config, registry: str) -> str | None:
 
 
 def encode_head(head: Head) -> bytes:
-    """The one spelling of a head: compact JSON and LF."""
+    """Encode a head in its only spelling: compact JSON and LF."""
     return encode_json(head) + b"\n"
 
 
 def decode_head(data: bytes) -> Head:
-    """Raises WireError: ``head-too-large``, ``head-malformed``."""
+    """Decode a head. Raises WireError: ``head-too-large``, ``head-malformed``."""
     if len(data) > MAX_HEAD_BYTES:
-        raise WireError("head-too-large", f"/head has more than {MAX_HEAD_BYTES} bytes.")
+        raise WireError("head-too-large", f"/head is larger than {MAX_HEAD_BYTES} bytes.")
     head = decode_json(data, Head, "head-malformed")
     if encode_head(head) != data:
-        raise _head_malformed("it is not written in its one spelling")
+        raise _head_malformed("its spelling is not canonical")
     return head
 
 
@@ -347,41 +357,41 @@ class IndexLine(Struct, frozen=True):
 
 
 def encode_index(entries: Iterable[IndexLine]) -> bytes:
-    """An index file. Notes hold no control characters but LF, so three escapes make them JSON."""
+    """Encode an index file. Notes contain no control characters except LF, so three escapes make them JSON."""
     return "".join(f'{{"log":{entry.log},"note":"{_escape(entry.note)}"}}\n' for entry in entries).encode()
 
 
 def decode_index(data: bytes) -> tuple[IndexLine, ...]:
-    """Raises WireError (``index-malformed``); positions must ascend."""
+    """Decode an index file; positions must ascend. Raises WireError (``index-malformed``)."""
     found: list[IndexLine] = []
     for number, line in enumerate(_text_lines(data, "index-malformed"), 1):
         match = _LINE.fullmatch(line)
         if match is None or int(match[1]) > MAX_NUMBER:
-            raise WireError("index-malformed", f"Line {number} of the index file is not of its form.")
+            raise WireError("index-malformed", f"Line {number} of the index file is malformed.")
         log = int(match[1])
         if found and log <= found[-1].log:
-            raise WireError("index-malformed", f"Line {number} of the index file does not ascend in the log.")
+            raise WireError("index-malformed", f"Line {number} of the index file is not in the log's order.")
         found.append(IndexLine(log, _ESCAPED.sub(lambda escape: _UNESCAPE[escape[1]], match[2])))
     return tuple(found)
 
 
 def namespace_name(namespace: str) -> str:
-    """The name of a namespace in the name map."""
+    """Return a namespace's name in the name map."""
     return f"{NAMESPACE}:{namespace}"
 
 
 def blob_path(sha256: str) -> str:
-    """Where an item's bytes are, relative to the registry's address."""
+    """Return the path of an item's bytes, relative to the registry's address."""
     return f"blobs/sha256/{sha256[:2]}/{sha256}"
 
 
 def index_name(subject: Identity | str) -> str:
-    """The name in the name map of an identity or (given as text) of a namespace."""
+    """Return the name in the name map of an identity, or of a namespace (given as text)."""
     return str(subject) if isinstance(subject, Identity) else namespace_name(subject)
 
 
 def encode_hash(data: bytes) -> str:
-    """A hash as a head's proof has it."""
+    """Encode a hash for a head's proof."""
     return base64.b64encode(data).decode("ascii")
 
 
@@ -402,4 +412,4 @@ def _text_lines(data: bytes, code: str) -> list[str]:
 
 
 def _head_malformed(reason: str) -> WireError:
-    return WireError("head-malformed", f"The registry's head is not of its form: {reason}.")
+    return WireError("head-malformed", f"The registry's head is malformed: {reason}.")

@@ -1,1 +1,1 @@
-"""Registry data kept on disk: cache, packs, trusted states, pins."""
+"""Registry data on disk: cache, packs, trusted states, pins."""

@@ -1,4 +1,4 @@
-"""The signers whose items this user agreed to before: a file of key fingerprints in the user's data folder.
+"""The signers whose items this user has already agreed to: a file of key fingerprints in the user's data folder.
 
 Nothing that comes with a repository can write there. A file that other users can write, or that cannot be read, counts
 as empty; the next installation then asks again.
@@ -17,7 +17,7 @@ AGREED = "agreed-signers.json"
 
 
 def read_agreed(path: Path) -> frozenset[str]:
-    """The fingerprints (``SHA256:…``)."""
+    """Return the fingerprints (``SHA256:…``)."""
     try:
         if path.is_symlink():
             return frozenset()

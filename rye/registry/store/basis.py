@@ -1,7 +1,7 @@
 """What a verdict on a release depends on besides its bytes: the pinned root, the newest keyset seen of its namespace,
 and the takedowns seen. Any change gives a different basis, so verdicts from the old one no longer count (DESIGN 6.1).
 
-Reading it takes two small files per registry and none of the trust code.
+Reading it needs two small files per registry and none of the trust code.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from rye.registry.store.withdrawn import read_withdrawn
 
 
 class Basis(Struct, frozen=True):
-    """Of one registry."""
+    """What verdicts about one registry depend on."""
 
     fingerprint: str
-    """Of the root that the user pinned."""
+    """The fingerprint of the root that the user pinned."""
     keysets: Mapping[str, str]
-    """Namespace → hash of its newest trusted keyset; keys that were revoked stand in it."""
+    """Namespace → hash of its newest trusted keyset, which lists the revoked keys."""
     withdrawn: tuple[str, ...] = ()
     """``kind:id version`` of releases that were taken down, sorted."""
 
     def of(self, namespace: str) -> str:
-        """One text for everything that counts for a namespace's releases."""
+        """Return one text with everything that counts for a namespace's releases."""
         gone = [release for release in self.withdrawn if _is_of(release, namespace)]
         return "\n".join((self.fingerprint, self.keysets.get(namespace, ""), *gone))
 
 
 def make_basis(state: PinnedState, withdrawn: Iterable[str]) -> Basis:
-    """``withdrawn``: as :func:`rye.registry.store.withdrawn.read_withdrawn` gives it."""
+    """Return the basis for a pinned state. ``withdrawn``: from :func:`rye.registry.store.withdrawn.read_withdrawn`."""
     return Basis(state.fingerprint, state.keysets, tuple(sorted(withdrawn)))
 
 
 def read_basis(folder: Path, origin: str) -> Basis | None:
-    """What this user trusts of a registry; None where it is not pinned. ``folder``: that of the trusted states."""
+    """Return what this user trusts of a registry; None if it is not pinned. ``folder``: that of the trusted states."""
     state = pinned_state(folder, origin)
     return make_basis(state, read_withdrawn(folder, origin)) if state is not None else None
 

@@ -33,7 +33,7 @@ _STALE_SECONDS = 24 * 3600
 
 
 class CacheInfo(Struct, frozen=True):
-    """How much is in a cache."""
+    """The size of a cache."""
 
     folder: Path
     objects: int
@@ -42,12 +42,12 @@ class CacheInfo(Struct, frozen=True):
 
 
 class Cache(Struct, frozen=True):
-    """A cache in a folder, which is made when the first file is put in."""
+    """A cache in a folder, which is created when the first file is stored."""
 
     folder: Path
 
     def get(self, sha256: str) -> bytes | None:
-        """The content with this hash, checked; None when it is not here."""
+        """Return the content with this hash, checked; None if it is not cached."""
         data = self._get_loose(sha256)
         if data is not None:
             return data
@@ -58,7 +58,7 @@ class Cache(Struct, frozen=True):
             packs.close()
 
     def put(self, data: bytes) -> str:
-        """Keep content; its hash."""
+        """Store content; return its hash."""
         sha256 = hashlib.sha256(data).hexdigest()
         path = self._object(sha256)
         if not path.exists():
@@ -66,19 +66,19 @@ class Cache(Struct, frozen=True):
         return sha256
 
     def get_tile(self, origin: str, tile: Tile) -> bytes | None:
-        """A tile of a registry's log, or None. The caller checks it against the log's root."""
+        """Return a tile of a registry's log, or None. The caller checks it against the log's root."""
         return _read(self._tile(origin, tile))
 
     def put_tile(self, origin: str, tile: Tile, data: bytes) -> None:
-        """Keep a verified tile. Partial ones are kept too, so that the last head can be proved against without a network."""
+        """Store a verified tile. Partial ones are stored as well, to prove consistency with the last head offline."""
         self._write(self._tile(origin, tile), data)
 
     def drop_tiles(self, origin: str) -> None:
-        """Forget all tiles of a registry: they did not verify."""
+        """Delete all tiles of a registry, after some of them failed verification."""
         remove_tree(self._tiles(origin))
 
     def info(self) -> CacheInfo:
-        """Counts and bytes of everything kept."""
+        """Count the objects, tiles and bytes."""
         counts = {"objects": 0, "tiles": 0}
         size = 0
         for kind in counts:
@@ -93,14 +93,16 @@ class Cache(Struct, frozen=True):
         return CacheInfo(self.folder, counts["objects"], counts["tiles"], size)
 
     def clean(self) -> CacheInfo:
-        """Delete everything; what there was."""
+        """Delete everything; return what was deleted."""
         found = self.info()
         for kind in ("objects", "packs", "tiles", "temporary"):
             remove_tree(self.folder / kind)
         return found
 
     def prune(self, older_than_seconds: float) -> CacheInfo:
-        """Delete what was not used for that long, and what dead programs left; what was deleted."""
+        """Delete everything that was not used for that long, and leftovers of dead programs; return what was
+        deleted.
+        """
         limit = time.time() - older_than_seconds
         counts = {"objects": 0, "tiles": 0}
         size = 0
@@ -122,7 +124,7 @@ class Cache(Struct, frozen=True):
         return CacheInfo(self.folder, counts["objects"], counts["tiles"], size)
 
     def _get_loose(self, sha256: str) -> bytes | None:
-        """The content of an object that has a file of its own."""
+        """The content of an object in its own file."""
         path = self._object(sha256)
         data = _read(path)
         if data is not None and hashlib.sha256(data).hexdigest() != sha256:
@@ -143,7 +145,7 @@ class Cache(Struct, frozen=True):
 
     def _write(self, path: Path, data: bytes) -> None:
         temporary = f"{self.folder}/temporary/{os.getpid()}-{os.urandom(8).hex()}"
-        with contextlib.suppress(OSError):  # a full or read-only disk costs speed, never an install
+        with contextlib.suppress(OSError):  # a full or read-only disk slows an install down, but never breaks it
             try:
                 _write_new(temporary, data)
                 _move(temporary, str(path))
@@ -154,7 +156,7 @@ class Cache(Struct, frozen=True):
 
 
 def _write_new(path: str, data: bytes) -> None:
-    """Folders are made when one is missing, not looked for each time: there are thousands of files."""
+    """Create folders only when one is missing, without checking each time: there are thousands of files."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
         descriptor = os.open(path, flags, 0o666)

@@ -19,7 +19,7 @@ from rye.storage.private_files import read_trusted
 
 _FILE = "head-tags.json"
 _MOST = 64
-"""Addresses that are remembered; a user reads some few registries."""
+"""The most addresses in the file; a user reads few registries."""
 
 
 class _Row(Struct, frozen=True, forbid_unknown_fields=True):
@@ -34,12 +34,12 @@ class HeadTags(Struct, frozen=True):
     folder: Path
 
     def tag(self, address: str, head: str) -> str | None:
-        """The tag that the server at an address gave this head; None where it gave none."""
+        """Return the tag that the server at an address gave this head; None if it gave none."""
         row = self._read().get(address)
         return row.tag if row is not None and row.head == _sha256(head) else None
 
     def remember(self, address: str, head: str, tag: str) -> None:
-        """Keep a tag. A folder that cannot be written costs a download."""
+        """Store a tag. If the folder cannot be written, the next run downloads the head again."""
         rows = self._read()
         row = _Row(_sha256(head), tag)
         if rows.get(address) == row:

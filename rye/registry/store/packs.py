@@ -25,26 +25,26 @@ _MOST_INDEX_BYTES = 64 * 1024 * 1024
 
 
 class _Opened(Struct, frozen=True):
-    """A pack that is being read. ``stream`` None: it cannot be."""
+    """An open pack. ``stream`` None: it cannot be read."""
 
     stream: BinaryIO | None = None
     start: int = 0
-    """Where its data begins."""
+    """Offset of the data in the file."""
     index: Mapping[str, list[int]] = {}
     """SHA-256 → offset in the data, and size."""
 
 
 class Packs(Struct, frozen=True):
-    """The packs in a folder as it is when they are first looked for; each is opened, and its index read, once."""
+    """The packs in a folder, listed at first use. Each is opened, and its index read, once."""
 
     folder: Path
     _found: list[list[str]] = field(default_factory=list)
-    """The packs' paths, once they were looked for."""
+    """The packs' paths, after the first listing."""
     _opened: dict[str, _Opened] = field(default_factory=dict)
-    """By the pack's path."""
+    """Opened packs by path."""
 
     def get(self, sha256: str) -> bytes | None:
-        """The object, hashed; None when no pack has it undamaged."""
+        """Return the object, checked by its hash; None if no pack has it undamaged."""
         for path in self._paths():
             pack = self._open(path)
             place = pack.index.get(sha256)
@@ -58,7 +58,9 @@ class Packs(Struct, frozen=True):
         return None
 
     def put(self, objects: Mapping[str, bytes]) -> None:
-        """Write a pack with these objects, by SHA-256. A full or read-only disk is not an error: then nothing is cached."""
+        """Write a pack with these objects, by SHA-256. On a full or read-only disk nothing is cached, without an
+        error.
+        """
         index: dict[str, list[int]] = {}
         offset = 0
         for sha256, data in objects.items():
@@ -80,11 +82,11 @@ class Packs(Struct, frozen=True):
                 temporary.unlink(missing_ok=True)
 
     def objects(self, path: str) -> int:
-        """How many objects are in the pack at ``path``."""
+        """Return how many objects the pack at ``path`` has."""
         return len(self._open(path).index)
 
     def close(self) -> None:
-        """Give the files back; they are looked for and opened again when they are needed again."""
+        """Close the files. Later calls list and open them again."""
         for pack in self._opened.values():
             if pack.stream is not None:
                 pack.stream.close()

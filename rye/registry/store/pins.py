@@ -1,4 +1,4 @@
-"""The user's pins: which registry is at which address, and its root. Reading them needs none of the trust code."""
+"""The user's pins: which registry is at which address, and its root. Reading them does not need the trust code."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _NAME = "addresses.json"
 
 
 def addresses_path(folder: Path) -> Path:
-    """The file in the folder of the trusted states."""
+    """Return the file of the addresses in the folder of the trusted states."""
     return folder / _NAME
 
 
 def read_addresses(folder: Path) -> dict[str, str]:
-    """Address → origin; nothing where none was pinned. Raises OSError and msgspec.MsgspecError."""
+    """Return address → origin; empty if none is pinned. Raises OSError and msgspec.MsgspecError."""
     try:
         return msgspec.json.decode(read_trusted(addresses_path(folder)), type=dict[str, str])
     except FileNotFoundError:
@@ -27,7 +27,7 @@ def read_addresses(folder: Path) -> dict[str, str]:
 
 
 def state_path(folder: Path, origin: str) -> Path:
-    """The file of one registry's trusted state."""
+    """Return the file of one registry's trusted state."""
     return folder / hashlib.sha256(origin.encode()).hexdigest()[:32] / "state.json"
 
 
@@ -35,14 +35,15 @@ class PinnedState(msgspec.Struct, frozen=True):
     """The part of a trusted state that releases are checked against."""
 
     fingerprint: str
-    """SHA-256 of the text of the registry's first root: what the user pinned."""
+    """SHA-256 of the text of the registry's first root, which the user pinned."""
     keysets: dict[str, str]
-    """Namespace → SHA-256 of the newest keyset that was seen of it."""
+    """Namespace → SHA-256 of its newest keyset that was seen."""
 
 
 def pinned_state(folder: Path, origin: str) -> PinnedState | None:
-    """What the user pinned of a registry, and its keysets; None where it is not pinned, or its state cannot be read (which
-    :class:`rye.registry.store.state.StateStore` explains)."""
+    """Return the user's pin of a registry and its keysets; None if it is not pinned, or its state cannot be read
+    (:class:`rye.registry.store.state.StateStore` reports why).
+    """
     try:
         state = msgspec.json.decode(read_trusted(state_path(folder, origin)), type=_State)
     except (OSError, msgspec.MsgspecError):

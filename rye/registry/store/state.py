@@ -35,12 +35,12 @@ from rye.storage.file_lock import LockTimeout, file_lock
 from rye.storage.private_files import Exposed, read_trusted
 
 _VERSION = 2
-"""1 held heads of protocol 1."""
+"""Version 1 had heads of protocol 1."""
 _LOCK_SECONDS = 60.0
 
 
 class StateError(RyeError):
-    """The trusted state cannot be read or kept.
+    """The trusted state cannot be read or saved.
 
     Codes: ``state-damaged``, ``state-locked``, ``state-conflict``, ``state-unwritable``, ``state-exposed``.
     """
@@ -67,7 +67,9 @@ class StateStore(Struct, frozen=True):
     folder: Path
 
     def load(self, origin: str) -> TrustedState | None:
-        """What is trusted of a registry; None when it was never pinned. Raises StateError (``state-damaged``)."""
+        """Return the trusted state of a registry; None if it was never pinned. Raises StateError (``state-damaged``,
+        ``state-exposed``).
+        """
         path = self.path(origin)
         try:
             data = read_trusted(path)
@@ -79,16 +81,16 @@ class StateStore(Struct, frozen=True):
             raise _damaged(path, str(error)) from error
         state = decode(data, path)
         if state.origin != origin:
-            raise _damaged(path, f"it is about {state.origin}")
+            raise _damaged(path, f"it belongs to {state.origin}")
         return state
 
     def save(
         self, state: TrustedState, reconcile: Callable[[TrustedState, TrustedState], None] | None = None
     ) -> TrustedState:
-        """Keep a state, merged with what is there; the result.
+        """Save a state, merged with the stored one; return the result.
 
-        ``reconcile(smaller, larger)`` is called under the lock when another program accepted another head meanwhile; it must
-        raise unless the larger is proved to contain the smaller.
+        ``reconcile(smaller, larger)`` is called under the lock if another program has accepted another head meanwhile;
+        it must raise unless the larger is proved to contain the smaller.
         """
         path = self.path(state.origin)
         with self._lock(path):
@@ -99,7 +101,7 @@ class StateStore(Struct, frozen=True):
         return merged
 
     def forget(self, origin: str) -> bool:
-        """Unpin a registry: the next contact is a first one. Whether there was anything."""
+        """Unpin a registry: the next contact is a first contact. Returns whether it was pinned."""
         path = self.path(origin)
         with self._lock(path):
             existed = path.exists()
@@ -107,11 +109,11 @@ class StateStore(Struct, frozen=True):
         return existed
 
     def origin_at(self, address: str) -> str | None:
-        """Which registry the user pinned at an address."""
+        """Return the origin of the registry that the user pinned at an address; None if there is none."""
         return self.addresses().get(address)
 
     def remember_address(self, address: str, origin: str) -> None:
-        """The user pinned this registry at this address: another one there is refused from now on."""
+        """Record that the user pinned this registry at this address: from now on any other one there is refused."""
         if self.origin_at(address) == origin:
             return
         path = addresses_path(self.folder)
@@ -120,7 +122,7 @@ class StateStore(Struct, frozen=True):
             private_files.write(path, _listed(addresses))
 
     def forget_address(self, address: str) -> bool:
-        """The user no longer expects a certain registry at this address. Whether they did."""
+        """Forget which registry the user expects at this address. Returns whether there was one."""
         path = addresses_path(self.folder)
         with self._lock(path):
             addresses = self.addresses()
@@ -130,6 +132,7 @@ class StateStore(Struct, frozen=True):
         return existed
 
     def addresses(self) -> dict[str, str]:
+        """Return address → origin of all pins. Raises StateError (``state-damaged``, ``state-exposed``)."""
         try:
             return read_addresses(self.folder)
         except Exposed as error:
@@ -138,7 +141,7 @@ class StateStore(Struct, frozen=True):
             raise _damaged(addresses_path(self.folder), str(error)) from error
 
     def origins(self) -> list[str]:
-        """The registries that are pinned, sorted."""
+        """Return the pinned registries, sorted."""
         found = []
         for path in sorted(self.folder.glob("*/state.json")):
             try:
@@ -148,7 +151,7 @@ class StateStore(Struct, frozen=True):
         return sorted(found)
 
     def path(self, origin: str) -> Path:
-        """The file of a registry."""
+        """Return the file of a registry."""
         return state_path(self.folder, origin)
 
     @contextlib.contextmanager
@@ -158,17 +161,17 @@ class StateStore(Struct, frozen=True):
             with file_lock(path.parent / "lock", _LOCK_SECONDS):
                 yield
         except LockTimeout as error:
-            message = f"Another program holds {path.parent / 'lock'} for more than {_LOCK_SECONDS:g} seconds."
-            raise StateError("state-locked", message, "Wait for it, or end it.") from error
+            message = f"Another program has held {path.parent / 'lock'} for more than {_LOCK_SECONDS:g} seconds."
+            raise StateError("state-locked", message, "Wait for it to finish, or stop it.") from error
         except OSError as error:
-            message = f"The trusted state cannot be kept in {path.parent}: {error}."
+            message = f"The trusted state cannot be saved in {path.parent}: {error}."
             raise StateError("state-unwritable", message, "Make the folder writable, or set RYE_DATA_DIR.") from error
 
 
 def merge(
     one: TrustedState, other: TrustedState, reconcile: Callable[[TrustedState, TrustedState], None] | None = None
 ) -> TrustedState:
-    """What two programs know together. Raises StateError (``state-conflict``) when they contradict each other."""
+    """Combine what two programs know. Raises StateError (``state-conflict``) if they contradict each other."""
     roots = max(one.roots, other.roots, key=len)
     shorter = min(one.roots, other.roots, key=len)
     if list(map(note_text, roots[: len(shorter)])) != list(map(note_text, shorter)):
@@ -177,7 +180,7 @@ def merge(
     for namespace, head in other.keysets.items():
         before = keysets.get(namespace)
         if before is not None and before.number == head.number and before.sha256 != head.sha256:
-            # Only an objection replaces a keyset of the same number; the one that stands later in the log is the newer.
+            # Only an objection replaces a keyset of the same number; the later one in the log is the newer.
             head = max(before, head, key=lambda keyset: keyset.position)
         if before is None or head.number >= before.number:
             keysets[namespace] = head
@@ -191,7 +194,7 @@ def merge(
 
 
 def encode(state: TrustedState) -> bytes:
-    """A state as its file holds it."""
+    """Encode a state for its file."""
     keysets = {name: _Keyset(head.number, head.sha256, head.position) for name, head in sorted(state.keysets.items())}
     file = _File(_VERSION, state.origin, list(state.roots), state.head, keysets, sorted(state.accepted_recoveries))
     return msgspec.json.format(msgspec.json.encode(file), indent=1) + b"\n"
@@ -208,7 +211,7 @@ def decode(data: bytes, path: Path | None = None) -> TrustedState:
         }
         state = TrustedState(file.origin, tuple(file.roots), file.head, keysets, frozenset(file.accepted_recoveries))
         if not state.roots or any(root.origin != state.origin for root in state.all_roots):
-            raise _damaged(path, "its roots are of another registry")
+            raise _damaged(path, "its roots belong to another registry")
         state.checkpoint  # noqa: B018  parses the head, so that a damaged one is found here
     except (msgspec.MsgspecError, NoteError, StatementError, WireError, UnicodeError) as error:
         raise _damaged(path, str(error)) from error
@@ -233,7 +236,7 @@ def _conflict(origin: str, what: str) -> StateError:
     return StateError(
         "state-conflict",
         f"Two programs on this machine were shown different {what} by {origin} at the same time: the registry forked.",
-        "Do not install from it; `rye log verify` collects the evidence.",
+        "Do not install from it. `rye log verify` collects the evidence.",
     )
 
 
@@ -249,7 +252,7 @@ def _damaged(path: Path | None, reason: str) -> StateError:
     return StateError(
         "state-damaged",
         f"The trusted state {path or ''} cannot be read: {reason:.300}.",
-        "Restore the file from a backup. If you delete it, the next contact is a first one: compare the fingerprint then.",
+        "Restore the file from a backup. If you delete it instead, compare the registry's fingerprint at the next contact.",
     )
 
 

@@ -1,7 +1,8 @@
 """Releases that a registry's owners took down, as far as this machine knows: a file next to the registry's trusted
 state.
 
-A takedown is a statement about one release, so no keyset records it. Entries are never removed: takedowns are final.
+A takedown is a statement about one release, so no keyset records it. Entries are never removed: takedowns are
+permanent.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from rye.storage.private_files import make_folder, read_trusted, write
 _NAME = "withdrawn.json"
 _LOCK_SECONDS = 60.0
 _UNKNOWN = frozenset({"?"})
-"""What a file that cannot be read says: nothing that was remembered while it could be read holds."""
+"""The content of an unreadable file: it makes every earlier verdict invalid."""
 
 
 def read_withdrawn(folder: Path, origin: str) -> frozenset[str]:
-    """``kind:id version`` of each release; nothing where there is no file. ``folder``: that of the trusted states."""
+    """Return ``kind:id version`` of each release; empty if there is no file. ``folder``: that of the trusted states."""
     try:
         return frozenset(msgspec.json.decode(read_trusted(_path(folder, origin)), type=list[str]))
     except FileNotFoundError:
@@ -32,7 +33,7 @@ def read_withdrawn(folder: Path, origin: str) -> frozenset[str]:
 
 
 def remember_withdrawn(folder: Path, origin: str, releases: Iterable[str]) -> None:
-    """Add releases; what another program adds at the same time stays. Raises OSError."""
+    """Add releases; entries that another program adds at the same time are kept. Raises OSError."""
     path, added = _path(folder, origin), frozenset(releases)
     if added <= read_withdrawn(folder, origin) - _UNKNOWN:
         return

@@ -1,1 +1,1 @@
-"""How bytes are fetched: the transport protocol, files, HTTP, the API."""
+"""How files are fetched: the transport interface, folders, HTTP, and the API."""

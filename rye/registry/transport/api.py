@@ -1,8 +1,7 @@
 """A registry's API for writing and searching, used with a token (docs/reference/protocol.md, Writing).
 
-A token is sent only to the host that the person logged in to. Redirects are not followed, and plain ``http`` is
-refused except for loopback addresses. Answers of the API are shown or retried, never trusted: results are read back
-through
+A token is sent only to the host that the person logged in to. Redirects are not followed, and plain ``http`` is refused
+except for loopback addresses. Answers of the API are shown or retried, never trusted: results are read back through
 :mod:`rye.registry.client` and verified.
 """
 
@@ -26,11 +25,11 @@ if TYPE_CHECKING:
 _A = TypeVar("_A")
 _ANSWER_BYTES = 8 * 1024 * 1024
 _BUSY = frozenset({429, 503})
-"""Not now: the same request again, later, is harmless, because whatever was stored or logged is a duplicate then."""
+"""The registry is busy. Repeating the request later is harmless: whatever was stored or logged is then a duplicate."""
 
 
 class ApiError(RyeError):
-    """The registry's API refused or failed; ``status`` is the HTTP status, 0 when there was no answer."""
+    """The registry's API refused or failed; ``status`` is the HTTP status, 0 if there was no answer."""
 
     def __init__(self, code: str, message: str, hint: str | None = None, status: int = 0):
         super().__init__(code, message, hint)
@@ -45,22 +44,28 @@ class RegistryApi:
         if api is None or parts.scheme not in ("https", "http"):
             raise ApiError(
                 "read-only-registry",
-                f"{registry} can only be read: it has no API.",
-                "Write to the registry that it is a copy of.",
+                f"{registry} is read-only: it has no API.",
+                "Use the address of the registry that it is a copy of.",
             )
         if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
-            raise ApiError("insecure-registry", f"{api} is not https: a token would be readable on the way.")
+            raise ApiError(
+                "insecure-registry",
+                f"{api} is not https, so others could read the token.",
+                "Use the registry's https address.",
+            )
         self._base = api.rstrip("/") + "/"
         self._authorization = bearer(token) if token is not None else None
         self._client: httpx.Client | None = None
         self._making = threading.Lock()
 
     def put_blob(self, sha256: str, data: bytes) -> None:
-        """Upload one blob; repeating is harmless."""
+        """Upload one blob. Repeating it is harmless."""
         self._send("POST", f"blobs/{sha256}", content=data, content_type="application/octet-stream")
 
     def post_statements(self, notes: list[str], blobs: Sequence[bytes] = ()) -> wire.StatementsAnswer:
-        """Append signed notes, all or none; answers when they are in a durable checkpoint. ``blobs``: files sent with them."""
+        """Append signed notes, all or none; returns when they are in a durable checkpoint. ``blobs``: files sent
+        with them.
+        """
         body = wire.encode_json(wire.StatementsRequest(notes, list(blobs)))
         answer = wire.decode_json(
             self._send("POST", "statements", content=body, content_type="application/json"), wire.StatementsAnswer
@@ -69,24 +74,24 @@ class RegistryApi:
             raise ApiError(
                 "answer-malformed",
                 f"The registry answered with {len(answer.results)} results for {len(notes)} statements.",
-                "Ask its operator; `rye log verify` shows what is in its log.",
+                "Ask its operator. `rye log verify` shows what is in its log.",
             )
         return answer
 
     def search(
         self, query: str, *, kind: str | None = None, namespace: str | None = None, limit: int = 20, offset: int = 0
     ) -> wire.SearchAnswer:
-        """Search; ``kind`` and ``namespace`` narrow it."""
+        """Search; ``kind`` and ``namespace`` narrow the results."""
         words = {"q": query, "kind": kind, "namespace": namespace, "limit": str(limit), "offset": str(offset)}
         answer = self._send("GET", "search", params={name: value for name, value in words.items() if value is not None})
         return wire.decode_json(answer, wire.SearchAnswer)
 
     def whoami(self) -> wire.WhoamiAnswer:
-        """Whose token it is."""
+        """Return whose token it is, and what it can do."""
         return wire.decode_json(self._send("GET", "whoami"), wire.WhoamiAnswer)
 
     def exchange(self, identity: str) -> wire.ExchangeAnswer:
-        """A token of some minutes for a build server's identity token."""
+        """Exchange a build server's identity token for a short-lived token."""
         body = wire.encode_json(wire.ExchangeRequest(identity))
         answer = self._send("POST", "oidc/exchange", content=body, content_type="application/json")
         return wire.decode_json(answer, wire.ExchangeAnswer)
@@ -94,25 +99,26 @@ class RegistryApi:
     # -- stages -------------------------------------------------------------------------------------------------------
 
     def post_stages(self, drafts: list[str]) -> wire.StagesAnswer:
-        """Stage releases whose blobs are uploaded, all or none; ``drafts``: their notes' texts, which nobody has signed."""
+        """Stage releases whose blobs are uploaded, all or none. ``drafts``: the unsigned texts of their notes."""
         body = wire.encode_json(wire.StageRequest(drafts))
         answer = wire.decode_json(
             self._send("POST", "stages", content=body, content_type="application/json"), wire.StagesAnswer
         )
         if len(answer.stages) != len(drafts):
-            raise ApiError("answer-malformed", "The registry's answer is not about what was sent.", "Ask its operator.")
+            raise ApiError("answer-malformed", "The registry's answer does not match the request.", "Ask its operator.")
         return answer
 
     def stages(self, *, everything: bool = False) -> wire.StagesAnswer:
-        """What waits to be approved; with ``everything`` also what was decided."""
+        """Return the pending stages; with ``everything`` the decided ones as well."""
         answer = self._send("GET", "stages", params={"all": "1"} if everything else None)
         return wire.decode_json(answer, wire.StagesAnswer)
 
     def stage(self, identifier: str) -> wire.StageDetail:
+        """Return one stage, with its draft and the signatures so far."""
         return wire.decode_json(self._send("GET", f"stages/{identifier}"), wire.StageDetail)
 
     def stage_file(self, identifier: str, sha256: str) -> bytes:
-        """The bytes of a staged file; the caller checks them."""
+        """Return the bytes of a staged file. The caller checks them."""
         return self._send("GET", f"stages/{identifier}/files/{sha256}")
 
     def approve_stage(self, identifier: str, note: str) -> wire.StageRow:
@@ -122,11 +128,13 @@ class RegistryApi:
         return wire.decode_json(answer, wire.StageRow)
 
     def reject_stage(self, identifier: str, reason: str) -> wire.StageRow:
+        """Reject a pending stage, for this reason."""
         body = wire.encode_json(wire.RejectionRequest(reason))
         answer = self._send("POST", f"stages/{identifier}/rejection", content=body, content_type="application/json")
         return wire.decode_json(answer, wire.StageRow)
 
     def close(self) -> None:
+        """Close the connections."""
         if self._client is not None:
             self._client.close()
 
@@ -160,7 +168,9 @@ class RegistryApi:
             except (httpx.ConnectError, httpx.ConnectTimeout) as error:
                 raise self._unreachable(error, "") from None
             except httpx.HTTPError as error:
-                said = " Whether it was done is unknown; doing it again is harmless." if method == "POST" else ""
+                said = (
+                    " Whether the request succeeded is unknown. Repeating it is harmless." if method == "POST" else ""
+                )
                 raise self._unreachable(error, said) from None
             if response.status_code not in _BUSY or attempt == REGISTRY.retries:
                 break
@@ -175,12 +185,12 @@ class RegistryApi:
         for chunk in response.iter_bytes():
             body += chunk
             if len(body) > _ANSWER_BYTES:
-                raise ApiError("answer-too-large", f"{self._base} answers more than it may.", "Ask its operator.")
+                raise ApiError("answer-too-large", f"The answer of {self._base} is too large.", "Ask its operator.")
             if time.monotonic() > deadline:
                 raise ApiError(
                     "answer-slow",
                     f"{self._base} did not finish its answer in {REGISTRY.file_seconds:g} seconds.",
-                    "Try again later; doing it again is harmless.",
+                    "Try again later. Repeating the request is harmless.",
                 )
         return bytes(body)
 
@@ -188,19 +198,21 @@ class RegistryApi:
         return ApiError(
             "registry-unreachable",
             f"Cannot reach the registry at {self._base}: {str(error) or type(error).__name__}.{said}",
-            "Check the address and that the registry runs (`rye registry serve` starts one here).",
+            "Check the address, and that the registry is running. `rye registry serve` starts one on this machine.",
         )
 
     def _refusal(self, status: int, body: bytes) -> ApiError:
         if 300 <= status < 400:
-            message = f"The API at {self._base} redirects elsewhere; a token goes to no other place."
-            return ApiError("api-redirect", message, "Log in at the address that it leads to, if you trust it.", status)
+            message = f"The API at {self._base} redirects to another address, and a token is never sent there."
+            return ApiError(
+                "api-redirect", message, "If you trust that address, log in there: `rye login ADDRESS`", status
+            )
         try:
             error = wire.decode_json(body, wire.ErrorAnswer).error
         except RyeError:
-            advice = "Log in with `rye login`." if status == 401 else "Ask its operator, or try again later."
+            advice = "Log in: `rye login ADDRESS`" if status == 401 else "Ask its operator, or try again later."
             return ApiError("registry-failed", f"The registry answered with status {status}.", advice, status)
         hint = error.hint
         if status == 401:
-            hint = hint or "Log in with `rye login`."
+            hint = hint or "Log in: `rye login ADDRESS`"
         return ApiError(error.code, error.message, hint, status)

@@ -1,4 +1,4 @@
-"""A token as an HTTP header carries it."""
+"""A token in the form of an HTTP header."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from rye.errors import RyeError
 
 
 def bearer(token: str) -> str:
-    """The value of ``Authorization``. Raises RyeError ``bad-token`` for a token that could end its header."""
+    """Return the value of ``Authorization``. Raises RyeError ``bad-token`` for a token that could break out of its
+    header.
+    """
     if not (token and token.isascii() and token.isprintable() and " " not in token):
         raise RyeError(
             "bad-token", "The token contains whitespace or invalid characters.", "Copy the whole token again."

@@ -21,11 +21,11 @@ def open_transport(
     allow_http: bool = False,
     token: str | Callable[[], str | None] | None = None,
 ) -> Transport:
-    """The transport for an address: ``https://…``, ``http://`` on loopback, or ``file://…``. Raises UsageError
+    """Return the transport for an address: ``https://…``, ``http://`` on loopback, or ``file://…``. Raises UsageError
     (``registry-address``).
 
-    ``token`` is sent with every request to this host alone, for registries that only members may read; a function is called once
-    the registry asks for a token. Over plain http it goes to this machine only.
+    ``token`` is sent with every request to this host only, for registries that only members can read; a function is
+    called when the registry asks for a token. Over plain http it is sent only to this machine.
     """
     parts = urlsplit(address)
     if parts.username or parts.password or parts.query or parts.fragment or re.search(r"[\x00-\x20\\]", address):
@@ -35,14 +35,14 @@ def open_transport(
             raise _bad_address(address, "a file address is file:// and an absolute path")
         return FileTransport(Path(unquote(parts.path)))
     if parts.scheme not in ("https", "http") or not parts.hostname:
-        raise _bad_address(address, "it begins with neither https:// nor file://")
+        raise _bad_address(address, "it does not begin with https:// or file://")
     if parts.scheme == "http" and not allow_http and not is_loopback(parts.hostname):
         raise _bad_address(
-            address, "http:// is for loopback addresses only; anybody on the way could read what you fetch"
+            address, "http:// is for loopback addresses only, because anyone on the network could read along"
         )
     if parts.scheme == "http" and not is_loopback(parts.hostname):
         token = None
-    from rye.registry.transport.http import HttpTransport  # what a folder does not need
+    from rye.registry.transport.http import HttpTransport  # not needed for a folder
 
     return HttpTransport(address, limits, token=token)
 

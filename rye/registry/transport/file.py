@@ -17,11 +17,12 @@ class FileTransport(Struct, frozen=True):
     folder: Path
 
     def fetch_many(self, requests: Sequence[Request]) -> list[Fetched]:
+        """Read the files from the folder."""
         root = self.folder.resolve()
         return [self._fetch(root, request) for request in requests]
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
     def _fetch(self, root: Path, request: Request) -> Fetched:
         if not is_safe_path(request.path):
@@ -29,8 +30,8 @@ class FileTransport(Struct, frozen=True):
         try:
             target = (root / request.path).resolve(strict=True)
             if not target.is_relative_to(root):
-                return FetchError("fetch-unsafe", f"{request.path} leads out of the registry's folder through a link.")
-            # Non-blocking, so that a named pipe in the folder cannot hold the client; only regular files are read.
+                return FetchError("fetch-unsafe", f"{request.path} leaves the registry's folder through a link.")
+            # Non-blocking, so that a named pipe in the folder cannot block the client. Only regular files are read.
             descriptor = os.open(target, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
             with os.fdopen(descriptor, "rb") as file:
                 if not target.is_file():

@@ -53,18 +53,22 @@ _REPEATED = frozenset({408, 425, 429, 500, 502, 503, 504})
 _TICK_SECONDS = 0.25
 _LEAST_TICK_SECONDS = 0.005
 _ROUND_TRIPS = 5
-"""From a connection that is open to the end of a small answer, with TLS and some to spare."""
+"""Round trips from an open connection to the end of a small answer, with TLS and a margin."""
 _TOKEN_WANTED = "fetch-unauthorized"
 Token = str | Callable[[], str | None] | None
 _TAG = lazy_pattern(r'(?:W/)?"[\x21\x23-\x7e]{0,200}"')
-"""An entity tag that is sent back: ASCII, and not so long that a server could hide much in it."""
+"""An entity tag that is sent back: ASCII, and too short to hide much in it."""
 
 
 class HttpTransport:
-    """Files below an ``https`` (or permitted ``http``) address. Raises RyeError (``bad-token``) for what cannot be a token."""
+    """Files below an ``https`` (or permitted ``http``) address. Raises RyeError (``bad-token``) for an invalid
+    token.
+    """
 
     def __init__(self, address: str, limits: RegistryLimits, *, token: Token = None):
-        """``token``: sent to this host alone, with every request; a function is called once the registry asks for one (401)."""
+        """``token``: sent to this host only, with every request; a function is called when the registry asks for one
+        (401).
+        """
         self._address = address.rstrip("/") + "/"
         self._limits = limits
         self._headers = {"Accept-Encoding": "identity", "User-Agent": "rye", "Accept": "*/*"}
@@ -79,26 +83,26 @@ class HttpTransport:
         self._connections: deque[Connection] = deque()
         self._left = limits.total_seconds
         self._answered = False
-        """Whether anything answered there in this run."""
+        """Whether the server has answered anything in this run."""
         self._distance = 0.0
-        """Seconds that opening a connection took, as far as one was opened."""
+        """The longest time in seconds to open a connection; 0 before the first."""
 
     def fetch_many(self, requests: Sequence[Request]) -> list[Fetched]:
-        """All of these files, in order (:class:`~rye.registry.transport.seam.Transport`)."""
+        """Fetch all of these files, in order (:class:`~rye.registry.transport.seam.Transport`)."""
         if not requests:
             return []
         wave = _Wave(requests, self._limits.file_seconds, self._limits.answer_seconds)
         return [_data_of(fetched) for fetched in self._fetch_wave(wave)]
 
     def fetch_if_changed(self, request: Request, tag: str | None, seconds: float) -> Tagged | FetchError:
-        """One file, unless it is the one that the tag names (:class:`~rye.registry.transport.seam.ConditionalTransport`)."""
+        """Fetch one file, unless it still has the tag (:class:`~rye.registry.transport.seam.ConditionalTransport`)."""
         return self._fetch_wave(_Wave([request], seconds, seconds, tag))[0]
 
     def _fetch_wave(self, wave: _Wave) -> list[Tagged | FetchError]:
         requests = wave.requests
         if self._tls is None and self._address.startswith("https:"):
             try:
-                self._tls = trusted_authorities()  # loading them is slow: once for all connections
+                self._tls = trusted_authorities()  # slow to load, so once for all connections
             except OSError as error:
                 return [_no_authorities(request, error) for request in requests]
         for _ in range(min(self._limits.concurrency, len(requests))):
@@ -107,10 +111,10 @@ class HttpTransport:
         try:
             return self._watch(wave, begun + self._left)
         finally:
-            self._left -= time.monotonic() - begun  # waves alone count: a person may take their time between two
+            self._left -= time.monotonic() - begun  # only waves count: a person may pause between two
 
     def close(self) -> None:
-        """Close the connections that are idle."""
+        """Close idle connections."""
         while self._connections:
             self._connections.pop().close()
 
@@ -141,18 +145,18 @@ class HttpTransport:
             for index, started in list(wave.started.items()):
                 if index not in results and now - started > (patience := self._patience(wave.seconds)):
                     results[index] = _deadline(wave.requests[index], patience, "one file")
-                    self._start(wave)  # in place of the thread that hangs
+                    self._start(wave)  # replaces the thread that hangs
         return [results[index] for index in range(len(wave.requests))]
 
     def _until_next_look(self, wave: _Wave, begun: float, tick: float) -> float:
-        """Seconds: a tick, or less where the wait for the first answer ends sooner."""
+        """Seconds until the next check: a tick, or less if the wait for the first answer ends sooner."""
         if self._answered:
             return tick
         left = begun + self._patience(wave.answer_seconds) - time.monotonic()
         return max(_LEAST_TICK_SECONDS, min(tick, left))
 
     def _patience(self, seconds: float) -> float:
-        """A short wait, longer for a host that is far away: a TLS handshake and an answer take some round trips."""
+        """A short wait, longer for a distant host: a TLS handshake and an answer take some round trips."""
         return max(seconds, min(seconds + _ROUND_TRIPS * self._distance, self._limits.answer_seconds))
 
     def _note_distance(self, seconds: float) -> None:
@@ -161,7 +165,7 @@ class HttpTransport:
     def _work(self, wave: _Wave) -> None:
         try:
             connection = self._connections.pop() if self._connections else self._new_connection()
-        except Exception as error:  # every request that nobody else takes would wait for its deadline
+        except Exception as error:  # otherwise every request that no thread takes would wait for its deadline
             while wave.waiting:
                 with contextlib.suppress(IndexError):
                     index = wave.waiting.popleft()
@@ -178,14 +182,14 @@ class HttpTransport:
             request = wave.requests[index]
             try:
                 fetched = self._fetch(connection, request, wave.started[index], wave)
-            except Exception as error:  # a thread that died silently would look like a slow server
+            except Exception as error:  # a thread that dies silently would look like a slow server
                 fetched = FetchError("fetch-unreachable", f"{request.path} could not be fetched: {error!r:.200}.")
             wave.done.put((index, fetched))
 
     def _new_connection(self) -> Connection:
         if not _is_proxied():
             return DirectConnection(self._address, self._headers, self._limits, self._tls, self._note_distance)
-        self._note_distance(self._limits.answer_seconds)  # nobody knows what is behind the proxy
+        self._note_distance(self._limits.answer_seconds)  # the distance behind the proxy is unknown
         from rye.registry.transport.proxied_connection import ProxiedConnection
 
         return ProxiedConnection(self._headers, self._limits, self._tls)
@@ -211,14 +215,14 @@ class HttpTransport:
     def _attempt(
         self, connection: Connection, request: Request, tag: str | None
     ) -> tuple[Tagged | FetchError, float | None]:
-        """One try: what came of it, and the least wait before a repeat (None: a repeat would not help)."""
+        """Try once: the result, and the least wait before a retry (None: a retry would not help)."""
         fetched, wait = self._try(connection, request, tag)
         if isinstance(fetched, FetchError) and fetched.code == _TOKEN_WANTED and self._take_token():
             fetched, wait = self._try(connection, request, tag)
         return fetched, wait
 
     def _take_token(self) -> bool:
-        """Send the token from now on; False where there is none to be had."""
+        """Send the token from now on; False if there is none."""
         if self._token is None:
             return False
         with self._asking:
@@ -229,7 +233,7 @@ class HttpTransport:
 
     def _send_token(self, token: str) -> None:
         self._headers["Authorization"] = bearer(token)
-        self._redirects = 0  # a token is sent where the user meant it and nowhere else
+        self._redirects = 0  # a token must not follow redirects
 
     def _try(
         self, connection: Connection, request: Request, tag: str | None
@@ -247,16 +251,18 @@ class HttpTransport:
                         return self._read(answer, request)
                     target = urljoin(address, answer.headers.get("location", ""))
                 if not _same_place(address, target):
-                    message = f"{request.path} is redirected to {urlsplit(target).netloc[:100]!r}; other hosts are not followed."
+                    message = (
+                        f"{request.path} is redirected to {urlsplit(target).netloc[:100]!r}, which is another server."
+                    )
                     return FetchError(
-                        "fetch-redirect", message, "Use the address that it leads to, if you trust it."
+                        "fetch-redirect", message, "If you trust that server, use its address instead."
                     ), None
                 address = target
-            return FetchError("fetch-redirect", f"{request.path} is redirected again and again."), None
+            return FetchError("fetch-redirect", f"{request.path} is redirected too many times."), None
         except AnswerTimeout as error:
             return _unreachable(request, self._address, f"no answer in time ({error})"), unheard
         except BrokenAnswer as error:
-            message = f"The answer with {request.path} broke off or is not HTTP: {error!s:.200}."
+            message = f"The answer for {request.path} is truncated or is not HTTP: {error!s:.200}."
             return NoAnswer("fetch-truncated", message), 0.0
         except ForeignCertificate as error:
             return _foreign_certificate(request, self._address, str(error)[:200]), None
@@ -265,16 +271,20 @@ class HttpTransport:
         except OSError as error:
             return _unreachable(request, self._address, str(error)[:200]), 0.0
         except ValueError as error:
-            return FetchError("fetch-redirect", f"{request.path} is redirected to no address: {error!s:.200}."), None
+            return FetchError(
+                "fetch-redirect", f"{request.path} is redirected to an invalid address: {error!s:.200}."
+            ), None
 
     def _read(self, answer: Answer, request: Request) -> tuple[Tagged | FetchError, float | None]:
         if answer.status in (404, 410):
             return not_found(request.path), None
         if answer.status == 401:
-            message = f"The registry at {urlsplit(self._address).netloc} is for its members: {request.path} needs a good token."
+            message = (
+                f"The registry at {urlsplit(self._address).netloc} is for members: {request.path} needs a valid token."
+            )
             hint = (
-                f"`rye login {self._address.rstrip('/')} --token -` stores one; the first time, add --fingerprint HASH, "
-                "as the registry's operator publishes it. In CI, set RYE_TOKEN."
+                f"Store one with `rye login {self._address.rstrip('/')} --token -`. The first time, add --fingerprint HASH "
+                "with the hash that the registry's operator publishes. In CI, set RYE_TOKEN."
             )
             return FetchError(_TOKEN_WANTED, message, hint), None
         if answer.status != 200:
@@ -282,17 +292,19 @@ class HttpTransport:
             error = family("fetch-status", f"The registry answered {answer.status} for {request.path}.")
             return error, _retry_after(answer) if answer.status in _REPEATED else None
         if answer.headers.get("content-encoding", "identity").lower() != "identity":
-            return FetchError("fetch-status", f"The registry compressed {request.path}, which was not asked for."), None
+            return FetchError(
+                "fetch-status", f"The registry compressed {request.path}, although the request did not allow it."
+            ), None
         if answer.length is not None and answer.length > request.max_bytes:
             return too_large(request), None
         limits, begun, data = self._limits, time.monotonic(), bytearray()
         for piece in answer.body:
             data += piece
             if len(data) > request.max_bytes:
-                return endless(request), None  # a stated length that is too large was refused above
+                return endless(request), None  # a stated length that is too large is refused above
             elapsed = time.monotonic() - begun
             if elapsed > limits.speed_grace_seconds and len(data) < elapsed * limits.minimum_speed:
-                message = f"{request.path} arrives at less than {limits.minimum_speed:,} bytes per second."
+                message = f"{request.path} arrives too slowly, at less than {limits.minimum_speed:,} bytes per second."
                 return NoAnswer("fetch-slow", message, "Try again later, or use a mirror."), None
         return Tagged(bytes(data), _tag_of(answer)), None
 
@@ -301,7 +313,9 @@ class _Wave:
     """What the threads of one wave share."""
 
     def __init__(self, requests: Sequence[Request], seconds: float, answer_seconds: float, tag: str | None = None):
-        """``seconds``: for one file, its repeats included; ``answer_seconds``: for the first answer, if there was none yet."""
+        """``seconds``: for one file, retries included; ``answer_seconds``: for the first answer, if there was none
+        yet.
+        """
         self.requests = requests
         self.seconds = seconds
         self.answer_seconds = answer_seconds
@@ -315,9 +329,9 @@ _PROXIES = frozenset(("http_proxy", "https_proxy", "all_proxy"))
 
 
 def _is_proxied() -> bool:
-    """Whether a proxy is set: in the environment, or where macOS and Windows keep their settings."""
+    """Whether a proxy is configured, in the environment or in the settings of macOS or Windows."""
     if sys.platform not in ("darwin", "win32") and _PROXIES.isdisjoint(name.lower() for name in os.environ):
-        return False  # without importing urllib.request, which takes longer than a file
+        return False  # importing urllib.request takes longer than fetching a file
     from urllib.request import getproxies
 
     return not {"http", "https", "all"}.isdisjoint(getproxies())
@@ -329,7 +343,7 @@ def _same_place(one: str, other: str) -> bool:
 
 
 def _retry_after(answer: Answer) -> float:
-    """Seconds to wait as the server asks; 0 where it does not say."""
+    """Seconds to wait as the server asks; 0 if it does not say."""
     value = answer.headers.get("retry-after", "").strip()
     if value.isascii() and value.isdigit():
         return float(value[:9])
@@ -341,7 +355,7 @@ def _retry_after(answer: Answer) -> float:
 
 
 def _data_of(fetched: Tagged | FetchError) -> Fetched:
-    """A file that was asked for without a tag."""
+    """The content of a file that was requested without a tag."""
     if isinstance(fetched, FetchError):
         return fetched
     return b"" if fetched.data is None else fetched.data
@@ -354,7 +368,7 @@ def _tag_of(answer: Answer) -> str | None:
 
 def _deadline(request: Request, seconds: float, what: str) -> FetchError:
     return NoAnswer(
-        "fetch-deadline", f"{request.path} was not there after {round(seconds, 1):g} seconds, the limit for {what}."
+        "fetch-deadline", f"{request.path} did not arrive within {round(seconds, 1):g} seconds, the limit for {what}."
     )
 
 
@@ -362,8 +376,9 @@ def _foreign_certificate(request: Request, address: str, reason: str) -> FetchEr
     host = urlsplit(address).netloc
     return FetchError(
         "fetch-unreachable",
-        f"{request.path} could not be fetched: what answers at {host} is not {host}: {reason}.",
-        "Do not go on from this network unless you know why; SSL_CERT_FILE names the authorities of your organization.",
+        f"{request.path} could not be fetched: the server at {host} has no valid certificate for it: {reason}.",
+        "Someone may be intercepting this network: do not continue unless you know why. If your organization has its own "
+        "certificate authority, name its file in SSL_CERT_FILE.",
     )
 
 
@@ -372,13 +387,13 @@ def _unreachable(request: Request, address: str, reason: str) -> FetchError:
     return NoAnswer(
         "fetch-unreachable",
         f"{request.path} could not be fetched from {host}: {reason}.",
-        "Check the network, or use --offline to work from what is cached.",
+        "Check the network, or use --offline with what is cached.",
     )
 
 
 def _no_authorities(request: Request, error: OSError) -> FetchError:
     return FetchError(
         "fetch-unreachable",
-        f"{request.path} could not be fetched: the authorities to trust cannot be read: {error!s:.200}.",
+        f"{request.path} could not be fetched: the certificate authorities cannot be read: {error!s:.200}.",
         "Correct or unset SSL_CERT_FILE and SSL_CERT_DIR.",
     )

@@ -31,18 +31,18 @@ from rye.limits import RegistryLimits
 
 _PIECE_BYTES = 64 * 1024
 _IDLE_SECONDS = 5.0
-"""After this long a connection that nobody used may have been forgotten on the way, without a word to either end."""
+"""An idle connection older than this may have been dropped by a device in between, without notice."""
 NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 _UNQUOTED = "!$%&'()*+,/:;=?@[]~"
-"""What stands in a path or query as it is; an address may be quoted already."""
+"""Characters that stay unquoted in a path or query; an address may already be quoted."""
 
 
 class BrokenAnswer(Exception):
-    """The answer broke off or is not HTTP."""
+    """The answer is truncated or is not HTTP."""
 
 
 class AnswerTimeout(Exception):
-    """No connection, or no byte, in time; says which of the two."""
+    """No connection, or no byte, in time; the text says which."""
 
 
 class NoConnection(OSError):
@@ -50,7 +50,7 @@ class NoConnection(OSError):
 
 
 class ForeignCertificate(NoConnection):
-    """Something answers there that cannot show the host's certificate."""
+    """The server cannot present the host's certificate."""
 
 
 class Answer(Struct, frozen=True):
@@ -60,22 +60,22 @@ class Answer(Struct, frozen=True):
     headers: Mapping[str, str]
     """Names in lower case."""
     length: int | None
-    """How long the server says that the body is."""
+    """The body's length as the server states it."""
     body: Iterator[bytes]
 
 
 class Connection(Protocol):
-    """What asks one server for one file after the other."""
+    """A connection to one server, for one file after the other."""
 
     def get(self, address: str, headers: Mapping[str, str] = ...) -> AbstractContextManager[Answer]:
-        """Ask for an address on this server, with more headers; the answer ends with the context."""
+        """Request an address on this server, with additional headers. The answer is valid inside the context."""
 
     def close(self) -> None:
-        """Give up the connection, if one is open."""
+        """Close the connection, if one is open."""
 
 
 class DirectConnection:
-    """To the host of ``address`` without a proxy; opened when it is first needed, and again when it was closed."""
+    """A connection to the host of ``address`` without a proxy; opened at first use, and again after it was closed."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class DirectConnection:
         tls: ssl.SSLContext | None,
         connected: Callable[[float], None] = lambda seconds: None,
     ):
-        """``connected`` is told how long looking up the host and reaching it took, before TLS: about one round trip."""
+        """``connected`` gets the seconds for name lookup and connecting, before TLS: about one round trip."""
         place = urlsplit(address).netloc
         if tls is None:
             self._connection = HTTPConnection(place, timeout=limits.connect_seconds)
@@ -99,7 +99,7 @@ class DirectConnection:
 
     @contextmanager
     def get(self, address: str, headers: Mapping[str, str] = NO_HEADERS) -> Iterator[Answer]:
-        """As :meth:`Connection.get`; the connection is kept when the body was read to its end."""
+        """Request an address (:meth:`Connection.get`). The connection stays open if the body was read to its end."""
         whole = False
         try:
             with self._ask(_target(address), {**self._headers, **headers}) as response:
@@ -116,12 +116,12 @@ class DirectConnection:
                 self.close()
 
     def close(self) -> None:
-        """As :meth:`Connection.close`."""
+        """Close the connection (:meth:`Connection.close`)."""
         self._connection.close()
 
     def _ask(self, target: str, headers: Mapping[str, str]) -> HTTPResponse:
         if self._connection.sock is not None and time.monotonic() - self._used <= _IDLE_SECONDS:
-            with suppress(ConnectionError, ssl.SSLError):  # the server closed it meanwhile: as if none had been open
+            with suppress(ConnectionError, ssl.SSLError):  # closed by the server meanwhile: open a new one
                 return self._request(target, headers)
         self.close()
         self._connect()
@@ -132,9 +132,9 @@ class DirectConnection:
         try:
             host: Any = (
                 peer.host.encode() if peer.host.isascii() else peer.host
-            )  # bytes spare loading the codec for names
+            )  # bytes avoid loading the codec for host names
             opened = socket.create_connection((host, peer.port), peer.timeout)
-            peer.sock = opened  # from here on close() gives it back
+            peer.sock = opened  # from here on close() closes it
             opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             self._connected(time.monotonic() - started)
             if self._tls is not None:
@@ -142,7 +142,7 @@ class DirectConnection:
         except TimeoutError:
             raise AnswerTimeout("ConnectTimeout") from None
         except UnicodeError as error:
-            raise NoConnection(f"its host has no possible name ({error})") from None
+            raise NoConnection(f"its host name is invalid ({error})") from None
         except ssl.SSLCertVerificationError as error:
             raise ForeignCertificate(str(error)) from None
         except OSError as error:
@@ -155,7 +155,7 @@ class DirectConnection:
 
 
 def _body(response: HTTPResponse) -> Iterator[bytes]:
-    """The body in the pieces in which it arrives; closes the response after the last."""
+    """Yield the body as it arrives; close the response after the last piece."""
     while piece := response.read1(_PIECE_BYTES):
         yield piece
     if response.length:
@@ -164,15 +164,16 @@ def _body(response: HTTPResponse) -> Iterator[bytes]:
 
 
 def _target(address: str) -> str:
-    """The path and query of an address, as a request line takes them."""
+    """Return the path and query of an address for the request line."""
     parts = urlsplit(address)
     return quote(f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/", safe=_UNQUOTED)
 
 
 def trusted_authorities() -> ssl.SSLContext:
-    """What ``https`` servers are checked against: the authorities in SSL_CERT_FILE or else SSL_CERT_DIR, or else certifi's.
+    """Return the context for checking ``https`` servers: the authorities in SSL_CERT_FILE, else SSL_CERT_DIR, else
+    certifi's.
 
-    Host names are checked, and nothing older than TLS 1.2 is spoken. Raises OSError for authorities that cannot be read.
+    Host names are checked, and TLS is 1.2 or newer. Raises OSError if the authorities cannot be read.
     """
     file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
     if not file and not folder:

@@ -20,11 +20,11 @@ from rye.registry.transport.http_connection import (
 
 
 class ProxiedConnection:
-    """A :class:`~rye.registry.transport.http_connection.Connection` through the proxy that the environment names."""
+    """A :class:`~rye.registry.transport.http_connection.Connection` through the proxy in the environment."""
 
     def __init__(self, headers: Mapping[str, str], limits: RegistryLimits, tls: ssl.SSLContext | None):
         self._client = httpx.Client(
-            verify=tls or False,  # none only for http, where redirects to another scheme are refused
+            verify=tls or False,  # None only for http, where redirects to another scheme are refused
             timeout=httpx.Timeout(limits.stall_seconds, connect=limits.connect_seconds),
             headers=dict(headers),
             http2=False,
@@ -34,18 +34,18 @@ class ProxiedConnection:
 
     @contextmanager
     def get(self, address: str, headers: Mapping[str, str] = NO_HEADERS) -> Iterator[Answer]:
-        """As :meth:`Connection.get <rye.registry.transport.http_connection.Connection.get>`."""
+        """Request an address (:meth:`Connection.get <rye.registry.transport.http_connection.Connection.get>`)."""
         try:
             with self._client.stream("GET", address, headers=dict(headers)) as response:
                 stated = response.headers.get("content-length")
-                length = None if stated is None else int(stated)  # h11 lets only digits through, and not many
+                length = None if stated is None else int(stated)  # h11 accepts only digits, and few of them
                 yield Answer(response.status_code, response.headers, length, response.iter_raw())
         except httpx.TimeoutException as error:
             raise AnswerTimeout(type(error).__name__) from None
         except httpx.RemoteProtocolError as error:
             raise BrokenAnswer(str(error)) from None
         except httpx.ConnectError as error:
-            if "CERTIFICATE_VERIFY_FAILED" in str(error):  # httpx passes on only the text
+            if "CERTIFICATE_VERIFY_FAILED" in str(error):  # httpx keeps only the text
                 raise ForeignCertificate(str(error)) from None
             raise NoConnection(str(error)) from None
         except httpx.TransportError as error:
@@ -54,5 +54,5 @@ class ProxiedConnection:
             raise ValueError(str(error)) from None
 
     def close(self) -> None:
-        """As :meth:`Connection.close <rye.registry.transport.http_connection.Connection.close>`."""
+        """Close the connection (:meth:`Connection.close <rye.registry.transport.http_connection.Connection.close>`)."""
         self._client.close()

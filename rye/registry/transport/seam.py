@@ -3,16 +3,15 @@ offline use.
 
 Rules for every transport:
 
-* Files are fetched in waves. :meth:`Transport.fetch_many` takes all files that are needed now and returns, in the same
+* Files are fetched in waves. :meth:`Transport.fetch_many` gets all files that are needed now and returns, in the same
   order, each file's bytes or the :class:`FetchError` that says why it failed. One bad file never affects the others.
 * A request says how many bytes it accepts; reading stops at the first byte beyond. Nothing is decompressed.
 * Results are not trusted: the caller checks hashes and signatures.
 
 ``https`` adds deadlines (per file, for the whole wave and for the first answer), a minimum speed, bounded concurrency
 over keep-alive HTTP/1.1 connections, retries with back-off and ``Retry-After``, redirects to the same scheme, host and
-port only, and conditional requests (:class:`ConditionalTransport`).
-``http`` is for loopback addresses, unless the user allowed it for a registry.
-``file`` refuses every path that leaves the registry's folder, also through links.
+port only, and conditional requests (:class:`ConditionalTransport`). ``http`` is for loopback addresses, unless the user
+allowed it for a registry. ``file`` refuses every path that leaves the registry's folder, including through links.
 """
 
 from __future__ import annotations
@@ -37,14 +36,14 @@ class FetchError(RyeError):
 
 
 class NoAnswer(FetchError):
-    """The registry is out of reach or out of order: no connection, silence, an answer that breaks off, a 5xx status.
+    """The registry is unreachable or failing: no connection, silence, a truncated answer, a 5xx status.
 
-    What it says is never one: a refusal, a redirect, a certificate that is not its own.
+    A refusal, a redirect or a foreign certificate is an answer, and never a NoAnswer.
     """
 
 
 class Request(Struct, frozen=True):
-    """One file: its path below the registry's address, and the most bytes that it may have."""
+    """One file: its path below the registry's address, and the most bytes that it can have."""
 
     path: str
     max_bytes: int
@@ -54,83 +53,90 @@ Fetched = bytes | FetchError
 
 
 class Tagged(Struct, frozen=True):
-    """A file with the tag by which it can be asked for again only if it changed."""
+    """A file, with the tag for asking later only if it changed."""
 
     data: bytes | None
-    """None: it is the one that the tag named."""
+    """None: unchanged since the tag that was sent."""
     tag: str | None
-    """The entity tag (RFC 9110 8.8.3) as the server wrote it; None where it gave none that can be sent back."""
+    """The entity tag (RFC 9110 8.8.3) as the server wrote it; None if it gave none that can be sent back."""
 
 
 class Transport(Protocol):
-    """The seam between the client and the world."""
+    """The interface between the client and the network."""
 
     def fetch_many(self, requests: Sequence[Request]) -> list[Fetched]:
-        """All of these files, in order; never raises for a file."""
+        """Return all of these files, in order. It never raises because of a file."""
 
     def close(self) -> None:
-        """Give back connections."""
+        """Close the connections."""
 
 
 @runtime_checkable
 class ConditionalTransport(Transport, Protocol):
-    """An end that can ask for a file only if it changed."""
+    """A transport that can ask for a file only if it changed."""
 
     def fetch_if_changed(self, request: Request, tag: str | None, seconds: float) -> Tagged | FetchError:
-        """One file (RFC 9110 13.1.2, If-None-Match), all of it within ``seconds``. ``tag``: of what the caller holds."""
+        """Fetch one file within ``seconds`` (RFC 9110 13.1.2, If-None-Match). ``tag``: that of the caller's copy."""
 
 
 class SilentTransport(Struct, frozen=True):
-    """A registry that did not answer is not asked again in the same run."""
+    """Replaces the transport of a registry that did not answer: it is not asked again in the same run."""
 
     reason: NoAnswer
 
     def fetch_many(self, requests: Sequence[Request]) -> list[Fetched]:
+        """Refuse every file, for the reason of the first failure."""
         return [
             NoAnswer(
                 self.reason.code,
-                f"{self.reason.message} It is needed for {request.path}, which is not cached.",
+                f"{self.reason.message} {request.path} is needed, and it is not cached.",
                 self.reason.hint,
             )
             for request in requests
         ]
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
 
 class OfflineTransport(Struct, frozen=True):
-    """``--offline``: what is not cached is not there."""
+    """The transport with ``--offline``: nothing can be fetched."""
 
     def fetch_many(self, requests: Sequence[Request]) -> list[Fetched]:
+        """Refuse every file."""
         return [
             FetchError(
                 "fetch-offline",
-                f"{request.path} is not cached, and --offline forbids fetching it.",
-                "Run it once online.",
+                f"{request.path} is not cached, and --offline does not allow fetching it.",
+                "Run the command once without --offline.",
             )
             for request in requests
         ]
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
 
 def is_safe_path(path: str) -> bool:
-    """Whether a path is relative and made of plain segments; none begins with a dot."""
+    """Whether a path is relative and made of plain segments, none of which begins with a dot."""
     return len(path) <= 1_024 and _PATH.fullmatch(path) is not None
 
 
 def not_found(path: str) -> FetchError:
+    """The error for a file that does not exist."""
     return FetchError("fetch-not-found", f"The registry has no file {path}.")
 
 
 def too_large(request: Request) -> FetchError:
+    """The error for a file that is larger than the request allows."""
     return FetchError(
-        "fetch-too-large", f"The file {request.path} is larger than the {request.max_bytes:,} bytes allowed for it."
+        "fetch-too-large", f"The file {request.path} is larger than the {request.max_bytes:,} bytes that it can have."
     )
 
 
 def endless(request: Request) -> FetchError:
-    message = f"{request.path} states no length and does not end at the {request.max_bytes:,} bytes allowed for it."
+    """The error for an answer without a stated length that exceeds what the request allows."""
+    message = (
+        f"{request.path} has no stated length, and is larger than the {request.max_bytes:,} bytes that it can have."
+    )
     return FetchError("fetch-endless", message)

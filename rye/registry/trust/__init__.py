@@ -1,1 +1,1 @@
-"""Deciding what to trust: the trusted state, keysets, records, auditing."""
+"""What to trust: the trusted state, keysets, records, auditing."""

@@ -10,13 +10,13 @@ Rules, and the codes of their findings (codes of :mod:`~rye.registry.trust.trust
 
 A1  Entry 0 is root 1 (``log-start``) with the pinned fingerprint; roots form a chain (``root-…``).
 A2  Every entry is a signed note with a known statement of this origin (``entry-malformed``, ``entry-foreign``).
-A3  A snapshot is signed by a log key of the root in force (``snapshot-signature``), names that root (``snapshot-root``), is not
-    older than the one before (``snapshot-time``), and fixes exactly the index that the entries before it make
-    (``snapshot-map``). The last entry is one (``log-end``). Snapshots of protocol 1, which fix nothing, come before all others
-    (``snapshot-former``).
+A3  A snapshot is signed by a log key of the root in force (``snapshot-signature``), names that root (``snapshot-root``),
+    is not older than the one before (``snapshot-time``), and names exactly the index that follows from the entries before
+    it (``snapshot-map``). The last entry is one (``log-end``). Snapshots of protocol 1, which name no index, come before
+    all others (``snapshot-former``).
 A4  Keysets form a chain per namespace (``keyset-…``, ``recovery-…``).
 A5  Statements about items are signed under the keyset in force (``statement-…``), advisories of the registry by owners
-    (``advisory-signer``); along a name the keyset's number never goes down.
+    (``advisory-signer``); along a name the keyset's number never decreases.
 A6  A version is released once (``release-repeated``); yanks, deprecations and advisories are about something that
     exists (``release-unknown``, ``item-unknown``); no name looks like an earlier one of its kind
     (``name-look-alike``).
@@ -70,22 +70,23 @@ if TYPE_CHECKING:
     from hashlib import _Hash
 
 _FINDINGS = 100
-"""Findings that are kept one by one; the rest are counted."""
+"""Findings that are kept; the rest are only counted."""
 
 
 class Finding(Struct, frozen=True):
-    """What is wrong with one entry."""
+    """One problem of one entry."""
 
     position: int
     code: str
     message: str
 
     def as_json(self) -> dict[str, object]:
+        """The finding in the JSON of ``rye log verify``."""
         return {"position": self.position, "code": self.code, "message": self.message}
 
 
 class Audit(Struct, frozen=True):
-    """What the entries of a log make, and what is wrong with them."""
+    """What follows from the entries of a log, and what is wrong with them."""
 
     size: int
     root_hash: bytes
@@ -95,26 +96,27 @@ class Audit(Struct, frozen=True):
     snapshots: int
     releases: int
     index: dict[str, MapEntry]
-    """Every index file by the name that it is about, as the last snapshot must fix them."""
+    """Every index file by name, as the last snapshot must name them."""
     map: str
-    """SHA-256 of the root of the name map over these."""
+    """SHA-256 of the root of the name map over ``index``."""
     nodes: Mapping[str, Node]
     """Every node of that map, by SHA-256."""
     blobs: dict[str, int]
-    """Size of every file that a release names and that was not taken down, by SHA-256."""
+    """SHA-256 → size of every file that a release names and that was not taken down."""
     findings: tuple[Finding, ...]
     count: int
-    """Findings in all, those that are not kept included."""
+    """Number of all findings, including those that are not kept."""
     taken_down: frozenset[str] = frozenset()
     """SHA-256 of every file that owners took down."""
 
     @property
     def ok(self) -> bool:
+        """Whether there are no findings."""
         return self.count == 0
 
 
 def audit(entries: Iterable[bytes], fingerprint: str | None = None) -> Audit:
-    """Audit a whole log. ``fingerprint``: what the user pinned of root 1; None takes the log's own word for it."""
+    """Audit a whole log. ``fingerprint``: the user's pin of root 1; None accepts the log's own root."""
     auditor = Auditor(fingerprint)
     for entry in entries:
         auditor.add(entry)
@@ -122,7 +124,7 @@ def audit(entries: Iterable[bytes], fingerprint: str | None = None) -> Audit:
 
 
 class _Name(Struct):
-    """The index file of one name as far as it has come."""
+    """The index file of one name so far."""
 
     hash: _Hash
     size: int = 0
@@ -134,7 +136,7 @@ class _Name(Struct):
 
 
 class Auditor:
-    """Takes a log's entries in order. The only mutable thing here; :func:`audit` is the function around it."""
+    """Accepts a log's entries in order. The only mutable object here; :func:`audit` wraps it."""
 
     def __init__(self, fingerprint: str | None = None):
         self._fingerprint = fingerprint
@@ -160,16 +162,16 @@ class Auditor:
 
     @property
     def size(self) -> int:
-        """How many entries were added."""
+        """The number of entries so far."""
         return self._range.size
 
     @property
     def root_hash(self) -> bytes:
-        """Of the tree over the entries so far."""
+        """The root hash of the tree over the entries so far."""
         return self._range.root()
 
     def add(self, entry: bytes) -> None:
-        """The next entry, whatever it is: what is wrong with it becomes a finding."""
+        """Add the next entry. Anything wrong with it becomes a finding."""
         position = self.size
         self._range, _ = self._range.append(merkle.leaf_hash(entry))
         self._ends_in_snapshot = False
@@ -183,12 +185,12 @@ class Auditor:
             self._take(position, note, statement)
         except (TrustError, NoteError, StatementError) as error:
             self._found(position, error.code, error.message)
-        # A statement is part of the index whether or not it should have been logged: the snapshot is over what is there.
+        # A statement is part of the index even if it should not have been logged: the snapshot covers what is in the log.
         if not isinstance(statement, Root | Snapshot | FormerSnapshot):
             self._index_line(position, note, statement)
 
     def finish(self) -> Audit:
-        """The result, after the last entry."""
+        """Return the result, after the last entry."""
         if not self._ends_in_snapshot:
             self._found(max(self.size - 1, 0), "log-end", "The log does not end in a snapshot.")
         self._close_batch()
@@ -221,7 +223,7 @@ class Auditor:
             self._found(position, "log-start", "The log does not begin with root 1.")
             return
         if statement.origin != self._state.origin:
-            message = f"The entry is about {statement.origin}, in the log of {self._state.origin}."
+            message = f"The entry is about {statement.origin}, but the log is that of {self._state.origin}."
             self._found(position, "entry-foreign", message)
         if isinstance(statement, Snapshot | FormerSnapshot):
             self._snapshot(position, note, statement, self._state)
@@ -257,7 +259,7 @@ class Auditor:
         except NoteError as error:
             self._found(position, "snapshot-signature", f"The snapshot is not signed by the log: {error.message}")
         if snapshot.root != root.number:
-            message = f"The snapshot names root {snapshot.root}; {root.number} was in force."
+            message = f"The snapshot names root {snapshot.root}, but {root.number} was in force."
             self._found(position, "snapshot-root", message)
         if self._last_time is not None and snapshot.time < self._last_time:
             self._found(position, "snapshot-time", "The snapshot is older than the one before it.")
@@ -272,10 +274,10 @@ class Auditor:
         if isinstance(snapshot, Snapshot):
             self._has_map = True
             if snapshot.map != self._map:
-                message = "The snapshot does not fix the index that the entries before it make."
+                message = "The snapshot does not match the index that follows from the entries before it."
                 self._found(position, "snapshot-map", message)
         elif self._has_map:
-            self._found(position, "snapshot-former", "A snapshot of protocol 1 follows one that fixes a name map.")
+            self._found(position, "snapshot-former", "A snapshot of protocol 1 follows one of protocol 2.")
 
     def _item(
         self, position: int, note: SignedNote, statement: Release | Yank | Deprecation | Advisory, state: TrustedState
@@ -289,10 +291,10 @@ class Auditor:
             files: list[FileEntry | AttachedFile] = [statement.file, *statement.attached]
             for file in files:
                 if self._blobs.setdefault(file.sha256, file.size) != file.size:
-                    message = f"Two statements give the file {file.sha256} different sizes."
+                    message = f"Two statements state different sizes for the file {file.sha256}."
                     self._found(position, "blob-size", message)
             if known is not None and statement.version in known.versions:
-                message = f"{identity} {statement.version} was released at {known.versions[statement.version]} already."
+                message = f"{identity} {statement.version} was already released, at entry {known.versions[statement.version]}."
                 self._found(position, "release-repeated", message)
         elif known is None:
             self._found(position, "item-unknown", f"The statement is about {identity}, which was not released.")
@@ -318,16 +320,16 @@ class Auditor:
             message = f"The takedown is about {takedown.identity} {takedown.version}, which was not released."
             self._found(position, "release-unknown", message)
         elif not set(takedown.files) <= files:
-            self._found(position, "takedown-foreign", "The takedown names a file that is not the release's.")
+            self._found(position, "takedown-foreign", "The takedown names a file that the release does not contain.")
         else:
             self._taken_down.update(takedown.files)
 
     def _look_alike(self, position: int, name: str) -> None:
-        """The first of two names that fold to the same letters keeps the name (DESIGN §5 Names)."""
+        """Of two names that fold to the same letters, the first one keeps its name (DESIGN §5 Names)."""
         kind, _, identifier = name.partition(":")
         taken = self._folded.setdefault(f"{kind}:{fold(identifier)}", name)
         if taken != name:
-            self._found(position, "name-look-alike", f"{name} looks like {taken}, which is older.")
+            self._found(position, "name-look-alike", f"{name} looks too much like {taken}, which is older.")
 
     def _index_line(self, position: int, note: SignedNote, statement: Keyset | ItemStatement) -> None:
         subject = statement.namespace if isinstance(statement, Keyset) else statement.identity
@@ -344,7 +346,7 @@ class Auditor:
         self._changed.add(name)
 
     def _close_batch(self) -> None:
-        """Bring the name map up to date with the names that changed since the last snapshot."""
+        """Update the name map with the names that changed since the last snapshot."""
         entries = []
         for name in self._changed:
             known = self._names[name]
@@ -359,7 +361,7 @@ class Auditor:
 
 
 def raise_first(result: Audit) -> None:
-    """Nothing where an audit is clean; else RyeError ``audit-failed`` with the first findings in its details."""
+    """Raise RyeError ``audit-failed`` with the first findings in its details; nothing if the audit is clean."""
     if result.ok:
         return
     first = result.findings[0]
@@ -367,6 +369,6 @@ def raise_first(result: Audit) -> None:
         "audit-failed",
         f"The log breaks its rules at entry {first.position}: {first.message}"
         + (f" There are {result.count - 1} more findings." if result.count > 1 else ""),
-        "Do not copy it or install from it. `rye log verify` lists everything; show it to the operator.",
+        "Do not copy it or install from it. `rye log verify` lists all findings; show them to the operator.",
         details={"findings": [finding.as_json() for finding in result.findings]},
     )

@@ -1,19 +1,19 @@
-"""Whether these bytes are acceptable as a file of this release. The server asks before it logs, every client before it
-installs.
+"""Whether these bytes are acceptable as a file of this release. The server checks before it logs, every client before
+it installs.
 
 Pure. The checks run in this order; the first that fails is the :class:`Refusal`'s ``rule``:
 
 ========== ======================================================================================================
-place      The release's files have places of their own: no other item's and no other file's of the same release.
+place      The release's files have distinct places, which no other item's file can have.
 text       The file is text that the content rules allow: UTF-8, LF, no byte order mark, nothing hidden (DESIGN 5).
 signature  Its in-file signature is ``valid`` by one of the keys given.
 format     Its kind's parser reads it without an error.
-note       Its version can be compared with others, and relations, capabilities, hooks, name and version are what the release
-           note says (DESIGN 5: truth is the blob).
+note       Its version can be compared with others; relations, capabilities, hooks, name and version are those in the release
+           note (DESIGN 5: the blob is the source of truth).
 ========== ======================================================================================================
 
-A version cannot be reused once it is logged, so the server must refuse whatever a client would refuse. It adds the
-rules for publishing (:class:`rye.items.reading.ReadOptions`), which only add errors. Sizes and hashes of the bytes,
+A version cannot be reused once it is logged, so the server must refuse everything that a client would refuse. It adds
+the rules for publishing (:class:`rye.items.reading.ReadOptions`), which only add errors. Sizes and hashes of the bytes,
 the note's own signature and its place in the log are checked earlier, elsewhere.
 """
 
@@ -40,21 +40,21 @@ _INSTALLING = ReadOptions()
 
 
 class Accepted(Struct, frozen=True):
-    """The file may be the release's."""
+    """The file is acceptable."""
 
     metadata: Metadata
     signer: PublicKey
-    """Whose in-file signature is valid."""
+    """The key of the valid in-file signature."""
 
 
 class Refusal(Struct, frozen=True):
-    """The file may not be the release's."""
+    """The file is not acceptable."""
 
     rule: Rule
     reason: str
     """Why, as a clause or a sentence."""
     finding: Diagnostic | None = None
-    """For ``text`` and ``format``: the first error in the file, where there is one."""
+    """For ``text`` and ``format``: the first error in the file, if there is one."""
     verdict: Verdict | None = None
     """For ``signature``: the verdict."""
 
@@ -62,7 +62,9 @@ class Refusal(Struct, frozen=True):
 def judge_release_file(
     release: Release, data: bytes, keys: Sequence[PublicKey], options: ReadOptions = _INSTALLING
 ) -> Accepted | Refusal:
-    """``data``: the bytes of the release's own file; ``keys``: those of the keyset that the release must be signed under."""
+    """Check a release's own file. ``data``: its bytes; ``keys``: those of the keyset that the release must be signed
+    under.
+    """
     misplaced = misplacement(release)
     if misplaced is not None:
         return Refusal("place", misplaced)
@@ -85,18 +87,18 @@ def judge_release_file(
 
 
 def misplacement(release: Release) -> str | None:
-    """Why the release's files have no places of their own, as a clause; None when they have.
+    """Return why the release's files do not have distinct places, as a clause; None if they do.
 
-    Two items' files never share a path, on no system: an item of a flat kind stands directly below its namespace, because
-    folders there could be another item's.
+    Files of two items never share a path on any system. An item of a flat kind must be directly below its namespace,
+    because folders there could belong to another item.
     """
     kind = KINDS[release.identity.kind]
     if not kind.nested and "/" in release.identity.local_id:
-        return f"a {kind.name} stands directly below its namespace"
+        return f"a {kind.name} must be directly below its namespace"
     if kind.main_file is None and release.attached:
-        return f"a {kind.name} has no attached files"
+        return f"a {kind.name} cannot have attached files"
     if release.file.suffix not in kind.endings:
-        return f"no {kind.name} has a file that ends with {release.file.suffix}"
+        return f"a {kind.name}'s file cannot end in {release.file.suffix}"
     seen = {(kind.main_file or "").lower()}
     folders: set[str] = set()
     for entry in release.attached:

@@ -1,20 +1,21 @@
-"""Who owns a namespace, over time: the chain of its keysets (docs/reference/statements.md, rye.keyset/v1). Values in, values out.
+"""Who owns a namespace, over time: the chain of its keysets (docs/reference/protocol.md, rye.keyset/v1). Values in,
+values out.
 
 Rules, in the order in which :func:`extend` checks them:
 
 1. The statement is about this namespace of this registry (``index-foreign``).
 2. Number 1 begins the chain; number n+1 names the hash of number n (``keyset-number``, ``keyset-chain``).
 3. A threshold of its own keys signed it (``keyset-signatures``).
-4. A threshold of the keys before it signed it too (``keyset-takeover``) or, with a ``recovery`` line, the owners of one of the
-   registry's roots (``recovery-signatures``).
-5. Revocations stay, unchanged (``keyset-revocations``).
+4. A threshold of the previous keyset's keys signed it as well (``keyset-takeover``) or, with a ``recovery`` line, the
+   owners of one of the registry's roots (``recovery-signatures``).
+5. Revocations are kept unchanged (``keyset-revocations``).
 6. A recovery has no effect before its time. Until then the previous keys stay in force. They can object with another
-   keyset of the same number, which replaces the recovery; nothing else can follow it that early
-   (``recovery-pending``). A keyset that is postdated to follow it anyway has no effect before the recovery does.
+   keyset of the same number, which replaces the recovery; nothing else can follow it that early (``recovery-pending``).
+   A keyset that is postdated to follow it anyway has no effect before the recovery does.
 
-A statement about an item counts if a key of the keyset in force at its position signed it. A release needs as many
-keys as the keyset's ``release-threshold`` says (:meth:`KeysetChain.check`). The keyset must be in effect by the
-snapshot's time, so postdating a statement does not shorten the wait.
+A statement about an item counts if a key of the keyset in force at its position signed it. A release needs as many keys
+as the keyset's ``release-threshold`` says (:meth:`KeysetChain.check`). The keyset must be in effect by the snapshot's
+time, so postdating a statement does not shorten the wait.
 """
 
 from __future__ import annotations
@@ -47,26 +48,26 @@ class Link(Struct, frozen=True):
     position: int
     keyset: Keyset
     sha256: str
-    """Of its text."""
+    """SHA-256 of its text."""
 
     def in_effect(self, time: datetime) -> bool:
-        """Whether it counts at a time: at once, or from its recovery time on."""
+        """Whether it is in effect at a time: always, or after its recovery time."""
         return self.keyset.recovery is None or time >= self.keyset.recovery
 
     @property
     def keys(self) -> tuple[VerifierKey, ...]:
-        """Its keys, as signature lines name them."""
+        """Its keys under the name that their signatures have."""
         return namespace_keys(self.keyset)
 
 
 class Signers(Struct, frozen=True):
-    """Who signed a statement, under which keyset, and which of the keys still count."""
+    """The signers of a statement, under which keyset, and whether they still count."""
 
     link: Link
     keys: tuple[bytes, ...]
-    """All keys of the keyset that signed, in the keyset's order."""
+    """The keys of the keyset that signed, in the keyset's order."""
     revoked: bool
-    """Too few of them are left that are not revoked for this position."""
+    """Whether too few of them are left that are not revoked for this position."""
 
 
 class KeysetChain(Struct, frozen=True):
@@ -77,24 +78,26 @@ class KeysetChain(Struct, frozen=True):
     links: tuple[Link, ...] = ()
 
     def effective(self, time: datetime) -> tuple[Link, ...]:
-        """All links before the first recovery that has no effect at this time: what follows that one has none either."""
+        """Return the links before the first recovery that is not in effect at this time: links behind it are not
+        either.
+        """
         waiting = next((index for index, link in enumerate(self.links) if not link.in_effect(time)), None)
         return self.links[:waiting]
 
     def in_force(self, position: int, time: datetime) -> Link | None:
-        """The keyset that decides about a leaf: the last before its position that is in effect at the statement's time."""
+        """Return the keyset for a log entry: the last before its position that is in effect at the statement's time."""
         return next((link for link in reversed(self.effective(time)) if link.position < position), None)
 
     def current(self, time: datetime) -> Link | None:
-        """The keyset in force for whatever is logged next."""
+        """Return the keyset in force for the next log entry."""
         return next(reversed(self.effective(time)), None)
 
     def pending(self, time: datetime) -> Link | None:
-        """The recovery that is announced and has not taken effect at this time."""
+        """Return the recovery that is announced but not in effect at this time."""
         return next(iter(self.links[len(self.effective(time)) :]), None)
 
     def unaccepted(self, accepted: frozenset[str], time: datetime) -> Link | None:
-        """The first recovery in effect whose statement (by the SHA-256 of its text) the user has not accepted."""
+        """Return the first recovery in effect that the user has not accepted (by the SHA-256 of its text)."""
         for link in self.effective(time):
             if link.keyset.recovery is not None and link.sha256 not in accepted:
                 return link
@@ -103,19 +106,20 @@ class KeysetChain(Struct, frozen=True):
     def check(
         self, position: int, statement: Release | Yank | Deprecation | Advisory, note: SignedNote, time: datetime
     ) -> Signers:
-        """Who signed a statement about an item of this namespace; ``time`` is the snapshot's, for recoveries and revocations.
+        """Return the signers of a statement about an item of this namespace. ``time``: the snapshot's, for recoveries
+        and revocations.
 
         Raises TrustError: ``statement-unclaimed``, ``statement-keyset``, ``statement-signer``.
         """
         link = self.in_force(position, statement.time)
         subject = f"The statement at position {position} about {statement.identity}"
         if link is None:
-            raise TrustError("statement-unclaimed", f"{subject} stands before any keyset of {self.namespace!r}.")
+            raise TrustError("statement-unclaimed", f"{subject} comes before any keyset of {self.namespace!r}.")
         if statement.keyset != link.keyset.number:
             message = f"{subject} names keyset {statement.keyset}, but {link.keyset.number} was in force."
             raise TrustError("statement-keyset", message)
         if link not in self.effective(time):
-            message = f"{subject} is dated ahead: keyset {link.keyset.number} has no effect before its recovery has."
+            message = f"{subject} is postdated: keyset {link.keyset.number} is not in effect before its recovery time."
             raise TrustError("statement-keyset", message)
         needed = link.keyset.release_threshold if isinstance(statement, Release) else 1
         try:
@@ -126,7 +130,7 @@ class KeysetChain(Struct, frozen=True):
             message = (
                 f"{subject} is not signed by {'a key' if needed == 1 else f'{needed} keys'} of keyset "
                 f"{link.keyset.number} of {self.namespace!r}: "
-                f"its keys are {expected}; it is signed by {found}."
+                f"its keys are {expected}, but the signatures are by {found}."
             )
             keys = {
                 "expected_keys": [key.vkey for key in link.keys],
@@ -141,17 +145,17 @@ class KeysetChain(Struct, frozen=True):
 
 
 def extend(chain: KeysetChain, position: int, note: SignedNote, keyset: Keyset, roots: Sequence[Root]) -> KeysetChain:
-    """The chain with one keyset more, which ``note`` carries. ``roots``: all that are trusted. Raises TrustError."""
+    """Return the chain with one more keyset, from ``note``. ``roots``: all trusted roots. Raises TrustError."""
     subject = f"Keyset {keyset.number} of {chain.namespace!r} (position {position})"
     if (keyset.origin, keyset.namespace) != (chain.origin, chain.namespace):
         raise TrustError(
             "index-foreign", f"The keyset at position {position} is about {keyset.namespace!r} of {keyset.origin}."
         )
     if chain.links and position <= chain.links[-1].position:
-        raise TrustError("index-position", f"{subject} does not stand after the one before it.")
+        raise TrustError("index-position", f"{subject} is not after the previous one in the log.")
     before, kept = _predecessor(chain, keyset, subject)
     if keyset.previous != (before.sha256 if before else None):
-        raise TrustError("keyset-chain", f"{subject} does not name the keyset before it.")
+        raise TrustError("keyset-chain", f"{subject} does not name the previous keyset.")
     own = namespace_keys(keyset)
     _demand(
         note,
@@ -165,35 +169,35 @@ def extend(chain: KeysetChain, position: int, note: SignedNote, keyset: Keyset, 
     elif before is not None:
         message = (
             f"{subject} is not signed by {before.keyset.threshold} of the keys of keyset {before.keyset.number}: "
-            "someone else may be taking the namespace over."
+            "someone may be taking over the namespace."
         )
         old = before.keys
         vkeys = {"old_keys": [key.vkey for key in old], "new_keys": [key.vkey for key in own]}
         _demand(note, old, before.keyset.threshold, "keyset-takeover", message, **vkeys)
     if before is not None and not set(before.keyset.revoked) <= set(keyset.revoked):
-        raise TrustError("keyset-revocations", f"{subject} leaves out or changes a key that was revoked.")
+        raise TrustError("keyset-revocations", f"{subject} omits or changes an earlier revocation.")
     sha256 = hashlib.sha256(note.text.encode()).hexdigest()
     return KeysetChain(chain.origin, chain.namespace, (*kept, Link(position, keyset, sha256)))
 
 
 def namespace_keys(keyset: Keyset) -> tuple[VerifierKey, ...]:
-    """A keyset's keys under the name that its signatures have."""
+    """Return a keyset's keys under the name that their signatures have."""
     name = namespace_key_name(keyset.origin, keyset.namespace)
     return tuple(VerifierKey(name, key) for key in keyset.keys)
 
 
 def owner_keys(root: Root) -> tuple[VerifierKey, ...]:
-    """A root's owners under the name that their signatures have."""
+    """Return a root's owners under the name that their signatures have."""
     return tuple(VerifierKey(root_key_name(root.origin), key) for key in root.owners)
 
 
 def log_keys(root: Root) -> tuple[VerifierKey, ...]:
-    """A root's log keys under the name that their signatures have."""
+    """Return a root's log keys under the name that their signatures have."""
     return tuple(VerifierKey(root.origin, key) for key in root.logs)
 
 
 def signed_by_owners(note: SignedNote, roots: Iterable[Root]) -> bool:
-    """Whether a threshold of the owners of one of these roots signed."""
+    """Whether a threshold of the owners of one of these roots signed the note."""
     for root in roots:
         try:
             notes.verify(note, owner_keys(root), root.threshold)
@@ -204,18 +208,18 @@ def signed_by_owners(note: SignedNote, roots: Iterable[Root]) -> bool:
 
 
 def _predecessor(chain: KeysetChain, keyset: Keyset, subject: str) -> tuple[Link | None, tuple[Link, ...]]:
-    """The link that the keyset follows, and the links that stay."""
+    """Return the link that the keyset follows, and the links that stay."""
     links = chain.links
     if not links:
         if keyset.number != 1:
-            raise TrustError("keyset-number", f"{subject} begins a chain that must begin with number 1.")
+            raise TrustError("keyset-number", f"{subject} is the first of a chain, which must begin with number 1.")
         return None, links
     last = links[-1]
     waits = last.keyset.recovery
     if waits is not None and keyset.time < waits:
         if keyset.number != last.keyset.number:
             raise TrustError(
-                "recovery-pending", f"{subject} follows a recovery that has no effect before {write_time(waits)}."
+                "recovery-pending", f"{subject} follows a recovery that is not in effect before {write_time(waits)}."
             )
         return links[-2], links[:-1]
     if keyset.number != last.keyset.number + 1:

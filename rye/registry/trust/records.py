@@ -2,15 +2,16 @@
 
 Rules (docs/reference/statements.md); the log's order decides, never a statement's own time:
 
-1. Every statement is signed under the keyset in force (:meth:`rye.registry.trust.keysets.KeysetChain.check`); along the index the
-   keyset's number never goes down (``statement-keyset``). An advisory of ``keyset root`` is signed by the root's owners
+1. Every statement is signed under the keyset in force (:meth:`rye.registry.trust.keysets.KeysetChain.check`); along the
+   index the keyset's number never decreases (``statement-keyset``). An advisory of ``keyset root`` is signed by the root's owners
    (``advisory-signer``).
 2. A version is released once (``release-repeated``), before any other statement about it (``release-unknown``).
 3. Statements signed only with revoked keys do not count: a release is marked ``revoked``, other statements are dropped.
 4. The last yank of a version, the last deprecation, and the last advisory of each number apply. A text that was
    already in the index has no effect when it is repeated, whatever signatures it carries: a replay changes nothing.
 5. A takedown is signed by the root's owners (``takedown-signer``), about a release and its own files (``release-unknown``,
-   ``takedown-foreign``), and final: the release stays in the history and is never installed (``release-taken-down``).
+   ``takedown-foreign``), and permanent: the release stays in the history and is never installed
+   (``release-taken-down``).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from rye.resolution.versions import Version, comparable
 
 
 class ReleaseRecord(Struct, frozen=True):
-    """One release, verified but for its inclusion in the log (:meth:`rye.registry.client.RegistryClient.prove`)."""
+    """One release, verified except for its inclusion in the log (:meth:`rye.registry.client.RegistryClient.prove`)."""
 
     release: Release
     line: IndexLine
@@ -45,26 +46,29 @@ class ReleaseRecord(Struct, frozen=True):
     signers: tuple[bytes, ...]
     """The raw public keys that signed it."""
     revoked: bool = False
-    """Every signer was revoked for this position: never to be installed (``signer-revoked``)."""
+    """Whether every signer was revoked for this position. Such a release is never installed (``signer-revoked``)."""
     yank: Yank | None = None
     """The yank in force, with its reason."""
     deprecation: Deprecation | None = None
     """The item's deprecation in force."""
     advisories: tuple[Advisory, ...] = ()
-    """The advisories whose range holds this version, by number."""
+    """The advisories whose range contains this version, by number."""
     takedown: Takedown | None = None
-    """Why bytes of it are permanently gone; the first takedown, where there are several."""
+    """The first takedown of one of its files; None if there is none."""
 
     @property
     def identity(self) -> Identity:
+        """The item that was released."""
         return self.release.identity
 
     @property
     def version(self) -> str:
+        """The released version."""
         return self.release.version
 
     @property
     def origin(self) -> str:
+        """The registry that logged it."""
         return self.release.origin
 
     @property
@@ -80,7 +84,7 @@ class ItemHistory(Struct, frozen=True):
     records: tuple[ReleaseRecord, ...]
     deprecation: Deprecation | None = None
     advisories: tuple[Advisory, ...] = ()
-    """All in force, whatever versions they are about."""
+    """All in force, for any versions."""
 
 
 class Judged(Struct, frozen=True):
@@ -88,7 +92,7 @@ class Judged(Struct, frozen=True):
 
     history: ItemHistory
     last: int
-    """The last position that the index names: the log must be larger."""
+    """The last position in the index: the log must be larger."""
     since: datetime
     """When the last recovery of the namespace's keys took effect: the snapshot must not be older."""
 
@@ -100,10 +104,13 @@ def judge(
     roots: Sequence[Root],
     time: datetime,
 ) -> ItemHistory:
-    """The history of an identity from its index (checked by ``open_index``). ``time`` is the snapshot's. Raises TrustError."""
+    """Return the history of an identity from its index (checked by ``open_index``). ``time`` is the snapshot's.
+    Raises TrustError.
+    """
     if not chain.links:
         raise TrustError(
-            "namespace-unclaimed", f"{identity} is in the index, but nobody owns the namespace {chain.namespace!r}."
+            "namespace-unclaimed",
+            f"{identity} is in the index, but no one has claimed the namespace {chain.namespace!r}.",
         )
     releases: dict[str, ReleaseRecord] = {}
     yanks: dict[str, Yank] = {}
@@ -129,7 +136,7 @@ def judge(
             continue
         if not isinstance(statement, Release | Yank | Deprecation | Advisory):
             raise TrustError(
-                "index-foreign", f"The index of {identity} holds a {statement.TITLE} at position {position}."
+                "index-foreign", f"The index of {identity} contains a {statement.TITLE} at position {position}."
             )
         signers = chain.check(position, statement, entry.note, time)
         if signers.link.keyset.number < number:
@@ -138,7 +145,7 @@ def judge(
         number = signers.link.keyset.number
         if isinstance(statement, Release):
             if statement.version in releases:
-                raise TrustError("release-repeated", f"{identity} {statement.version} was released twice.")
+                raise TrustError("release-repeated", f"{identity} {statement.version} has two releases.")
             record = ReleaseRecord(statement, entry.line, signers.link, signers.keys, signers.revoked)
             releases[statement.version] = record
         elif isinstance(statement, Yank):
@@ -161,14 +168,15 @@ def judge(
 
 
 def encode_judged(judged: Judged) -> bytes:
+    """Encode a verdict for :mod:`rye.storage.verdicts`."""
     return msgspec.msgpack.encode(judged)
 
 
 def decode_judged(data: bytes) -> Judged | None:
-    """None for what is not of today's form."""
+    """Decode a verdict; None if it does not have the current format."""
     try:
         return _judged_decoder().decode(data)
-    except (msgspec.MsgspecError, RyeError):  # statements check themselves
+    except (msgspec.MsgspecError, RyeError):  # statements validate themselves
         return None
 
 
@@ -178,7 +186,7 @@ def _judged_decoder() -> msgspec.msgpack.Decoder[Judged]:
 
 
 def concerns(advisory: Advisory, version: str) -> bool:
-    """Whether a version is in an advisory's range, pre-releases included; one that cannot be compared is."""
+    """Whether a version is in an advisory's range, including pre-releases. A version that cannot be compared is."""
     try:
         return Version.parse(version) in Range.parse(advisory.range).versions
     except RyeError:
@@ -186,7 +194,7 @@ def concerns(advisory: Advisory, version: str) -> bool:
 
 
 def latest_release(history: ItemHistory) -> ReleaseRecord | None:
-    """The highest release that can be chosen; a pre-release only if there is no other. None if there is no release."""
+    """Return the highest release that can be chosen, a pre-release only if there is no other; None if there is none."""
     usable = [
         (not version.is_prerelease, version, record)
         for record in history.records
@@ -196,9 +204,10 @@ def latest_release(history: ItemHistory) -> ReleaseRecord | None:
 
 
 def find_locked(history: ItemHistory | None, identity: Identity, version: str, sha256: str) -> ReleaseRecord:
-    """The release that a lock names, in the registry's present index; ``history`` None: the identity is not there.
+    """Return the release that a lock names, from the registry's current index. ``history`` None: the identity is not in
+    it.
 
-    Raises TrustError: ``release-vanished``, ``release-changed`` (another file under a version once used).
+    Raises TrustError: ``release-vanished``, ``release-changed`` (another file under the same version).
     """
     for record in history.records if history is not None else ():
         if record.version == version:
@@ -207,13 +216,13 @@ def find_locked(history: ItemHistory | None, identity: Identity, version: str, s
                 message = f"{identity} {version} was locked with the hash {sha256}; the registry now has {found}."
                 raise TrustError("release-changed", message, locked=sha256, found=found)
             return record
-    raise TrustError("release-vanished", f"{identity} {version} is locked, and the registry no longer has it.")
+    raise TrustError("release-vanished", f"{identity} {version} is locked, but the registry no longer has it.")
 
 
 def check_installable(
     record: ReleaseRecord, content: ContentLimits = CONTENT, limits: RegistryLimits = REGISTRY
 ) -> None:
-    """Check a release before any of its bytes are fetched. A yanked release is allowed.
+    """Check a release before any of its files are fetched. A yanked release is allowed.
 
     Raises TrustError: ``signer-revoked``, ``release-taken-down``, ``release-oversized``.
     """
@@ -224,9 +233,7 @@ def check_installable(
             "signer-revoked", f"{subject} is signed with a key that was revoked.", position=record.line.log
         )
     if record.takedown is not None:
-        raise TrustError(
-            "release-taken-down", f"{subject} was taken down by the registry's owners: {record.takedown.reason}"
-        )
+        raise TrustError("release-taken-down", f"The registry's owners took {subject} down: {record.takedown.reason}")
     attached = sum(entry.size for entry in release.attached)
     if (
         release.file.size > limits.item_bytes
@@ -235,7 +242,7 @@ def check_installable(
     ):
         message = (
             f"{subject} has {release.file.size:,} bytes and {len(release.attached)} attached files of {attached:,} bytes; "
-            f"at most {limits.item_bytes:,}, {content.attached_files} and {content.attached_bytes:,} are accepted."
+            f"the limits are {limits.item_bytes:,}, {content.attached_files} and {content.attached_bytes:,}."
         )
         raise TrustError("release-oversized", message)
 
@@ -249,13 +256,13 @@ def _check_takedown(
         raise TrustError("takedown-signer", f"{subject} is not signed by the registry's owners.")
     record = releases.get(takedown.version)
     if record is None:
-        raise TrustError("release-unknown", f"{subject} is about what was not released.")
+        raise TrustError("release-unknown", f"{subject} is about a version that was not released.")
     if not set(takedown.files) <= release_files(record.release):
-        raise TrustError("takedown-foreign", f"{subject} names a file that is not the release's.")
+        raise TrustError("takedown-foreign", f"{subject} names a file that the release does not contain.")
 
 
 def release_files(release: Release) -> frozenset[str]:
-    """The SHA-256 of each of a release's files."""
+    """Return the SHA-256 of each of a release's files."""
     return frozenset((release.file.sha256, *(entry.sha256 for entry in release.attached)))
 
 

@@ -1,4 +1,4 @@
-"""The codes of all acceptance rules that can be broken.
+"""The codes of all acceptance rules that can be broken, with the advice for each.
 
 A :class:`TrustError` always has one of these codes; documents and tests refer to rules by them. Input that does not
 parse has the codes of :mod:`rye.registry.protocol.notes`, :mod:`~rye.registry.protocol.lines` and
@@ -12,24 +12,24 @@ from rye.errors import RyeError
 _MIRROR = "Do not install from it. Try the registry's own address, or ask its operator; `rye log verify` shows details."
 _ALARM = "Do not install from it. `rye log watch` writes both signed heads to a file, as proof. Tell the operator."
 _LOCKED = (
-    "Somebody probably edited rye.lock: `git log -p rye.lock` shows who. Restore it, then run `rye install`. "
-    "If it is as your team committed it, the registry took back what it signed: install nothing from it, and send its "
+    "Someone probably edited rye.lock: `git log -p rye.lock` shows who. Restore it, then run `rye install`. "
+    "If the file is unchanged, the registry has withdrawn something that it signed: install nothing from it, and send its "
     "operator the two signed heads that `rye log watch` keeps."
 )
 _PUBLISHER = (
-    "Do not install it. Ask the publisher whether the change is theirs; the registry must not show such a statement."
+    "Do not install it. Ask the publisher whether they made the change. The registry must not serve such a statement."
 )
 
 RULES: dict[str, str] = {
     # roots
-    "root-fingerprint": "Compare the fingerprint with the one that the operator publishes; pin it only when they agree.",
-    "root-origin": "Another registry than the pinned one is there. Check the address; `rye registry remove ADDRESS` unpins it.",
+    "root-fingerprint": "Compare the fingerprint with the one that the operator publishes. Pin it only if they are equal.",
+    "root-origin": "The address serves another registry than the pinned one. Check it; `rye registry remove ADDRESS` unpins it.",
     "root-number": _MIRROR,
     "root-chain": _MIRROR,
     "root-time": _MIRROR,
     "root-signatures": _MIRROR,
-    "root-takeover": "The owners of the root that you trust did not agree to the next one. Ask them before you go on.",
-    "root-expired": "The registry's owners must sign a new root (`rye-registry root renew`); until then nothing can be trusted.",
+    "root-takeover": "The owners of the root that you trust did not sign the next one. Ask them before you continue.",
+    "root-expired": "The registry's owners must sign a new root (`rye-registry root renew`). Until then nothing can be trusted.",
     # head
     "checkpoint-origin": _MIRROR,
     "checkpoint-signature": _MIRROR,
@@ -76,17 +76,17 @@ RULES: dict[str, str] = {
     "statement-keyset": _PUBLISHER,
     "statement-signer": _PUBLISHER,
     "advisory-signer": _PUBLISHER,
-    "signer-revoked": "The key that signed this release was revoked. Take a release that another key signed.",
-    "release-taken-down": "Take another version: `rye info ID` lists them. The registry's operator can tell more.",
+    "signer-revoked": "Choose a release that another key signed: `rye info ID` lists them.",
+    "release-taken-down": "Choose another version: `rye info ID` lists them. The registry's operator can tell you more.",
     "takedown-signer": _ALARM,
     "takedown-foreign": _ALARM,
     "release-repeated": _ALARM,
     "release-unknown": _PUBLISHER,
     "release-vanished": _LOCKED,
     "release-changed": _LOCKED,
-    "release-oversized": "The item is larger than this client accepts.",
+    "release-oversized": "Choose another version, or ask the publisher to make the item smaller.",
     # bytes
-    "blob-missing": "Try the registry's own address; a mirror may be incomplete.",
+    "blob-missing": "Try the registry's own address: a mirror can be incomplete.",
     "blob-size": _MIRROR,
     "blob-hash": _MIRROR,
     "manifest-mismatch": _PUBLISHER,
@@ -95,11 +95,13 @@ RULES: dict[str, str] = {
     "item-invalid": _PUBLISHER,
     "item-unsigned": _PUBLISHER,
 }
-"""Code → what the person can do."""
+"""Code → advice for the person who sees the error."""
 
 
 class TrustError(RyeError):
-    """A rule of acceptance was broken; nothing that depends on it may be used. ``details`` hold evidence where there is any."""
+    """An acceptance rule was broken, so nothing that depends on it can be used. ``details`` contain evidence, if
+    there is any.
+    """
 
     def __init__(self, code: str, message: str, **details: object):
         super().__init__(code, message, RULES[code], details=details)

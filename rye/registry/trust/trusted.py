@@ -1,5 +1,5 @@
 """What a client trusts about a registry, and every rule for trusting more. No I/O, no clock: bytes and times come in,
-a new state or a :class:`~rye.registry.trust.trust_error.TrustError` comes out, and refused input changes nothing.
+a new state or a :class:`~rye.registry.trust.trust_error.TrustError` comes out. Refused input changes nothing.
 
 Acceptance rules (docs/reference/protocol.md, What a client does), each with the code of the error for breaking it:
 
@@ -15,18 +15,19 @@ Head (:meth:`TrustedState.open_head`, then :meth:`TrustedState.accept_head`)
   H3  The tree ends in a snapshot (``head-empty``, ``snapshot-kind``) of this origin (``snapshot-origin``), signed by a log key
       (``snapshot-signature``), whose place as the last leaf is proved (``snapshot-proof``).
   H4  The snapshot names the last root (``snapshot-root``) and the root of the name map that the head names (``snapshot-map``).
-  H5  Its time is not in the future (``snapshot-future``), not before the last accepted one's (``snapshot-time``), and not older
-      than 7 days (``head-frozen`` for the head that was seen before, ``head-stale`` for another); older than 72 h is a warning.
+  H5  Its time is not in the future (``snapshot-future``), not before the last accepted one's (``snapshot-time``), and not
+      older than 7 days (``head-frozen`` for the head that was seen before, ``head-stale`` for another). Older than 72 h is a
+      warning.
   H6  Against the largest checkpoint seen: not smaller (``head-rollback``); of the same size, the same root hash (``head-fork``);
       larger, proved to contain it (``head-inconsistent``). Both signed heads are kept in the error as evidence.
 
 Index (:class:`TrustedHead`)
-  I1  A node of the name map has the hash that its parent, or the snapshot, names (``map-hash``), and is what belongs there
-      (``map-place``). A name that is not in the leaf where its path ends, or whose path ends before, does not exist.
+  I1  A node of the name map has the hash that its parent, or the snapshot, names (``map-hash``), and belongs in that place
+      (``map-place``). A name that is not in the leaf where its path ends, or whose path ends earlier, does not exist.
   I2  An index file has the hash and size that the map says (``index-hash``, ``index-size``).
   I3  Each line is a statement (``index-statement``) about that name of this origin (``index-foreign``) at a position inside the
       tree (``index-position``).
-  I4  A line that is relied on is the leaf at its position: its hash is in the tree (``leaf-mismatch``).
+  I4  A line that matters is the leaf at its position: its hash is in the tree (``leaf-mismatch``).
 
 Namespaces (:meth:`TrustedState.accept_namespace`)
   N1  Its keysets form a chain (rules and codes in :mod:`rye.registry.trust.keysets`).
@@ -61,7 +62,7 @@ from rye.registry.trust.trust_error import TrustError
 
 
 class KeysetHead(Struct, frozen=True):
-    """The last keyset of a namespace that was seen: what a later chain must contain."""
+    """The last keyset of a namespace that was seen. A later chain must contain it."""
 
     number: int
     sha256: str
@@ -69,7 +70,7 @@ class KeysetHead(Struct, frozen=True):
 
 
 class LoggedStatement(Struct, frozen=True):
-    """One line of an index file, read: who signed it is still to be checked."""
+    """One parsed line of an index file. Its signatures are not checked yet."""
 
     line: IndexLine
     note: SignedNote
@@ -77,15 +78,15 @@ class LoggedStatement(Struct, frozen=True):
 
 
 class TrustedState(Struct, frozen=True):
-    """Everything that is remembered about one registry. A value: accepting something gives another."""
+    """Everything that is remembered about one registry. A value: accepting something returns a new one."""
 
     origin: str
     roots: tuple[str, ...]
-    """The signed notes of root 1 (pinned) to the last."""
+    """The signed notes of all roots, from root 1 (pinned) to the last."""
     head: str | None = None
-    """The last accepted ``/head``, whole: the largest checkpoint, its snapshot and the root of the name map."""
+    """The whole last accepted ``/head``: the largest checkpoint, its snapshot and the root of the name map."""
     keysets: Mapping[str, KeysetHead] = field(default_factory=dict)
-    """By namespace."""
+    """The last keyset of each namespace that was seen."""
     accepted_recoveries: frozenset[str] = frozenset()
     """SHA-256 of the texts of recoveries that the user accepted."""
 
@@ -96,23 +97,26 @@ class TrustedState(Struct, frozen=True):
 
     @property
     def all_roots(self) -> tuple[Root, ...]:
+        """All roots, starting with root 1."""
         return tuple(_root(note) for note in self.roots)
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of the text of root 1."""
+        """SHA-256 of the text of root 1, which the user pinned."""
         return fingerprint_of(self.roots[0])
 
     @property
     def checkpoint(self) -> Checkpoint | None:
-        """The largest checkpoint seen."""
+        """The largest checkpoint seen; None before the first head."""
         return (
             None if self.head is None else Checkpoint.parse(note_text(wire.decode_head(self.head.encode()).checkpoint))
         )
 
     @classmethod
     def pin(cls, data: bytes, fingerprint: str, origin: str | None = None) -> TrustedState:
-        """R1. ``fingerprint`` is the user's word; ``origin``, where given, must be the root's too."""
+        """R1: return the state of a newly pinned registry. ``fingerprint`` comes from the user; ``origin`` is the
+        expected one.
+        """
         note, root = _read_root(data)
         found = fingerprint_of(note.text)
         if found != fingerprint:
@@ -121,14 +125,14 @@ class TrustedState(Struct, frozen=True):
         if origin not in (None, root.origin):
             raise TrustError("root-origin", f"The registry is {root.origin}, not {origin}.")
         if root.number != 1:
-            raise TrustError("root-number", f"The first root has number {root.number}.")
+            raise TrustError("root-number", f"The first root has the number {root.number} instead of 1.")
         _demand(
             note, owner_keys(root), root.threshold, "root-signatures", "Root 1 is not signed by enough of its owners."
         )
         return cls(root.origin, (note.encode(),))
 
     def accept_root(self, data: bytes) -> TrustedState:
-        """R2: the state with one root more."""
+        """R2: return the state with one more root."""
         note, root = _read_root(data)
         last = self.root
         if root.origin != self.origin:
@@ -136,7 +140,7 @@ class TrustedState(Struct, frozen=True):
         if root.number != last.number + 1:
             raise TrustError("root-number", f"Root {root.number} cannot follow root {last.number}.")
         if root.previous != last.sha256():
-            raise TrustError("root-chain", f"Root {root.number} does not name root {last.number} that you trust.")
+            raise TrustError("root-chain", f"Root {root.number} does not name root {last.number}, which you trust.")
         if root.time < last.time:
             raise TrustError("root-time", f"Root {root.number} is older than root {last.number}.")
         subject = f"Root {root.number} is not signed by"
@@ -152,16 +156,16 @@ class TrustedState(Struct, frozen=True):
         return replace(self, roots=(*self.roots, note.encode()))
 
     def root_hint(self, data: bytes) -> int:
-        """Which root a head claims to be under, to know whether newer ones must be fetched first. Proves nothing."""
+        """Return the number of the root that a head claims, to fetch newer roots first. It proves nothing."""
         return _read_snapshot(wire.decode_head(data))[1].root
 
     def open_head(
         self, data: bytes, now: datetime, limits: RegistryLimits = REGISTRY, *, signed_before: bool = False
     ) -> OpenedHead:
-        """H1 to H5, and of H6 what needs no proof. The result becomes trusted through :meth:`accept_head`.
+        """H1 to H5, and the parts of H6 that need no proof. :meth:`accept_head` makes the result trusted.
 
-        ``signed_before``: whether these very bytes passed before under this very root, so that their two signatures need no
-        second look. Everything else is judged as ever.
+        ``signed_before``: whether exactly these bytes passed before under exactly this root, so that their two
+        signatures need not be verified again. Everything else is checked as always.
         """
         root = self.root
         if now >= root.expires:
@@ -172,7 +176,7 @@ class TrustedState(Struct, frozen=True):
         checkpoint_note = notes.parse(head.checkpoint)
         checkpoint = Checkpoint.parse(checkpoint_note.text)
         if checkpoint.origin != self.origin:
-            raise TrustError("checkpoint-origin", f"The checkpoint is of {checkpoint.origin}, not of {self.origin}.")
+            raise TrustError("checkpoint-origin", f"The checkpoint is for {checkpoint.origin}, not for {self.origin}.")
         if not signed_before:
             _demand(
                 checkpoint_note,
@@ -188,23 +192,23 @@ class TrustedState(Struct, frozen=True):
             evidence = {"trusted": wire.decode_head((self.head or "").encode()).checkpoint, "offered": head.checkpoint}
             if checkpoint.size < known.size:
                 message = (
-                    f"The registry shows {checkpoint.size} entries after it showed {known.size}: it takes some back."
+                    f"The registry shows {checkpoint.size} entries after it showed {known.size}: some were removed."
                 )
                 raise TrustError("head-rollback", message, evidence=evidence)
             if checkpoint.size == known.size and not same:
-                message = f"The registry shows another history of the same {known.size} entries than before."
+                message = f"The registry shows a different history of {known.size} entries than before."
                 raise TrustError("head-fork", message, evidence=evidence)
             before = _read_snapshot(wire.decode_head((self.head or "").encode()))[1].time
             if snapshot.time < before:
-                message = (
-                    f"The snapshot is of {write_time(snapshot.time)}, before the last one of {write_time(before)}."
-                )
+                message = f"The snapshot is dated {write_time(snapshot.time)}, before the previous one ({write_time(before)})."
                 raise TrustError("snapshot-time", message, evidence=evidence)
         warning = _check_freshness(snapshot.time, now, same, limits)
         return OpenedHead(data.decode(), head, checkpoint, snapshot, known, (warning,) if warning else ())
 
     def accept_head(self, opened: OpenedHead, fetched: Mapping[Tile, bytes]) -> tuple[TrustedState, TrustedHead]:
-        """H6 with the tiles that ``opened.tiles_needed()`` names: the new state, and the head to read the index with."""
+        """H6 with the tiles from ``opened.tiles_needed()``: return the new state, and the head for reading the
+        index.
+        """
         known, checkpoint = self.checkpoint, opened.checkpoint
         if opened.known != known:
             raise ValueError("the head was opened against another state")
@@ -226,32 +230,35 @@ class TrustedState(Struct, frozen=True):
     def accept_namespace(
         self, head: TrustedHead, namespace: str, entries: Sequence[LoggedStatement] | None
     ) -> tuple[TrustedState, KeysetChain]:
-        """N1 to N3. ``entries`` are the namespace's, checked by :meth:`TrustedHead.open_index`; None: the name map
-        does not have it."""
+        """N1 to N3. ``entries``: the namespace's statements, checked by :meth:`TrustedHead.open_index`; None: it is
+        not in the name map.
+        """
         known = self.keysets.get(namespace)
         chain = KeysetChain(self.origin, namespace)
         if entries is None:
             if known is not None:
-                message = f"The namespace {namespace!r} had keyset {known.number} before, and is gone now."
+                message = f"The namespace {namespace!r} had keyset {known.number}, and no longer exists."
                 raise TrustError("namespace-vanished", message)
             return self, chain
         roots = self.all_roots
         for entry in entries:
             if not isinstance(entry.statement, Keyset):
-                raise TrustError("index-foreign", f"The index of the namespace {namespace!r} holds more than keysets.")
+                raise TrustError(
+                    "index-foreign", f"The index of the namespace {namespace!r} contains more than keysets."
+                )
             chain = extend(chain, entry.line.log, entry.note, entry.statement, roots)
         time = head.snapshot.time
         if known is not None and KeysetHead(known.number, known.sha256, known.position) not in map(
             _keyset_head, chain.links
         ):
-            message = f"Keyset {known.number} of {namespace!r} is not the one that was seen before."
+            message = f"Keyset {known.number} of {namespace!r} differs from the one that was seen before."
             raise TrustError("keyset-fork", message, seen=known.sha256, found=[link.sha256 for link in chain.links])
         recovery = chain.unaccepted(self.accepted_recoveries, time)
         if recovery is not None:
             before = chain.links[chain.links.index(recovery) - 1]
             raise TrustError(
                 "recovery-unaccepted",
-                f"The registry's owners gave the namespace {namespace!r} to new keys (keyset {recovery.keyset.number}).",
+                f"The registry's owners gave new keys to the namespace {namespace!r} (keyset {recovery.keyset.number}).",
                 namespace=namespace,
                 statement=recovery.sha256,
                 old_keys=[key.vkey for key in before.keys],
@@ -263,17 +270,17 @@ class TrustedState(Struct, frozen=True):
         return replace(self, keysets={**self.keysets, namespace: _keyset_head(last)}), chain
 
     def accept_recovery(self, sha256: str) -> TrustedState:
-        """The user accepted a recovery: the hash that ``recovery-unaccepted`` names as ``statement``."""
+        """Return the state with an accepted recovery: the hash that ``recovery-unaccepted`` names as ``statement``."""
         return replace(self, accepted_recoveries=self.accepted_recoveries | {sha256})
 
     def _check_snapshot(self, head: Head, checkpoint: Checkpoint, *, signed_before: bool) -> Snapshot:
         """H3 and H4."""
         root = self.root
         if checkpoint.size == 0:
-            raise TrustError("head-empty", "The registry's log is empty; it must begin with its root.")
+            raise TrustError("head-empty", "The registry's log is empty, although it must begin with the root.")
         note, snapshot = _read_snapshot(head)
         if snapshot.origin != self.origin:
-            raise TrustError("snapshot-origin", f"The snapshot is of {snapshot.origin}, not of {self.origin}.")
+            raise TrustError("snapshot-origin", f"The snapshot is for {snapshot.origin}, not for {self.origin}.")
         if not signed_before:
             _demand(note, log_keys(root), 1, "snapshot-signature", "The snapshot is not signed by the registry's log.")
         leaf = merkle.leaf_hash(head.snapshot.encode())
@@ -285,17 +292,15 @@ class TrustedState(Struct, frozen=True):
             message = f"The snapshot is not the last of the {checkpoint.size} entries."
             raise TrustError("snapshot-proof", message, cause=error.code) from error
         if snapshot.root != root.number:
-            message = (
-                f"The snapshot is under root {snapshot.root}; the last root that could be verified is {root.number}."
-            )
+            message = f"The snapshot names root {snapshot.root}, but the last verified root is {root.number}."
             raise TrustError("snapshot-root", message)
         if snapshot.map != head.map:
-            raise TrustError("snapshot-map", "The head names another name map than the one that the snapshot fixes.")
+            raise TrustError("snapshot-map", "The head and its signed snapshot name different name maps.")
         return snapshot
 
 
 class OpenedHead(Struct, frozen=True):
-    """A head that fulfils H1 to H5, before its consistency with the largest one seen is proved."""
+    """A head that fulfills H1 to H5, before its consistency with the largest one seen is proved."""
 
     data: str
     head: Head
@@ -305,14 +310,16 @@ class OpenedHead(Struct, frozen=True):
     warnings: tuple[str, ...]
 
     def tiles_needed(self) -> list[Tile]:
-        """What :meth:`TrustedState.accept_head` needs; nothing on first contact and for the size that is known."""
+        """Return the tiles for :meth:`TrustedState.accept_head`; none on first contact or for a known size."""
         if self.known is None or self.known.size == self.checkpoint.size:
             return []
         return tiles.consistency_tiles(self.known.size, self.checkpoint.size)
 
 
 class TrustedHead(Struct, frozen=True):
-    """A head that was accepted: it fixes the content of every other file. All methods are pure and check what they return."""
+    """An accepted head, which determines the content of every other file. All methods are pure and check what they
+    return.
+    """
 
     origin: str
     checkpoint: Checkpoint
@@ -325,7 +332,7 @@ class TrustedHead(Struct, frozen=True):
         return self.snapshot.map
 
     def open_node(self, place: Place, data: bytes) -> Node:
-        """I1: the node of the name map at a place that a node opened before, or the root's, leads to."""
+        """I1: return the node at a place, which the snapshot or a node opened before names."""
         try:
             return name_map.open_node(place, data)
         except NameMapError as error:
@@ -334,35 +341,35 @@ class TrustedHead(Struct, frozen=True):
             raise TrustError(error.code, error.message, expected=place.sha256) from error
 
     def open_index(self, entry: MapEntry, data: bytes) -> tuple[LoggedStatement, ...]:
-        """I2 and I3; signatures are not checked yet."""
+        """I2 and I3: return the statements; their signatures are not checked yet."""
         if len(data) != entry.size:
             message = f"The index file of {entry.name} has {len(data)} bytes instead of {entry.size}."
             raise TrustError("index-size", message)
         if hashlib.sha256(data).hexdigest() != entry.sha256:
-            raise TrustError("index-hash", f"The index file of {entry.name} is not the one that the name map names.")
+            raise TrustError("index-hash", f"The index file of {entry.name} does not have the hash in the name map.")
         entries = []
         for line in wire.decode_index(data):
             if line.log >= self.checkpoint.size:
-                message = (
-                    f"The index of {entry.name} has a statement at {line.log}, beyond the log's {self.checkpoint.size}."
-                )
+                message = f"The index of {entry.name} names entry {line.log} of a log of {self.checkpoint.size}."
                 raise TrustError("index-position", message)
             logged = read_line(line, entry.name)
             subject = _subject(logged.statement)
             if subject != (self.origin, entry.name):
-                message = f"The index of {entry.name} has a statement about {subject[1]} of {subject[0]} at {line.log}."
+                message = (
+                    f"The index of {entry.name} names entry {line.log}, which is about {subject[1]} of {subject[0]}."
+                )
                 raise TrustError("index-foreign", message)
             entries.append(logged)
         return tuple(entries)
 
     def tiles_needed(self, positions: Iterable[int]) -> list[Tile]:
-        """What :meth:`prove` needs for leaves at these positions."""
+        """Return the tiles for :meth:`prove` and :meth:`check_logged` with entries at these positions."""
         return tiles.inclusion_tiles(positions, self.checkpoint.size)
 
     def check_logged(self, entries: Iterable[IndexLine], fetched: Mapping[Tile, bytes]) -> None:
-        """I4 for all these statements at once: each is the leaf at its position of tiles that lead to the root.
+        """I4 for all these statements at once: each is the leaf at its position in tiles that lead to the root.
 
-        As strong as :meth:`prove`, which also says how. Raises TrustError or TileError.
+        As strong as :meth:`prove`, which also returns the proofs. Raises TrustError or TileError.
         """
         size = self.checkpoint.size
         read = VerifiedTiles(fetched, size, self.checkpoint.root_hash)
@@ -373,7 +380,9 @@ class TrustedHead(Struct, frozen=True):
                 raise _leaf_mismatch(entry, "proof-root")
 
     def prove(self, entries: Iterable[IndexLine], fetched: Mapping[Tile, bytes]) -> dict[int, list[bytes]]:
-        """I4: the inclusion proofs of all these statements, by position, each verified. Raises TrustError or TileError."""
+        """I4: return the verified inclusion proofs of all these statements, by position. Raises TrustError or
+        TileError.
+        """
         size, root_hash = self.checkpoint.size, self.checkpoint.root_hash
         read = VerifiedTiles(fetched, size, root_hash)
         proofs: dict[int, list[bytes]] = {}
@@ -388,7 +397,7 @@ class TrustedHead(Struct, frozen=True):
 
 
 def check_inclusion(entry: IndexLine, proof: Sequence[bytes], checkpoint: Checkpoint) -> None:
-    """I4 for one statement with a proof that came with it (a lock's bundle, ``rye log prove``)."""
+    """I4 for one statement with its own proof (a lock's bundle, ``rye log prove``)."""
     leaf = merkle.leaf_hash(entry.note.encode())
     try:
         merkle.verify_inclusion(leaf, entry.log, checkpoint.size, proof, checkpoint.root_hash)
@@ -397,39 +406,41 @@ def check_inclusion(entry: IndexLine, proof: Sequence[bytes], checkpoint: Checkp
 
 
 def _leaf_mismatch(entry: IndexLine, cause: str) -> TrustError:
-    message = f"The statement that the index puts at position {entry.log} is not what the log has there."
+    message = f"The statement that the index has for position {entry.log} is not the one in the log."
     return TrustError("leaf-mismatch", message, cause=cause)
 
 
 def check_blob(sha256: str, size: int, data: bytes) -> bytes:
-    """An item's bytes, when they are the ones that its release names."""
+    """Return a file's bytes if they are the ones that its release names. Raises TrustError ``blob-size``,
+    ``blob-hash``.
+    """
     if len(data) != size:
         raise TrustError("blob-size", f"The file {sha256} has {len(data)} bytes instead of {size}.", sha256=sha256)
     found = hashlib.sha256(data).hexdigest()
     if found != sha256:
         raise TrustError(
-            "blob-hash", f"The file {sha256} has the hash {found}: it was swapped or damaged.", sha256=sha256
+            "blob-hash", f"The file {sha256} has the hash {found}: it was replaced or damaged.", sha256=sha256
         )
     return data
 
 
 def fingerprint_of(note: str) -> str:
-    """SHA-256 of the text of a root, with or without signatures behind it: what a client pins of root 1."""
+    """Return the SHA-256 of a root's text, ignoring signatures: for root 1 it is what a client pins."""
     return hashlib.sha256(note_text(note).encode()).hexdigest()
 
 
 def _check_freshness(time: datetime, now: datetime, same: bool, limits: RegistryLimits) -> str | None:
-    """H5; a warning where one is due."""
+    """H5; returns a warning if one is due."""
     age = now - time
     if age < -timedelta(seconds=limits.clock_skew_seconds):
         raise TrustError(
-            "snapshot-future", f"The registry's snapshot is of {write_time(time)}, which is in the future."
+            "snapshot-future", f"The registry's snapshot is dated {write_time(time)}, which is in the future."
         )
-    said = f"The registry's state is {age.days} days old (of {write_time(time)})"
+    said = f"The registry's state is {age.days} days old ({write_time(time)})"
     if age > timedelta(seconds=limits.head_stop_seconds):
         raise TrustError(
             "head-frozen" if same else "head-stale",
-            f"{said}; more than {limits.head_stop_seconds // 86400} are refused.",
+            f"{said}; the limit is {limits.head_stop_seconds // 86400} days.",
         )
     return f"{said}." if age > timedelta(seconds=limits.head_warn_seconds) else None
 
@@ -443,7 +454,7 @@ def _subject(statement: Logged) -> tuple[str, str]:
 
 
 def read_line(line: IndexLine, name: str) -> LoggedStatement:
-    """One line of the index of ``name``, parsed. Raises TrustError ``index-statement``."""
+    """Parse one line of the index of ``name``. Raises TrustError ``index-statement``."""
     try:
         note = notes.parse(line.note)
         return LoggedStatement(line, note, parse(note.text))
@@ -469,7 +480,7 @@ def _read_snapshot(head: Head) -> tuple[SignedNote, Snapshot]:
     except StatementError as error:
         if error.code == "statement-kind":
             title = note.text.split("\n", 1)[0][:80]
-            raise TrustError("snapshot-kind", f"The last entry of the log is {title!r} and not a snapshot.") from error
+            raise TrustError("snapshot-kind", f"The last entry of the log is {title!r}, not a snapshot.") from error
         raise
 
 

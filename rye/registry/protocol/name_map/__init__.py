@@ -1,10 +1,9 @@
-"""The name map: which index file holds the statements about a name (docs/reference/name-map.md).
+"""The name map: which index file contains the statements about a name (docs/reference/name-map.md).
 
 It is a radix tree over the SHA-256 of names. Each node is named by its own SHA-256, and a set of names has exactly one
-tree.
-:mod:`~rye.registry.protocol.name_map.nodes` reads and writes single nodes, :mod:`~rye.registry.protocol.name_map.paths` looks
-names up, :mod:`~rye.registry.protocol.name_map.changes` adds names and compares two trees. All of it is pure: nodes come in as
-bytes, and it does not matter where they came from.
+tree. :mod:`~rye.registry.protocol.name_map.nodes` reads and writes single nodes,
+:mod:`~rye.registry.protocol.name_map.paths` looks names up, :mod:`~rye.registry.protocol.name_map.changes` adds names
+and compares two trees. Everything is pure: nodes are passed in as bytes, wherever they come from.
 """
 
 from rye.registry.protocol.name_map.changes import Update, changed_names, update

@@ -18,20 +18,20 @@ from rye.registry.protocol.name_map.paths import Place, Read, open_node, places_
 
 
 class Update(Struct, frozen=True):
-    """What a change makes of a map."""
+    """The result of a change to a map."""
 
     root: str
     """SHA-256 of the new root."""
     files: Mapping[str, bytes]
-    """The nodes that the old map did not have, by SHA-256."""
+    """The nodes that are not in the old map, by SHA-256."""
     nodes: Mapping[str, Node]
-    """The same, to go on with."""
+    """The same, decoded, for the next change."""
     dropped: frozenset[str]
-    """SHA-256 of the nodes that only the old map has."""
+    """SHA-256 of the nodes that are only in the old map."""
 
 
 def update(root: str, entries: Iterable[MapEntry], nodes: Mapping[str, Node]) -> Update:
-    """The map with these names added or changed. ``nodes`` holds the paths to them (:func:`~.paths.load`)."""
+    """Return the map with these names added or changed. ``nodes`` contains the paths to them (:func:`~.paths.load`)."""
     wanted = {entry.name: entry for entry in entries}
     changes = sorted(((hash_of(name), entry) for name, entry in wanted.items()), key=lambda change: change[0])
     work = _Work(nodes)
@@ -46,15 +46,16 @@ def update(root: str, entries: Iterable[MapEntry], nodes: Mapping[str, Node]) ->
 
 
 def changed_names(old: str, new: str, read: Read) -> dict[str, MapEntry]:
-    """The names whose entries are not the same in two maps, with the entries of the new one.
+    """Return the names whose entries differ between two maps, with their entries in the new one.
 
-    Nodes that both maps have are not read. Raises ValueError where the new map lacks a name: names are never removed.
+    Nodes that are in both maps are not read. Raises ValueError if a name is missing from the new map: names are never
+    removed.
     """
     ours, theirs = {old: Place(old)}, {new: Place(new)}
     before: dict[str, MapEntry] = {}
     after: dict[str, MapEntry] = {}
     while ours.keys() != theirs.keys():
-        # A node's first line says where it hangs, so what both maps have is on the same level of both.
+        # A node's first line says where it belongs, so a shared node is on the same level of both maps.
         gone = [place for sha256, place in ours.items() if sha256 not in theirs]
         fresh = [place for sha256, place in theirs.items() if sha256 not in ours]
         data = read([*gone, *fresh])
@@ -77,11 +78,11 @@ def _below(places: Sequence[Place], data: Sequence[bytes], names: dict[str, MapE
 
 
 _Change = tuple[bytes, MapEntry]
-"""A name's hash, and its entry."""
+"""A name's hash and its entry."""
 
 
 class _Work:
-    """One update under way. Changes are sorted by hash, so those below a range are a slice."""
+    """One update in progress. Changes are sorted by hash, so those below a range are a slice."""
 
     def __init__(self, nodes: Mapping[str, Node]):
         self._nodes = nodes
@@ -90,7 +91,7 @@ class _Work:
         self.replaced: set[str] = set()
 
     def change(self, sha256: str, changes: Sequence[_Change]) -> str:
-        """The root with these changes."""
+        """Return the root with these changes."""
         node = self._take(sha256)
         if isinstance(node, Inner):
             return self._keep(self._inner(node, changes))
@@ -115,7 +116,7 @@ class _Work:
     def _rows(
         self, prefix: bytes, low: int, high: int, rows: Sequence[Child], changes: Sequence[_Change]
     ) -> list[Child]:
-        """The rows of a range, with the changes that fall into it."""
+        """Return the rows of a range, with the changes in that range."""
         if not changes:
             return list(rows)
         if not rows:
@@ -134,7 +135,7 @@ class _Work:
         node = self._take(row.sha256)
         if isinstance(node, Leaf):
             entries = {**node.entries, **{entry.name: entry for _, entry in changes}}
-            if len(entries) <= form.LEAF_NAMES:  # it stays a leaf: nobody asks where its names' hashes are
+            if len(entries) <= form.LEAF_NAMES:  # it stays a leaf, so its names' hashes do not matter
                 leaf = Leaf(prefix, row.low, row.high, entries)
                 return [Child(row.low, row.high, len(entries), self._keep(leaf))]
             return self._split(prefix, row.low, row.high, _merged(node, changes))
@@ -142,7 +143,9 @@ class _Work:
         return [Child(row.low, row.high, inner.names, self._keep(inner))]
 
     def _split(self, prefix: bytes, low: int, high: int, found: Sequence[_Change]) -> list[Child]:
-        """The rows over a range with exactly these names (rule 1 of :mod:`~rye.registry.protocol.name_map.nodes`)."""
+        """Return the rows over a range with exactly these names (rule 1 of
+        :mod:`~rye.registry.protocol.name_map.nodes`).
+        """
         if not found:
             return []
         if len(found) <= form.LEAF_NAMES and (low, high) != (0, 255):
@@ -158,7 +161,7 @@ class _Work:
 
 
 def _merged(leaf: Leaf, changes: Sequence[_Change]) -> list[_Change]:
-    """A leaf's names with the changed ones in their places, by hash."""
+    """A leaf's names with the changes applied, by hash."""
     names = {entry.name: (digest, entry) for digest, entry in changes}
     for name, entry in leaf.entries.items():
         if name not in names:

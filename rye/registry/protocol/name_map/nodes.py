@@ -12,13 +12,13 @@ of that number.
 
 Rules:
 
-1. To form the rows of an inner node, start with the range ``00-ff`` and halve each range that holds more than 128
-   names, down to a single value. Ranges without names are left out. A single value that still holds more than 128
+1. To form the rows of an inner node, start with the range ``00-ff`` and halve each range that has more than 128
+   names, down to a single value. Ranges without names are omitted. A single value that still has more than 128
    names is an inner node over the next byte; every other range is a leaf.
-2. So a row of more than 128 names has one value, and a range twice as large as any row's holds more than 128 names. A
+2. So a row of more than 128 names has one value, and a range twice as large as any row's has more than 128 names. A
    node alone shows that it is split neither too much nor too little.
-3. A leaf lists 1 to 128 names, sorted by their bytes, whose hashes are in its range. Only the root may be a leaf over ``00-ff``,
-   and only the root may be empty.
+3. A leaf lists 1 to 128 names, sorted by their bytes, whose hashes are in its range. Only the root can be a leaf over
+   ``00-ff``, and only the root can be empty.
 4. A node has exactly one spelling; :func:`decode_node` refuses all others.
 """
 
@@ -39,7 +39,7 @@ from rye.registry.protocol.wire import NAMESPACE
 
 TITLE = "rye.map/v1"
 LEAF_NAMES = 128
-"""Names in a leaf. A range with more is halved."""
+"""The most names in a leaf. A range with more is halved."""
 MAX_NODE_BYTES = 160 * 1024
 """Just above the largest leaf: 128 of the longest names."""
 
@@ -52,8 +52,8 @@ _DAMAGED = (
 class NameMapError(RyeError):
     """A node that cannot be used.
 
-    Codes: ``map-malformed`` (not a node), ``map-hash`` (not the node that was asked for), ``map-place`` (a node that does not
-    belong where its parent has it).
+    Codes: ``map-malformed`` (not a node), ``map-hash`` (not the requested node), ``map-place`` (a node that does not
+    belong where its parent puts it).
     """
 
 
@@ -67,21 +67,22 @@ class MapEntry(Struct, frozen=True):
 
 
 class Leaf(Struct, frozen=True):
-    """The names whose hashes begin with ``prefix`` and go on with a byte from ``low`` to ``high``."""
+    """The names whose hashes begin with ``prefix`` and continue with a byte from ``low`` to ``high``."""
 
     prefix: bytes
     low: int
     high: int
     entries: Mapping[str, MapEntry]
-    """By name."""
+    """Entries by name."""
 
     @property
     def names(self) -> int:
+        """How many names the leaf has."""
         return len(self.entries)
 
 
 class Child(Struct, frozen=True):
-    """A row of an inner node: what hangs below a range of values of the next byte."""
+    """A row of an inner node: the child for a range of values of the next byte."""
 
     low: int
     high: int
@@ -91,21 +92,23 @@ class Child(Struct, frozen=True):
 
 
 class Inner(Struct, frozen=True):
-    """What is below ``prefix``, where that is more than a leaf holds."""
+    """Everything below ``prefix``, if that is more than one leaf can have."""
 
     prefix: bytes
     children: tuple[Child, ...]
-    """By range; disjoint."""
+    """Sorted by range; the ranges are disjoint."""
     lows: bytes
-    """The first value of each child's range, to search in."""
+    """The first value of each child's range, for binary search."""
 
     @classmethod
     def of(cls, prefix: bytes, children: Iterable[Child]) -> Inner:
+        """Create a node with these rows, sorted by range."""
         rows = tuple(children)
         return cls(prefix, rows, bytes(row.low for row in rows))
 
     @property
     def names(self) -> int:
+        """How many names are below, at any depth."""
         return sum(child.names for child in self.children)
 
 
@@ -113,17 +116,17 @@ Node = Leaf | Inner
 
 
 def hash_of(name: str) -> bytes:
-    """Where a name is in the map: its SHA-256."""
+    """Return a name's key in the map: its SHA-256."""
     return hashlib.sha256(name.encode()).digest()
 
 
 def node_path(sha256: str) -> str:
-    """Where a node is, relative to the registry's address."""
+    """Return a node's path, relative to the registry's address."""
     return f"map/{sha256}"
 
 
 def encode_node(node: Node) -> bytes:
-    """The one spelling of a node."""
+    """Write a node in its only spelling."""
     prefix = node.prefix.hex() or "-"
     if isinstance(node, Leaf):
         rows = sorted(f"{entry.name} {entry.sha256} {entry.size}\n" for entry in node.entries.values())
@@ -133,9 +136,11 @@ def encode_node(node: Node) -> bytes:
 
 
 def decode_node(data: bytes) -> Node:
-    """Read a node. Raises NameMapError ``map-malformed`` for everything that :func:`encode_node` does not write for a tree."""
+    """Read a node. Raises NameMapError ``map-malformed`` for everything that :func:`encode_node` does not write for
+    a tree.
+    """
     if len(data) > MAX_NODE_BYTES:
-        raise malformed(f"it has more than {MAX_NODE_BYTES:,} bytes")
+        raise malformed(f"it is larger than {MAX_NODE_BYTES:,} bytes")
     try:
         text = data.decode("ascii")
     except UnicodeDecodeError as error:
@@ -143,7 +148,7 @@ def decode_node(data: bytes) -> Node:
     first, newline, rest = text.partition("\n")
     match = _header().fullmatch(first)
     if match is None or not newline or not (rest == "" or rest.endswith("\n")):
-        raise malformed("its first line is not a node's, or its last line has no end")
+        raise malformed("its first line is not a node's, or its last line does not end with LF")
     rows = rest[:-1].split("\n") if rest else []
     if match["inner"] is not None:
         return _inner(_prefix(match["inner"]), rows)
@@ -151,22 +156,25 @@ def decode_node(data: bytes) -> Node:
 
 
 def is_range(low: int, high: int) -> bool:
-    """Whether halving ``00-ff`` comes to this range."""
+    """Whether repeated halving of ``00-ff`` gives this range."""
     size = high - low + 1
     return size > 0 and size & (size - 1) == 0 and low % size == 0
 
 
 def malformed(reason: str) -> NameMapError:
-    return NameMapError("map-malformed", f"A node of the registry's name map is not of its form: {reason}.", _DAMAGED)
+    """The error for bytes that are not a node."""
+    return NameMapError("map-malformed", f"A node of the registry's name map is malformed: {reason}.", _DAMAGED)
 
 
 def wrong_hash(sha256: str) -> NameMapError:
-    message = f"The node /map/{sha256} of the registry's name map has other bytes than its name says."
+    """The error for a node whose content does not have the hash in its name."""
+    message = f"The node /map/{sha256} of the registry's name map does not have the hash in its name."
     return NameMapError("map-hash", message, _DAMAGED)
 
 
 def misplaced(sha256: str, reason: str) -> NameMapError:
-    message = f"The node /map/{sha256} of the registry's name map does not belong where it hangs: {reason}."
+    """The error for a node that is not in the right place."""
+    message = f"The node /map/{sha256} of the registry's name map is in the wrong place: {reason}."
     return NameMapError("map-place", message, _DAMAGED)
 
 
@@ -198,24 +206,24 @@ def _leaf(prefix: bytes, low: int, high: int, rows: list[str]) -> Leaf:
     if not is_range(low, high) or (is_whole and prefix):
         raise malformed(f"{low:02x}-{high:02x} is not a range that a leaf can have")
     if len(rows) > LEAF_NAMES or not (rows or is_whole):
-        raise malformed(f"a leaf has 1 to {LEAF_NAMES} names, this one has {len(rows)}")
+        raise malformed(f"a leaf must have 1 to {LEAF_NAMES} names, but this one has {len(rows)}")
     entries: dict[str, MapEntry] = {}
     before, depth, row = "", len(prefix), _leaf_row().fullmatch
     for line in rows:
         match = row(line)
         if match is None:
-            raise malformed(f"the line {line[:80]!r}")
+            raise malformed(f"the line {line[:80]!r} is not a row")
         name, kind, identifier, sha256, size = match.groups()
         if ("/" in identifier) == (kind == NAMESPACE) or (kind != NAMESPACE and kind not in KINDS):
             raise malformed(f"{name[:80]!r} is not a name")
         if line <= before or name in entries:
-            raise malformed(f"it is not sorted, or repeats a name, at {line[:80]!r}")
+            raise malformed(f"it is not sorted, or has a duplicate name, at {line[:80]!r}")
         digest = hash_of(name)
         if not (low <= digest[depth] <= high and digest.startswith(prefix)):
             raise malformed(f"{name[:80]!r} does not belong to it")
         length = int(size)
         if length > MAX_NUMBER:
-            raise malformed(f"the size at {line[:80]!r}")
+            raise malformed(f"the size in {line[:80]!r} is too large")
         entries[name] = MapEntry(name, sha256, length)
         before = line
     return Leaf(prefix, low, high, entries)
@@ -227,10 +235,10 @@ def _inner(prefix: bytes, rows: list[str]) -> Inner:
     for line in rows:
         match = row.fullmatch(line)
         if match is None:
-            raise malformed(f"the line {line[:80]!r}")
+            raise malformed(f"the line {line[:80]!r} is not a row")
         child = Child(int(match[1], 16), int(match[2], 16), int(match[3]), match[4])
         if not is_range(child.low, child.high) or child.low < after:
-            raise malformed(f"the range at {line[:80]!r} is none, or is not after the one before it")
+            raise malformed(f"the range in {line[:80]!r} is invalid, or not after the previous one")
         if child.names > LEAF_NAMES and (child.low != child.high or len(prefix) + 1 == _HASH_BYTES):
             raise malformed(f"the row {line[:80]!r} should have been split")
         after = child.high + 1
@@ -240,14 +248,14 @@ def _inner(prefix: bytes, rows: list[str]) -> Inner:
 
 
 def _check_split(children: list[Child]) -> None:
-    """Rule 2: no row could be a part of a larger leaf, and there is one."""
+    """Rule 2: no row could be part of a larger leaf, and the node is not too small."""
     below = [0] * 257
     for child in children:
         below[child.low + 1] = child.names
     for value in range(256):
         below[value + 1] += below[value]
     if not LEAF_NAMES < below[256] <= MAX_NUMBER:
-        raise malformed(f"an inner node has more than {LEAF_NAMES} names, this one has {below[256]}")
+        raise malformed(f"an inner node must have more than {LEAF_NAMES} names, but this one has {below[256]}")
     for child in children:
         if child.names <= LEAF_NAMES:
             size = 2 * (child.high - child.low + 1)

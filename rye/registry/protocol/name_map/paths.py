@@ -3,8 +3,8 @@ parent names.
 
 The caller keeps the nodes opened so far, by their SHA-256. :func:`missing` returns the ones needed next for all names
 together, so a batch of names costs one round of fetching per level. A node is opened only for its place:
-:func:`open_node` checks its hash, its prefix and range, and that it holds as many names as its parent says. So the
-path from a signed root to a leaf proves either that a name is there with this index file or that it is absent.
+:func:`open_node` checks its hash, its prefix and range, and that it has as many names as its parent says. So the
+path from a signed root to a leaf proves either that a name exists with this index file or that it does not exist.
 """
 
 from __future__ import annotations
@@ -28,32 +28,33 @@ from rye.registry.protocol.name_map.nodes import (
 )
 
 _NODES_AT_ONCE = 256
-"""Nodes in one round when a whole map is read."""
+"""Nodes per round when a whole map is read."""
 
 
 class Place(Struct, frozen=True):
-    """Where a node hangs: what its parent, or for the root the snapshot, says about it."""
+    """Where a node belongs: what its parent, or for the root the snapshot, says about it."""
 
     sha256: str
     prefix: bytes = b""
     low: int = 0
     high: int = 255
     names: int | None = None
-    """None: the root, about which nobody says how many names it has."""
+    """None: the root, whose number of names is stated nowhere."""
 
 
 Open = Callable[[Place, bytes], Node]
-"""How a node is opened: :func:`open_node`, or what checks more."""
+"""Opens a node: :func:`open_node`, or a function with more checks."""
 Read = Callable[[Sequence[Place]], Sequence[bytes]]
-"""The bytes of these nodes, in order, from wherever they are."""
+"""Returns the bytes of these nodes, in order."""
 
 
 def root_place(sha256: str) -> Place:
+    """Return the place of a map's root."""
     return Place(sha256)
 
 
 def open_node(place: Place, data: bytes) -> Node:
-    """The node at a place. Raises NameMapError ``map-hash``, ``map-malformed``, ``map-place``."""
+    """Return the node at a place. Raises NameMapError ``map-hash``, ``map-malformed``, ``map-place``."""
     if hashlib.sha256(data).hexdigest() != place.sha256:
         raise wrong_hash(place.sha256)
     node = decode_node(data)
@@ -67,17 +68,17 @@ def open_node(place: Place, data: bytes) -> Node:
     elif not isinstance(node, Leaf) or (node.prefix, node.low, node.high) != (place.prefix, place.low, place.high):
         raise misplaced(place.sha256, f"a leaf over {_shown(place)} is expected")
     if node.names != place.names:
-        raise misplaced(place.sha256, f"it has {node.names} names, its parent says {place.names}")
+        raise misplaced(place.sha256, f"it has {node.names} names, but its parent says {place.names}")
     return node
 
 
 def find(root: str, name: str, nodes: Mapping[str, Node]) -> MapEntry | Place | None:
-    """The entry of a name, None when it does not exist, or the node that must be opened to tell."""
+    """Return the entry of a name, None if it does not exist, or the node that must be opened next to find out."""
     return _from(Place(root), hash_of(name), name, nodes)
 
 
 def missing(root: str, names: Iterable[str], nodes: Mapping[str, Node]) -> list[Place]:
-    """The nodes that are needed next to look these names up, each once; empty: all can be told."""
+    """Return the nodes needed next to look these names up, each once; empty if everything is known."""
     found: dict[str, Place] = {}
     for name in names:
         place = find(root, name, nodes)
@@ -89,7 +90,7 @@ def missing(root: str, names: Iterable[str], nodes: Mapping[str, Node]) -> list[
 def load(
     root: str, names: Iterable[str], nodes: MutableMapping[str, Node], read: Read, opened: Open = open_node
 ) -> None:
-    """Open every node on the paths to these names, one round of reading for each level."""
+    """Open every node on the paths to these names, with one round of reading for each level."""
     waiting = {name: hash_of(name) for name in names}
     reached = dict.fromkeys(waiting, Place(root))
     while waiting:
@@ -106,7 +107,7 @@ def load(
 
 
 def leaves(root: str, read: Read, opened: Open = open_node) -> Iterator[Leaf]:
-    """Every leaf of a map, in no particular order; one round of reading has some hundred nodes."""
+    """Yield every leaf of a map, in no particular order, reading up to 256 nodes per round."""
     waiting = [Place(root)]
     while waiting:
         places = waiting[-_NODES_AT_ONCE:]
@@ -120,13 +121,13 @@ def leaves(root: str, read: Read, opened: Open = open_node) -> Iterator[Leaf]:
 
 
 def places_below(node: Inner) -> Iterator[Place]:
-    """The places of an inner node's children."""
+    """Yield the places of an inner node's children."""
     for child in node.children:
         yield Place(child.sha256, node.prefix, child.low, child.high, child.names)
 
 
 def child_at(node: Inner, value: int) -> int | None:
-    """The row whose range has this value of the next byte. None: no such name exists."""
+    """Return the index of the row whose range contains this value of the next byte; None: no such name exists."""
     at = bisect_right(node.lows, value) - 1
     return at if at >= 0 and value <= node.children[at].high else None
 

@@ -3,8 +3,8 @@ its one text.
 
 Rules:
 
-* ``Value.parse(text)`` accepts exactly the texts that ``value.text()`` writes, and ``text()`` refuses a value that breaks the
-  grammar. Repeated fields are kept in the order of their lines, whatever order they were given in.
+* ``Value.parse(text)`` accepts exactly the texts that ``value.text()`` writes, and ``text()`` refuses a value that breaks
+  the grammar. Repeated fields are kept in the order of their lines, whatever order they were given in.
 * The first line names the type, so a signature on one statement is never valid for another.
 * A statement is a claim. Who had to sign it, and what it must follow, is decided in
   :mod:`rye.registry.trust.keysets` and :mod:`rye.registry.trust.trusted`.
@@ -87,7 +87,7 @@ def parse(text: str) -> Logged:
     title = text.split("\n", 1)[0]
     kind = _BY_TITLE.get(title)
     if kind is None:
-        raise StatementError("statement-kind", f"{title[:80]!r} is not a type of statement that this version knows.")
+        raise StatementError("statement-kind", f"{title[:80]!r} is not a statement type that this version knows.")
     if kind is Snapshot and "\nshards " in text:
         kind = FormerSnapshot
     return kind.parse(text)

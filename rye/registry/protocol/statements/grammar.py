@@ -17,56 +17,59 @@ _S = TypeVar("_S", bound="Statement")
 
 
 class Statement(Struct, frozen=True):
-    """What all statements have."""
+    """The base of all statements."""
 
     TITLE: ClassVar[str] = ""
     origin: str
 
     def lines(self) -> list[str]:
-        """The lines after the title, without LF."""
-        raise TypeError(f"{type(self).__name__} is not a statement of its own")
+        """Return the lines after the title, without LF."""
+        raise TypeError(f"{type(self).__name__} does not write its lines")
 
     @classmethod
     def read(cls: type[_S], source: Lines) -> _S:
-        """Take this statement's lines; the caller checks that none is left."""
-        raise TypeError(f"{cls.__name__} is not a statement of its own")
+        """Read this statement's lines. The caller checks that none is left."""
+        raise TypeError(f"{cls.__name__} does not read its lines")
 
     def text(self) -> str:
-        """The text that is signed. Raises StatementError when the value breaks a rule of its grammar."""
+        """Return the text that is signed. Raises StatementError if the value breaks a rule of its grammar."""
         text = "\n".join([self.TITLE, *self.lines()]) + "\n"
         if self.parse(text) != self:
-            raise malformed("the value is not one that its text can carry")
+            raise malformed("its text cannot represent this value")
         return text
 
     @classmethod
     def parse(cls: type[_S], text: str) -> _S:
-        """Read the text of this type. Raises StatementError for everything that :meth:`text` would not write."""
+        """Read a text of this type. Raises StatementError for everything that :meth:`text` would not write."""
         source = Lines(text, cls.TITLE)
         value = cls.read(source)
         source.end()
         return value
 
     def sha256(self) -> str:
-        """The hash by which a successor names this statement: of its text, without signatures."""
+        """Return the hash by which a successor names this statement: that of its text, without signatures."""
         return hashlib.sha256(self.text().encode()).hexdigest()
 
 
 def one_of(*allowed: str) -> Callable[[str], str]:
+    """Return a reader that accepts only these words."""
+
     def read(text: str) -> str:
         if text not in allowed:
-            raise malformed(f"{text[:80]!r} is none of {', '.join(allowed)}")
+            raise malformed(f"{text[:80]!r} is not one of {', '.join(allowed)}")
         return text
 
     return read
 
 
 def value_or_none(source: Lines, key: str, read: Callable[[str], _T], absent: str = "-") -> _T | None:
-    """A line that must be there and whose value may stand for none."""
+    """Read a required line whose value can be ``absent``, which means none."""
     found: list[_T] = source.one(key, lambda text: [] if text == absent else [read(text)])
     return found[0] if found else None
 
 
 def fields(text: str, count: int) -> list[str]:
+    """Split a line's value at its first spaces into exactly ``count`` fields. Raises StatementError."""
     parts = text.split(" ", count - 1)
     if len(parts) != count:
         raise malformed(f"{text[:80]!r} does not have {count} fields")
@@ -74,7 +77,7 @@ def fields(text: str, count: int) -> list[str]:
 
 
 def keep_sorted(value: Struct, name: str, write: Callable[[_T], str]) -> None:
-    """Frozen values keep repeated fields in the order of their lines."""
+    """Sort a repeated field of a frozen value in the order of its lines."""
     values = getattr(value, name)
     if type(values) is not tuple or len(values) > 1:
         force_setattr(value, name, lines.in_line_order(values, write))

@@ -1,4 +1,4 @@
-"""Who owns a registry (root) and a namespace (keyset)."""
+"""Who owns a registry (root), and who owns a namespace (keyset)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MAX_OWNERS = 16
 MAX_LOG_KEYS = 4
 MAX_KEYS = 16
 RECOVERY_DELAY = timedelta(hours=72)
-"""The least time for which a recovery stands in public before it takes effect."""
+"""The least time for which a recovery is public before it takes effect."""
 
 
 class Root(Statement, frozen=True):
@@ -36,6 +36,7 @@ class Root(Statement, frozen=True):
         keep_sorted(self, "logs", lines.write_key)
 
     def lines(self) -> list[str]:
+        """The lines in the order of the grammar; owners and log keys are sorted."""
         return [
             f"origin {self.origin}",
             f"number {self.number}",
@@ -49,6 +50,7 @@ class Root(Statement, frozen=True):
 
     @classmethod
     def read(cls, source: Lines) -> Root:
+        """Read the lines and check the numbers, thresholds and times against each other."""
         root = cls(
             origin=source.one("origin", lines.read_origin),
             number=source.one("number", lines.read_positive),
@@ -75,10 +77,12 @@ class Revocation(Struct, frozen=True):
     position: int
 
     def write(self) -> str:
+        """The value of a ``revoke`` line."""
         return f"{lines.write_key(self.key)} {self.position}"
 
     @classmethod
     def read(cls, text: str) -> Revocation:
+        """Read the value of a ``revoke`` line."""
         key, position = fields(text, 2)
         return cls(lines.read_key(key), lines.read_number(position))
 
@@ -95,7 +99,7 @@ class Keyset(Statement, frozen=True):
     keys: tuple[bytes, ...]
     revoked: tuple[Revocation, ...] = ()
     recovery: datetime | None = None
-    """When the root's owners' word replaces the old keys'; None: the old keys signed."""
+    """When the new keys take over, signed by the root's owners; None: the old keys signed."""
     release_threshold: int = 1
     """How many of the keys must sign a release."""
 
@@ -104,6 +108,7 @@ class Keyset(Statement, frozen=True):
         keep_sorted(self, "revoked", Revocation.write)
 
     def lines(self) -> list[str]:
+        """The lines in the order of the grammar; keys and revocations are sorted."""
         return [
             f"origin {self.origin}",
             f"namespace {self.namespace}",
@@ -119,6 +124,7 @@ class Keyset(Statement, frozen=True):
 
     @classmethod
     def read(cls, source: Lines) -> Keyset:
+        """Read the lines and check the thresholds, revocations and recovery against each other."""
         keyset = cls(
             origin=source.one("origin", lines.read_origin),
             namespace=source.one("namespace", lines.read_namespace),
@@ -139,24 +145,24 @@ class Keyset(Statement, frozen=True):
             )
         revoked = [revocation.key for revocation in keyset.revoked]
         if len(set(revoked)) != len(revoked):
-            raise malformed("it revokes one key twice")
+            raise malformed("it has duplicate revocations of a key")
         if set(revoked) & set(keyset.keys):
             raise malformed("one of its keys is revoked")
         if keyset.recovery is not None:
             if keyset.number == 1:
-                raise malformed("the first keyset of a namespace recovers nothing")
+                raise malformed("the first keyset of a namespace cannot be a recovery")
             if keyset.recovery - keyset.time < RECOVERY_DELAY:
-                raise malformed("a recovery takes effect at least 72 hours after its time")
+                raise malformed("a recovery must take effect at least 72 hours after its time")
         return keyset
 
 
 def root_key_name(origin: str) -> str:
-    """The key name of owners of the root."""
+    """Return the key name of the root's owners."""
     return f"{origin}/root"
 
 
 def namespace_key_name(origin: str, namespace: str) -> str:
-    """The key name of a namespace's keys."""
+    """Return the key name of a namespace's keys."""
     return f"{origin}/{namespace}"
 
 
@@ -165,16 +171,16 @@ def _previous(source: Lines) -> str | None:
 
 
 def _release_threshold(source: Lines) -> int:
-    """Written only where it is more than one, so that a keyset has one spelling."""
+    """Written only if it is more than one, so that a keyset has one spelling."""
     found = source.maybe("release-threshold", lines.read_positive)
     if found == 1:
-        raise malformed("a release-threshold of 1 is left out")
+        raise malformed("a release-threshold of 1 must be omitted")
     return found or 1
 
 
 def _check_previous(number: int, previous: str | None) -> None:
     if (number == 1) != (previous is None):
-        raise malformed("number 1, and only number 1, has no previous statement")
+        raise malformed("only number 1 has no previous statement")
 
 
 def _check_threshold(threshold: int, count: int, most: int, key: str) -> None:

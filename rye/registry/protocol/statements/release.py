@@ -1,4 +1,4 @@
-"""A release: what the publisher says about an item and each of its files."""
+"""A release: the publisher's statement about an item and each of its files."""
 
 from __future__ import annotations
 
@@ -24,17 +24,19 @@ _CAPABILITY = lazy_pattern(r"rye\.[!-~]{1,1000}")
 
 
 class FileEntry(Struct, frozen=True):
-    """The item itself: what its file's name ends with (``.md``, ``.py``, ``SKILL.md``, …), size in bytes and SHA-256."""
+    """The item's own file: the end of its name (``.md``, ``.py``, ``SKILL.md``, …), size in bytes and SHA-256."""
 
     suffix: str
     size: int
     sha256: str
 
     def write(self) -> str:
+        """The value of a ``file`` line."""
         return f"{self.suffix} {self.size} {self.sha256}"
 
     @classmethod
     def read(cls, text: str) -> FileEntry:
+        """Read the value of a ``file`` line."""
         suffix, size, sha256 = fields(text, 3)
         return cls(suffix, lines.read_positive(size), lines.read_hash(sha256))
 
@@ -48,10 +50,12 @@ class AttachedFile(Struct, frozen=True):
     executable: bool = False
 
     def write(self) -> str:
+        """The value of an ``attached`` line."""
         return f"{self.path} {self.size} {self.sha256} {'x' if self.executable else '-'}"
 
     @classmethod
     def read(cls, text: str) -> AttachedFile:
+        """Read the value of an ``attached`` line; the path must be safe on every system."""
         path, size, sha256, executable = fields(text, 4)
         if not is_attached_path(path):
             raise malformed(f"{path[:80]!r} is not a safe relative path")
@@ -65,37 +69,41 @@ class Relation(Struct, frozen=True):
 
     reference: str
     identity: Identity | None
-    """None: no item, but a feature of the environment."""
+    """None: the reference means a feature of the environment, not an item."""
     range: str = "*"
 
     def write(self) -> str:
+        """The value of a ``depends_on``, ``requires`` or ``conflicts_with`` line."""
         return f"{self.reference} {self.identity or '-'} {self.range}"
 
     @classmethod
     def read(cls, text: str) -> Relation:
+        """Read the value of a ``depends_on``, ``requires`` or ``conflicts_with`` line."""
         reference, identity, wanted = fields(text, 3)
         return cls(lines.read_word(reference), lines.read_identity_or_none(identity), lines.read_range(wanted))
 
 
 class Hook(Struct, frozen=True):
-    """What a hook would execute."""
+    """The item that a hook would execute."""
 
     item_type: str
     item_id: str
 
     def write(self) -> str:
+        """The value of a ``hook`` line."""
         return f"{self.item_type} {self.item_id}"
 
     @classmethod
     def read(cls, text: str) -> Hook:
+        """Read the value of a ``hook`` line."""
         item_type, item_id = fields(text, 2)
         if item_type not in ITEM_TYPES:
-            raise malformed(f"{item_type[:80]!r} is not a type of item that a hook executes")
+            raise malformed(f"{item_type[:80]!r} is not a type of item that a hook can execute")
         return cls(item_type, lines.read_word(item_id))
 
 
 class Release(Statement, frozen=True):
-    """``rye.release/v1``: the publisher's word that binds kind, id, version and bytes."""
+    """``rye.release/v1``: the publisher binds kind, id, version and bytes together."""
 
     TITLE: ClassVar[str] = "rye.release/v1"
     identity: Identity
@@ -119,6 +127,7 @@ class Release(Statement, frozen=True):
         keep_sorted(self, "hooks", Hook.write)
 
     def lines(self) -> list[str]:
+        """The lines in the order of the grammar; repeated ones are sorted."""
         return [
             f"origin {self.origin}",
             f"id {self.identity}",
@@ -137,6 +146,7 @@ class Release(Statement, frozen=True):
 
     @classmethod
     def read(cls, source: Lines) -> Release:
+        """Read the lines and check that the files fit the kind and each other."""
         release = cls(
             origin=source.one("origin", lines.read_origin),
             identity=source.one("id", lines.read_identity),
@@ -154,9 +164,9 @@ class Release(Statement, frozen=True):
         )
         kind = KINDS[release.identity.kind]
         if release.file.suffix not in kind.endings:
-            raise malformed(f"a {kind.name}'s file does not end in {release.file.suffix}")
+            raise malformed(f"a {kind.name}'s file cannot end in {release.file.suffix}")
         if release.attached and kind.main_file is None:
-            raise malformed(f"a {kind.name} has no attached files")
+            raise malformed(f"a {kind.name} cannot have attached files")
         if any(relation.identity is None for relation in (*release.depends_on, *release.conflicts_with)):
             raise malformed("only a `requires` line can be about something that is not an item")
         _check_paths([entry.path for entry in release.attached])
@@ -164,7 +174,9 @@ class Release(Statement, frozen=True):
 
 
 def is_attached_path(path: str) -> bool:
-    """Whether a path is relative and means the same file on every system: no devices, no final dots, at most 200 characters."""
+    """Whether a path is relative and means the same file on every system: no device names, no trailing dots, at most
+    200 characters.
+    """
     return len(path) <= MAX_PATH_CHARACTERS and all(
         _PATH_SEGMENT.fullmatch(segment) is not None
         and not segment.endswith(".")
@@ -178,17 +190,17 @@ def _is_no_device(stem: str) -> bool:
 
 
 def _check_paths(paths: Iterable[str]) -> None:
-    """No two alike without regard to case, none a folder of another, none the skill's own file."""
+    """No two paths are equal ignoring case, none is a folder of another, none is the skill's own file."""
     seen: set[str] = {"skill.md"}
     for path in paths:
         folded = path.lower()
         if folded in seen:
-            raise malformed(f"the attached path {path!r} stands twice, or is the item's own")
+            raise malformed(f"the attached path {path!r} is a duplicate, or the item's own")
         seen.add(folded)
     for folded in seen:
         parts = folded.split("/")
         if any("/".join(parts[:count]) in seen for count in range(1, len(parts))):
-            raise malformed(f"the attached path {folded!r} lies below another attached file")
+            raise malformed(f"the attached path {folded!r} is below another attached file")
 
 
 def _read_capability(text: str) -> str:

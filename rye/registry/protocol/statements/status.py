@@ -18,7 +18,7 @@ _ADVISORY_NUMBER = lazy_pattern(r"[A-Z0-9-]{1,64}")
 
 
 class Yank(Statement, frozen=True):
-    """``rye.yank/v1``: new resolutions avoid a version, or may take it again."""
+    """``rye.yank/v1``: new resolutions avoid a version, or accept it again."""
 
     TITLE: ClassVar[str] = "rye.yank/v1"
     identity: Identity
@@ -29,6 +29,7 @@ class Yank(Statement, frozen=True):
     reason: str
 
     def lines(self) -> list[str]:
+        """The lines in the order of the grammar."""
         return [
             f"origin {self.origin}",
             f"id {self.identity}",
@@ -41,6 +42,7 @@ class Yank(Statement, frozen=True):
 
     @classmethod
     def read(cls, source: Lines) -> Yank:
+        """Read the lines."""
         return cls(
             origin=source.one("origin", lines.read_origin),
             identity=source.one("id", lines.read_identity),
@@ -64,6 +66,7 @@ class Deprecation(Statement, frozen=True):
     reason: str
 
     def lines(self) -> list[str]:
+        """The lines in the order of the grammar."""
         return [
             f"origin {self.origin}",
             f"id {self.identity}",
@@ -76,6 +79,7 @@ class Deprecation(Statement, frozen=True):
 
     @classmethod
     def read(cls, source: Lines) -> Deprecation:
+        """Read the lines."""
         return cls(
             origin=source.one("origin", lines.read_origin),
             identity=source.one("id", lines.read_identity),
@@ -88,7 +92,7 @@ class Deprecation(Statement, frozen=True):
 
 
 class Advisory(Statement, frozen=True):
-    """``rye.advisory/v1``: a range of versions has a known fault. A later one of the same number replaces it."""
+    """``rye.advisory/v1``: a range of versions has a known fault. A later one with the same number replaces it."""
 
     TITLE: ClassVar[str] = "rye.advisory/v1"
     identity: Identity
@@ -101,6 +105,7 @@ class Advisory(Statement, frozen=True):
     title: str
 
     def lines(self) -> list[str]:
+        """The lines in the order of the grammar."""
         return [
             f"origin {self.origin}",
             f"id {self.identity}",
@@ -114,6 +119,7 @@ class Advisory(Statement, frozen=True):
 
     @classmethod
     def read(cls, source: Lines) -> Advisory:
+        """Read the lines."""
         return cls(
             origin=source.one("origin", lines.read_origin),
             identity=source.one("id", lines.read_identity),

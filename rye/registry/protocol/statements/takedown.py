@@ -24,17 +24,18 @@ class Takedown(Statement, frozen=True):
     identity: Identity
     version: str
     files: tuple[str, ...]
-    """SHA-256 of each, all of them the release's."""
+    """SHA-256 of each; all of them belong to the release."""
     time: datetime
     reason: str
 
     keyset: ClassVar[None] = None
-    """Owners sign it, as they sign the registry's own advisories."""
+    """The root's owners sign it, as they sign the registry's own advisories."""
 
     def __post_init__(self) -> None:
         keep_sorted(self, "files", str)
 
     def lines(self) -> list[str]:
+        """The lines in the order of the grammar; files are sorted."""
         return [
             f"origin {self.origin}",
             f"id {self.identity}",
@@ -46,6 +47,7 @@ class Takedown(Statement, frozen=True):
 
     @classmethod
     def read(cls, source: Lines) -> Takedown:
+        """Read the lines; there must be 1 to 201 files."""
         takedown = cls(
             origin=source.one("origin", lines.read_origin),
             identity=source.one("id", lines.read_identity),

@@ -14,7 +14,7 @@ from rye.registry.protocol.statements.grammar import Statement
 
 
 class Snapshot(Statement, frozen=True):
-    """``rye.snapshot/v1``: the last leaf of every checkpointed tree; fixes the whole index."""
+    """``rye.snapshot/v1``: the last leaf of every checkpointed tree; it determines the whole index."""
 
     TITLE: ClassVar[str] = "rye.snapshot/v1"
     time: datetime
@@ -24,6 +24,7 @@ class Snapshot(Statement, frozen=True):
     """SHA-256 of the root of the name map (:mod:`rye.registry.protocol.name_map`)."""
 
     def lines(self) -> list[str]:
+        """The lines in the order of the grammar."""
         return [
             f"origin {self.origin}",
             f"time {lines.write_time(self.time)}",
@@ -33,6 +34,7 @@ class Snapshot(Statement, frozen=True):
 
     @classmethod
     def read(cls, source: Lines) -> Snapshot:
+        """Read the lines."""
         return cls(
             origin=source.one("origin", lines.read_origin),
             time=source.one("time", lines.read_time),
@@ -42,7 +44,7 @@ class Snapshot(Statement, frozen=True):
 
 
 class FormerSnapshot(Statement, frozen=True):
-    """What a snapshot was in protocol 1, before the name map: an entry of old logs that fixes nothing any more."""
+    """A snapshot of protocol 1, before the name map: an entry of old logs, with no effect any more."""
 
     TITLE: ClassVar[str] = Snapshot.TITLE
     time: datetime
@@ -50,6 +52,7 @@ class FormerSnapshot(Statement, frozen=True):
     shards: bytes
 
     def lines(self) -> list[str]:
+        """The lines of protocol 1."""
         return [
             f"origin {self.origin}",
             f"time {lines.write_time(self.time)}",
@@ -59,6 +62,7 @@ class FormerSnapshot(Statement, frozen=True):
 
     @classmethod
     def read(cls, source: Lines) -> FormerSnapshot:
+        """Read the lines of protocol 1."""
         return cls(
             origin=source.one("origin", lines.read_origin),
             time=source.one("time", lines.read_time),
@@ -68,19 +72,20 @@ class FormerSnapshot(Statement, frozen=True):
 
 
 class Checkpoint(Struct, frozen=True):
-    """A tree head (C2SP tlog-checkpoint): exactly three lines, since extension lines could not be audited."""
+    """A tree head (C2SP tlog-checkpoint): exactly three lines, because extension lines could not be audited."""
 
     origin: str
     size: int
     root_hash: bytes
 
     def text(self) -> str:
+        """Return the text that is signed."""
         return f"{self.origin}\n{self.size}\n{encode_base64(self.root_hash)}\n"
 
     @classmethod
     def parse(cls, text: str) -> Checkpoint:
-        """Raises StatementError for anything but origin, size and root hash."""
+        """Read a checkpoint's text. Raises StatementError for anything but origin, size and root hash."""
         parts = text.split("\n")
         if len(parts) != 4 or parts[3]:
-            raise malformed("a checkpoint is exactly three lines: origin, size and root hash")
+            raise malformed("a checkpoint must have exactly three lines: origin, size and root hash")
         return cls(lines.read_origin(parts[0]), lines.read_number(parts[1]), lines.read_base64_hash(parts[2]))
