@@ -6,6 +6,8 @@ With ``--json``, stdout carries exactly one document. Colour and movement appear
 Text from authors and registries must not control the terminal: on a terminal, everything that is not printable is
 escaped. Elsewhere data goes out byte for byte, because programs read it. Table cells are escaped everywhere, so that a row
 stays one row. Styles travel through text as marks that no other text can contain: they hold a number drawn for this run.
+
+On a terminal, lines are wrapped to its width (:mod:`rye.cli.layout`). Elsewhere each stays one line, however long.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from typing import TYPE_CHECKING, Protocol
 import click
 
 if TYPE_CHECKING:
+    from rye.cli.layout import Cell, Column, Line
     from rye.errors import RyeError
     from rye.text.diagnostics import Diagnostic
 
@@ -34,6 +37,14 @@ _STYLES: dict[str, dict[str, object]] = {
     "added": {"fg": "green"},
     "removed": {"fg": "red"},
 }
+
+
+TIER_STYLE = {"safe": "ok", "write": "info", "elevated": "warning", "unrestricted": "error"}
+"""Tier of a right → style."""
+_PROSE = 100
+"""The widest line of prose, in columns: longer ones are hard to read."""
+_SAYS_ALL = frozenset({"declined", "interrupted"})
+"""Errors that the user caused on purpose: there is nothing to explain."""
 
 
 class Advance(Protocol):
@@ -98,60 +109,108 @@ class Console:
             shown.append(click.style(plain, **_STYLES[style]) if style and plain else plain)  # type: ignore[arg-type]
         return "".join(shown)
 
-    def table(
-        self, rows: Sequence[Sequence[str]], header: Sequence[str], styles: Sequence[str | None] | None = None
-    ) -> None:
-        """Print columns: on a terminal with a header, elsewhere tab-separated without one, so that programs can cut them.
-        Prints nothing without rows.
+    def line(self, *spans: Cell, hang: int = 4, wide: bool = False) -> None:
+        """Print one line of data from texts and pairs of text and style. On a terminal it wraps, and continues indented by
+        ``hang``. ``wide``: not prose, so it may use the terminal's full width."""
+        if self.json:
+            return
+        pairs = [(text, None) if isinstance(text, str) else text for text in spans]
+        if not self.on_terminal:
+            self.data("".join(self.style(text, style) if style else text for text, style in pairs))
+            return
+        from rye.cli.layout import flow  # only terminals have columns
 
-        ``styles``: one for each row, used on a terminal.
-        """
+        shown = [(printable(text), style) for text, style in pairs]
+        for each in flow(shown, self.width if wide else min(_PROSE, self.width), hang):
+            self._print_line(each)
+
+    def table(self, rows: Sequence[Sequence[Cell]], header: Sequence[str | Column]) -> None:
+        """Print columns: on a terminal with a header, elsewhere tab-separated without one, so that programs can cut them.
+        Prints nothing without rows. A cell is a text, or a pair of text and style."""
         if self.json or not rows:
             return
-        safe = [[printable(cell).replace("\t", " ").replace("\n", " ") for cell in row] for row in rows]
+        safe: list[list[tuple[str, str | None]]] = []
+        for row in rows:
+            pairs = [(cell, None) if isinstance(cell, str) else cell for cell in row]
+            safe.append([(printable(text).replace("\t", " ").replace("\n", " "), style) for text, style in pairs])
         if not self.on_terminal:
-            for row in safe:
-                click.echo("\t".join(row))
+            for cells in safe:
+                self.data("\t".join(self.style(text, style) if style else text for text, style in cells))
             return
-        widths = [max(len(cell) for cell in column) for column in zip(header, *safe, strict=True)]
-        for number, row in enumerate([list(header), *safe]):
-            line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            style = "dim" if number == 0 else styles[number - 1] if styles is not None else None
-            self.data(self.style(line, style) if style else line)
+        from rye.cli.layout import Column, table  # only terminals have columns
+
+        titled = [Column(each) if isinstance(each, str) else each for each in header]
+        for line in table(safe, titled, self.width):
+            self._print_line(line)
+
+    @property
+    def width(self) -> int:
+        """The terminal's width in columns, at least 20; 80 if unknown. ``COLUMNS`` takes precedence."""
+        given = os.environ.get("COLUMNS", "")
+        if given.isdecimal() and int(given):
+            return max(20, int(given))
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                return max(20, os.get_terminal_size(stream.fileno()).columns or 80)
+            except (AttributeError, ValueError, OSError):  # it is none, or not a terminal
+                continue
+        return 80
+
+    def _print_line(self, line: Line) -> None:
+        self.data("".join(self.style(text, style) if style else text for text, style in line))
 
     # -- stderr: everything else --------------------------------------------------------------------------------------
 
     def say(self, text: str = "", style: str | None = None) -> None:
         """Print a notice; silent with ``--quiet`` and in JSON mode."""
-        if not self.quiet and not self.json:
-            self._err(printable(text), style)
+        self.tell((text, style))
+
+    def tell(self, *spans: Cell, hang: int | None = None, wide: bool = False) -> None:
+        """Print a notice that has several styles. ``hang``: the indentation of its continuation lines, by default two more than
+        its own. ``wide``: not prose, so it may use the terminal's full width."""
+        if self.quiet or self.json:
+            return
+        pairs = [(text, None) if isinstance(text, str) else text for text in spans]
+        self._told([(printable(text), style) for text, style in pairs], hang, hard=True, wide=wide)
+
+    def gap(self) -> None:
+        """Print an empty line between groups, on a terminal only."""
+        if not self.quiet and not self.json and sys.stderr.isatty():
+            click.echo(err=True)
 
     def detail(self, text: str, level: int = 1) -> None:
         """Print a line that is shown only with ``-v`` (level 1) or ``-vv`` (level 2)."""
         if self.verbose >= level and not self.json:
-            self._err(printable(text), "dim")
+            self._told([(printable(text), "dim")])
 
     def warn(self, text: str, hint: str | None = None) -> None:
         """Print a warning, even with ``--quiet``; on stderr, so that JSON stays one document."""
-        self._err(f"{self._mark('warning')} {printable(text)}")
+        self._told([("warning:", "warning"), (f" {printable(text)}", None)], 4)
         if hint:
-            self._err(f"  {self._mark('hint')} {printable(hint)}")
+            self._hint(hint)
 
     def error(self, error: RyeError) -> None:
         """Print an error: what failed, why, and the next command."""
         if self.json:
             self.document(error.as_json())
             return
-        self._err(f"{self._mark('error')} {printable(error.message)}")
+        self._told([("error:", "error"), (f" {printable(error.message)}", None)], 4)
         if error.hint:
-            for number, line in enumerate(printable(error.hint).split("\n")):
-                self._err(f"  {self._mark('hint') if number == 0 else '     '} {line}")
-        elif sys.stderr.isatty() and not self.quiet:
+            self._hint(error.hint)
+        elif sys.stderr.isatty() and not self.quiet and error.code not in _SAYS_ALL:
             self.explained_by(error.code)
 
     def explained_by(self, code: str) -> None:
         """Point to ``rye explain``, for a message without a next command."""
-        self._err(f"  `rye explain {code}` says what it means and what to do.", "dim")
+        self._told([(f"  `rye explain {code}` says what it means and what to do.", "dim")])
+
+    def _hint(self, hint: str) -> None:
+        """Print the next command, or several, below a message."""
+        for number, line in enumerate(printable(hint).split("\n")):
+            self._told(
+                [("  ", None), ("hint:", "hint") if not number else ("     ", None), (f" {line}", None)],
+                len("  hint: "),
+            )
 
     def diagnostics(self, path: str, findings: Iterable[Diagnostic], text: str | None = None) -> None:
         """Print findings as ``path:line:column: severity[code]: message``; on a terminal with the source line and a caret."""
@@ -164,27 +223,52 @@ class Console:
             if finding.severity == "notice" and self.quiet:
                 continue
             place = ":".join(str(p) for p in (one_line(path), finding.line, finding.column) if p is not None)
-            head = self._styled(f"{finding.severity}[{finding.code}]", finding.severity)
-            self._err(f"{place}: {head}: {printable(finding.message)}")
+            head = (f"{finding.severity}[{finding.code}]", finding.severity)
+            self._told([(f"{place}: ", None), head, (f": {printable(finding.message)}", None)], 4)
             if lines is not None and finding.line is not None and finding.line <= len(lines):
                 self._excerpt(lines[finding.line - 1], finding.line, finding.column)
             if finding.hint:
-                self._err(f"  {self._mark('hint')} {printable(finding.hint)}")
+                self._hint(finding.hint)
 
     def _excerpt(self, source: str, line: int, column: int | None) -> None:
-        width = 100
+        from rye.cli.layout import columns, cut  # only terminals see excerpts
+
+        number = f"{line:>5} | "
+        width = min(_PROSE, self.width - len(number))
         start = max(0, (column or 1) - 1 - width // 2)
-        number = f"{line:>5}"
-        self._err(f"{number} | {printable(source[start : start + width]).replace(chr(9), ' ')}", "dim")
+        self._err(f"{number}{cut(_spaced(source[start : start + width]), width)}".rstrip(), "dim")
         if column is not None:
-            before = len(printable(source[start : column - 1]))
-            self._err(" " * len(number) + " | " + " " * before + self._styled("^", "error"))
+            before = columns(_spaced(source[start : column - 1]))
+            if before < width:
+                self._err(" " * (len(number) - 2) + "| " + " " * before + self._styled("^", "error"))
 
-    def _mark(self, kind: str) -> str:
-        return self._styled(f"{kind}:", kind)
+    def _told(
+        self,
+        spans: Sequence[tuple[str, str | None]],
+        hang: int | None = None,
+        *,
+        hard: bool = False,
+        wide: bool = False,
+    ) -> None:
+        """Print printable text on stderr, wrapped to a terminal's width."""
+        whole = "".join(text for text, _ in spans)
+        most = self.width if wide else min(_PROSE, self.width)
+        if not sys.stderr.isatty() or (whole.isascii() and len(whole) <= most and "\n" not in whole):
+            click.echo(
+                "".join(self._styled(text, style) for text, style in spans), err=True, color=self._color_err or None
+            )
+            return
+        from rye.cli.layout import flow  # only terminals have columns
 
-    def _styled(self, text: str, style: str) -> str:
-        return click.style(text, **_STYLES[style]) if self._color_err else text  # type: ignore[arg-type]
+        for paragraph in _paragraphs(spans):
+            first = paragraph[0][0] if paragraph else ""
+            indent = len(first) - len(first.lstrip(" ")) + 2 if hang is None else hang
+            for line in flow(paragraph, most, indent, hard=hard):
+                shown = "".join(self._styled(text, style) for text, style in line)
+                click.echo(shown, err=True, color=self._color_err or None)
+
+    def _styled(self, text: str, style: str | None) -> str:
+        return click.style(text, **_STYLES[style]) if style and text and self._color_err else text  # type: ignore[arg-type]
 
     def _err(self, text: str, style: str | None = None) -> None:
         click.echo(self._styled(text, style) if style else text, err=True, color=self._color_err or None)
@@ -202,12 +286,21 @@ class Console:
 
     def confirm(self, question: str) -> bool:
         """Ask a yes-or-no question. Call only when the session is interactive."""
-        return click.confirm(printable(question), default=False, err=True)
+        from rye.cli.layout import flow  # only terminals have columns
+
+        lines = flow([(f"{printable(question)} [y/N]:", None)], min(_PROSE, self.width), 2)
+        fitted = "\n".join("".join(text for text, _ in line) for line in lines).removesuffix("[y/N]:").rstrip(" ")
+        return click.confirm(fitted, default=False, err=True)
 
     def ask(self, question: str, *, hidden: bool = False) -> str:
         """Ask for a line of text. Call only when the session is interactive."""
         answer: str = click.prompt(printable(question), err=True, hide_input=hidden, default="", show_default=False)
         return answer
+
+
+def counted(number: int, noun: str, plural: str | None = None) -> str:
+    """``1 item``, ``2 items``."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def printable(text: str) -> str:
@@ -217,9 +310,24 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c in "\n\t" else f"\\u{{{ord(c):x}}}" for c in text)
 
 
+def _spaced(source: str) -> str:
+    """Part of a source line, as an excerpt shows it."""
+    return printable(source).replace("\t", " ")
+
+
 def one_line(text: str) -> str:
     """Like :func:`printable`, on one line, so that a name or a value cannot imitate a line of ours."""
     return printable(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def _paragraphs(spans: Sequence[tuple[str, str | None]]) -> list[list[tuple[str, str | None]]]:
+    """Split spans at line breaks."""
+    lines: list[list[tuple[str, str | None]]] = [[]]
+    for text, style in spans:
+        first, *more = text.split("\n")
+        lines[-1].append((first, style))
+        lines.extend([(part, style)] for part in more)
+    return lines
 
 
 def _is_text(text: str) -> bool:

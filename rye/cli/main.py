@@ -123,8 +123,8 @@ _PLAINER = {
 """Click's wording of a mistake, and a plainer one."""
 ALIASES = {"completions": "completion"}
 """Other spellings of a command, not listed in the help."""
-_WIDEST = 160
-"""The widest help page, in columns."""
+_WIDEST = 100
+"""The widest help page, in columns: longer lines are hard to read."""
 
 
 class Families(click.Group):

@@ -221,8 +221,9 @@ def _warnings(records: Iterable[Record]) -> Iterable[str]:
         if record.yank is not None:
             yield f"{name} was yanked by its publisher: {record.yank.reason}"
         if record.deprecation is not None:
-            instead = f" Use {record.deprecation.replacement} instead." if record.deprecation.replacement else ""
-            yield f"{record.identity} is deprecated: {record.deprecation.reason}{instead}"
+            said = f"{record.identity} is deprecated: {record.deprecation.reason}"
+            instead = record.deprecation.replacement
+            yield f"{said.removesuffix('.')}. Use {instead} instead." if instead else said
         for advisory in record.advisories:
             yield f"{name}: advisory {advisory.number} ({advisory.severity}): {advisory.title}"
 

@@ -131,7 +131,7 @@ class Program:
         return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     def terminal(self, *arguments: str, answer: bytes = b"", env: Mapping[str, str] | None = None) -> str:
-        """Start the real program on a terminal and give what the terminal shows; ``answer`` is typed when it waits."""
+        """Start the real program on a terminal of 200 columns and give what it shows; ``answer`` is typed when it waits."""
         ours, theirs = pty.openpty()
         running = subprocess.Popen(
             [sys.executable, "-c", _START, *arguments],
@@ -139,7 +139,7 @@ class Program:
             stdout=theirs,
             stderr=theirs,
             cwd=self.folder,
-            env={**self.environment, "TERM": "xterm", **(env or {})},
+            env={**self.environment, "TERM": "xterm", "COLUMNS": "200", **(env or {})},
         )
         os.close(theirs)
         shown = b""

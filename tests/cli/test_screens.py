@@ -8,12 +8,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.cli.screens.shots import COLORED, FOLDER, SCREENS, kept, shot, variants
+from tests.cli.screens.shots import COLORED, FOLDER, SCREENS, WIDTHS, kept, shot, variants
 from tests.cli.screens.world import World, make_world
 
 pytestmark = pytest.mark.processes
 
 _TAG = re.compile(r"\[(/|(bold|dim|red|green|yellow|blue|cyan)( (dim|red|green|yellow|blue|cyan))*)\]")
+
+
+_PROSE = re.compile(r"(error|warning)(\[|:)|  hint: ")
 
 
 @pytest.fixture(scope="module")
@@ -48,3 +51,15 @@ def test_the_screens_are_what_a_terminal_shows(world: World) -> None:
     """The screens are taken without one, which is faster: here one is compared with a terminal's."""
     shown = world.shop.terminal("tree", "--color", "never", env={"COLUMNS": "100"})
     assert shown == shot(world, "tree", 100, color=False).partition("\n")[2]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", SCREENS)
+def test_lines_fit_and_end_where_their_text_ends(name: str, width: int) -> None:
+    """A line may be longer only where it is one word (a path, a command to copy) that has no place to break."""
+    lines = kept(str(width), name).read_text("utf-8").splitlines()[1:]
+    for line in lines:
+        assert line == line.rstrip()
+        assert len(line) <= width or " " not in line.strip(), line
+        assert len(line) <= 100 or not _PROSE.match(line), line
+    assert "\n\n\n" not in "\n".join(lines)

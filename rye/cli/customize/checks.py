@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from rye.cli.console import printable
+from collections import Counter
+from collections.abc import Sequence
+
+from rye.cli.console import counted, printable
 from rye.cli.options import Session
 from rye.customization.doctor import MARKS, Check
 
 
+def counts_of(checks: Sequence[Check]) -> str:
+    """How many checks there were, and how many found something."""
+    states = Counter(check.status for check in checks)
+    bad = ", ".join(counted(states[each], each) for each in ("error", "warning") if states[each])
+    return f"{counted(len(checks), 'check')}: {bad or 'all is well'}"
+
+
 def show_check(session: Session, check: Check) -> None:
     """Print one check."""
-    mark = session.console.style(MARKS[check.status], check.status)
     lines = printable(check.message).split("\n")
-    session.console.data(f"{mark} {check.name}: {lines[0]}")
+    session.console.line((MARKS[check.status], check.status), f" {check.name}: {lines[0]}")
     for line in lines[1:]:
-        session.console.data(f"    {line}")
+        session.console.line(f"    {line}", hang=6)
     if check.hint and not session.quiet:
         session.console.say(f"  {check.hint}", "hint")

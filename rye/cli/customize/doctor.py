@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from rye.cli.console import printable
-from rye.cli.customize.checks import show_check
+from rye.cli.customize.checks import counts_of, show_check
 from rye.cli.customize.layouts import layout_options, places
 from rye.cli.options import Session, command
 from rye.errors import RyeError
@@ -43,4 +43,5 @@ def doctor(session: Session, fix: bool, layout: str, town: str | None, rig: str 
         session.console.error(problem)
     for check in checks:
         show_check(session, check)
+    session.console.say(counts_of(checks))
     return 1 if failed else 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rye.cli.options import Session
 from rye.deployment.deploying import Check, Deployed
 
+_STATES = {"ok": "ok", "missing": "warning", "stale": "warning", "unowned": "warning"}
 _SIGNS = {"create": ("+", "added"), "update": ("~", "strong"), "remove": ("-", "removed")}
 
 
@@ -13,7 +14,7 @@ def show_deployed(session: Session, done: Deployed) -> None:
     console = session.console
     for change in done.changed:
         sign, style = _SIGNS[change.change]
-        console.data(f"{console.style(sign, style)} {change.path}  {change.item}@{change.version}")
+        console.line((sign, style), f" {change.path}", (f"  {change.item}@{change.version}", "dim"), wide=True)
     for widening in done.widenings:
         if widening.allowed:
             console.say(f"allowed: {widening.item} in {widening.target}: {widening.widening.message}", "warning")
@@ -45,7 +46,8 @@ def show_checked(session: Session, check: Check, *, with_targets: bool) -> None:
         session.console.document({"files": files, **({"targets": list(check.targets)} if with_targets else {})})
         return
     session.console.table(
-        [[one.state, one.path, one.item, one.target] for one in found], ["STATE", "PATH", "ITEM", "TARGET"]
+        [[(one.state, _STATES.get(one.state, "removed")), one.path, one.item, one.target] for one in found],
+        ["STATE", "PATH", "ITEM", "TARGET"],
     )
     wrong = sum(one.state != "ok" for one in found)
     if not found:

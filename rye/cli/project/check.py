@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from rye.cli.customize.checks import show_check
+from rye.cli.customize.checks import counts_of, show_check
 from rye.cli.options import Session, command
 from rye.customization.doctor import Check
 from rye.deployment.auditing import audit_deployed
@@ -34,13 +34,12 @@ def check(session: Session) -> int:
         *registry(session),
     )
     errors = sum(each.status == "error" for each in checks)
-    warnings = sum(each.status == "warning" for each in checks)
     if session.json:
         session.console.document({"checks": [each.as_json() for each in checks], "ok": not errors})
         return 1 if errors else 0
     for each in checks:
         show_check(session, each)
-    session.console.data(session.console.style(_summary(len(checks), errors, warnings), "removed" if errors else "ok"))
+    session.console.data(session.console.style(counts_of(checks), "removed" if errors else "ok"))
     return 1 if errors else 0
 
 
@@ -51,12 +50,3 @@ def _installed(session: Session, project: Project) -> tuple[Check, Check]:
     except RyeError as error:
         installed = Check("audit", "error", error.message, hint=error.hint)
     return installed, deployed(audit_deployed(session, project))
-
-
-def _summary(total: int, errors: int, warnings: int) -> str:
-    counted = [
-        f"{count} {noun}{'' if count == 1 else 's'}"
-        for count, noun in ((errors, "error"), (warnings, "warning"))
-        if count
-    ]
-    return f"{total} checks: " + (", ".join(counted) if counted else "all is well")

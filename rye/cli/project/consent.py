@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from rye.cli.console import Console, one_line
-from rye.installation.plan import ItemChange, Plan, by_tier
+from rye.cli.console import TIER_STYLE, Console, counted, one_line
+from rye.cli.layout import Cell
+from rye.installation.plan import Asked, ItemChange, Plan, by_tier
 from rye.items.agent_tools import shown
 from rye.items.reading import HookAction, Run
 from rye.permissions.risk import Tier, tiers
@@ -23,15 +24,17 @@ _VERBS = {
     "remove": ("-", "removed"),
     "keep": ("=", "dim"),
 }
-_TIER_STYLE = {"safe": "ok", "write": "info", "elevated": "warning", "unrestricted": "error"}
 
 
 def show_proposal(console: Console, proposal: Proposal) -> None:
     """Print the lock's approvals that the user has not seen, the plan, and the warnings about it."""
     show_unseen(console, proposal.unseen)
     show_plan(console, proposal.plan, proposal.time)
+    if proposal.notes:
+        console.gap()
     for note in proposal.notes:
         console.warn(one_line(note))
+    _show_counts(console, proposal.plan)
 
 
 _UNSEEN_TITLES = {
@@ -51,12 +54,12 @@ def show_unseen(console: Console, unseen: Sequence[Approval]) -> None:
     """Print what the user has not agreed to: first what the project changes about installed items, then what rye.lock, the
     team's record, approves."""
     for number, line in enumerate(shown_lines(unseen)):
-        console.say(one_line(line), None if number else "strong")
+        console.tell((one_line(line), None if number else "strong"), hang=4, wide=True)
     brought = [one for one in unseen if one.what == "customization-fact"]
     if brought:
         console.say("  With these changes, the items mention:")
     for one in brought:
-        console.say(f"    {one_line(one.value)}   {one.item}", "warning")
+        console.tell((f"    {one_line(one.value)}   {one.item}", "warning"), hang=8, wide=True)
     if of_the_lock(unseen):
         console.say(
             "This project's rye.lock approves the following, which you have not agreed to on this machine:", "strong"
@@ -66,17 +69,22 @@ def show_unseen(console: Console, unseen: Sequence[Approval]) -> None:
         rows = [one for one in unseen if one.what == what]
         if rows:
             console.say(f"  {title}:")
+        if what == "right":
+            rows.sort(key=lambda one: levels[one.value], reverse=True)
+        room = _shared_width(console, (one_line(one.value) for one in rows))
         for one in rows:
             level = levels[one.value] if what == "right" else None
-            style = _TIER_STYLE[str(level)] if level is not None else "error" if what == "source" else None
-            console.say(f"    {one_line(one.value)}   {one.item}{f'   {level}' if level is not None else ''}", style)
+            style = TIER_STYLE[str(level)] if level is not None else "error" if what == "source" else None
+            before = f"{level!s:<12} " if level is not None else ""
+            console.tell((f"    {before}{one_line(one.value):<{room}}", style), f"   {one.item}", hang=8, wide=True)
 
 
 def show_plan(console: Console, plan: Plan, time: datetime) -> None:
     """Print the changes item by item, then all rights by tier, then hooks."""
+    seen: set[object] = set()
     for change in plan.effective:
         _show_item(console, change)
-        _show_signer(console, change, time)
+        _show_signer(console, change, time, seen)
         _show_tools(console, change)
         _show_runs(console, change)
         _show_mentions(console, change)
@@ -94,9 +102,9 @@ def _show_item(console: Console, change: ItemChange) -> None:
         console.say("      no longer forced by [overrides] of rye.toml", "dim")
 
 
-def _show_signer(console: Console, change: ItemChange, time: datetime) -> None:
+def _show_signer(console: Console, change: ItemChange, time: datetime, seen: set[object]) -> None:
     """Print the signer, the key's age and, if the registry changed, the old and new one. An entry that ``rye lock`` wrote is
-    treated like any other news."""
+    treated like any other news. ``seen``: signers that this screen has described already; repetition would hide what differs."""
     old, new = change.old, change.new
     if new is None or (change.action == "keep" and old is not None and old.approved_signer is None):
         return
@@ -107,11 +115,18 @@ def _show_signer(console: Console, change: ItemChange, time: datetime) -> None:
         console.say(f"      signed by {one_line(new.signed_by)}, previously by {before}", style)
         if history is not None and history.old_key is not None:
             console.say(f"      the new key is in keyset {history.keyset}; the old key: {history.old_key}", "warning")
+    elif new.source is None and history is not None and (said := _said_of_signer(change)) in seen:
+        released = _age(history.released, time, "ago")
+        console.say(f"      signed by {one_line(new.signed_by)} as above, released {released}", "dim")
+        history = None
     else:
+        if new.source is None and history is not None:
+            seen.add(said)
         mark = "  (new to this project)" if change.signer_new else ""
         who = "source" if new.source is not None else "signer"
         mark += f"  (you never agreed to this {who} before)" if change.signer_unknown else ""
-        console.say(f"      signed by {one_line(new.signed_by)}{mark}", "error" if new.is_unsigned else "dim")
+        style = "error" if new.is_unsigned else "dim"
+        console.tell((f"      signed by {one_line(new.signed_by)}", style), (mark, "warning"), hang=8)
     if new.source is not None:
         where = f"{new.registry}{f' ({new.source.ref})' if new.source.ref else ''}, {new.source.place}"
         console.say(f"      from {one_line(where)}", "dim")
@@ -123,6 +138,15 @@ def _show_signer(console: Console, change: ItemChange, time: datetime) -> None:
         kind = "" if new.source is not None else "the registry "
         moved = f"      from {kind}{one_line(new.registry)}, previously from {one_line(old.registry)}"
         console.say(moved, "warning")
+
+
+def _said_of_signer(change: ItemChange) -> object:
+    """What the screen says of an item's signer, besides the day of the release."""
+    new, history = change.new, change.history
+    assert new is not None
+    assert history is not None
+    ages = (history.key_since, history.namespace_since)
+    return change.identity.namespace, new.signed_by, new.registry, change.signer_new, change.signer_unknown, ages
 
 
 def _age(then: datetime, now: datetime, word: str) -> str:
@@ -141,12 +165,17 @@ def _show_tools(console: Console, change: ItemChange) -> None:
         return
     risk = tools_tier(tools)
     listed = ", ".join(map(one_line, shown(tools))) or "none"
-    console.say(f"      tools of the agent program: {listed}", _TIER_STYLE[str(risk)] if risk else None)
+    console.say(f"      tools of the agent program: {listed}", TIER_STYLE[str(risk)] if risk else None)
     if risk is Tier.UNRESTRICTED:
-        console.say("      unrestricted: it may run any command", "error")
+        console.say(f"{_bang(True)}unrestricted: it may run any command", "error")
     if change.old is not None:
         for wider in change.tools:
             console.say(f"      new: {one_line(wider)}", "warning")
+
+
+def _bang(bad: bool) -> str:
+    """What a line about an item begins with; bad news is marked for who sees no colours."""
+    return "    ! " if bad else "      "
 
 
 _RUN_WORDS = {
@@ -184,25 +213,76 @@ def _show_mentions(console: Console, change: ItemChange) -> None:
     for mention in change.mentions:
         mark = " (new)" if change.old is not None and mention in change.new_mentions else ""
         place = one_line(f"{mention.path}:{mention.line}")
-        said = f"      mentions {mention.fact}: {one_line(mention.value)}   {place}{mark}"
-        console.say(said, "error" if mention.is_alarm else "warning")
+        style = "error" if mention.is_alarm else "warning"
+        console.tell(
+            (f"{_bang(mention.is_alarm)}mentions {mention.fact}: {one_line(mention.value)}", style), f"   {place}{mark}"
+        )
 
 
 def _show_rights(console: Console, plan: Plan) -> None:
     asked = by_tier(plan.changes)
+    room = _shared_width(console, (_asked(change, right) for rows in asked.values() for change, right in rows))
     if asked:
+        console.gap()
         console.say("Rights asked for:", "strong")
     for level, rows in asked.items():
-        console.say(f"  {level}", _TIER_STYLE[str(level)])
+        console.say(f"  {level}", TIER_STYLE[str(level)])
         for change, right in rows:
-            example = f"   e.g. {right.witness}" if right.witness and right.witness != right.pattern else ""
-            beyond = " (beyond what was approved)" if change.old is not None else ""
-            console.say(f"    {one_line(right.pattern)}{beyond}   {change.identity.id}{one_line(example)}")
+            example = f"   e.g. {one_line(right.witness)}" if right.witness and right.witness != right.pattern else ""
+            said = f"    {_asked(change, right):<{room}}   {change.identity.id}"
+            console.tell(said, (example, "dim"), hang=8, wide=True)
+
+
+def _asked(change: ItemChange, right: Asked) -> str:
+    return one_line(right.pattern) + (" (beyond what was approved)" if change.old is not None else "")
+
+
+_WIDEST_COLUMN = 48
+
+
+def _shared_width(console: Console, texts: Iterable[str]) -> int:
+    """Columns for texts that share one, so that what follows them is aligned; few where the terminal is narrow."""
+    most = min(_WIDEST_COLUMN, console.width // 2)
+    return max((len(text) for text in texts if len(text) <= most), default=0)
+
+
+def _show_counts(console: Console, plan: Plan) -> None:
+    """What a screen of several items asks for, the worst first, in one line above the question."""
+    changes = plan.effective
+    if len(changes) < 2:
+        return
+    asked = by_tier(changes)
+    news = [mention for change in changes for mention in change.new_mentions]
+    commands = sum(
+        tools_tier(change.new.tools) is Tier.UNRESTRICTED for change in changes if change.new and change.tools
+    )
+    alarms = sum(mention.is_alarm for mention in news)
+    told: list[tuple[int, str, str, str | None]] = [
+        (commands, "may run any command", "may run any command", "error"),
+        *((len(rows), f"{level} right", f"{level} rights", TIER_STYLE[str(level)]) for level, rows in asked.items()),
+        (alarms, "alarm", "alarms", "error"),
+        (len(news) - alarms, "caution", "cautions", "warning"),
+        (sum(len(change.runs) for change in changes), "thing that can run", "things that can run", "warning"),
+        (sum(len(change.hooks) for change in changes), "hook", "hooks", "warning"),
+        (len({_signer(c) for c in changes if c.signer_unknown}), "unknown signer", "unknown signers", "warning"),
+        (sum(change.signer_changed for change in changes), "change of signer", "changes of signer", "warning"),
+    ]
+    console.gap()
+    spans: list[Cell] = [(counted(len(changes), "item"), "strong")]
+    for number, one, more, style in told:
+        if number:
+            spans.extend([":  " if len(spans) == 1 else "  ", (f"{number} {one if number == 1 else more}", style)])
+    console.tell(*spans)
+
+
+def _signer(change: ItemChange) -> str:
+    return change.new.signed_by if change.new is not None else ""
 
 
 def _show_hooks(console: Console, plan: Plan) -> None:
     hooks = [(change, hook) for change in plan.changes for hook in change.hooks]
     if hooks:
+        console.gap()
         console.say("Hooks, denied until approved:", "strong")
     for change, hook in hooks:
         show_hook(console, hook, f"    {change.identity.id}: ", "      ")

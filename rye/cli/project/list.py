@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import click
 from msgspec.structs import asdict
 
-from rye.cli.console import printable
+from rye.cli.console import TIER_STYLE, counted, printable
 from rye.cli.kind_choice import kind_option
+from rye.cli.layout import Cell, Column
 from rye.cli.options import Session, command
 from rye.cli.project.install_options import install_options
 from rye.project.layout import find_project
 from rye.workspace.installing.item_rows import SPACES, item_rows
 
+_SHORT_FINGERPRINT = 16
+_CAUTIONS = frozenset({"unverified", "editable"})
+"""States that say how much is known of an item; the others say what is wrong with it."""
 _COLUMNS = ("kind", "id", "version", "tier", "signer", "space", "state")
 
 
@@ -26,14 +34,42 @@ def list_items(session: Session, kind: str | None, space: str | None, member: st
     if session.json:
         session.console.document({"items": rows})
         return
-    session.console.table(
-        [[printable(str(row[name] if row[name] is not None else "-")) for name in _COLUMNS] for row in rows],
-        [name.upper() for name in _COLUMNS],
-        ["removed" if str(row["signer"]).startswith("none (") else None for row in rows],
-    )
+    if session.console.on_terminal:
+        _show(session, rows)
+    else:
+        session.console.table(
+            [[printable(str(row[name] if row[name] is not None else "-")) for name in _COLUMNS] for row in rows],
+            _COLUMNS,
+        )
     if not rows and find_project(session.cwd) is None:
         session.console.say(
             "This folder has no project. `rye init` creates one, and `rye search WORDS` finds items for it."
         )
     elif not rows:
         session.console.say("No items. `rye add [KIND:]ID` adds an item, and `rye search WORDS` finds one.")
+
+
+def _show(session: Session, rows: Sequence[Mapping[str, Any]]) -> None:
+    """A table for people: what is wrong before whose key, fingerprints cut where room is short, and a count below it."""
+    table: list[list[Cell]] = []
+    for row in rows:
+        signer, tier, state = str(row["signer"] or "-"), str(row["tier"] or "-"), str(row["state"])
+        table.append(
+            [
+                f"{row['kind']}:{row['id']}",
+                str(row["version"] or "-"),
+                (tier, TIER_STYLE.get(tier, "dim")),
+                (state, "dim" if state == "ok" else "warning" if state in _CAUTIONS else "removed"),
+                str(row["space"]),
+                (signer, "removed" if signer.startswith("none (") else "dim"),
+            ]
+        )
+    session.console.table(
+        table, ["ITEM", "VERSION", "TIER", "STATE", "SPACE", Column("SIGNER", least=_SHORT_FINGERPRINT)]
+    )
+    if rows:
+        states = Counter(str(row["state"]) for row in rows if row["state"] != "ok")
+        said = counted(len(rows), "item")
+        if states:
+            said += ": " + ", ".join(f"{number} {state}" for state, number in sorted(states.items()))
+        session.console.say(f"{said}; `rye audit` says what is wrong" if set(states) - _CAUTIONS else said)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from rye.cli.console import one_line
+from rye.cli.console import counted, one_line
+from rye.cli.layout import Cell, Column
 from rye.cli.options import Session, command
 from rye.cli.project.install_options import install_options
 from rye.workspace.installing.outdated import OutdatedItem
@@ -25,17 +26,34 @@ def outdated(session: Session, member: str | None) -> None:
         session.console.document({"outdated": [_as_json(item) for item in items]})
         return
     rows = [item.newer for item in items]
-    header = ["ITEM", "CURRENT", "WANTED", "LATEST"]
-    table = [[str(row.identity), row.current, row.wanted or "-", row.latest or "-"] for row in rows]
+    header: list[str | Column] = ["ITEM", "CURRENT", "WANTED", "LATEST"]
+    table: list[list[Cell]] = [
+        [
+            str(row.identity),
+            row.current,
+            (row.wanted or "-", None if row.wanted in (None, row.current) else "ok"),
+            (row.latest or "-", None if row.latest in (None, row.wanted) else "info"),
+        ]
+        for row in rows
+    ]
     if any(row.refused or row.forced for row in rows):
-        header.append("NOTE")
+        header.append(Column("NOTE", prose=True, lines=9))
         for cells, row in zip(table, rows, strict=True):
             forced = f"forced by [overrides]: {one_line(row.forced)}" if row.forced else None
             refused = f"refused: {row.refused}" if row.refused else None
-            cells.append("; ".join(said for said in (refused, forced) if said))
+            cells.append(("; ".join(said for said in (refused, forced) if said), "removed" if refused else "warning"))
     session.console.table(table, header)
     if not rows:
         session.console.say("Everything is at its newest version.")
+        return
+    within = sum(row.wanted not in (None, row.current) for row in rows)
+    beyond = sum(row.latest not in (None, row.wanted) for row in rows)
+    told = [f"{counted(len(rows), 'item')} out of date."]
+    if within:
+        told.append(f"`rye update` updates {within}.")
+    if beyond:
+        told.append(f"For the latest version of {beyond}, change the range: `rye add ID@RANGE`.")
+    session.console.say(" ".join(told))
 
 
 def _as_json(item: OutdatedItem) -> dict[str, object]:

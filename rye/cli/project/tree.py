@@ -6,7 +6,8 @@ from collections.abc import Container
 
 import click
 
-from rye.cli.console import one_line
+from rye.cli.console import counted, one_line
+from rye.cli.layout import Cell
 from rye.cli.options import Session, command
 from rye.cli.project.install_options import install_options
 from rye.installation.graph import Node
@@ -31,10 +32,12 @@ def tree(session: Session, depth: int | None, member: str | None) -> None:
         session.console.document({"tree": [_as_json(node, unverified) for node in nodes]})
         return
     for node in nodes:
-        version = f" {node.item.version}{_mark(node.identity, unverified)}" if node.item is not None else ""
-        version += " (forced)" if node.item is not None and node.item.forced is not None else ""
-        unsigned = _unsigned(session, node)
-        session.console.data(f"{_indent(node)}{node.identity}{version}{unsigned}{_MARKS[node.mark]}")
+        _show_node(session, node, unverified)
+    items = {node.identity: node.item for node in nodes if node.item is not None}
+    left = sum(identity in unverified and not item.is_editable for identity, item in items.items())
+    if items:
+        said = f"; {left} unverified: `rye install` verifies {'it' if left == 1 else 'them'}" if left else ""
+        session.console.say(f"{counted(len(items), 'item')}{said}")
     if not nodes:
         session.console.say("Nothing is locked; `rye add [KIND:]ID` adds an item.")
 
@@ -46,11 +49,17 @@ def _indent(node: Node) -> str:
     return above + ("└── " if node.last[-1] else "├── ")
 
 
-def _unsigned(session: Session, node: Node) -> str:
-    """Who signed it if no publisher did, in red."""
-    if node.item is None or not node.item.is_unsigned:
-        return ""
-    return " " + session.console.style(f"signed by {node.item.signed_by}", "removed")
+def _show_node(session: Session, node: Node, unverified: Container[object]) -> None:
+    """One line; where it is too wide, it continues below its item."""
+    spans: list[Cell] = [(_indent(node), "dim"), str(node.identity)]
+    if node.item is not None:
+        spans.append(f" {node.item.version}")
+        spans.append((_mark(node.identity, unverified), "warning"))
+        spans.append((" (forced)" if node.item.forced is not None else "", "warning"))
+        if node.item.is_unsigned:
+            spans.append((f" signed by {node.item.signed_by}", "removed"))
+    spans.append((_MARKS[node.mark], "dim" if node.mark == "seen" else "warning"))
+    session.console.line(*spans, hang=4 * node.depth + 4, wide=True)
 
 
 def _mark(identity: object, unverified: Container[object]) -> str:
@@ -106,7 +115,12 @@ def why(session: Session, item: str, member: str | None) -> None:
         return
     for line, chain in found.chains:
         start = line.file if line.group == "main" else f"{line.file} ({line.group})"
-        session.console.data(" → ".join([start, *(f"{i} {versions[i]}{_mark(i, found.unverified)}" for i in chain)]))
+        steps = [f" → {i} {versions[i]}{_mark(i, found.unverified)}" for i in chain]
+        if session.console.on_terminal and len("".join([start, *steps])) > session.console.width:
+            for each in (start, *(f" {step}" for step in steps)):
+                session.console.line(each, wide=True)
+        else:
+            session.console.data("".join([start, *steps]))
     if target.forced is not None:
         session.console.data(f"[overrides] of rye.toml forces {target.identity} {one_line(target.forced)}")
     if target.is_unsigned:

@@ -61,11 +61,11 @@ def _list(session: Session, batch: Batch, stage: bool) -> None:
         become = "These become" if len(batch.releases) > 1 else "This becomes"
         session.console.say(f"{become} public in {batch.origin}, permanently:", "strong")
     for release, item in zip(batch.releases, batch.items, strict=True):
-        session.console.say(f"  {release.identity} {release.version}  {item.size:,} bytes  {item.shown}")
+        named = f"  {release.identity} {release.version}"
+        session.console.tell(named, (f"  {item.size:,} bytes  {item.shown}", "dim"), hang=6, wide=True)
         for entry in item.attached:
-            session.console.say(
-                f"    {entry.path}  {len(entry.data):,} bytes{'  executable' if entry.executable else ''}"
-            )
+            mark = ("  executable", "warning") if entry.executable else ""
+            session.console.tell(f"    {entry.path}", (f"  {len(entry.data):,} bytes", "dim"), mark, hang=8, wide=True)
     if batch.unchanged:
         session.console.say(f"  {len(batch.unchanged)} already published and unchanged")
 

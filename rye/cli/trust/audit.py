@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import click
 
-from rye.cli.console import one_line
+from rye.cli.console import counted, one_line
 from rye.cli.options import Session, command
 from rye.cli.project.install_options import install_options
 from rye.deployment.auditing import audit_deployed
@@ -60,9 +62,10 @@ def audit(session: Session, as_sarif: bool, level: Level, without: tuple[str, ..
 
 def _show(session: Session, found: Audit) -> None:
     for finding in found.findings:
-        session.console.data(f"{finding.severity}[{finding.rule}]: {one_line(finding.message)}")
+        head = (f"{finding.severity}[{finding.rule}]:", finding.severity)
+        session.console.line(head, f" {one_line(finding.message)}")
         if finding.hint:
-            session.console.say(f"  {finding.hint}", "dim")
+            session.console.tell((f"  {finding.hint}", "dim"), hang=4)
     for each in found.ignored:
         what = f"{each.finding.rule}]: {one_line(each.finding.message)}"
         session.console.say(f"ignored[{what}", "dim")
@@ -70,3 +73,8 @@ def _show(session: Session, found: Audit) -> None:
     if not fails(found.findings, "warning"):
         said = "all in order" if found.findings else "no findings"
         session.console.data(f"{found.items} items, {said}")
+        return
+    severities = Counter(finding.severity for finding in found.findings)
+    counts = [counted(severities[each], each) for each in ("error", "warning") if severities[each]]
+    session.console.gap()
+    session.console.say(f"{counted(found.items, 'item')}: {', '.join(counts)}")

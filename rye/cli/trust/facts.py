@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 from rye.cli.console import one_line
@@ -29,18 +31,29 @@ def facts(session: Session, targets: tuple[str, ...], against: str | None) -> No
     if report.difference is not None:
         added, removed = report.difference
         for sign, found in (("+ ", added), ("- ", removed)):
-            for fact in found:
-                session.console.data(f"{sign}{_line(session, fact)}")
+            _show(session, found, sign)
         session.console.say(f"{len(added)} added, {len(removed)} removed")
         return
     every = [fact for item in report.results for fact in item.facts]
-    for fact in every:
-        session.console.data(_line(session, fact))
+    _show(session, every)
     number = counts(every)
     words = ", ".join(f"{number[level]} {level}{'' if number[level] == 1 else 's'}" for level in reversed(LEVELS))
     session.console.say(f"{words}. These are things that the texts mention, not a verdict.")
 
 
-def _line(session: Session, fact: Fact) -> str:
-    level = session.console.style(fact.level, _STYLE[fact.level])
-    return f"{level}\t{fact.fact}\t{one_line(fact.value)}\t{one_line(fact.path)}:{fact.line}:{fact.column}"
+def _show(session: Session, found: Sequence[Fact], sign: str = "") -> None:
+    """One row for each; on a terminal the worst first."""
+    if session.console.on_terminal:
+        found = sorted(found, key=lambda fact: LEVELS.index(fact.level), reverse=True)
+    session.console.table(
+        [
+            [
+                (f"{sign}{fact.level}", _STYLE[fact.level]),
+                fact.fact,
+                one_line(fact.value),
+                f"{one_line(fact.path)}:{fact.line}:{fact.column}",
+            ]
+            for fact in found
+        ],
+        ["LEVEL", "FACT", "VALUE", "PLACE"],
+    )

@@ -54,10 +54,12 @@ def list_hooks(session: Session, target: str) -> None:
     for row in rows:
         state = {None: "", True: ", approved", False: ", not approved: denied"}[row["approved"]]
         covered = "covered by its rights" if row["allowed"] else "not covered by its rights: denied"
-        session.console.data(one_line(f"when {row['when']}"))
-        session.console.data(one_line(f"  execute {row['item_type']} {row['item_id']} ({covered}{state})"))
+        session.console.line(one_line(f"when {row['when']}"))
+        denied = "removed" if not row["allowed"] or row["approved"] is False else "ok"
+        said = (f" ({covered}{state})", denied)
+        session.console.line(one_line(f"  execute {row['item_type']} {row['item_id']}"), said, hang=6)
         for name, text in row["inputs"].items():
-            session.console.data(one_line(f"    {name} = {text}"))
+            session.console.line(one_line(f"    {name} = {text}"), hang=8)
 
 
 @command("eval")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import click
 
-from rye.cli.console import one_line
+from rye.cli.console import TIER_STYLE, one_line
+from rye.cli.layout import Cell, Column
 from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.cli.project.consent import run_line
@@ -15,8 +16,6 @@ from rye.permissions.tool_risk import tool_tier
 from rye.workspace.findings import as_json
 from rye.workspace.installing.consent import run_document
 from rye.workspace.items.rights import Rights, compare_rights, decide_action, rights_of
-
-_STYLE = {"safe": "ok", "write": "info", "elevated": "warning", "unrestricted": "removed"}
 
 
 def _said(session: Session, *items: Rights) -> list[dict[str, object]]:
@@ -52,25 +51,23 @@ def show(session: Session, target: str, trust_lock: bool) -> None:
             }
         )
         return
+    rows: list[list[Cell]] = []
     if rights.refusal is not None:
         session.console.warn(rights.refusal.message, rights.refusal.hint)
-        for one in rights.missing:
-            session.console.data(f"not agreed\t{one.what} {one_line(one.value)}")
+        rows.extend([("not agreed", "removed"), f"{one.what} {one_line(one.value)}"] for one in rights.missing)
     elif rights.does_nothing:
         session.console.say("It declares no capabilities: every action is denied.")
     elif not rights.rows:
         session.console.say("It declares no rye capabilities. Rye does not control the following:")
     for level, capability in rights.rows:
-        session.console.data(f"{session.console.style(str(level), _STYLE[str(level)])}\t{one_line(capability)}")
+        rows.append([(str(level), TIER_STYLE[str(level)]), one_line(capability)])
     if tools is not None:
         for name in tools.names:
             level = tool_tier(name, tools)
-            word = session.console.style(str(level), _STYLE[str(level)])
-            session.console.data(f"{word}\tagent tool {one_line(name)}")
-        for line in shown(tools)[len(tools.names) :]:
-            session.console.data(f"limit\t{one_line(line)}")
-    for run in rights.runs:
-        session.console.data(f"runs\t{run_line(run)}")
+            rows.append([(str(level), TIER_STYLE[str(level)]), f"agent tool {one_line(name)}"])
+        rows.extend(["limit", one_line(line)] for line in shown(tools)[len(tools.names) :])
+    rows.extend([("runs", "warning"), run_line(run)] for run in rights.runs)
+    session.console.table(rows, ["TIER", Column("RIGHT", prose=True, lines=99)])
 
 
 @command("check")
@@ -134,7 +131,7 @@ def diff(session: Session, old: str, new: str) -> int:
         for sign, style, changes in (("+", "added", found.widened), ("-", "removed", found.narrowed)):
             for change in changes:
                 example = f"   e.g. {change.witness}" if change.witness and change.witness != change.pattern else ""
-                session.console.data(session.console.style(f"{sign} {change.pattern}", style) + example)
+                session.console.line((f"{sign} {change.pattern}", style), (example, "dim"))
         if found.equal:
             session.console.data("equal: both allow exactly the same actions")
     return 1 if found.widened else 0

@@ -40,7 +40,7 @@ def verify(session: Session, paths: tuple[str, ...], kind: str | None, trusted: 
 
 
 def _print(session: Session, shown: str, verdict: str, detail: str) -> None:
-    styled = session.console.style(verdict, _STYLE.get(verdict, "removed"))
-    session.console.data(f"{styled}{' ' * (14 - len(verdict))}{one_line(shown)}")
+    space = " " * (14 - len(verdict))
+    session.console.line((verdict, _STYLE.get(verdict, "removed")), f"{space}{one_line(shown)}", wide=True)
     if verdict != "valid":
         session.console.say(f"  {detail}", "dim")

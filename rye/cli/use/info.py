@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
+from rye.cli.console import TIER_STYLE
 from rye.cli.options import Session, command
 from rye.cli.project.consent import run_line
 from rye.cli.use.indented import indented_lines
@@ -82,9 +83,7 @@ def _show_source(session: Session, found: SourceInfo) -> None:
         "runs": [run_line(run) for run in words.runs],
         "facts": [f"{m.level}  {m.fact}  {m.value}" for m in words.mentions or () if not m.is_note],
     }
-    for line in indented_lines(flat):
-        red = row.is_unsigned and line.startswith("signer:")
-        session.console.data(session.console.style(line, "removed") if red else line)
+    _show(session, flat, ("signer",) if row.is_unsigned else ())
 
 
 @command("info")
@@ -160,8 +159,26 @@ def info(session: Session, item: str, web: bool) -> None:
         "facts": facts,
         "revoked": "yes" if record.revoked else None,
     }
-    for line in indented_lines(flat):
-        session.console.data(line)
+    _show(session, flat, _BAD)
+
+
+_BAD = ("yanked", "revoked", "advisories", "pending_recovery", "pending_keys")
+"""Fields that warn of a release. Where they say something, a terminal shows them first."""
+_WARNED = ("deprecated", "replacement")
+_LEVELS = {**TIER_STYLE, "caution": "warning", "alarm": "error"}
+
+
+def _show(session: Session, flat: Mapping[str, Any], bad: Sequence[str]) -> None:
+    """The document for people: on a terminal with what is wrong first, and in colour."""
+    if session.console.on_terminal:
+        first = [key for key in (*bad, *_WARNED) if flat.get(key)]
+        flat = {**{key: flat[key] for key in first}, **flat}
+    for key, entry in flat.items():
+        style = "removed" if key in bad else "warning" if key in _WARNED else None
+        for line in indented_lines({key: entry}):
+            word = line.removeprefix("  - ").partition(" ")[0]
+            own = style or (_LEVELS.get(word) if key in ("capabilities", "facts") else None)
+            session.console.line((line, own), hang=len(line) - len(line.lstrip(" ")) + 4)
 
 
 def _with_tiers(capabilities: Sequence[str]) -> list[dict[str, str]]:

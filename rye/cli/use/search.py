@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from rye.cli.layout import Column
 from rye.cli.options import Session, command
 from rye.items.kinds import KINDS
 from rye.workspace.registries import registry_search
@@ -41,11 +42,13 @@ def search(
                 f"{row['kind']}:{row['id']}",
                 row["version"] or "-",
                 row["space"],
-                ("(deprecated) " if row["deprecated"] is not None else "") + row["description"],
+                ("(deprecated) " + row["description"], "warning")
+                if row["deprecated"] is not None
+                else row["description"],
             ]
             for row in shown
         ],
-        ["ITEM", "VERSION", "WHERE", "DESCRIPTION"],
+        ["ITEM", "VERSION", "WHERE", Column("DESCRIPTION", prose=True)],
     )
     if not isinstance(found.total, int):
         session.console.say("More than a thousand items match. Add words to narrow the search.")

@@ -51,7 +51,7 @@ def show(session: Session, target: str, kind: str | None, base: bool, mermaid: b
         session.console.document(document)
         return
     for line in indented_lines({key: entry for key, entry in document.items() if graph is None or key != "graph"}):
-        session.console.data(line)
+        session.console.line(line, hang=len(line) - len(line.lstrip(" ")) + 4)
     if graph is not None:
         session.console.data("\n" + printable(graph.as_text(value)), newline=False)
     show_findings(session, found.own_findings())

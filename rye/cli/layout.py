@@ -1,0 +1,232 @@
+"""Text on a terminal's columns: where a line breaks, and how a table fits. Values only: :mod:`rye.cli.console` prints them.
+
+A line breaks between words, never inside a command in backticks that fits on a line of its own. Where it continues, it is
+indented, so that what an author wrote cannot pass for the next line of ours. A table that is too wide first shortens the columns
+that may be shortened, then gives long first cells a line of their own, then all of them; its last column wraps if it is prose.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+
+from msgspec import Struct
+
+from rye.text.lazy_pattern import lazy_pattern
+
+GAP = 2
+_INDENT = 4
+_MOST_PROSE = 100
+_LEAST_PROSE = 36
+"""Columns that a column of prose needs to be readable."""
+_LEAST_FIRST = 16
+"""Columns that the first column of a table needs, lest its long cells get lines of their own."""
+_WORD = lazy_pattern(r" *(?:`[^`\n]*`|[^ ])+")
+_PART = lazy_pattern(r" *[^ ]+")
+
+Span = tuple[str, str | None]
+"""Text, and the name of its style."""
+Line = list[Span]
+Cell = str | Span
+
+
+class Column(Struct, frozen=True):
+    """A column of a table."""
+
+    title: str
+    least: int | None = None
+    """Where room is short, it may be cut to so many columns, the last being ``…``: only for what another command shows whole."""
+    prose: bool = False
+    """The last column may wrap, over at most ``lines`` lines."""
+    lines: int = 2
+
+
+def columns(text: str) -> int:
+    """How many columns a terminal needs for printable text: two for wide characters, none for combining ones."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in ("W", "F") else 1 for c in text
+    )
+
+
+def cut(text: str, width: int) -> str:
+    """``text`` on at most ``width`` columns; what is left out is marked with ``…``."""
+    if columns(text) <= width:
+        return text
+    kept = _fitting(text, width - 1)
+    return text[:kept].rstrip() + "…"
+
+
+def breaks(text: str, width: int, hang: int, *, hard: bool = False) -> list[tuple[int, int]]:
+    """Where one line's text is broken: begin and end of each part. All but the first have ``width - hang`` columns.
+
+    What two spaces set apart stays together where it fits on a line. ``hard``: a word longer than a line is broken as well, after
+    a ``/`` if there is one; otherwise it stays whole, so that it can be copied.
+    """
+    if columns(text) <= width:
+        return [(0, len(text))]
+    most = width - hang
+    words = _words(text, most)
+    parts: list[tuple[int, int]] = []
+    begin = end = 0
+    for number, (start, stop) in enumerate(words):
+        room = most if parts else width
+        kept_whole = _together(text, words[number:], most)
+        in_place = hard and end - begin <= hang and _slash(text[begin:stop], room) > end - begin
+        in_place = in_place and columns(text[start:stop].lstrip(" ")) > most
+        if text[begin:end].strip() and not in_place and columns(text[begin:kept_whole]) > room:
+            parts.append((begin, end))
+            begin = stop - len(text[start:stop].lstrip(" "))
+            room = most
+        while hard and columns(text[begin:stop]) > room:
+            kept = begin + _broken(text[begin:stop], room)
+            parts.append((begin, kept))
+            begin, room = kept, most
+        end = stop
+    if text[begin:end].strip() or not parts:
+        parts.append((begin, end))
+    return parts
+
+
+def _together(text: str, words: Sequence[tuple[int, int]], most: int) -> int:
+    """Where the text ends that should not be parted from the first of the words: what two spaces end, if it fits on a line."""
+    begin, stop = words[0]
+    if text[begin : begin + 2] != "  ":
+        return stop
+    for start, end in words[1:]:
+        if text[start : start + 2] == "  ":
+            break
+        stop = end
+    return stop if columns(text[begin:stop].lstrip(" ")) <= most else words[0][1]
+
+
+def _broken(text: str, room: int) -> int:
+    """How much of a word that is too long goes on the line."""
+    fitting = max(1, _fitting(text, room))
+    slash = _slash(text, room)
+    return slash if slash * 3 > fitting else fitting
+
+
+def _slash(text: str, room: int) -> int:
+    """Where the last ``/`` that fits ends; 0 without one."""
+    return text.rfind("/", 0, _fitting(text, room)) + 1
+
+
+def flow(spans: Sequence[Span], width: int, hang: int, *, hard: bool = False) -> list[Line]:
+    """Styled text as lines of at most ``width`` columns, all but the first indented by ``hang``."""
+    whole = "".join(text for text, _ in spans)
+    lines: list[Line] = []
+    for begin, end in breaks(whole, width, hang, hard=hard):
+        line: Line = [(" " * hang, None)] if lines else []
+        place = 0
+        for text, style in spans:
+            piece = text[max(0, begin - place) : max(0, end - place)]
+            place += len(text)
+            if piece:
+                line.append((piece, style))
+        lines.append(line)
+    return lines
+
+
+def table(rows: Sequence[Sequence[Cell]], header: Sequence[Column], width: int) -> list[Line]:
+    """The lines of a table with its header, for a terminal of ``width`` columns."""
+    body = [[(cell, None) if isinstance(cell, str) else cell for cell in row] for row in rows]
+    for number, column in enumerate(header):
+        if column.prose:  # spaces could pose as the next columns
+            for row in body:
+                row[number] = (" ".join(row[number][0].split()), row[number][1])
+    titles: list[Span] = [(column.title, "dim") for column in header]
+    widths = [max(columns(row[number][0]) for row in [titles, *body]) for number in range(len(header))]
+    _narrow(widths, header, width)
+    rest = sum(widths[1:]) + GAP * (len(widths) - 1)
+    if widths[0] + rest <= width:
+        return [line for row in [titles, *body] for line in _row(row, header, widths)]
+    room = width - rest
+    within = sum(columns(row[0][0]) <= room for row in body)
+    if room < _LEAST_FIRST or within * 2 < len(body):
+        _narrow(widths, header, width, first=_INDENT - GAP)
+        return [line for row in [titles, *body] for line in _stacked(row, header, widths, width)]
+    lines: list[Line] = []
+    for row in [titles, *body]:
+        own = columns(row[0][0]) > room
+        if own:
+            lines.append([row[0]])
+        lines.extend(_row([("", None), *row[1:]] if own else row, header, [room, *widths[1:]]))
+    return lines
+
+
+def _narrow(widths: list[int], header: Sequence[Column], width: int, first: int | None = None) -> None:
+    """Take what is too much from columns that may be shortened, prose first. ``first``: count this for the first column."""
+    for number, column in reversed(list(enumerate(header))):
+        if column.prose:
+            widths[number] = min(widths[number], _MOST_PROSE)
+        least = _LEAST_PROSE if column.prose else column.least
+        taken = (widths[0] if first is None else first) + sum(widths[1:]) + GAP * (len(widths) - 1)
+        if least is not None and taken > width:
+            widths[number] = max(min(least, widths[number]), widths[number] - (taken - width))
+
+
+def _row(row: Sequence[Span], header: Sequence[Column], widths: Sequence[int]) -> list[Line]:
+    """One row on aligned columns; more than one line where its prose wraps."""
+    *cells, (last, style) = row
+    line: Line = []
+    for (text, own), width in zip(cells, widths, strict=False):
+        shown = cut(text, width)
+        line.extend([(shown, own), (" " * (width - columns(shown) + GAP), None)])
+    begin = sum(widths[:-1]) + GAP * len(cells)
+    if not header[-1].prose:
+        return [_trimmed([*line, (cut(last, widths[-1]), style)])]
+    parts = [last[a:b] for a, b in breaks(last, widths[-1], 0, hard=True)]
+    if len(parts) > header[-1].lines:
+        most = header[-1].lines
+        parts = [*parts[: most - 1], cut(parts[most - 1] + " …", widths[-1])]
+    first, *more = parts
+    return [_trimmed([*line, (first, style)]), *([(" " * begin, None), (part, style)] for part in more)]
+
+
+def _stacked(row: Sequence[Span], header: Sequence[Column], widths: Sequence[int], width: int) -> list[Line]:
+    """The first cell on a line of its own, the others below it on aligned columns; all cells one after the other where that is
+    too wide as well."""
+    if _INDENT + sum(widths[1:]) + GAP * (len(widths) - 2) <= width:
+        first = flow([row[0]], width, _INDENT, hard=True)
+        return [*first, *_row([("", None), *row[1:]], header, [_INDENT - GAP, *widths[1:]])]
+    spans: list[Span] = []
+    for (text, style), room, column in zip(row, [*widths], header, strict=True):
+        shown = cut(text, room * column.lines if column.prose else room) if column.prose or column.least else text
+        spans.extend([(" " * GAP, None), (shown, style)] if spans else [(shown, style)])
+    return [_trimmed(line) for line in flow(spans, width, _INDENT, hard=True)]
+
+
+def _trimmed(line: Line) -> Line:
+    """Without spaces at its end."""
+    while line and not line[-1][0].strip():
+        line = line[:-1]
+    return [*line[:-1], (line[-1][0].rstrip(), line[-1][1])] if line else line
+
+
+def _fitting(text: str, width: int) -> int:
+    """How many of the first characters fit on ``width`` columns."""
+    if text.isascii():
+        return min(len(text), max(0, width))
+    kept = used = 0
+    for character in text:
+        used += columns(character)
+        if used > width:
+            break
+        kept += 1
+    return kept
+
+
+def _words(text: str, most: int) -> list[tuple[int, int]]:
+    """Begin and end of each word, the spaces before it included. A command in backticks is one word if it fits on a line."""
+    found = []
+    for word in _WORD.finditer(text):
+        begin, end = word.span()
+        if columns(word[0].lstrip()) <= most:
+            found.append((begin, end))
+        else:
+            found.extend((begin + part.start(), begin + part.end()) for part in _PART.finditer(word[0]))
+    if found and found[-1][1] < len(text):  # spaces at the end
+        found[-1] = (found[-1][0], len(text))
+    return found
