@@ -49,10 +49,12 @@ def outdated(session: Session, member: str | None) -> None:
     within = sum(row.wanted not in (None, row.current) for row in rows)
     beyond = sum(row.latest not in (None, row.wanted) for row in rows)
     told = [f"{counted(len(rows), 'item')} out of date."]
+    one = len(rows) == 1
     if within:
-        told.append(f"`rye update` updates {within}.")
+        told.append(f"`rye update` updates {'it' if one else within}.")
     if beyond:
-        told.append(f"For the latest version of {beyond}, change the range: `rye add ID@RANGE`.")
+        which = "its latest version" if one else f"the latest version of {beyond}"
+        told.append(f"For {which}, change the range: `rye add ID@RANGE`.")
     session.console.say(" ".join(told))
 
 
