@@ -175,7 +175,7 @@ class TestUpdate:
         assert (done.code, done.error["code"]) == (1, "consent-needed")
         assert done.error["changes"][0]["signer_changed"] is True
         assert done.error["changes"][0]["signer_before"] == old
-        assert "before by " + old in user.run("update", "--yes").stderr
+        assert "previously by " + old in user.run("update", "--yes").stderr
         manifest = user.path("rye.toml").read_text()
         user.write("rye.toml", manifest.replace("^1.0.0", "1.0.1"))
         user.ok("lock")
