@@ -7,12 +7,11 @@ that may be shortened, then gives long first cells a line of their own, then all
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 
 from msgspec import Struct
-
-from rye.text.lazy_pattern import lazy_pattern
 
 GAP = 2
 _INDENT = 4
@@ -21,8 +20,8 @@ _LEAST_PROSE = 36
 """Columns that a column of prose needs to be readable."""
 _LEAST_FIRST = 16
 """Columns that the first column of a table needs, lest its long cells get lines of their own."""
-_WORD = lazy_pattern(r" *(?:`[^`\n]*`|[^ ])+")
-_PART = lazy_pattern(r" *[^ ]+")
+_WORD = r" *(?:`[^`\n]*`|[^ ])+"
+_PART = r" *[^ ]+"
 
 Span = tuple[str, str | None]
 """Text, and the name of its style."""
@@ -221,12 +220,12 @@ def _fitting(text: str, width: int) -> int:
 def _words(text: str, most: int) -> list[tuple[int, int]]:
     """Begin and end of each word, the spaces before it included. A command in backticks is one word if it fits on a line."""
     found = []
-    for word in _WORD.finditer(text):
+    for word in re.finditer(_WORD, text):
         begin, end = word.span()
         if columns(word[0].lstrip()) <= most:
             found.append((begin, end))
         else:
-            found.extend((begin + part.start(), begin + part.end()) for part in _PART.finditer(word[0]))
+            found.extend((begin + part.start(), begin + part.end()) for part in re.finditer(_PART, word[0]))
     if found and found[-1][1] < len(text):  # spaces at the end
         found[-1] = (found[-1][0], len(text))
     return found
