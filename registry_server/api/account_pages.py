@@ -266,13 +266,13 @@ def answer(request: AnyRequest, page: Page) -> Response[bytes]:
     """Render a page. Visitors who are not signed in learn nothing about a registry for members."""
     service = service_of(request)
     is_known = not isinstance(page.view, SignInView | LinkView)
-    site = service.pages.site() if is_known else service.pages.site_for_anybody()
+    site = service.pages.site() if is_known else service.pages.site_for_anyone()
     return html_answer(pages.html(page, site, service.pages.hour()), request.method)
 
 
 def refused_page(service: Service, error: RyeError, status: int) -> Response[bytes]:
     """Return an error as a page for people."""
-    made = error_page(error, status, service.pages.site_for_anybody(), service.pages.hour())
+    made = error_page(error, status, service.pages.site_for_anyone(), service.pages.hour())
     return html_answer(made, "GET", status, error.code in ("busy", "too-many-requests"))
 
 

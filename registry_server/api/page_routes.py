@@ -86,7 +86,7 @@ def refused_reading(service: Service, error: RyeError, status: int, accept: str)
     """Return the error page; None: the client does not ask for HTML."""
     if not wants_html(accept):
         return None
-    return error_page(error, status, service.pages.site_for_anybody(), service.pages.hour())
+    return error_page(error, status, service.pages.site_for_anyone(), service.pages.hour())
 
 
 # -- routes -------------------------------------------------------------------------------------------------------------

@@ -171,7 +171,7 @@ class PageDesk:
         """Read the head again for the next page."""
         self._head = None
 
-    def site_for_anybody(self) -> Site:
+    def site_for_anyone(self) -> Site:
         """Return the same for visitors who may not be members: without root and log if the registry is private."""
         site = self.site()
         return Site(site.origin, "", site.address, None) if self._is_private else site
