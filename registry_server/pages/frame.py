@@ -324,9 +324,14 @@ def _moment(time: datetime) -> str:
 
 
 def _dated(time: datetime, now: Now) -> Markup:
+    return _dated_as(time, now.age(time))
+
+
+@lru_cache(maxsize=4096)
+def _dated_as(time: datetime, age: str) -> Markup:
     written = _time(time)
     return Markup(
-        f'<time datetime="{written}" title="{written}">{_day(time)}</time> <span class="quiet">({now.age(time)})</span>'
+        f'<time datetime="{written}" title="{written}">{_day(time)}</time> <span class="quiet">({age})</span>'
     )
 
 

@@ -101,6 +101,7 @@ class Look:
         self._listening: Listening | None = None
         self._asked: list[Asked[Any]] = []
         self._notes_nothing: Look | None = None
+        self._chains: dict[str, KeysetChain] = {}
         self.connection = connection
         self.reader = reader
         self.now = Now(now)
@@ -114,8 +115,8 @@ class Look:
         made._asked = []
         made._notes_nothing = self
         made.connection = cast(sa.Connection, made._listening)
-        made._ledger = Ledger(made.connection)
-        made._listening.ran.clear()
+        made._ledger = self._ledger.beside(made.connection)
+        made._chains = {}
         made.now = Now(self.now.hour)
         return made
 
@@ -191,7 +192,11 @@ class Look:
 
     def chain(self, namespace: str) -> KeysetChain:
         """Return the keysets of a namespace. An unclaimed namespace has no links."""
-        return self._ledger.chain(namespace)
+        found = self._chains.get(namespace)
+        if found is None:
+            found = self._chains[namespace] = self._ledger.chain(namespace)
+            self._quiet._chains[namespace] = found  # never the other way: the maker's own look must note what it read
+        return found
 
     def history(self, identity: Identity) -> ItemHistory | None:
         """Return an item's history, checked as clients check it. None: there is none, or this reader may not see it.

@@ -74,6 +74,16 @@ class Ledger:
         self.origin: str = found[0]
         self.size: int = 0 if found[1] is None else found[1] + 1
 
+    def beside(self, connection: sa.Connection) -> Ledger:
+        """The same transaction's view through another connection object. It reads everything again."""
+        made = Ledger.__new__(Ledger)
+        made.connection = connection
+        made._waiting = Waiting()
+        made._roots = made._published = None
+        made.touched = set()
+        made.origin, made.size = self.origin, self.size
+        return made
+
     def prepare(self, candidates: Iterable[Candidate]) -> None:
         """Read everything that :func:`registry_server.sequencer.admission.admit` will need for a batch's releases at
         once.

@@ -268,6 +268,16 @@ class TestWhatChanges:
         assert "Sometimes there" in registry.get(ITEM)
 
 
+def test_a_keyset_chain_that_a_question_read_before_is_still_noted(registry: Counted) -> None:
+    service = registry.local.service
+    with database.reader(service.engine) as connection:
+        look = Look(connection, service.public, Site("", "", ""), Reader(), now()).noting()
+        look.ask(lambda quiet: len(quiet.chain("acme").links))
+        before = len(look.reads().ran)
+        look.chain("acme")
+        assert any("keysets" in one.sql for one in look.reads().ran[before:])
+
+
 class TestTakedown:
     def take_down(self, registry: Counted, what: str) -> None:
         service = registry.local.service
