@@ -1,1 +1,1 @@
-"""From a directive and input values to the text that a model reads, and which of its hooks fire. Pure: values in, values out."""
+"""Turn a directive and input values into the text that a model reads, and decide which hooks fire. Pure: values in and out."""

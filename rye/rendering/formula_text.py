@@ -1,6 +1,6 @@
-"""A formula as text for an agent: its steps in their order, each with what it waits for and when it is done.
+"""A formula as text for an agent: its steps in order, each with what it needs and when it is done.
 
-The formula is resolved, overlays are applied and variables are filled in before; here nothing is interpreted any more.
+The formula must be resolved, with overlays applied and variables filled in. Nothing is interpreted here.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from rye.items.formula.model import Formula, Step
 
 
 def formula_text(formula: Formula) -> str:
-    """Title and description, then the steps; no newline at the end."""
+    """Return the title and description, then the steps, without a final newline."""
     parts = [f"# {formula.formula}", formula.description.strip("\n"), steps_text(formula.steps)]
     return "\n\n".join(part for part in parts if part.strip())
 
 
 def steps_text(steps: Sequence[Step]) -> str:
-    """The steps numbered from 1: in the file's order where that is one to work in, else each after what it needs."""
+    """Return the steps numbered from 1: in the file's order if that is a working order, otherwise each after its needs."""
     ordered = steps if _is_work_order(steps) else in_work_order(steps)
     return "\n\n".join(_step(number, step) for number, step in enumerate(ordered, 1))
 

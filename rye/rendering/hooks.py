@@ -1,10 +1,10 @@
 """Hooks: which of them fire in a context, and with what inputs (DESIGN §8; DECISIONS Directives 15).
 
-Hooks are taken in document order; one fires when its ``<when>`` is ``true``. In its inputs ``${name}``, with a dotted name of the
-context, is replaced: alone it keeps the value's type (null where it is missing), inside other text it becomes text. One pass:
-what a value brings in is never scanned again. Type, id and the names of inputs are fixed: consent was given to exactly those.
+Hooks are evaluated in document order; a hook fires if its ``<when>`` is ``true``. In its inputs, ``${name}`` with a dotted name
+of the context is replaced. Alone, it keeps the value's type (null if missing); inside other text, it becomes text. There is one
+pass: inserted values are never scanned again. Types, ids and input names are fixed, since consent was given to exactly those.
 
-Nothing runs here, and nothing is approved: whether the directive's own capabilities cover what a hook would execute is a flag.
+Nothing runs here and nothing is approved. Whether the directive's own capabilities cover a hook's action is only a flag.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)
 
 
 class HookRun(Struct, frozen=True):
-    """What a hook that fires would execute."""
+    """The action of a hook that fires."""
 
     item_type: str
     item_id: str
     inputs: Mapping[str, object]
     required: str | None
-    """The capability string that it needs; None: its type or id is none."""
+    """The capability string that it needs; None if its type or id is invalid."""
     allowed: bool
-    """Whether the directive's own capabilities cover it. Approval is another matter."""
+    """Whether the directive's own capabilities cover it. Approval is a separate matter."""
 
     def as_json(self) -> dict[str, object]:
-        """An entry of ``actions`` of ``rye hooks eval`` (DESIGN §9), with ``required`` and ``allowed`` added."""
+        """Return an entry of ``actions`` of ``rye hooks eval`` (DESIGN §9), plus ``required`` and ``allowed``."""
         return {
             "item_type": self.item_type,
             "item_id": self.item_id,
@@ -52,19 +52,19 @@ class SkippedHook(Struct, frozen=True):
     reason: str
 
     def as_json(self) -> dict[str, object]:
-        """An entry of ``skipped`` of ``rye hooks eval``."""
+        """Return an entry of ``skipped`` of ``rye hooks eval``."""
         hook = self.hook
         return {"item_type": hook.item_type, "item_id": hook.item_id, "when": hook.when, "reason": self.reason}
 
 
 class Evaluation(Struct, frozen=True):
-    """The outcome for all hooks, each list in document order."""
+    """The result for all hooks, each list in document order."""
 
     actions: tuple[HookRun, ...]
     skipped: tuple[SkippedHook, ...]
 
     def as_json(self) -> dict[str, object]:
-        """The stable JSON of ``rye hooks eval`` (DESIGN §9)."""
+        """Return the stable JSON of ``rye hooks eval`` (DESIGN §9)."""
         return {"actions": [run.as_json() for run in self.actions], "skipped": [one.as_json() for one in self.skipped]}
 
 
@@ -74,9 +74,9 @@ def evaluate_hooks(
     capabilities: Sequence[str],
     is_approved: Callable[[Hook], bool] = lambda hook: True,
 ) -> Evaluation:
-    """Evaluate ``hooks`` against ``context``, a mapping of JSON values; ``capabilities`` are the directive's own.
+    """Evaluate ``hooks`` against ``context``, a mapping of JSON values. ``capabilities`` are the directive's own.
 
-    ``is_approved``: whether somebody agreed to the hook; one that nobody agreed to is skipped.
+    ``is_approved``: whether a person approved the hook; an unapproved hook is skipped.
     """
     actions: list[HookRun] = []
     skipped: list[SkippedHook] = []
@@ -96,7 +96,7 @@ def evaluate_hooks(
 
 
 def permission(hook: Hook, capabilities: Sequence[str]) -> Decision | None:
-    """Whether ``capabilities`` cover what ``hook`` would execute; None: its type or id is none, nothing can cover it."""
+    """Whether ``capabilities`` cover the action of ``hook``; None if its type or id is invalid, so that nothing can cover it."""
     try:
         return check([capabilities], "execute", hook.item_type, hook.item_id)
     except UsageError:
@@ -104,7 +104,7 @@ def permission(hook: Hook, capabilities: Sequence[str]) -> Decision | None:
 
 
 def substitute(text: str, context: Mapping[str, object]) -> object:
-    """``text`` with its ``${name}`` replaced; the value itself, with its type, where the text is nothing else."""
+    """Replace each ``${name}`` in ``text``. If the text is nothing else, return the value itself, with its type."""
     whole = _VARIABLE.fullmatch(text)
     if whole is not None:
         return look_up(tuple(whole[1].split(".")), context)

@@ -1,8 +1,8 @@
-"""The values of a directive's inputs: given ones checked against the declarations, declared defaults for the others.
+"""The values of a directive's inputs: given ones, checked against the declarations, and declared defaults for the others.
 
-Text (``--input k=v``) is converted by the declared type; JSON (``--inputs FILE``) must have it exactly (DECISIONS Directives 14).
-Where both give an input, the text counts. An unknown input is refused. A required input needs a value or a declared default, even
-when all its placeholders are optional. All problems are reported together.
+Text (``--input k=v``) is converted to the declared type; JSON (``--inputs FILE``) must have it exactly (DECISIONS Directives
+14). If both set an input, the text wins. An unknown input is refused. A required input needs a value or a declared default,
+even if all its placeholders are optional. All problems are reported together.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from rye.text.spelling import likeliest
 
 
 def parse_assignments(assignments: Iterable[str], option: str = "--input") -> dict[str, str]:
-    """``["name=value", …]`` as a mapping; the value begins after the first ``=`` and may be empty.
+    """Parse ``["name=value", …]`` into a mapping. The value begins after the first ``=`` and can be empty.
 
-    Raises UsageError for a word without ``=``, without a name, or a name given twice.
+    Raises UsageError for a word without ``=`` or without a name, and for a duplicate name.
     """
     values: dict[str, str] = {}
     for assignment in assignments:
         name, equals, value = assignment.partition("=")
         if not equals or not name:
             raise UsageError(
-                "bad-input", f"{option} {assignment!r} gives nothing a value.", f"Write {option} name=value."
+                "bad-input", f"{option} {assignment!r} is not of the form name=value.", f"Write {option} name=value."
             )
         if name in values:
-            raise UsageError("bad-input", f"{option} {name} is given twice.", "Give each name once.")
+            raise UsageError("bad-input", f"{option} {name} is a duplicate.", "Set each name once.")
         values[name] = value
     return values
 
@@ -41,11 +41,11 @@ def resolve(
     uses: Mapping[str, int] | None = None,
     place: Place = own_file,
 ) -> dict[str, object]:
-    """The value of every input that has one, in the order of the declarations.
+    """Return the value of every input that has one, in the order of the declarations.
 
-    ``texts`` come from a command line, ``values`` from JSON. An optional input may be null in JSON; one that is not given and has
-    no default is not in the result. ``uses``: the line on which an input is first used, for messages; ``place`` says which file's
-    line that and a declaration's is. Raises RyeError ``bad-inputs`` whose details list every problem.
+    ``texts`` come from a command line, ``values`` from JSON. An optional input can be null in JSON; one without a value or
+    default is not in the result. ``uses``: the line where an input is first used, for messages. ``place`` maps that line and a
+    declaration's to a file and its line. Raises RyeError ``bad-inputs``, whose details list every problem.
     """
     texts, values, uses = texts or {}, values or {}, uses or {}
     problems: dict[str, str] = {}
@@ -101,10 +101,10 @@ def _error(
     listed = "; ".join(f"{name} {problem}" for name, problem in problems.items())
     declared = {declaration.name: declaration.line for declaration in declarations}
     first = next((name for name in problems if name in declared), None)
-    hint = f"Give it as --input {first}=VALUE." if first else f"Declared inputs: {', '.join(declared) or 'none'}."
+    hint = f"Set it with --input {first}=VALUE." if first else f"Declared inputs: {', '.join(declared) or 'none'}."
     details: list[dict[str, object]] = []
     for name, problem in problems.items():
         line = uses.get(name) or declared.get(name)
         path, line = place(line) if line is not None else (None, None)
         details.append({"input": name, "message": problem, "line": line, "path": path})
-    return RyeError("bad-inputs", f"The inputs do not fit: {listed}.", hint, details={"problems": details})
+    return RyeError("bad-inputs", f"Invalid inputs: {listed}.", hint, details={"problems": details})

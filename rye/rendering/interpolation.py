@@ -1,8 +1,8 @@
-"""Filling input values into text (DECISIONS Directives 8, 9; DESIGN §8).
+"""Fill input values into text (DECISIONS Directives 8, 9; DESIGN §8).
 
-A value stands as it is, a boolean as ``true``/``false``, an object or array as compact JSON, null as nothing. Where there is no
-value, the placeholder's own default or emptiness counts; a required placeholder is then missing, and the caller says so for all
-of a prompt at once. One pass: what a value or a default brings in is never scanned again.
+A value is inserted as it is, a boolean as ``true``/``false``, an object or array as compact JSON, null as nothing. Without a
+value, the placeholder's own default or emptiness applies. A required placeholder without a value is missing, and the caller
+reports all of a prompt's missing ones together. There is one pass: inserted values and defaults are never scanned again.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from rye.items.directive.placeholders import find
 
 
 class Missing(Struct, frozen=True):
-    """A required placeholder without a value; ``line`` counts from 1 in the file, None: not known."""
+    """A required placeholder without a value. ``line`` counts from 1 in the file; None: unknown."""
 
     name: str
     line: int | None
 
 
 def text_of(value: object) -> str:
-    """A JSON value as it stands in a prompt (DECISIONS Directives 9). What JSON cannot write (NaN) is nothing."""
+    """Return a JSON value as a prompt shows it (DECISIONS Directives 9). A value that JSON lacks (NaN) becomes empty."""
     if isinstance(value, str):
         return value
     if value is None or (isinstance(value, float) and not isfinite(value)):
@@ -34,8 +34,8 @@ def text_of(value: object) -> str:
 
 
 def interpolate(text: str, values: Mapping[str, object], lines: Sequence[int] = ()) -> tuple[str, tuple[Missing, ...]]:
-    """``text`` with its placeholders filled from ``values`` (declared defaults included), and the placeholders that could
-    not be: they stay as written. ``lines``: the file's line that each line of ``text`` stands on, where they are known."""
+    """Fill the placeholders of ``text`` from ``values`` (which include declared defaults). Return the text, and the placeholders
+    that have no value and remain as written. ``lines``: the file's line for each line of ``text``, if known."""
     pieces: list[str] = []
     missing: list[Missing] = []
     position = index = 0
@@ -57,16 +57,16 @@ def interpolate(text: str, values: Mapping[str, object], lines: Sequence[int] = 
 
 
 Place = Callable[[int], tuple[str | None, int]]
-"""From a line of the text that was read to the file and the line that it was written on; no file: the item's own."""
+"""Maps a line of the merged text to the file and line where it was written; no file means the item's own."""
 
 
 def own_file(line: int) -> tuple[str | None, int]:
-    """The place of a line in a text that is a file's."""
+    """The place of a line in text that comes from a single file."""
     return None, line
 
 
 def missing_values(missing: Iterable[Missing], place: Place = own_file) -> RyeError:
-    """The error for required placeholders without a value, each with its line, in the file that it was written in."""
+    """The error for required placeholders without a value, each with its line in the file where it was written."""
     found = list(dict.fromkeys(missing))
     shown: list[str] = []
     details: list[dict[str, object]] = []
@@ -78,7 +78,7 @@ def missing_values(missing: Iterable[Missing], place: Place = own_file) -> RyeEr
     name = found[0].name
     return RyeError(
         "missing-input",
-        f"Required without a value: {', '.join(shown)}.",
-        f"Give it with --input {name}=VALUE, or write {{input:{name}?}} where it may be left out.",
+        f"Required inputs have no value: {', '.join(shown)}.",
+        f"Set it with --input {name}=VALUE, or write {{input:{name}?}} to make it optional.",
         details={"missing": details},
     )

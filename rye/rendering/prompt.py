@@ -1,8 +1,8 @@
 """The prompt of a directive (DESIGN §8; DECISIONS Directives 18): title and description, everything after the fence, returns.
 
-What stands after the fence is what the agent reads: it is there whole and in its order, with inputs filled in, comments and code,
-too. Parts are joined by one blank line and otherwise stand as written: markup in them is for the model. The prompt has no newline
-at its end. The fence is infrastructure and never part of it.
+The agent reads everything after the fence, complete and in order, including comments and code, with inputs filled in. The parts
+are joined by one blank line and otherwise unchanged: their markup is for the model. The prompt does not end with a newline. The
+fence is infrastructure and never part of the prompt.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from rye.rendering.returns import legacy_returns_block, returns_block
 
 
 class Part(Struct, frozen=True):
-    """Text of the file; ``lines``: the file's line that each of its lines stands on, where they are known."""
+    """Text from the file. ``lines``: the file's line for each of its lines, if known."""
 
     text: str
     lines: Sequence[int] = ()
 
 
 class PromptSource(Struct, frozen=True):
-    """What a prompt is made of."""
+    """The parts of a prompt."""
 
     parts: tuple[Part, ...]
-    """In the order of the prompt; blank ones are left out."""
+    """In the order of the prompt; blank parts are skipped."""
     outputs: tuple[Output, ...] | LegacyOutputs = ()
 
 
 def source_of(directive: Directive) -> PromptSource:
-    """The parts of a directive that its prompt shows. Without a description in Markdown, the metadata's stands for it."""
+    """Return the parts of a directive that its prompt shows. If the Markdown has no description, the metadata's is used."""
     title_lines = (directive.title_line,) if directive.title_line is not None else ()
     parts = [Part(f"# {directive.title}" if directive.title else "", title_lines)]
     if directive.introduction:
@@ -45,7 +45,7 @@ def source_of(directive: Directive) -> PromptSource:
 
 
 def first_uses(source: PromptSource) -> dict[str, int]:
-    """The line on which each input is first needed: by a placeholder that is neither optional nor has a default."""
+    """Return the line where each input is first needed: by a placeholder that is not optional and has no default."""
     texts = [(part.text, part.lines) for part in source.parts]
     if isinstance(source.outputs, LegacyOutputs):
         texts.append((source.outputs.success or "", source.outputs.success_lines))
@@ -59,9 +59,9 @@ def first_uses(source: PromptSource) -> dict[str, int]:
 
 
 def render(source: PromptSource, values: Mapping[str, object], place: Place = own_file) -> str:
-    """The prompt with ``values`` (of :func:`rye.rendering.inputs.resolve`) filled in.
+    """Return the prompt with ``values`` (from :func:`rye.rendering.inputs.resolve`) filled in.
 
-    Raises RyeError ``missing-input`` naming the line of every required placeholder without a value, as ``place`` has it.
+    Raises RyeError ``missing-input`` with the line of every required placeholder without a value, as mapped by ``place``.
     """
     texts: list[str] = []
     missing: list[Missing] = []

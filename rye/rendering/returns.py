@@ -6,9 +6,9 @@
       <output name="deployment_id">ID of the created deployment</output>
     </returns>
 
-Outputs written as a list or as a dict give the same block, legacy messages give ``<success>`` and ``<failure>`` with their inputs
-filled in. Descriptions of outputs are not interpolated. Text is escaped as XML, after inputs are filled in, so that no value
-can close an element. No outputs, no block.
+Outputs written as a list or as a dict produce the same block; legacy messages produce ``<success>`` and ``<failure>`` with
+their inputs filled in. Descriptions of outputs are not interpolated. Text is escaped as XML after inputs are filled in, so that
+no value can close an element. Without outputs, there is no block.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ATTRIBUTE_ESCAPES = str.maketrans({**_TEXT, '"': "&quot;", "\n": "&#10;", "\t":
 
 
 def returns_block(outputs: Iterable[Output] | Mapping[str, str]) -> str:
-    """The block for outputs as a list, or as a dict of name to description; empty without outputs."""
+    """Return the block for outputs as a list, or as a dict of name to description. Empty without outputs."""
     if isinstance(outputs, Mapping):
         pairs = list(outputs.items())
     else:
@@ -36,7 +36,7 @@ def returns_block(outputs: Iterable[Output] | Mapping[str, str]) -> str:
 
 
 def legacy_returns_block(outputs: LegacyOutputs, values: Mapping[str, object]) -> tuple[str, tuple[Missing, ...]]:
-    """The block for legacy messages, filled from ``values``, and the placeholders in them that have no value."""
+    """Return the block for legacy messages, filled in from ``values``, and their placeholders without a value."""
     lines: list[str] = []
     missing: list[Missing] = []
     messages = (

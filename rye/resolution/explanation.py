@@ -1,18 +1,17 @@
-"""Why there is no solution, as a proof that people can read.
+"""Explain why there is no solution, as a proof that people can read.
 
 The rules of this file:
 
-1. One line per step, "Because … and …, …."; a step that goes on from the line before begins with "And because". The
-   last line is the conclusion about the project. What is not from this proof (what to do about it) stands apart, as
-   hints.
-2. A step that a later line needs, other than the next one, has a number in front of it, and is cited by it; each is
-   proved once.
-3. Steps in a row that each add one fact are told as one line with both facts.
-4. A set of releases is named by the range that somebody asked for where there is one, else by its releases' bounds.
-   Pre-releases between the bounds do not count, as in ranges. "Every version of" is said of all that is known.
-5. A package whose range is forced is named with "(forced)": that range is not the asker's own word. A hint says where.
-6. A proof longer than ``RESOLUTION.proof_lines`` begins with a line that says how many steps are left out.
-7. No recursion: a derivation may be as deep as the search was long.
+1. One line per step, "Because … and …, …."; a step that continues the line before begins with "And because". The last line
+   is the conclusion about the project. Advice that is not part of the proof is listed separately, as hints.
+2. A step that a line other than the next one needs has a number in front, by which it is cited. Each step is proved once.
+3. Consecutive steps that each add one fact are combined into one line with both facts.
+4. A set of releases is named by the range that someone asked for, if there is one, or else by its releases' bounds.
+   Pre-releases between the bounds do not count, as in ranges. "Every version of" covers all known releases.
+5. A package whose range is forced is marked "(forced)", because the range is not what the dependent asked for. A hint says
+   where it is forced.
+6. A proof longer than ``RESOLUTION.proof_lines`` begins with a line that says how many steps are omitted.
+7. No recursion: a derivation can be as deep as the search was long.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ from rye.resolution.versions import Version
 
 
 class Explanation(Struct, frozen=True):
-    """The proof's lines, conclusion last, and what might help."""
+    """The proof's lines, conclusion last, and hints."""
 
     lines: tuple[str, ...]
     hints: tuple[str, ...]
@@ -57,15 +56,15 @@ def explain(
     forced: Container[int] = (),
     parts: Container[int] = frozenset((ROOT,)),
 ) -> Explanation:
-    """Tell the derivation of ``root_cause``. All arguments are by the packages' indexes. ``forced``: the packages whose range the
-    root forces; ``parts``: the project, and what is a part of it."""
+    """Explain the derivation of ``root_cause``. All arguments use package indexes. ``forced``: the packages whose range the root
+    forces. ``parts``: the project and its parts."""
     facts = list(_facts(root_cause))
     words = _Words(facts, names, releases, forced, parts)
     return Explanation(_lines(root_cause, words), _hints(facts, words))
 
 
 def _facts(root_cause: Incompatibility) -> Iterator[External]:
-    """Every fact that the proof rests on, each once, in an order that only the proof decides."""
+    """Yield every fact that the proof rests on, each once, in an order that depends only on the proof."""
     seen = {id(root_cause)}
     waiting = [root_cause]
     while waiting:
@@ -83,7 +82,7 @@ def _facts(root_cause: Incompatibility) -> Iterator[External]:
 
 
 class _Step(Struct, frozen=True):
-    """One line to be: it concludes ``node`` from facts, and from the steps that proved ``cited``."""
+    """A future line: it concludes ``node`` from facts and from the steps that proved ``cited``."""
 
     node: Incompatibility
     cited: tuple[Incompatibility, ...]
@@ -91,7 +90,7 @@ class _Step(Struct, frozen=True):
 
 
 def _steps(root_cause: Incompatibility) -> list[_Step]:
-    """The steps in an order in which each is proved before it is used (rules 2, 3, 6)."""
+    """The steps, each after those that it uses (rules 2, 3, 6)."""
     uses = _uses(root_cause)
     steps: list[_Step] = []
     done: set[int] = set()
@@ -116,13 +115,13 @@ def _step(node: Incompatibility, uses: dict[int, int], done: set[int]) -> _Step:
         earlier, more = _parts(proved[0])
         if len(earlier) == 1:
             return _Step(node, tuple(earlier), (*more, *facts))
-    # The shorter proof goes last, so that the line after it can go on from it.
+    # The shorter proof goes last, so that the next line can continue from it.
     proved.sort(key=lambda part: not _parts(part)[0])
     return _Step(node, tuple(proved), tuple(facts))
 
 
 def _parts(node: Incompatibility) -> tuple[list[Incompatibility], list[External]]:
-    """What a node follows from: derived ones, and facts."""
+    """What a node follows from: derived incompatibilities, and facts."""
     proved: list[Incompatibility] = []
     facts: list[External] = []
     if isinstance(node.cause, Derived):
@@ -156,7 +155,7 @@ def _lines(root_cause: Incompatibility, words: _Words) -> tuple[str, ...]:
     for number, step in enumerate(steps[left_out:], left_out):
         cited.update(place[id(node)] for node in step.cited if place[id(node)] != number - 1)
     numbers = {line: n for n, line in enumerate(sorted(line for line in cited if line >= left_out), 1)}
-    lines = [f"({left_out} earlier steps are left out.)"] if left_out else []
+    lines = [f"({left_out} earlier steps are omitted.)"] if left_out else []
     for number, step in enumerate(steps[left_out:], left_out):
         goes_on = False
         reasons = []
@@ -181,7 +180,7 @@ def _join(parts: Sequence[str], word: str) -> str:
 
 
 class _Words:
-    """Texts for sets of releases, facts and what follows from them."""
+    """The wording for sets of releases, facts and conclusions."""
 
     def __init__(
         self,
@@ -196,7 +195,7 @@ class _Words:
         self.forced = forced
         self.releases = releases
         self._asked: dict[tuple[int, int], Range] = {}
-        """The shortest range that the proof has for a mask (rule 4)."""
+        """The shortest range in the proof for a mask (rule 4)."""
         for fact in facts:
             if isinstance(fact, Depends | Conflicts):
                 key = (fact.target, fact.target_mask)
@@ -208,11 +207,11 @@ class _Words:
         return self.names[package] if wanted.is_any() else f"{self.names[package]} {wanted}"
 
     def asked(self, package: int, wanted: Range) -> str:
-        """What somebody depends on (rule 5)."""
+        """What a release depends on (rule 5)."""
         return f"{self.ranged(package, wanted)} (forced)" if package in self.forced else self.ranged(package, wanted)
 
     def subject(self, package: int, mask: int) -> str:
-        """A set of releases, of which something is said."""
+        """A set of releases as the subject of a sentence."""
         if package in self.parts:
             return self.names[package]
         every = self.releases(package).every
@@ -223,7 +222,7 @@ class _Words:
         return self.object(package, mask)
 
     def object(self, package: int, mask: int) -> str:
-        """A set of releases that is asked for or refused."""
+        """A set of releases that is required or refused."""
         asked = self._asked.get((package, mask))
         if asked is not None:
             return self.ranged(package, asked)
@@ -237,7 +236,7 @@ class _Words:
         return f"{self.names[package]} {' || '.join(parts)}"
 
     def _bounds(self, package: int, mask: int) -> str:
-        """Releases by their bounds: runs among the releases proper, then runs among the pre-releases."""
+        """Releases by their bounds: first runs of normal releases, then runs of pre-releases."""
         candidates = self.releases(package).candidates
         if not mask & (mask - 1):
             return str(candidates[mask.bit_length() - 1].version)
@@ -267,7 +266,7 @@ class _Words:
         return f"(some versions from {runs[0].lstrip('<>=')} on, {mask.bit_count()} of {len(candidates)})"
 
     def facts(self, facts: Sequence[External]) -> list[str]:
-        """Facts in the order in which they read best; a chain of two dependencies as one."""
+        """Facts in the order that reads best, with a chain of two dependencies combined."""
         ordered = sorted(facts, key=self._rank)
         dependencies = [fact for fact in ordered if isinstance(fact, Depends)]
         if len(ordered) == len(dependencies) == 2:
@@ -300,7 +299,7 @@ class _Words:
         return f"{self.names[fact.package]} {_ABSENT[fact.absence]}{detail}"
 
     def statement(self, node: Incompatibility) -> str:
-        """What an incompatibility says, as a sentence without a full stop."""
+        """An incompatibility as a sentence without a full stop."""
         if node.is_failure():
             return f"the requirements of {self.names[ROOT]} cannot be met"
         if not isinstance(node.cause, Derived):
@@ -333,15 +332,15 @@ _EXCLUDED = {
 }
 _ABSENT = {
     Absence.NOT_FOUND: "was not found",
-    Absence.NOT_IN_SOURCE: "is not in the source that its namespace is",
-    Absence.OTHER_REGISTRY: "is in another registry than the one its namespace is mapped to",
+    Absence.NOT_IN_SOURCE: "is not in the source of its namespace",
+    Absence.OTHER_REGISTRY: "is not in the registry that its namespace is mapped to",
 }
 
 # ---------------------------------------------------------------------------------------------------- hints
 
 
 def _hints(facts: Sequence[External], words: _Words) -> tuple[str, ...]:
-    """What might help, most specific first, each once."""
+    """What might help, most specific first, without duplicates."""
     hints: dict[str, None] = {}
     for fact in facts:
         hint = _hint(fact, words)
@@ -353,7 +352,7 @@ def _hints(facts: Sequence[External], words: _Words) -> tuple[str, ...]:
         if isinstance(fact, Depends) and fact.target in words.forced
     }
     for one in sorted(forced):
-        hints[f"[overrides] of rye.toml forces {one}, whatever is asked for: change or remove that line."] = None
+        hints[f"[overrides] of rye.toml forces {one}, overriding every other range. Change or remove that line."] = None
     askers: dict[str, set[str]] = {}
     for fact in facts:
         if not isinstance(fact, Depends) or fact.package not in words.parts:
@@ -371,7 +370,7 @@ def _hints(facts: Sequence[External], words: _Words) -> tuple[str, ...]:
 
 
 def _nears(version: Version, wanted: Range) -> bool:
-    """Whether a range that no version is in would have this one, or the release that it is a pre-release of."""
+    """Whether a range that matches no version would contain this one, or the release that it is a pre-release of."""
     return version in wanted.versions or (
         version.is_prerelease and Version.of(version.major, version.minor, version.patch) in wanted.versions
     )
@@ -385,7 +384,7 @@ def _hint(fact: External, words: _Words) -> str | None:
             return f"{name} has no releases yet."
         near = [c.version for c in candidates if _nears(c.version, fact.range)]
         if near:
-            return f"Only pre-releases of {name} are within {fact.range}; to take one, name it: ^{near[-1]}."
+            return f"Only pre-releases of {name} are within {fact.range}; to accept one, write ^{near[-1]}."
         newest = max((c.version for c in candidates), key=lambda version: (not version.is_prerelease, version))
         return f"The newest version of {name} is {newest}."
     if isinstance(fact, LacksFeature):
@@ -396,15 +395,15 @@ def _hint(fact: External, words: _Words) -> str | None:
         if fact.absence is Absence.NOT_FOUND:
             return f"Check the spelling of {name}: rye search {name.rpartition('/')[2]}"
         if fact.absence is Absence.NOT_IN_SOURCE:
-            return f"Somebody took {name} out of its repository or folder: `rye remove {name}`, or another rev in [sources]."
-        return "Each namespace has one registry, under [registries] in rye.toml; there is no fall-back to another."
+            return f"{name} was removed from its repository or folder. Run `rye remove {name}`, or set another rev in [sources]."
+        return "Each namespace has one registry, under [registries] in rye.toml; there is no fallback to another."
     if isinstance(fact, Excluded):
         return {
             Exclusion.TAKEN_DOWN: f"Choose another version of {name}; `rye info {name}` lists them.",
-            Exclusion.REVOKED: f"Ask the publisher of {name} for a release that is signed with a key in force.",
+            Exclusion.REVOKED: f"Ask the publisher of {name} for a release signed with a valid key.",
             Exclusion.OTHER_SIGNER: "required-signers under [policy] lists the keys whose releases may be installed.",
             Exclusion.SOURCE: "sources under [policy] says what is allowed: signed, git or path.",
             Exclusion.TOO_NEW: f"Wait until {name} is old enough, or lower minimum-release-age under [policy].",
-            Exclusion.YANKED: f"A yanked version of {name} is only kept where rye.lock holds it already; choose another version.",
+            Exclusion.YANKED: f"A yanked version of {name} is only used if rye.lock already has it. Choose another version.",
         }[fact.reason]
     return None

@@ -1,16 +1,16 @@
-"""Incompatibilities: facts of the form "these terms are never all true", with what they follow from.
+"""Incompatibilities: facts of the form "these terms are never all true", with their causes.
 
 The rules of this file:
 
 1. A term says of one package, by its index, that its choice is in a set. The set is an int used as a bitmask over the
    package's known releases (:mod:`rye.resolution.universe`). The infinitely many higher bits of a two's complement
-   number stand for "not chosen at all": a mask >= 0 means "chosen, and one of these", a negative mask means "not
-   chosen, or not one of those". So union, intersection, complement and subset of terms are ``|``, ``&``, ``~`` and
-   ``a & ~b == 0``, and -1 says nothing.
+   number mean "not chosen at all": a mask >= 0 means "chosen, and one of these", a negative mask means "not chosen, or
+   not one of those". So union, intersection, complement and subset of terms are ``|``, ``&``, ``~`` and ``a & ~b == 0``,
+   and -1 says nothing.
 2. An incompatibility has at most one term per package, and none that is -1.
-3. Every incompatibility but a :class:`Derived` one is true by the provider's word. A derived one is the resolvent of
-   two others at one package: their terms for it are joined, the other packages' terms intersected. Whoever satisfies
-   it satisfies one of the two.
+3. Every incompatibility except a :class:`Derived` one is a fact from the provider. A derived one is the resolvent of two
+   others at one package: their terms for that package are united, the other packages' terms intersected. Whatever
+   satisfies it satisfies one of the two.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Absent(Struct, frozen=True):
 
 
 class Excluded(Struct, frozen=True):
-    """The releases ``mask`` of ``package`` may not be chosen."""
+    """The releases ``mask`` of ``package`` must not be chosen."""
 
     package: int
     mask: int
@@ -88,26 +88,26 @@ Cause = External | Derived
 
 
 class Incompatibility(Struct, eq=False):
-    """``terms``: (package index, mask) in order of the index. The other two fields are the solver's marks."""
+    """``terms``: (package index, mask), ordered by index. The other two fields are the solver's bookkeeping."""
 
     terms: tuple[tuple[int, int], ...]
     cause: Cause
     contradicted: bool = False
-    """It cannot come true now."""
+    """Whether it cannot become true at the moment."""
     watched: tuple[int, int] = (-1, -1)
-    """The two packages at which a long one is watched."""
+    """The two packages at which a long incompatibility is watched."""
 
     def partner(self, package: int) -> int:
         """The other package at which it is watched."""
         return self.watched[self.watched[0] == package]
 
     def is_failure(self) -> bool:
-        """Whether it forbids the project itself: it is always chosen, so nothing can be."""
+        """Whether it forbids the project itself. The project is always chosen, so then there is no solution."""
         return all(package == ROOT and mask & 1 for package, mask in self.terms)
 
 
 def resolvent(first: Incompatibility, second: Incompatibility, pivot: int) -> Incompatibility:
-    """Rule 3, at ``pivot``. The project's own term goes when it is true anyway: proofs read better without it."""
+    """Rule 3, at ``pivot``. The project's own term is dropped if it is always true; proofs read better without it."""
     terms = dict(first.terms)
     for package, mask in second.terms:
         if package == pivot:

@@ -1,4 +1,4 @@
-"""What the caller of the solver gets back: versions, a wish for more of the registry, or the proof that there is no choice."""
+"""What the solver returns: versions, a request for more data, or the proof that there is no solution."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from rye.resolution.versions import Version
 
 
 class Solution(Struct, Generic[P], frozen=True):
-    """One version per package, in the order of the packages' names."""
+    """One version per package, ordered by package name."""
 
     versions: Mapping[P, Version]
 
 
 class NeedsMore(Struct, Generic[P], frozen=True):
-    """Packages to fetch before the next try, in the order of their names: one wave."""
+    """Packages to fetch before the next attempt, ordered by name: one wave."""
 
     packages: tuple[P, ...]
 
 
 class Unsolvable(RyeError):
-    """No choice of versions satisfies everything. ``explanation`` is the proof; ``root_cause`` its derivation graph."""
+    """No choice of versions satisfies all constraints. ``explanation`` is the proof, ``root_cause`` its derivation graph."""
 
     def __init__(self, explanation: Explanation, root_cause: Incompatibility):
         super().__init__(
@@ -41,11 +41,11 @@ class Unsolvable(RyeError):
 
 
 class TooHard(RyeError):
-    """The search was given up (``RESOLUTION.solver_looks``)."""
+    """The search exceeded its limit (``RESOLUTION.solver_looks``)."""
 
     def __init__(self, steps: int):
         super().__init__(
             "resolution-too-hard",
-            f"No choice of versions was found within {steps} steps, and none was ruled out.",
-            "Narrow the ranges in rye.toml, or name exact versions for some items, and try again.",
+            f"The solver reached its limit of {steps} steps without finding a solution or ruling one out.",
+            "Narrow the ranges in rye.toml, or pin some items to exact versions, and try again.",
         )

@@ -1,11 +1,11 @@
-"""The choices made so far and what follows from them, in order, so that they can be taken back.
+"""The choices made so far and their consequences, in order, so that they can be undone.
 
 The rules of this file:
 
-1. Each assignment says of one package that its choice is in a mask: a *decision* (one release) or a *derivation* from
-   an incompatibility whose other terms are all true.
-2. ``state[package]`` is the intersection of the package's assignments, never empty; -1 while nothing is said.
-3. A term is *satisfied* when the state lies within it, *contradicted* when they share nothing, else undecided.
+1. Each assignment says of one package that its choice is in a mask. It is either a *decision* (one release) or a
+   *derivation* from an incompatibility whose other terms are all true.
+2. ``state[package]`` is the intersection of the package's assignments, never empty; -1 while nothing is known.
+3. A term is *satisfied* if the state is within it, *contradicted* if they have nothing in common, otherwise undecided.
 4. Levels count decisions; the project is chosen at level 0.
 """
 
@@ -19,14 +19,16 @@ from rye.resolution.incompatibility import Incompatibility
 
 
 class Assignment(Struct, frozen=True):
+    """One entry of the trail: what became known about one package, and why."""
+
     package: int
     mask: int
     """What this assignment alone says."""
     state: int
-    """The package's state with it."""
+    """The package's state including this assignment."""
     level: int
     cause: Incompatibility | None
-    """None: a decision."""
+    """None for a decision."""
 
 
 class PartialSolution:
@@ -38,18 +40,21 @@ class PartialSolution:
         self.level = 0
         self._trail: list[Assignment] = []
         self._history: list[list[int]] = []
-        """For each package, the places of its assignments in the trail."""
+        """For each package, the indexes of its assignments in the trail."""
 
     def make_room(self, packages: int) -> None:
+        """Extend the lists to this many packages."""
         while len(self.state) < packages:
             self.state.append(-1)
             self.decided.append(False)
             self._history.append([])
 
     def derive(self, package: int, mask: int, cause: Incompatibility) -> None:
+        """Add what follows from ``cause``."""
         self._assign(package, mask, cause)
 
     def decide(self, package: int, bit: int, level: int) -> None:
+        """Choose one release and start a new level."""
         self.level = level
         self.decided[package] = True
         self._assign(package, bit, None)
@@ -60,7 +65,7 @@ class PartialSolution:
         self._trail.append(Assignment(package, mask, self.state[package], self.level, cause))
 
     def backtrack(self, level: int) -> set[int]:
-        """Take back everything above ``level``; gives the packages whose state changed."""
+        """Undo everything above ``level``. Returns the packages whose state changed."""
         changed = set()
         while self._trail and self._trail[-1].level > level:
             undone = self._trail.pop()
@@ -74,9 +79,9 @@ class PartialSolution:
         return changed
 
     def satisfier(self, incompatibility: Incompatibility) -> tuple[Assignment, int]:
-        """The assignment that completed a satisfied incompatibility, and the highest level of what it needed beside itself.
+        """Return the assignment that completed a satisfied incompatibility, and the highest level of the others that it needed.
 
-        That level is where the incompatibility was one assignment short of being satisfied: where to jump back to.
+        At that level, the incompatibility was one assignment short of being satisfied; the search jumps back there.
         """
         latest = -1
         earlier = 0
@@ -91,17 +96,17 @@ class PartialSolution:
                 earlier = max(earlier, self._trail[place].level)
         found = self._trail[latest]
         if found.mask & ~wanted:
-            # The assignment alone is too weak; the package's earlier ones had a part in it.
+            # This assignment alone is too weak; earlier ones of the package contributed.
             needed = self._first_within(found.package, found.mask & ~wanted)
             earlier = max(earlier, self._trail[needed].level)
         return found, earlier
 
     def last_satisfied(self, terms: Sequence[tuple[int, int]]) -> int:
-        """The package among satisfied terms whose term became true last."""
+        """Return the package whose term, among satisfied terms, became true last."""
         return max(terms, key=lambda term: self._first_within(term[0], ~term[1]))[0]
 
     def _first_within(self, package: int, outside: int) -> int:
-        """The place of the first assignment after which the package's state has nothing in common with ``outside``."""
+        """The index of the first assignment after which the package's state has nothing in common with ``outside``."""
         history, trail = self._history[package], self._trail
         low, high = 0, len(history) - 1
         while low < high:

@@ -1,9 +1,9 @@
-"""What the caller of the solver says.
+"""What the solver's caller provides.
 
-A *package* is any hashable value with a readable, unique ``str`` (:class:`rye.items.identity.Identity` in the client). The caller
-answers two questions through a :class:`Provider`; the solver does no I/O. When a package has not been fetched yet,
-the provider raises :class:`Missing`, the solver goes on with the rest, and
-:class:`rye.resolution.outcome.NeedsMore` names the whole level at once.
+A *package* is any hashable value with a readable, unique ``str`` (:class:`rye.items.identity.Identity` in the client). The
+caller answers two questions through a :class:`Provider`; the solver does no I/O. If a package has not been fetched yet, the
+provider raises :class:`Missing`, the solver continues with the rest, and :class:`rye.resolution.outcome.NeedsMore` names the
+whole wave at once.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ P = TypeVar("P", bound=Hashable)
 
 
 class Exclusion(Enum):
-    """Why a version that exists may not be chosen. The value is the stable word for programs."""
+    """Why an existing version must not be chosen. The value is the stable word for programs."""
 
     REVOKED = "revoked"
-    """Signed with a key that is revoked for this position of the log."""
+    """Signed with a key that is revoked for this position in the log."""
     TAKEN_DOWN = "taken-down"
-    """Its registry's owners took files of it away."""
+    """The registry's owners removed its files."""
     OTHER_SIGNER = "other-signer"
     """Not signed by a key that the policy requires."""
     SOURCE = "source"
@@ -34,7 +34,7 @@ class Exclusion(Enum):
     TOO_NEW = "too-new"
     """Younger than ``minimum-release-age``."""
     YANKED = "yanked"
-    """Taken back by its publisher. The only one that a lock forgives."""
+    """Withdrawn by its publisher. The only reason that a lock overrides."""
 
 
 class Absence(Enum):
@@ -43,38 +43,38 @@ class Absence(Enum):
     NOT_FOUND = "not-found"
     """Its registry does not have it."""
     NOT_IN_SOURCE = "not-in-source"
-    """Its namespace is a source of the project, and what that has today does not have it."""
+    """Its namespace is a source of the project, and the source does not contain it now."""
     OTHER_REGISTRY = "other-registry"
-    """Its namespace is mapped to one registry but the package is in another; there is no fall-back across registries."""
+    """Its namespace is mapped to one registry but the package is in another; there is no fallback across registries."""
 
 
 class Requirement(Struct, Generic[P], frozen=True):
-    """A package and the versions of it that are needed (or, as a conflict, refused)."""
+    """A package and the versions of it that are required (or, as a conflict, refused)."""
 
     package: P
     range: Range
 
 
 class Candidate(Struct, frozen=True):
-    """One release as its index line tells it. ``exclusions`` maps each reason to a detail for people, or to ``""``."""
+    """One release as its index line describes it. ``exclusions`` maps each reason to a detail for people, or to ``""``."""
 
     version: Version
     exclusions: Mapping[Exclusion, str] = field(default_factory=dict)
 
 
 class Unavailable(Struct, frozen=True):
-    """Instead of candidates: the package has none. ``detail`` for people, e.g. the registry's name."""
+    """Returned instead of candidates if the package has none. ``detail`` is for people, e.g. the registry's name."""
 
     absence: Absence
     detail: str = ""
 
 
 class Demands(Struct, Generic[P], frozen=True):
-    """What one release asks for."""
+    """What one release requires."""
 
     dependencies: Sequence[Requirement[P]] = ()
     conflicts: Sequence[Requirement[P]] = ()
-    """``conflicts_with``: works both ways. One with the package itself has no effect: only one version of it is ever chosen."""
+    """``conflicts_with``; applies both ways. A conflict with the package itself has no effect: only one version is chosen."""
     missing_features: Sequence[str] = ()
     """``requires`` entries that are neither an item nor in the environment's ``provides``."""
 
@@ -84,31 +84,31 @@ def _nothing_forced(_package: object) -> Range | None:
 
 
 class Root(Struct, Generic[P], frozen=True):
-    """The project: what it asks for directly, and what its lock holds."""
+    """The project: its direct requirements, and the versions in its lock."""
 
     requirements: Sequence[Requirement[P]]
     locked: Mapping[P, Version] = field(default_factory=dict)
-    """Preferred while nothing speaks against it; leave out what is to be updated."""
+    """Preferred if possible; leave out what is to be updated."""
     conflicts: Sequence[Requirement[P]] = ()
     name: str = "your project"
     parts: frozenset[P] = frozenset()
-    """Packages that are no releases but parts of the project, such as the members of a workspace: an explanation names them
-    without a version."""
+    """Packages that are parts of the project instead of releases, such as the members of a workspace. An explanation names
+    them without a version."""
     forced: Callable[[P], Range | None] = _nothing_forced
-    """The range that takes the place of every range that is asked of a package; None where nothing is forced."""
+    """Returns the range that replaces every requested range of a package; None if nothing is forced."""
 
 
 class Provider(Protocol[P]):
-    """The caller's knowledge. Answers must not change during one :func:`~rye.resolution.solver.resolve`; their order is free."""
+    """The caller's knowledge. Answers must not change while :func:`~rye.resolution.solver.resolve` runs; order is free."""
 
     def candidates(self, package: P) -> Sequence[Candidate] | Unavailable:
-        """Every release, the excluded ones too. Raises Missing when the package is not fetched yet."""
+        """Return every release, including excluded ones. Raises Missing if the package has not been fetched yet."""
         ...
 
     def demands(self, package: P, version: Version) -> Demands[P]:
-        """What a release asks for. Called only for packages whose candidates are known, and at most once per release."""
+        """Return what a release requires. Called only for packages with known candidates, at most once per release."""
         ...
 
 
 class Missing(Exception):
-    """Raised by a provider: this package's index has to be fetched first."""
+    """Raised by a provider if this package's index must be fetched first."""

@@ -1,23 +1,22 @@
-"""Version ranges as people write them (DESIGN §6), read as npm's ``semver`` reads them.
+"""Version ranges as people write them (DESIGN §6), with the meaning that npm's ``semver`` gives them.
 
 The rules of this file:
 
-1. ``||`` separates alternatives; within one, whitespace or ``,`` means *and*. Whitespace inside an operator's
-   comparator (``>= 1.2``) is skipped; two comparators without anything between them are an error.
-2. Comparators: ``= > >= < <= ^ ~`` (and ``~>``, the same as ``~``) before a version, whose trailing parts may be
-   missing or ``x``, ``X``, ``*``. Without an operator it is ``=``: ``1.2.3`` is that one release, ``1.2`` is
-   ``1.2.x``. (Cargo reads a bare version as ``^``; the documents ask for agreement with npm.) A ``v`` before the
-   numbers is skipped, build metadata too.
+1. ``||`` separates alternatives; within one, whitespace or ``,`` means *and*. Whitespace after an operator (``>= 1.2``) is
+   skipped; two comparators without anything between them are an error.
+2. Comparators: ``= > >= < <= ^ ~`` (and ``~>``, the same as ``~``) before a version, whose trailing parts can be missing or
+   ``x``, ``X``, ``*``. Without an operator it is ``=``: ``1.2.3`` is that one release, ``1.2`` is ``1.2.x``. (Cargo reads a bare
+   version as ``^``; the documents require agreement with npm.) A ``v`` before the numbers is skipped, as is build metadata.
 3. ``A - B`` alone between commas or ``||`` is ``>=A <=B``; a partial ``B`` includes everything below it.
 4. An empty alternative is ``*``; so are the empty range and ``>=0.0.0``.
-5. **Pre-releases only on request**: within one alternative, a pre-release counts only when a comparator there names a
-   pre-release of the same ``major.minor.patch``. So ``^1.2.3-rc.1`` takes ``1.2.3-rc.2`` but never ``1.3.0-rc.1``. An
-   alternative that is ``*`` makes the whole range ``*``, as npm has it.
-6. Upper bounds that a caret, tilde or partial version implies leave out the pre-releases of the bound: ``^1.2`` ends
-   below ``2.0.0-0``.
+5. **Pre-releases only on request**: within one alternative, a pre-release counts only if a comparator there names a
+   pre-release of the same ``major.minor.patch``. So ``^1.2.3-rc.1`` includes ``1.2.3-rc.2`` but never ``1.3.0-rc.1``. As in
+   npm, an alternative that is ``*`` makes the whole range ``*``.
+6. Upper bounds that a caret, tilde or partial version implies exclude the pre-releases of the bound: ``^1.2`` ends below
+   ``2.0.0-0``.
 
-A :class:`Range` is two plain sets: ``versions``, from the bounds alone, and ``prereleases``, the part of it that rule
-5 lets pre-releases come from. So the solver asks ``version in range`` for each candidate, and the algebra of
+A :class:`Range` is two plain sets: ``versions``, from the bounds alone, and ``prereleases``, the subset from which rule 5
+allows pre-releases. So the solver asks ``version in range`` for each candidate, and the algebra of
 :class:`~rye.resolution.versions.VersionSet` needs no exception.
 """
 
@@ -58,29 +57,29 @@ def _hyphen_mark() -> re.Pattern[str]:
 
 
 class Range(Struct, frozen=True, eq=False):
-    """What a person wrote and what it means. Two ranges are equal when they were written alike."""
+    """What a person wrote and what it means. Two ranges are equal if they were written the same way."""
 
     text: str
     versions: VersionSet
-    """Everything between the bounds, whatever rule 5 says."""
+    """Everything between the bounds, regardless of rule 5."""
     prereleases: VersionSet
-    """The pre-releases that were asked for; a subset of ``versions``."""
+    """The pre-releases that were requested; a subset of ``versions``."""
 
     @staticmethod
     def parse(text: str) -> Range:
-        """Read a range. Raises UsageError ``bad-range``; its ``details["column"]`` counts characters from 1."""
+        """Parse a range. Raises UsageError ``bad-range``; its ``details["column"]`` counts characters from 1."""
         return _parse(text)
 
     @staticmethod
     def exactly(version: Version) -> Range:
-        """The range that only ``version`` is in."""
+        """Return the range that contains only ``version``."""
         return _parse(str(version))
 
     def __contains__(self, version: Version) -> bool:
         return version in (self.prereleases if version.is_prerelease else self.versions)
 
     def is_any(self) -> bool:
-        """Whether every release is in it."""
+        """Whether it contains every release."""
         return self.versions == VersionSet.everything()
 
     def __str__(self) -> str:
@@ -97,7 +96,7 @@ class Range(Struct, frozen=True, eq=False):
 
 
 class _Alternative(Struct):
-    """The comparators read so far: their common versions and the releases whose pre-releases were named (rule 5)."""
+    """The comparators so far: their common versions, and the releases whose pre-releases were named (rule 5)."""
 
     versions: VersionSet
     named: set[tuple[int, int, int]]
@@ -121,7 +120,7 @@ def _parse(text: str) -> Range:
     if len(text) > RESOLUTION.range_characters:
         raise UsageError(
             "bad-range",
-            f"A version range of {len(text)} characters; at most {RESOLUTION.range_characters} are read.",
+            f"The version range has {len(text)} characters; at most {RESOLUTION.range_characters} are allowed.",
             "Write a shorter range, e.g. ^1.2.",
             details={"column": RESOLUTION.range_characters + 1},
         )
@@ -141,7 +140,7 @@ def _parse(text: str) -> Range:
 
 
 def _alternative(text: str, start: int, end: int) -> _Alternative:
-    """What stands between two ``||``."""
+    """Parse one alternative, the text between two ``||``."""
     result = _Alternative(VersionSet.everything(), set())
     if not text[start:end].strip(_SPACE):
         return result
@@ -150,7 +149,10 @@ def _alternative(text: str, start: int, end: int) -> _Alternative:
         begin = stop - len(piece.lstrip(_SPACE))
         if begin == stop:
             _fail(
-                text, start, "nothing stands beside the ','", "Take the ',' out, or write a comparator on both sides."
+                text,
+                start,
+                "a ',' has no comparator on one side",
+                "Remove the ',', or write a comparator on both sides.",
             )
         _comparators(text, begin, begin + len(piece.strip(_SPACE)), result)
         start = stop + 1
@@ -158,7 +160,7 @@ def _alternative(text: str, start: int, end: int) -> _Alternative:
 
 
 def _comparators(text: str, start: int, end: int, into: _Alternative) -> None:
-    """Either one hyphen range or comparators with whitespace between them."""
+    """Parse either one hyphen range, or comparators separated by whitespace."""
     hyphen = _hyphen_mark().search(text, start, end)
     if hyphen:
         _hyphen(text, start, hyphen.start(), hyphen.end(), end, into)
@@ -174,7 +176,7 @@ def _comparators(text: str, start: int, end: int, into: _Alternative) -> None:
 
 
 def _hyphen(text: str, start: int, left_end: int, right: int, end: int, into: _Alternative) -> None:
-    """Rule 3."""
+    """Parse a hyphen range (rule 3)."""
     while left_end > start and text[left_end - 1] in _SPACE:
         left_end -= 1
     while right < end and text[right] in _SPACE:
@@ -186,8 +188,8 @@ def _hyphen(text: str, start: int, left_end: int, right: int, end: int, into: _A
         _fail(
             text,
             column,
-            "a hyphen range has exactly one version on each side",
-            "Write e.g. 1.2.0 - 2.0.0, or >=1.2.0 <2.0.0.",
+            "a hyphen range needs exactly one version on each side",
+            "Write for example 1.2.0 - 2.0.0, or >=1.2.0 <2.0.0.",
         )
     version, given = _read(text, low)
     if given == 3:
@@ -203,7 +205,7 @@ def _hyphen(text: str, start: int, left_end: int, right: int, end: int, into: _A
 
 
 def _comparator(text: str, match: re.Match[str], into: _Alternative) -> None:
-    """Rules 2 and 6."""
+    """Parse a comparator (rules 2 and 6)."""
     operator = match["operator"] or "="
     version, given = _read(text, match)
     if operator in ("^", "~", "~>"):
@@ -222,8 +224,8 @@ def _comparator(text: str, match: re.Match[str], into: _Alternative) -> None:
         _fail(
             text,
             match.start("major"),
-            "a number stands after an x",
-            "Use x for all the parts after the first x, e.g. 1.x.",
+            "a number follows an x",
+            "Use x for every part after the first x, e.g. 1.x.",
         )
     if given == 3:
         _check_prefix(text, match)
@@ -258,7 +260,7 @@ _BOUNDS = {
 
 
 def _read(text: str, match: re.Match[str]) -> tuple[Version, int]:
-    """The version with zeros for what is missing, and how many parts stand before the first missing one or ``x``."""
+    """The version with zeros for missing parts, and the number of parts before the first missing one or ``x``."""
     numbers: list[int] = []
     for name in ("major", "minor", "patch"):
         part = match[name]
@@ -283,7 +285,7 @@ def _bump(text: str, match: re.Match[str], version: Version, places: int) -> tup
 
 
 def _after(text: str, match: re.Match[str], version: Version, places: int) -> Version:
-    """The first pre-release of the release that :func:`_bump` gives (rule 6)."""
+    """The first pre-release of the release that :func:`_bump` returns (rule 6)."""
     return Version.of(*_bump(text, match, version, places), "0")
 
 
@@ -292,32 +294,40 @@ def _check_prefix(text: str, match: re.Match[str]) -> None:
         _fail(
             text,
             match.start("prefix"),
-            "a second operator stands before the version",
+            "there are two operators before the version",
             "Keep one operator, e.g. >=1.2.3.",
         )
 
 
 def _explain(text: str, start: int, end: int) -> NoReturn:
-    """Say what is wrong where no comparator could be read."""
+    """Report what is wrong where no comparator could be parsed."""
     rest = text[start:end]
     if rest.startswith(("=>", "=<")):
         _fail(text, start, f"{rest[:2]!r} is not an operator", f"Write {rest[1]}=.")
     if rest.startswith("!"):
         _fail(
-            text, start, "there is no 'not equal'", "Leave a version out with two alternatives, e.g. <1.2.3 || >1.2.3."
+            text,
+            start,
+            "'not equal' is not supported",
+            "Exclude a version with two alternatives, e.g. <1.2.3 || >1.2.3.",
         )
     if rest.startswith(("&", "and ")):
-        _fail(text, start, "'and' needs no word", "Separate comparators with a space, e.g. >=1.2 <2.")
+        _fail(text, start, "'and' is not written as a word", "Separate comparators with a space, e.g. >=1.2 <2.")
     if rest.startswith("|"):
-        _fail(text, start, "a single '|'", "Alternatives are separated by '||'.")
+        _fail(text, start, "'|' is not an operator", "Separate alternatives with '||'.")
     if re.match(r"[<>=^~]+[v=\s]*$", rest):
-        _fail(text, end, "an operator without a version", "Write a version after it, e.g. >=1.2.")
+        _fail(text, end, "an operator has no version", "Write a version after it, e.g. >=1.2.")
     if re.match(r"[<>=^~]*\s*[v=]*(?:[0-9]+\.){0,2}0[0-9]", rest):
-        _fail(text, start, "a number begins with 0", "Write numbers without leading zeros, e.g. 1.2.3.")
+        _fail(text, start, "a number has a leading zero", "Write numbers without leading zeros, e.g. 1.2.3.")
     close = re.match(rf"(?:~>|[<>]=?|[=^~])?\s*{_PARTIAL}(?=[<>=^~])", rest)
     if close:
-        _fail(text, start + close.end(), "two comparators touch", "Put a space between them, e.g. >=1.2 <2.")
-    _fail(text, start, "no version can be read here", "Write e.g. ^1.2, ~1.2.3, >=1.2 <2, 1.x, 1.2.0 - 2.0.0 or *.")
+        _fail(
+            text,
+            start + close.end(),
+            "there is no space between two comparators",
+            "Put a space between them, e.g. >=1.2 <2.",
+        )
+    _fail(text, start, "expected a version", "Write for example ^1.2, ~1.2.3, >=1.2 <2, 1.x, 1.2.0 - 2.0.0 or *.")
 
 
 def _fail(text: str, offset: int, why: str, hint: str) -> NoReturn:

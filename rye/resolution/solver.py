@@ -1,21 +1,19 @@
 """PubGrub: version solving by unit propagation and conflict-driven learning.
 
-After Natalie Weizenbaum's description of the algorithm for Dart's pub. The rules of this file:
+Based on Natalie Weizenbaum's description of the algorithm for Dart's pub. The rules of this file:
 
-1. *Propagation*: when all terms of an incompatibility are satisfied but one, that one's opposite is derived.
-2. *Decision*: when nothing follows any more, one package that must be chosen gets its locked release if that is still
-   possible, else its highest. Its facts become incompatibilities first; when they would be violated at once, it is
-   left to propagation.
-3. *Conflict*: a satisfied incompatibility is resolved with the cause of the assignment that completed it, until one
-   is found that was one assignment short at an earlier level. That one is kept, and the search jumps back there. When
-   it forbids the project itself, there is no solution and its derivation is the proof.
-4. *Order*: packages with one release left come first, then those that were met first, so that what the project asks
-   for directly gets its highest before what that brings along. (Counting conflicts or releases left, as SAT solvers and
-   pub do, was slower on generated registries.) A package's facts are read in the order of names. No result depends on
-   the order in which the caller gives things, nor on clocks or hashes.
-5. *Waves*: a package that the provider has not fetched is noted and its dependants' facts about it are left out. A
-   run that noted one ends in NeedsMore, whatever else it found: so what is solved or proved never depends on what
-   happened to be fetched already.
+1. *Propagation*: when all terms of an incompatibility but one are satisfied, the opposite of that one is derived.
+2. *Decision*: when nothing more follows, one package that must be chosen gets its locked release if that is still possible,
+   or else its highest. Its facts become incompatibilities first. If they would be violated at once, propagation handles it.
+3. *Conflict*: a satisfied incompatibility is resolved with the cause of the assignment that completed it, until the result
+   was one assignment short at an earlier level. That one is kept, and the search jumps back to that level. If it forbids the
+   project itself, there is no solution, and its derivation is the proof.
+4. *Order*: packages with one release left come first, then those that were met first, so that direct requirements of the
+   project get their highest versions before indirect ones. (Counting conflicts or remaining releases, as SAT solvers and pub
+   do, was slower on generated registries.) A package's facts are read in the order of names. No result depends on the order of
+   the caller's input, or on clocks or hashes.
+5. *Waves*: a package that the provider has not fetched is noted, and its dependents' facts about it are left out. A run that
+   noted one ends in NeedsMore, whatever else it found. So no solution or proof depends on what happened to be fetched already.
 """
 
 from __future__ import annotations
@@ -45,23 +43,23 @@ from rye.resolution.universe import Releases, Universe
 
 
 def resolve(root: Root[P], provider: Provider[P]) -> Solution[P] | NeedsMore[P]:
-    """Choose one version for every package that the project needs, directly or not.
+    """Choose one version for every package that the project needs, directly or indirectly.
 
-    Raises Unsolvable with the proof, or TooHard. With NeedsMore, fetch those packages and ask again; a :class:`Resolution`
-    remembers what was said before, so asking again is cheap.
+    Raises Unsolvable with the proof, or TooHard. For NeedsMore, fetch those packages and call again; a :class:`Resolution`
+    remembers earlier answers, so that calling again is cheap.
     """
     return Resolution(root, provider).resolve()
 
 
 class Resolution(Generic[P]):
-    """One project's question, asked once per wave."""
+    """One project's problem, solved in one call per wave."""
 
     def __init__(self, root: Root[P], provider: Provider[P]):
         self.universe = Universe(root, provider)
-        """The numbers in an Unsolvable's ``root_cause`` are these, for whoever checks a proof."""
+        """The source of the numbers in an Unsolvable's ``root_cause``, for callers that check a proof."""
 
     def resolve(self) -> Solution[P] | NeedsMore[P]:
-        """As :func:`resolve`; the provider may know more than at the last call."""
+        """Like :func:`resolve`; the provider may know more than at the last call."""
         universe = self.universe
         run = _Run(universe)
         root_cause = run.search()
@@ -82,32 +80,32 @@ class Resolution(Generic[P]):
 
 
 class _Run(Generic[P]):
-    """One search from the beginning."""
+    """One search from the start."""
 
     def __init__(self, universe: Universe[P]):
         self.missing: set[int] = set()
         self._universe = universe
         self._solution = PartialSolution()
         self._about: dict[int, list[Incompatibility]] = {}
-        """For each package, the incompatibilities of at most two terms with one for it, the newest last."""
+        """For each package, the incompatibilities of at most two terms that mention it, newest last."""
         self._watching: dict[int, list[Incompatibility]] = {}
-        """For each package, the longer ones that are watched there (see :meth:`_follow_watched`)."""
+        """For each package, the longer incompatibilities watched there (see :meth:`_follow_watched`)."""
         self._stated: set[Cause | tuple[int, int, Range]] = set()
-        """Facts that are incompatibilities already; dependencies as (who, on what, range)."""
+        """Facts that already are incompatibilities; dependencies as (package, target, range)."""
         self._met: dict[int, int] = {}
-        """Packages that something depends on, numbered as they were met."""
+        """Packages that something depends on, numbered in the order they were met."""
         self._refusals: dict[int, list[tuple[int, int, Range]]] = {}
-        """Conflicts with packages that nobody asked for yet: (who, which of its releases, range)."""
+        """Conflicts with packages that nothing requires yet: (package, mask of its releases, range)."""
         self._queue: list[tuple[bool, int, int]] = []
-        """Candidates for the next decision, stale entries among them."""
+        """Candidates for the next decision, including stale entries."""
         self._contradicted: list[tuple[int, Incompatibility]] = []
         self._looks = 0
-        """Incompatibilities looked at so far."""
+        """How many incompatibilities have been examined."""
         self._met[ROOT] = 0
         self._solution.make_room(1)
 
     def search(self) -> Incompatibility | None:
-        """None: :meth:`chosen` is the solution, unless something is ``missing``. Else the proof that there is none."""
+        """Return None if :meth:`chosen` is the solution (unless packages are ``missing``), or the proof that there is none."""
         self._state_facts(ROOT, 1)
         self._solution.decide(ROOT, 1, 0)
         package: int | None = ROOT
@@ -121,12 +119,12 @@ class _Run(Generic[P]):
         return None
 
     def chosen(self) -> dict[int, int]:
-        """For each chosen package but the project, its release's number."""
+        """The chosen release's number for each chosen package, without the project."""
         solution = self._solution
         return {p: solution.state[p].bit_length() - 1 for p in self._met if p != ROOT and solution.decided[p]}
 
     def _next(self) -> int | None:
-        """Rule 4."""
+        """The next package to decide, or None (rule 4)."""
         state, decided = self._solution.state, self._solution.decided
         while self._queue:
             entry = heappop(self._queue)
@@ -161,14 +159,14 @@ class _Run(Generic[P]):
         return (self._locked(package) & mask) or 1 << (mask.bit_length() - 1)
 
     def _locked(self, package: int) -> int:
-        """The bit of the release that the lock holds, or 0."""
+        """The bit of the locked release, or 0."""
         version = self._universe.root.locked.get(self._universe.packages[package - 1])
         return self._universe.loaded(package).find(version) if version is not None else 0
 
     # ------------------------------------------------------------------------------------------------ facts
 
     def _state_facts(self, package: int, bit: int) -> list[Incompatibility]:
-        """Turn what one release asks for into incompatibilities; gives those that are new."""
+        """Turn the demands of one release into incompatibilities. Returns the new ones."""
         facts = self._universe.facts(package)
         new: list[Incompatibility] = []
         for mask, target, wanted in facts.dependencies:
@@ -188,8 +186,8 @@ class _Run(Generic[P]):
     def _depend(self, package: int, mask: int, target: int, wanted: Range, new: list[Incompatibility]) -> None:
         """State a dependency, and why some of the releases within its range cannot be chosen.
 
-        When none can, what follows is stated in the place of the dependency: a proof then tells that reason rather than a
-        chance clash with the range of another dependant.
+        If none can, the consequence is stated instead of the dependency, so that a proof gives that reason and not an accidental
+        clash with another dependent's range.
         """
         key = (package, target, wanted)
         if key in self._stated:
@@ -224,7 +222,7 @@ class _Run(Generic[P]):
         self._keep(dependency, new)
 
     def _unusable(self, package: int, releases: Releases, within: int, wanted: Range) -> list[Incompatibility]:
-        """Why some or all of the releases within a range cannot be chosen; their masks have nothing in common."""
+        """Why some or all of the releases within a range cannot be chosen. The masks are disjoint."""
         if releases.absence is not None:
             absence = releases.absence
             return [Incompatibility(((package, within),), Absent(package, absence.absence, absence.detail))]
@@ -249,13 +247,13 @@ class _Run(Generic[P]):
             self._state(_ordered((package, mask), (target, refused)), cause, new)
 
     def _state(self, terms: tuple[tuple[int, int], ...], cause: Cause, new: list[Incompatibility]) -> None:
-        """Keep a fact, once."""
+        """Record a fact once."""
         if cause not in self._stated:
             self._stated.add(cause)
             self._keep(Incompatibility(terms, cause), new)
 
     def _keep(self, incompatibility: Incompatibility, new: list[Incompatibility] | None = None) -> None:
-        # Without terms it forbids everything: the project is where that is noticed.
+        # An incompatibility without terms forbids everything; file it under the project, where it will be noticed.
         for package in [package for package, _ in incompatibility.terms] or [ROOT]:
             self._about.setdefault(package, []).append(incompatibility)
         if new is not None:
@@ -264,7 +262,7 @@ class _Run(Generic[P]):
     # ------------------------------------------------------------------------------------------------ propagation (rule 1)
 
     def _propagate(self, package: int) -> Incompatibility | None:
-        """Derive all that follows from a changed package. Gives the proof when there is no solution."""
+        """Derive everything that follows from a changed package. Returns the proof if there is no solution."""
         changed = [package]
         while changed:
             current = changed.pop()
@@ -273,16 +271,16 @@ class _Run(Generic[P]):
                 learned, pivot = self._learn(conflict)
                 if learned.is_failure():
                     return learned
-                # One term short now, at this package: looking there derives that term's opposite.
+                # The result is one term short at this package, so examining it there derives the opposite of that term.
                 changed = [pivot]
         return None
 
     def _follow_facts(self, current: int, changed: list[int]) -> Incompatibility | None:
-        """Rule 1 for the incompatibilities of at most two terms. Gives one that is satisfied, if any."""
+        """Apply rule 1 to incompatibilities of at most two terms. Returns one that is satisfied, if any."""
         state = self._solution.state
         about = self._about.get(current, [])
         self._looks += len(about)
-        for incompatibility in reversed(about):  # the newest first: what was learned last prunes most
+        for incompatibility in reversed(about):  # newest first: recently learned ones prune the most
             if incompatibility.contradicted:
                 continue
             open_package = -1
@@ -304,11 +302,11 @@ class _Run(Generic[P]):
         return None
 
     def _follow_watched(self, current: int, changed: list[int]) -> Incompatibility | None:
-        """Rule 1 for the longer ones. Only two of their terms are watched: while both are open, nothing can follow.
+        """Apply rule 1 to longer incompatibilities. Only two of their terms are watched: while both are open, nothing can follow.
 
-        A term is *open* while its package may still satisfy it and may still contradict it. A watch moves to another open
-        term when its own is satisfied. It never moves back: going back undoes the newest assignments first, and the terms
-        satisfied last are those that were watched last, so they are the first to be open again.
+        A term is *open* while its package can still both satisfy and contradict it. When a watched term is satisfied, the watch
+        moves to another open term. It never needs to move back: backtracking undoes the newest assignments first, and the terms
+        satisfied last are those watched last, so they are the first to become open again.
         """
         watching = self._watching.get(current)
         if not watching:
@@ -327,17 +325,17 @@ class _Run(Generic[P]):
                         self._contradict(incompatibility)  # no release inside it is left
                         break
                     open_terms.append((other, mask))
-                    if len(open_terms) == 2:  # two are enough to know that nothing follows
+                    if len(open_terms) == 2:  # with two, nothing follows
                         break
                 else:
                     if not open_terms:
-                        self._watching[current] = kept + watching[place:]  # this one and those not looked at stay
+                        self._watching[current] = kept + watching[place:]  # keep this one and those not examined yet
                         return incompatibility
                     self._derive(*open_terms[0], incompatibility, changed)
             if len(open_terms) == 2 and not incompatibility.contradicted:
                 packages = [other for other, _ in open_terms]
                 partner = incompatibility.partner(current)
-                if current not in packages:  # this watch is spent; the partner's may be one of the two
+                if current not in packages:  # this watch moves away; the partner's may stay
                     successor = packages[packages[0] == partner]
                     incompatibility.watched = (successor, partner)
                     self._watching.setdefault(successor, []).append(incompatibility)
@@ -353,7 +351,7 @@ class _Run(Generic[P]):
         changed.append(package)
 
     def _contradict(self, incompatibility: Incompatibility) -> None:
-        """It cannot come true before the search goes back below this level: no need to look at it."""
+        """Mark it as unable to become true until the search goes back below this level, so that it can be skipped."""
         incompatibility.contradicted = True
         self._contradicted.append((self._solution.level, incompatibility))
 
@@ -362,7 +360,7 @@ class _Run(Generic[P]):
     def _learn(self, incompatibility: Incompatibility) -> tuple[Incompatibility, int]:
         """Resolve a satisfied incompatibility and jump back.
 
-        Gives what was learned and the package at which it is one term short now, or the proof that all is lost.
+        Returns what was learned and the package at which it is now one term short, or the proof that there is no solution.
         """
         if self._looks > RESOLUTION.solver_looks:
             raise TooHard(RESOLUTION.solver_looks)
@@ -378,7 +376,7 @@ class _Run(Generic[P]):
         return incompatibility, ROOT
 
     def _remember(self, learned: Incompatibility, pivot: int) -> None:
-        """Keep what was learned; watch a long one where it is open soonest: at the pivot and at its last other term."""
+        """Keep what was learned. Watch a long one where it becomes open soonest: at the pivot and at its last other term."""
         if len(learned.terms) <= 2:
             self._keep(learned)
             return

@@ -1,14 +1,15 @@
-"""What the provider has said so far, as numbers: packages as indexes, releases as bits, ranges as masks.
+"""The provider's answers so far, as numbers: packages as indexes, releases as bits, ranges as masks.
 
 The rules of this file:
 
-1. Bit *i* of a package's mask is its *i*-th release in ascending order (build metadata, which has no part in the
-   order, decides between equals, so that the provider's order never matters).
-2. A range that no release is in gets a bit of its own above the releases: "a version within that range", which is
-   never choosable. A term for it is so never empty, and the proof can say which range was in vain.
+1. Bit *i* of a package's mask is its *i*-th release in ascending order. (Build metadata does not affect the order but breaks
+   ties, so that the provider's order never matters.)
+2. A range that contains no release gets an extra bit above the releases: "a version within that range", which can never be
+   chosen. So a term for it is never empty, and the proof can say which range matched nothing.
 3. Releases that make the same demand share one fact about it: the proof says ">=1.2.0 depends on …" once.
-4. A package that the root forces is asked for in the forced range only, whoever asks for it. Conflicts are what they are.
-5. Nothing here depends on the order of questions but the numbers themselves, which no result shows.
+4. A package that the root forces is only requested in the forced range, whatever its dependents ask for. Conflicts are not
+   changed.
+5. Only the numbers depend on the order of questions, and no result shows them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from rye.resolution.versions import Key, Version, VersionSet
 
 
 class Facts(Struct, frozen=True):
-    """What the releases of one package ask for; masks say which releases do. Sorted, so that runs are alike."""
+    """What the releases of one package demand, with masks of the releases that do. Sorted, so that runs are reproducible."""
 
     dependencies: tuple[tuple[int, int, Range], ...]
     """(own mask, target's index, range)"""
@@ -34,7 +35,7 @@ class Facts(Struct, frozen=True):
 
 
 class Releases:
-    """The known releases of one package, and the masks of the ranges that were asked of it."""
+    """The known releases of one package, and the masks of the ranges requested of it."""
 
     __slots__ = ("_keys", "_masks", "_next_bit", "_stable", "absence", "candidates", "every", "excluded")
 
@@ -44,7 +45,7 @@ class Releases:
         self.every = (1 << len(self.candidates)) - 1
         self._next_bit = len(self.candidates)
         self.excluded: dict[Exclusion, int] = {}
-        """For each reason, the releases that may not be chosen."""
+        """For each reason, the releases that must not be chosen."""
         if any(candidate.exclusions for candidate in self.candidates):
             for reason in Exclusion:
                 mask = sum(1 << bit for bit, c in enumerate(self.candidates) if reason in c.exclusions)
@@ -55,7 +56,7 @@ class Releases:
         self._masks: dict[Range, int] = {}
 
     def mask(self, wanted: Range) -> int:
-        """The releases within a range, or rule 2's bit when there are none."""
+        """The releases within a range, or rule 2's bit if there are none."""
         mask = self._masks.get(wanted)
         if mask is None:
             mask = self.known(wanted)
@@ -66,14 +67,14 @@ class Releases:
         return mask
 
     def known(self, wanted: Range) -> int:
-        """The releases within a range; 0 when there are none."""
+        """The releases within a range, or 0 if there are none."""
         mask = self._between(wanted.versions) & self._stable
         if not wanted.prereleases.is_empty():
             mask |= self._between(wanted.prereleases) & ~self._stable
         return mask
 
     def find(self, version: Version) -> int:
-        """The bit of exactly this release, build metadata included; 0 when there is none."""
+        """The bit of exactly this release, including build metadata, or 0 if there is none."""
         place = bisect_left(self._keys, version.key)
         while place < len(self._keys) and self._keys[place] == version.key:
             if self.candidates[place].version.build == version.build:
@@ -82,7 +83,7 @@ class Releases:
         return 0
 
     def detail(self, mask: int, reason: Exclusion) -> str:
-        """What people are told about the excluded releases in a mask: only what holds for all of them."""
+        """The detail for people about the excluded releases in a mask: only what applies to all of them."""
         details = {c.exclusions[reason] for bit, c in enumerate(self.candidates) if mask >> bit & 1}
         return details.pop() if len(details) == 1 else ""
 
@@ -97,23 +98,24 @@ class Releases:
 
 
 class Universe(Generic[P]):
-    """Everything known, growing as the solver asks. Kept between waves, so that nothing is asked twice."""
+    """Everything known so far. Grows as the solver asks, and is kept between waves so that nothing is asked again."""
 
     def __init__(self, root: Root[P], provider: Provider[P]):
         self.root = root
         self.provider = provider
         self.names = [root.name]
         self.packages: list[P] = []
-        """Of index *i*: ``packages[i - 1]``; index 0 is the project."""
+        """For index *i*, the name of ``packages[i - 1]``; index 0 is the project."""
         self._indexes: dict[P, int] = {}
         self.parts: set[int] = {0}
-        """The project, and the packages that are parts of it."""
+        """The project and its parts."""
         self.forced: set[int] = set()
-        """The packages that somebody asked for and that the root forces (rule 4)."""
+        """The requested packages whose range the root forces (rule 4)."""
         self._releases: dict[int, Releases] = {0: Releases([Candidate(Version.of(0, 0, 0))])}
         self._facts: dict[int, Facts] = {0: self._group([(1, root.requirements, root.conflicts, ())])}
 
     def index(self, package: P) -> int:
+        """The number of a package; a new package gets the next one."""
         found = self._indexes.get(package)
         if found is None:
             self.packages.append(package)
@@ -124,7 +126,7 @@ class Universe(Generic[P]):
         return found
 
     def releases(self, index: int) -> Releases | None:
-        """None: not fetched yet."""
+        """A package's releases, or None if it has not been fetched yet."""
         known = self._releases.get(index)
         if known is None:
             try:
@@ -136,10 +138,11 @@ class Universe(Generic[P]):
         return known
 
     def loaded(self, index: int) -> Releases:
-        """Of a package that is known to be fetched."""
+        """The releases of a package that is known to be fetched."""
         return self._releases[index]
 
     def facts(self, index: int) -> Facts:
+        """The demands of all releases of a fetched package."""
         known = self._facts.get(index)
         if known is None:
             package = self.packages[index - 1]
@@ -154,7 +157,7 @@ class Universe(Generic[P]):
     def _group(
         self, asked: Iterable[tuple[int, Iterable[Requirement[P]], Iterable[Requirement[P]], Iterable[str]]]
     ) -> Facts:
-        """Rule 3."""
+        """Group equal demands (rule 3)."""
         dependencies: dict[tuple[int, Range], int] = {}
         conflicts: dict[tuple[int, Range], int] = {}
         features: dict[str, int] = {}
@@ -174,7 +177,7 @@ class Universe(Generic[P]):
         )
 
     def _asked(self, requirement: Requirement[P]) -> Range:
-        """Rule 4."""
+        """The range to request, with forced ranges applied (rule 4)."""
         forced = self.root.forced(requirement.package)
         if forced is None:
             return requirement.range

@@ -2,15 +2,15 @@
 
 The rules of this file:
 
-1. A version is ``MAJOR.MINOR.PATCH[-prerelease][+build]`` exactly as SemVer 2 §2, §9 and §10 write it: no ``v``, no leading
+1. A version is ``MAJOR.MINOR.PATCH[-prerelease][+build]`` exactly as SemVer 2 §2, §9 and §10 define it: no ``v``, no leading
    zeros, no missing part. Numbers are below 2^63 (DECISIONS Directives 19).
-2. Order is SemVer 2 §11. Build metadata has no part in it: versions that differ in it alone are equal (``==`` and ``hash`` too).
-   Where the very same release is meant, compare ``str(version)``.
-3. Every version has a next one: after ``1.2.3`` comes ``1.2.4-0``, after ``1.2.3-rc`` comes ``1.2.3-rc.0``; the first of all
-   is ``0.0.0-0``. So every interval is half open, ``[a, b)``, and a set is the sorted list of the points where membership flips.
-   That list is canonical: two sets are equal exactly when their lists are.
+2. Order is SemVer 2 §11. Build metadata does not affect it: versions that differ only in that are equal (also for ``hash``).
+   To identify an exact release, compare ``str(version)``.
+3. Every version has a successor: after ``1.2.3`` comes ``1.2.4-0``, after ``1.2.3-rc`` comes ``1.2.3-rc.0``; the first of all
+   is ``0.0.0-0``. So every interval is half open, ``[a, b)``, and a set is the sorted list of the points where membership
+   flips. That list is canonical: two sets are equal exactly if their lists are.
 4. The algebra is plain set algebra over that order. It knows nothing of "pre-releases only on request": that rule belongs to
-   what a person wrote, :class:`rye.resolution.ranges.Range`, and is applied when candidates are matched with a range.
+   :class:`rye.resolution.ranges.Range`, what a person wrote, and applies when candidates are matched with a range.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from rye.text.lazy_pattern import lazy_pattern
 Identifier = tuple[int, int | str]
 """``(0, number)`` or ``(1, text)``: numeric identifiers come before alphanumeric ones (SemVer 2 §11.4)."""
 Key = tuple[int, int, int, int, tuple[Identifier, ...]]
-"""``(major, minor, patch, 0 for a pre-release else 1, pre-release identifiers)``: compares as the version does."""
+"""``(major, minor, patch, 0 for a pre-release or 1, pre-release identifiers)``: compares as the version does."""
 
 MAX_NUMBER = RESOLUTION.version_number
 _LOWEST_IDENTIFIER: Identifier = (0, 0)
@@ -42,40 +42,44 @@ _VERSION = lazy_pattern(rf"({_NUMBER})\.({_NUMBER})\.({_NUMBER})(?:-({PRERELEASE
 
 
 class Version(Struct, frozen=True, eq=False):
-    """One version; make it with :meth:`parse` or :meth:`of`."""
+    """One version. Create it with :meth:`parse` or :meth:`of`."""
 
     key: Key
     build: str = ""
 
     @staticmethod
     def parse(text: str) -> Version:
-        """Read a version (rule 1). Raises UsageError ``bad-version``."""
+        """Parse a version (rule 1). Raises UsageError ``bad-version``."""
         return _parse(text)
 
     @staticmethod
     def of(major: int, minor: int, patch: int, prerelease: str = "") -> Version:
-        """A version from its parts; ``prerelease`` without the hyphen."""
+        """Return the version with these parts; ``prerelease`` without the hyphen."""
         return Version((major, minor, patch, 0 if prerelease else 1, identifiers(prerelease)))
 
     @property
     def major(self) -> int:
+        """The first number."""
         return self.key[0]
 
     @property
     def minor(self) -> int:
+        """The second number."""
         return self.key[1]
 
     @property
     def patch(self) -> int:
+        """The third number."""
         return self.key[2]
 
     @property
     def prerelease(self) -> str:
-        """Identifiers joined by dots; empty for a release."""
+        """Its identifiers joined by dots; empty for a release."""
         return ".".join(str(value) for _, value in self.key[4])
 
     @property
     def is_prerelease(self) -> bool:
+        """Whether it has pre-release identifiers."""
         return self.key[3] == 0
 
     def __str__(self) -> str:
@@ -121,7 +125,7 @@ def _parse(text: str) -> Version:
 
 
 def identifiers(prerelease: str) -> tuple[Identifier, ...]:
-    """The comparable form of a pre-release's dotted identifiers."""
+    """Return the comparable form of a pre-release's dotted identifiers."""
     if not prerelease:
         return ()
     return tuple((0, int(part)) if part.isdigit() else (1, part) for part in prerelease.split("."))
@@ -133,7 +137,7 @@ def _text(key: Key) -> str:
 
 
 def _next(key: Key) -> Key:
-    """The smallest version above (rule 3)."""
+    """The smallest greater version (rule 3)."""
     major, minor, patch, release, parts = key
     if release:
         return (major, minor, patch + 1, 0, (_LOWEST_IDENTIFIER,))
@@ -147,56 +151,69 @@ class VersionSet(Struct, frozen=True):
 
     @staticmethod
     def everything() -> VersionSet:
+        """Return the set of all versions."""
         return _EVERYTHING
 
     @staticmethod
     def nothing() -> VersionSet:
+        """Return the empty set."""
         return _NOTHING
 
     @staticmethod
     def exactly(version: Version) -> VersionSet:
+        """Return the set with this one version."""
         return VersionSet((version.key, _next(version.key)))
 
     @staticmethod
     def at_least(version: Version) -> VersionSet:
+        """Return the versions ``>= version``."""
         return VersionSet((version.key,))
 
     @staticmethod
     def above(version: Version) -> VersionSet:
+        """Return the versions ``> version``."""
         return VersionSet((_next(version.key),))
 
     @staticmethod
     def below(version: Version) -> VersionSet:
+        """Return the versions ``< version``."""
         return _NOTHING if version.key == _FIRST else VersionSet((_FIRST, version.key))
 
     @staticmethod
     def at_most(version: Version) -> VersionSet:
+        """Return the versions ``<= version``."""
         return VersionSet((_FIRST, _next(version.key)))
 
     @staticmethod
     def prereleases_of(major: int, minor: int, patch: int) -> VersionSet:
-        """Every pre-release of one release."""
+        """Return every pre-release of one release."""
         return VersionSet(((major, minor, patch, 0, (_LOWEST_IDENTIFIER,)), (major, minor, patch, 1, ())))
 
     def __contains__(self, version: Version) -> bool:
         return bisect_right(self.cuts, version.key) % 2 == 1
 
     def is_empty(self) -> bool:
+        """Whether no version is in it."""
         return not self.cuts
 
     def complement(self) -> VersionSet:
+        """Return the versions that are not in it."""
         return VersionSet(self.cuts[1:] if self.cuts[:1] == (_FIRST,) else (_FIRST, *self.cuts))
 
     def union(self, other: VersionSet) -> VersionSet:
+        """Return the versions in either set."""
         return _combine(self, other, lambda a, b: a or b)
 
     def intersection(self, other: VersionSet) -> VersionSet:
+        """Return the versions in both sets."""
         return _combine(self, other, lambda a, b: a and b)
 
     def difference(self, other: VersionSet) -> VersionSet:
+        """Return the versions in this set but not in ``other``."""
         return _combine(self, other, lambda a, b: a and not b)
 
     def is_subset(self, other: VersionSet) -> bool:
+        """Whether ``other`` contains every version of this set."""
         return self.difference(other).is_empty()
 
     __or__ = union
@@ -206,7 +223,7 @@ class VersionSet(Struct, frozen=True):
     __invert__ = complement
 
     def __str__(self) -> str:
-        """A range with these bounds, as people write it, e.g. ``^1.2.0 || >=3.0.0``; all: ``*``, none: ``<0.0.0-0``."""
+        """A range with these bounds as people write it, e.g. ``^1.2.0 || >=3.0.0``; everything: ``*``, nothing: ``<0.0.0-0``."""
         if not self.cuts:
             return "<0.0.0-0"
         ends = (*self.cuts[1::2], *((None,) if len(self.cuts) % 2 else ()))
@@ -266,7 +283,7 @@ def _lower(low: Key) -> str:
 
 
 def _upper(high: Key) -> str:
-    """``<2`` and ``<1.3`` say in a range that the pre-releases of 2.0.0 and 1.3.0 are out as well."""
+    """In a range, ``<2`` and ``<1.3`` also exclude the pre-releases of 2.0.0 and 1.3.0."""
     major, minor, patch, release, parts = high
     if release or parts != (_LOWEST_IDENTIFIER,):
         return f"<{_text(high)}"
@@ -276,7 +293,7 @@ def _upper(high: Key) -> str:
 
 
 def comparable(text: str) -> Version | None:
-    """The version, or None for text that cannot be compared with others: it breaks rule 1."""
+    """Return the version, or None for text that breaks rule 1 and so cannot be compared."""
     try:
         return _parse(text)
     except UsageError:

@@ -1,1 +1,1 @@
-"""Files on disk: atomic writes, private files, the user's folders, what was verified here."""
+"""Files on disk: atomic writes, private files, the user's folders, remembered verdicts."""

@@ -1,4 +1,4 @@
-"""Replacing one file so that a reader sees the old content or the new, whole, and its permissions stay."""
+"""Replace a file so that readers see either the old or the new content, never a mix, and its permissions are kept."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Write ``data`` beside ``path`` and rename it into place. A new file gets the user's default permissions."""
+    """Write ``data`` next to ``path`` and rename it into place. A new file gets the user's default permissions."""
     folder = path.parent
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=folder)
     try:
@@ -25,7 +25,7 @@ def replace_file(path: Path, data: bytes) -> None:
 
 
 def replace_files(changes: Sequence[tuple[Path, bytes, bytes]]) -> None:
-    """Replace each file (path, old bytes, new bytes); where one cannot be written, those before it get their old bytes back."""
+    """Replace each file (path, old bytes, new bytes). If one cannot be written, restore the old bytes of those before it."""
     for index, (path, _, new) in enumerate(changes):
         try:
             replace_file(path, new)

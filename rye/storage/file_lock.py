@@ -1,4 +1,4 @@
-"""One program at a time: a lock file, held while a block runs."""
+"""A lock file, held while a block runs, so that only one program at a time does so."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class LockTimeout(TimeoutError):
 
 @contextmanager
 def file_lock(path: Path, seconds: float) -> Iterator[None]:
-    """Hold the lock for the block; wait for it at most ``seconds``. Raises LockTimeout, and OSError of the file."""
-    from filelock import FileLock, Timeout  # takes long to import, and only what writes needs it
+    """Hold the lock for the block, waiting at most ``seconds``. Raises LockTimeout, and OSError from the file."""
+    from filelock import FileLock, Timeout  # slow to import, and only needed by code that writes
 
     lock = FileLock(path)
     try:

@@ -1,4 +1,4 @@
-"""Where :mod:`rye.storage.folders` are, as text: for what starts so early that it imports neither paths nor typing."""
+"""The paths of :mod:`rye.storage.folders` as text, for code that starts so early that it imports neither pathlib nor typing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _XDG = {
 
 
 def place_of(which: str) -> str:
-    """The ``config``, ``data`` or ``cache`` folder as text, without importing what paths need."""
+    """The ``config``, ``data`` or ``cache`` folder as text, without importing pathlib."""
     value = os.environ.get(f"RYE_{which.upper()}_DIR")
     if value:
         return os.path.abspath(os.path.expanduser(value))
@@ -27,8 +27,8 @@ def place_of(which: str) -> str:
 
 
 def _plain_linux(which: str) -> str | None:
-    """The plain case of the XDG base directories, which platformdirs knows too but takes longer to import than Python itself;
-    None: let it decide."""
+    """The plain case of the XDG base directories. platformdirs handles it as well, but takes longer to import than Python
+    itself. None: let platformdirs decide."""
     home = os.environ.get("HOME", "")
     if not os.path.isabs(home) or "ANDROID_DATA" in os.environ:
         return None

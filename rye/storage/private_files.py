@@ -1,4 +1,4 @@
-"""Files that only their owner may read or change: written whole or not at all, and checked for what others may do to them."""
+"""Files that only their owner can read or change: written completely or not at all, and checked for access by others."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from rye.storage.regular_files import open_regular
 
 
 def make_folder(path: Path) -> None:
-    """Create a folder, and its missing parents, that only the owner can enter; one that exists keeps its mode."""
+    """Create a folder that only the owner can enter, and its missing parents. An existing folder keeps its mode."""
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def write(path: Path, text: str) -> None:
-    """Replace a file atomically; the new one has mode 0600."""
+    """Replace a file atomically. The new one has mode 0600."""
     temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}")
     try:
         write_new(temporary, text)
@@ -29,7 +29,7 @@ def write(path: Path, text: str) -> None:
 
 
 def write_new(path: Path, text: str) -> None:
-    """Create a file with mode 0600. Raises FileExistsError when there is one, a dangling symlink included."""
+    """Create a file with mode 0600. Raises FileExistsError if it exists, even as a dangling symlink."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
@@ -42,7 +42,7 @@ def write_new(path: Path, text: str) -> None:
 
 
 class Exposed(OSError):
-    """Others may change a file that is trusted. ``fix``: the command that ends it."""
+    """Other users can change a trusted file. ``fix``: the command that ends this."""
 
     def __init__(self, message: str, fix: str):
         super().__init__(message)
@@ -50,10 +50,10 @@ class Exposed(OSError):
 
 
 def read_trusted(path: Path) -> bytes:
-    """A file that only this user can change (or root, who can change everything).
+    """Return the content of a file that only this user (or root) can change.
 
-    Raises Exposed for one that others can change or own, or whose folder anybody may write to, and OSError, also for what is
-    not a regular file.
+    Raises Exposed for a file that others own or can change, or whose folder anyone can write to, and OSError, also if it is not a
+    regular file.
     """
     with open_regular(path) as stream:
         if os.name == "posix":
@@ -62,7 +62,7 @@ def read_trusted(path: Path) -> bytes:
 
 
 def _require_own(path: Path, file: os.stat_result, folder: os.stat_result) -> None:
-    """A folder without the sticky bit lets anybody put another file in the place of one."""
+    """Check file and folder. In a folder without the sticky bit, anyone with write access can replace a file."""
     if file.st_uid not in (os.geteuid(), 0):
         raise Exposed(f"{path} belongs to another user", f"chown {os.geteuid()} {shlex.quote(str(path))}")
     if stat.S_IMODE(file.st_mode) & 0o022:
@@ -70,14 +70,14 @@ def _require_own(path: Path, file: os.stat_result, folder: os.stat_result) -> No
     if folder.st_uid not in (os.geteuid(), 0):
         raise Exposed(f"{path.parent} belongs to another user", f"chown {os.geteuid()} {shlex.quote(str(path.parent))}")
     if folder.st_mode & 0o002 and not folder.st_mode & stat.S_ISVTX:
-        raise Exposed(f"anybody may write to {path.parent}", f"chmod 700 {shlex.quote(str(path.parent))}")
+        raise Exposed(f"anyone can write to {path.parent}", f"chmod 700 {shlex.quote(str(path.parent))}")
 
 
 def readable_by_others(path: Path) -> bool:
-    """Whether group or everybody may read or change the file. False where the system has no such modes."""
+    """Whether group or others can read or change the file. False if the system has no such modes."""
     return os.name == "posix" and bool(stat.S_IMODE(path.stat().st_mode) & 0o077)
 
 
 def writable_by_others(path: Path) -> bool:
-    """Whether group or everybody may change the file. False where the system has no such modes."""
+    """Whether group or others can change the file. False if the system has no such modes."""
     return os.name == "posix" and bool(stat.S_IMODE(path.stat().st_mode) & 0o022)

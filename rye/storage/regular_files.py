@@ -1,4 +1,4 @@
-"""Reading files in folders that others may write to: a named pipe or a device there must not hold the program."""
+"""Read files in folders that others can write to, without being blocked by a named pipe or device there."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import BinaryIO
 
 
 def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a regular file to read it. Raises OSError, also for what is not a regular file."""
-    # Non-blocking, because opening a named pipe waits for its writer; on a regular file it changes nothing.
+    """Open a regular file for reading. Raises OSError, also if it is not a regular file."""
+    # Non-blocking, because opening a named pipe waits for its writer. It changes nothing for a regular file.
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
@@ -22,6 +22,6 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
 
 
 def read_regular(path: str | os.PathLike[str]) -> bytes:
-    """All of a regular file. Raises OSError, also for what is not a regular file."""
+    """Return the content of a regular file. Raises OSError, also if it is not a regular file."""
     with open_regular(path) as stream:
         return stream.read()

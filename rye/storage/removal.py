@@ -1,4 +1,4 @@
-"""Removing a folder with all that is in it."""
+"""Remove a folder with all its contents."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def remove_tree(folder: Path) -> None:
-    """Remove a folder; what cannot be removed is left, and a folder that is not there is no error."""
-    import shutil  # brings three compressors, and a run that changes nothing never needs it
+    """Remove a folder. What cannot be removed is left; a missing folder is not an error."""
+    import shutil  # imports three compressors, and a run without changes does not need it
 
     shutil.rmtree(folder, ignore_errors=True)

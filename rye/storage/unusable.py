@@ -1,10 +1,10 @@
-"""The error of a file that only saves time and that cannot be used."""
+"""The error for a file that only saves time and cannot be used."""
 
 from __future__ import annotations
 
 
 class UnusableError(Exception):
-    """``damaged``: something is wrong with the file itself, so that a new one may take its place."""
+    """``damaged``: the file itself is bad, so that a new one can replace it."""
 
     def __init__(self, reason: str, *, damaged: bool) -> None:
         super().__init__(reason)

@@ -1,17 +1,17 @@
-"""What checks found, remembered, so that the same bytes are not judged twice.
+"""Results of checks, remembered so that the same bytes are not verified again.
 
 Rules:
 
-* A verdict is the result of a pure function that accepted its arguments. Its key is a hash of everything that the function
-  reads: the bytes, the keys that they were judged against, and whatever judged (:func:`running_code`). A refusal is never
+* A verdict is the result of a pure function that accepted its arguments. Its key is a hash of everything that the function reads:
+  the bytes, the keys they were checked against, and the code that checked them (:func:`running_code`). Refusals are never
   remembered.
-* Verdicts lie beside the trusted state, in the user's own data folder, and never in the cache: a cache may be shared, or
-  restored from somewhere by a build server. Whoever can write verdicts can as well replace the keys that are trusted; a file
-  that somebody else owns or may write, or a link, is not read but replaced.
-* What must hold today (the head's age and growth, inclusion in the log, hashes of the bytes, keysets and recoveries, policy) is
-  no verdict; it is checked each time. That a head's signatures are good under a root is one.
-* Nothing here is needed. A damaged row is a miss, a damaged or foreign file is replaced, one that grew too large starts over,
-  and one that cannot be used (held by another program, on a full or read-only disk) is left alone for the rest of the run.
+* Verdicts are stored next to the trusted state, in the user's own data folder, never in the cache, because a cache can be shared
+  or restored by a build server. Whoever can write verdicts could also replace the trusted keys. A file that another user owns or
+  can write, or a link, is not read but replaced.
+* Anything that must hold now (the head's age and growth, inclusion in the log, hashes of the bytes, keysets and recoveries,
+  policy) is not a verdict and is checked each time. That a head's signatures are valid under a root is one.
+* None of this is necessary. A damaged row is a miss, a damaged or foreign file is replaced, one that grew too large starts over,
+  and one that cannot be used (locked by another program, on a full or read-only disk) is ignored for the rest of the run.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
     from rye.storage.verdict_file import VerdictFile
 
 VERDICTS = "verdicts.sqlite"
-"""Their file in the user's data folder."""
+"""The file's name in the user's data folder."""
 _MOST_BYTES = 256 * 1024 * 1024
 _MOST_NEW_BYTES = 64 * 1024 * 1024
-"""What one run remembers at most."""
+"""How many verdicts one run remembers at most."""
 _CHECK_BYTES = 8
 
 
 class Verdicts:
-    """Verdicts in a file, opened when it is first needed. What is put in is written by :meth:`flush`."""
+    """Verdicts in a file, opened on first use. New ones are written by :meth:`flush`."""
 
     def __init__(self, path: Path | None, code: bytes | None = None) -> None:
-        """``path`` None: nothing is remembered. ``code``: what judges; tests give another."""
+        """``path`` None: nothing is remembered. ``code``: identifies the checking code; tests pass their own."""
         self._path = path
         self._code = code
         self._file: VerdictFile | None = None
@@ -53,11 +53,11 @@ class Verdicts:
 
     @property
     def remembers(self) -> bool:
-        """Whether there is a file, and it could be used so far."""
+        """Whether there is a file and it has been usable so far."""
         return self._path is not None
 
     def key(self, function: str, *arguments: bytes | str) -> bytes:
-        """The key of one call; 32 bytes."""
+        """Return the key of one call; 32 bytes."""
         if self._code is None:
             self._code = running_code()
         digest = hashlib.sha256()
@@ -68,7 +68,7 @@ class Verdicts:
         return digest.digest()
 
     def get(self, keys: Iterable[bytes]) -> dict[bytes, bytes]:
-        """The remembered results by key, this run's among them; keys that are not known are left out."""
+        """Return the remembered results by key, including this run's. Unknown keys are left out."""
         asked = list(keys)
         found = {key: self._new[key] for key in asked if key in self._new}
         wanted = [key for key in asked if key not in found]
@@ -81,14 +81,14 @@ class Verdicts:
         return found
 
     def put(self, verdicts: Mapping[bytes, bytes]) -> None:
-        """Remember results, by key."""
+        """Remember results by key."""
         size = sum(map(len, verdicts.values()))
         if self._path is not None and self._new_bytes + size <= _MOST_NEW_BYTES:
             self._new.update(verdicts)
             self._new_bytes += size
 
     def flush(self) -> None:
-        """Write what is new. A full or read-only disk, or a program that holds the file, costs speed and nothing else."""
+        """Write the new results. A full or read-only disk, or a locked file, only costs speed."""
         if self._new:
             with self._forgiving():
                 if self._path is not None and self._path.exists() and self._path.stat().st_size > _MOST_BYTES:
@@ -99,7 +99,7 @@ class Verdicts:
         self._drop_new()
 
     def close(self) -> None:
-        """Give the file back; what was not flushed is not remembered."""
+        """Close the file. Results that were not flushed are lost."""
         self._drop_new()
         if self._file is not None:
             self._file.close()
@@ -120,22 +120,22 @@ class Verdicts:
         self._new_bytes = 0
 
     def _open(self, *, create: bool) -> VerdictFile | None:
-        """The file; None where there is none and none is to be made. Raises UnusableError, OSError, ImportError."""
+        """The file; None if it does not exist and is not to be created. Raises UnusableError, OSError, ImportError."""
         if self._file is None and self._path is not None and self._prepare(self._path, create):
-            from rye.storage.verdict_file import VerdictFile  # SQLite, which takes a while to import
+            from rye.storage.verdict_file import VerdictFile  # SQLite, which is slow to import
 
             self._file = VerdictFile(self._path)
         return self._file
 
     def _prepare(self, path: Path, create: bool) -> bool:
-        """Whether there is a file that only the user can write. Raises OSError for one that cannot be replaced."""
+        """Whether there is a file that only the user can write. Raises OSError if a bad one cannot be replaced."""
         if os.path.lexists(path) and not _is_own(path):
             self.forget()
         if not os.path.lexists(path):
             if not create:
                 return False
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with contextlib.suppress(FileExistsError):  # another program made it just now
+            with contextlib.suppress(FileExistsError):  # another program has just created it
                 os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         if not _is_own(path):
             raise PermissionError(f"{path} is not the user's own file")
@@ -143,7 +143,7 @@ class Verdicts:
 
     @contextlib.contextmanager
     def _forgiving(self) -> Iterator[None]:
-        """Whatever goes wrong with the file: it is replaced, or left alone from now on."""
+        """If anything goes wrong with the file, replace it or ignore it from now on."""
         try:
             yield
         except (OSError, ImportError):
@@ -161,15 +161,15 @@ class Verdicts:
 
 @cache
 def running_code() -> bytes:
-    """The identity of the code in this process, found once: a program that is replaced while it runs still runs as it was."""
+    """The identity of this process's code, computed once: a program replaced while it runs still runs the old code."""
     return code_identity()
 
 
 def code_identity() -> bytes:
-    """A hash that changes with whatever judges: Python, every distribution that it can import, and the names, sizes and times of
-    this package's files. Which of the distributions judge is not listed anywhere: another one costs a few verdicts.
+    """A hash that changes with the checking code: Python, every importable distribution, and the names, sizes and times of this
+    package's files. It does not try to know which distributions matter; a change in any of them costs a few verdicts.
 
-    Where that cannot be told, e.g. inside an archive, it is a new one each time.
+    If that cannot be determined, e.g. inside an archive, the hash is different each time.
     """
     found = [f"{rye.__version__}\0{sys.version}"]
     for folder in sys.path:
@@ -186,7 +186,7 @@ def code_identity() -> bytes:
 
 
 def _files_below(folder: str) -> Iterator[str]:
-    """Path, size and time of every file below a folder, but for what Python made of them."""
+    """Path, size and time of every file below a folder, except compiled Python files."""
     waiting = [folder]
     while waiting:
         with os.scandir(waiting.pop()) as entries:
@@ -200,7 +200,7 @@ def _files_below(folder: str) -> Iterator[str]:
 
 
 def _is_own(path: Path) -> bool:
-    """Whether it is a file, and nobody but the user owns or may write it."""
+    """Whether it is a regular file that only the user owns and can write."""
     status = path.lstat()
     if os.name == "nt":
         return stat.S_ISREG(status.st_mode)

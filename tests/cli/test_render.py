@@ -58,7 +58,7 @@ def test_a_required_input_is_an_error_where_nobody_can_be_asked(rye: Program) ->
     rye.new("directive", "ops/deploy")
     result = rye.run("render", "ops/deploy", "--json")
     assert (result.code, result.error["code"]) == (1, "bad-inputs")
-    assert result.error["hint"] == "Give it as --input subject=VALUE."
+    assert result.error["hint"] == "Set it with --input subject=VALUE."
     for words in (("subject",), ("=x",)):
         assert rye.run("render", "ops/deploy", "--input", *words, "--json").code == 2
 

@@ -109,11 +109,11 @@ class TestOtherCauses:
     def test_only_prereleases(self) -> None:
         reason, hint = self.conclusion({"a": "^1"}, {"a": releases("0.9.0", "1.1.0-rc.1")})
         assert reason == "no version of a matches ^1"
-        assert hint == "Only pre-releases of a are within ^1; to take one, name it: ^1.1.0-rc.1."
+        assert hint == "Only pre-releases of a are within ^1; to accept one, write ^1.1.0-rc.1."
 
     def test_only_prereleases_of_the_lower_bound(self) -> None:
         _, hint = self.conclusion({"a": "^1"}, {"a": releases("0.9.0", "1.0.0-alpha", "2.0.0-alpha")})
-        assert hint == "Only pre-releases of a are within ^1; to take one, name it: ^1.0.0-alpha."
+        assert hint == "Only pre-releases of a are within ^1; to accept one, write ^1.0.0-alpha."
 
     def test_yanked(self) -> None:
         reason, hint = self.conclusion({"a": "^1"}, {"a": {"1.0.0": Release(exclusions={Exclusion.YANKED: "leaks"})}})
@@ -140,7 +140,7 @@ class TestOtherCauses:
 
     def test_another_registry(self) -> None:
         reason, hint = self.conclusion({"a": "^1"}, {}, elsewhere={"a": "https://registry.example"})
-        assert reason == "a is in another registry than the one its namespace is mapped to (https://registry.example)"
+        assert reason == "a is not in the registry that its namespace is mapped to (https://registry.example)"
         assert "[registries]" in hint
 
     def test_a_missing_feature(self) -> None:
@@ -205,5 +205,5 @@ class TestForm:
         graph |= {"d": releases("500.0.0")}
         lines = told({"a": "*"}, graph).lines
         assert len(lines) == RESOLUTION.proof_lines + 1
-        assert lines[0].endswith("earlier steps are left out.)")
+        assert lines[0].endswith("earlier steps are omitted.)")
         assert lines[-1].endswith("the requirements of your project cannot be met.")

@@ -83,5 +83,5 @@ def test_a_version_that_nobody_released_is_said_of_the_forced_range() -> None:
     )
     assert found.explanation.hints[:2] == (
         "The newest version of b is 2.0.0.",
-        "[overrides] of rye.toml forces b 9.9.9, whatever is asked for: change or remove that line.",
+        "[overrides] of rye.toml forces b 9.9.9, overriding every other range. Change or remove that line.",
     )

@@ -75,8 +75,8 @@ def _variables(
         known = ", ".join(declared) or "none"
         raise RyeError(
             "bad-inputs",
-            f"The inputs do not fit: {listed}.",
-            f"Give it as --input {missing}=VALUE." if missing else f"Declared variables: {known}.",
+            f"Invalid inputs: {listed}.",
+            f"Set it with --input {missing}=VALUE." if missing else f"Declared variables: {known}.",
             details={"problems": [{"input": name, "message": problem} for name, problem in problems.items()]},
         )
     return given
