@@ -71,6 +71,7 @@ class Analyses:
     def __init__(self, path: Path | None, code: bytes | None = None) -> None:
         """``path`` None: nothing is stored. ``code``: identifies the code; tests pass their own."""
         self._path = path
+        self._is_usable = path is not None
         self._code = code
         self._database: sqlite3.Connection | None = None
         self._lock = threading.Lock()
@@ -83,7 +84,7 @@ class Analyses:
     @property
     def is_stored(self) -> bool:
         """Whether analyses are stored in a file."""
-        return self._path is not None
+        return self._is_usable
 
     @property
     def is_waiting(self) -> bool:
@@ -119,7 +120,7 @@ class Analyses:
         if is_asked_for:
             self.asked_for += 1
             self._kept.put(key, analysis, 2 * size)
-        if size > PAGES.analysis_bytes or self._path is None:
+        if size > PAGES.analysis_bytes or not self._is_usable:
             return
         with self._lock:
             if self._waiting_bytes + len(value) > PAGES.analyses_waiting_bytes:
@@ -163,6 +164,7 @@ class Analyses:
         if not self._with(remove, False):
             with self._lock:
                 self._forget()
+                self._kept = Kept(PAGES.analyses_kept_bytes)
 
     def entries(self) -> int | None:
         """Return how many log entries were analysed ahead of time; None: never started."""
@@ -186,7 +188,7 @@ class Analyses:
         A damaged file starts over, and one that cannot be used is left alone.
         """
         with self._lock:
-            if self._path is None:
+            if self._path is None or not self._is_usable:
                 return otherwise
             try:
                 with self._open(self._path) as database:
@@ -201,8 +203,10 @@ class Analyses:
             return
         if isinstance(error, OSError) or name in ("READONLY", "FULL", "CANTOPEN", "IOERR", "PERM", "AUTH", "NOMEM"):
             _log.warning("analyses of releases are not stored: %s", error)
+            self._is_usable = False
+            if name == "FULL":
+                self._forget()  # the log and the released files need the space
             self._close()
-            self._path = None
         else:
             _log.warning("the file of stored analyses is damaged and starts over: %s", error)
             self._forget()
@@ -234,7 +238,7 @@ class Analyses:
                 self._path.unlink(missing_ok=True)
             except OSError as error:
                 _log.warning("cannot delete %s: %s", self._path, error)
-                self._path = None
+                self._is_usable = False
 
 
 def _connected(path: Path) -> sqlite3.Connection:

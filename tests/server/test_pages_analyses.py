@@ -259,6 +259,16 @@ class TestTakedown:
         assert not shelf.file.exists()
         holder.close()
 
+    def test_a_file_that_was_left_alone_goes_too(self, shelf: Shelf) -> None:
+        identity = shelf.put("item", self.SECRET)
+        shelf.catch_up()
+        shelf.stored._judge(OSError("a read-only disk"))
+        assert not shelf.stored.is_stored
+        assert shelf.file.exists()
+        shelf.take_down(f"{identity}@1.0.0")
+        shelf.analyst.follow_takedowns()
+        assert not shelf.file.exists()
+
 
 class TestDamage:
     def test_a_damaged_row_is_made_again(self, shelf: Shelf) -> None:
@@ -330,6 +340,15 @@ class TestDamage:
         shelf.analysed.clear()
         shelf.page("item")
         assert shelf.analysed == []  # memory still has it
+
+    def test_on_a_full_disk_the_file_gives_its_space_back(self, shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(analyses, "_SETTINGS", (*analyses._SETTINGS, "max_page_count=6"))
+        for number in range(8):
+            shelf.put(f"n{number}")
+        shelf.catch_up()
+        assert not shelf.stored.is_stored
+        assert not shelf.file.exists()
+        assert "acme" in shelf.page("n7")
 
     def test_the_file_is_the_operator_s_own(self, shelf: Shelf) -> None:
         shelf.put("item")
