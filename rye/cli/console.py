@@ -163,10 +163,12 @@ class Console:
 
     def say(self, text: str = "", style: str | None = None) -> None:
         """Print a notice; silent with ``--quiet`` and in JSON mode."""
-        self.tell((text, style))
+        if not self.quiet and not self.json:
+            self._told([(printable(text), style)])
 
     def tell(self, *spans: Cell, hang: int | None = None, wide: bool = False) -> None:
-        """Print a notice that has several styles. ``hang``: the indentation of its continuation lines, by default two more than
+        """Print a notice that has several styles, or holds text of an author: also words longer than a line are broken, so that
+        the terminal never continues at its left edge. ``hang``: the indentation of its continuation lines, by default two more than
         its own. ``wide``: not prose, so it may use the terminal's full width."""
         if self.quiet or self.json:
             return

@@ -68,7 +68,7 @@ def show_unseen(console: Console, unseen: Sequence[Approval]) -> None:
     for what, title in _UNSEEN_TITLES.items():
         rows = [one for one in unseen if one.what == what]
         if rows:
-            console.say(f"  {title}:")
+            console.tell(f"  {title}:")
         if what == "right":
             rows.sort(key=lambda one: levels[one.value], reverse=True)
         room = _shared_width(console, (one_line(one.value) for one in rows))
@@ -95,9 +95,9 @@ def show_plan(console: Console, plan: Plan, time: datetime) -> None:
 def _show_item(console: Console, change: ItemChange) -> None:
     sign, style = _VERBS[change.action]
     versions = list(dict.fromkeys(item.version for item in (change.old, change.new) if item is not None))
-    console.say(f"  {sign} {change.identity} {' → '.join(versions)}", style)
+    console.tell((f"  {sign} {change.identity} {' → '.join(versions)}", style))
     if change.forced is not None:
-        console.say(f"      forced by [overrides] of rye.toml: {one_line(change.forced)}", "warning")
+        console.tell((f"      forced by [overrides] of rye.toml: {one_line(change.forced)}", "warning"))
     elif change.forces_anew:
         console.say("      no longer forced by [overrides] of rye.toml", "dim")
 
@@ -112,12 +112,14 @@ def _show_signer(console: Console, change: ItemChange, time: datetime, seen: set
     if change.signer_before is not None:
         before = one_line(change.signer_before)
         style = "error" if new.is_unsigned else "warning"
-        console.say(f"      signed by {one_line(new.signed_by)}, previously by {before}", style)
+        console.tell((f"      signed by {one_line(new.signed_by)}, previously by {before}", style))
         if history is not None and history.old_key is not None:
-            console.say(f"      the new key is in keyset {history.keyset}; the old key: {history.old_key}", "warning")
+            console.tell(
+                (f"      the new key is in keyset {history.keyset}; the old key: {history.old_key}", "warning")
+            )
     elif new.source is None and history is not None and (said := _said_of_signer(change)) in seen:
         released = _age(history.released, time, "ago")
-        console.say(f"      signed by {one_line(new.signed_by)} as above, released {released}", "dim")
+        console.tell((f"      signed by {one_line(new.signed_by)} as above, released {released}", "dim"))
         history = None
     else:
         if new.source is None and history is not None:
@@ -129,11 +131,11 @@ def _show_signer(console: Console, change: ItemChange, time: datetime, seen: set
         console.tell((f"      signed by {one_line(new.signed_by)}", style), (mark, "warning"), hang=8)
     if new.source is not None:
         where = f"{new.registry}{f' ({new.source.ref})' if new.source.ref else ''}, {new.source.place}"
-        console.say(f"      from {one_line(where)}", "dim")
+        console.tell((f"      from {one_line(where)}", "dim"))
     if history is not None:
         released = _age(history.released, time, "ago")
         key, namespace = (_age(since, time, "old") for since in (history.key_since, history.namespace_since))
-        console.say(f"      released {released}, key {key}, namespace {namespace}", "dim")
+        console.tell((f"      released {released}, key {key}, namespace {namespace}", "dim"))
     if old is not None and old.registry != new.registry:
         kind = "" if new.source is not None else "the registry "
         moved = f"      from {kind}{one_line(new.registry)}, previously from {one_line(old.registry)}"
@@ -165,12 +167,12 @@ def _show_tools(console: Console, change: ItemChange) -> None:
         return
     risk = tools_tier(tools)
     listed = ", ".join(map(one_line, shown(tools))) or "none"
-    console.say(f"      tools of the agent program: {listed}", TIER_STYLE[str(risk)] if risk else None)
+    console.tell((f"      tools of the agent program: {listed}", TIER_STYLE[str(risk)] if risk else None))
     if risk is Tier.UNRESTRICTED:
-        console.say(f"{_bang(True)}unrestricted: it may run any command", "error")
+        console.tell((f"{_bang(True)}unrestricted: it may run any command", "error"))
     if change.old is not None:
         for wider in change.tools:
-            console.say(f"      new: {one_line(wider)}", "warning")
+            console.tell((f"      new: {one_line(wider)}", "warning"))
 
 
 def _bang(bad: bool) -> str:
@@ -191,7 +193,7 @@ _RUN_WORDS = {
 def _show_runs(console: Console, change: ItemChange) -> None:
     """Print everything that can run and is not yet approved, each by name."""
     for run in change.runs:
-        console.say(f"      {run_line(run)}{_run_mark(change, run)}", "warning")
+        console.tell((f"      {run_line(run)}{_run_mark(change, run)}", "warning"))
 
 
 def run_line(run: Run) -> str:
@@ -226,7 +228,7 @@ def _show_rights(console: Console, plan: Plan) -> None:
         console.gap()
         console.say("Rights asked for:", "strong")
     for level, rows in asked.items():
-        console.say(f"  {level}", TIER_STYLE[str(level)])
+        console.tell((f"  {level}", TIER_STYLE[str(level)]))
         for change, right in rows:
             example = f"   e.g. {one_line(right.witness)}" if right.witness and right.witness != right.pattern else ""
             said = f"    {_asked(change, right):<{room}}   {change.identity.id}"
@@ -292,10 +294,10 @@ def show_hook(
     console: Console, hook: HookAction, before: str = "", indent: str = "  ", style: str | None = None
 ) -> None:
     """A hook's condition, exact action and inputs. ``before``: the start of its first line."""
-    console.say(f"{before}when {one_line(hook.when)}", style)
-    console.say(f"{indent}execute {one_line(hook.item_type)} {one_line(hook.item_id)}")
+    console.tell((f"{before}when {one_line(hook.when)}", style))
+    console.tell(f"{indent}execute {one_line(hook.item_type)} {one_line(hook.item_id)}")
     for name, text in hook.inputs:
-        console.say(f"{indent}  {one_line(name)} = {one_line(text)}")
+        console.tell(f"{indent}  {one_line(name)} = {one_line(text)}")
 
 
 def question(proposal: Proposal) -> str:
