@@ -231,8 +231,8 @@ def _show_rights(console: Console, plan: Plan) -> None:
         console.tell((f"  {level}", TIER_STYLE[str(level)]))
         for change, right in rows:
             example = f"   e.g. {one_line(right.witness)}" if right.witness and right.witness != right.pattern else ""
-            said = f"    {_asked(change, right):<{room}}   {change.identity.id}"
-            console.tell(said, (example, "dim"), hang=8, wide=True)
+            asks = (f"    {_asked(change, right):<{room}}", None if level is Tier.SAFE else TIER_STYLE[str(level)])
+            console.tell(asks, f"   {change.identity.id}", (example, "dim"), hang=8, wide=True)
 
 
 def _asked(change: ItemChange, right: Asked) -> str:

@@ -21,7 +21,6 @@ _SAME = (
     (re.compile(r"\b[0-9a-f]{64}\b"), "0123456789abcdef" * 4),
     (re.compile(r"\b[0-9a-f]{32}\b"), "0123456789abcdef" * 2),
     (re.compile(r"127\.0\.0\.1:\d{4,5}\b"), "127.0.0.1:12345"),
-    (re.compile(r"\b\d+ days ago\b"), "300 days ago"),
     (re.compile(r"\bPython 3\.\d+\.\d+"), "Python 3.11.0"),
     (re.compile(r"\b\d+ (minutes|hours) (ago|old)\b|\bjust now\b"), "just now"),
 )

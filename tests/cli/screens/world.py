@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -269,7 +270,8 @@ def _break(shop: Program) -> None:
     shop.write(".ai/directives/shop/rotated.md", directive("shop/rotated", text=HOSTILE))
     shop.write(".ai/tools/shop/count.py", _tool("1.0.0", "Count the words of a text", "shop"))
     shop.write(".ai/directives/shop/broken.md", directive("shop/broken", "one").replace("</process>", ""))
-    shop.ok("override", "new", "acme/ops/backup", "# backup", "--append", "--reason", "Ours", "--today", "2026-01-02")
+    reviewed = f"{datetime.now(UTC).date() - timedelta(days=300)}"
+    shop.ok("override", "new", "acme/ops/backup", "# backup", "--append", "--reason", "Ours", "--today", reviewed)
     written = shop.path(".ai/overrides/acme/ops/backup.overrides.md").read_text()
     shop.write(".ai/overrides/acme/ops/gone.overrides.md", written.replace("backup", "gone"))
 
