@@ -1,7 +1,7 @@
-"""Commands in hints: found in texts, and parsed with the real command line, so that whoever follows a hint gets further.
+"""Commands in hints: found in texts, and parsed with the real command lines, so that a hint can be followed.
 
-A command counts where it stands between backticks, or at the end of a text after a colon. What a person fills in is written in
-capitals (``ID``, ``[KIND:]ID@VERSION``, ``PATH``) or with an ellipsis, and parses like any word.
+A command is recognized between backticks, at the end of a text after a colon, and as a whole line of a text that does not end
+like a sentence. Placeholders are in capitals (``ID``, ``[KIND:]ID@VERSION``, ``PATH``) or an ellipsis, and parse like any word.
 """
 
 from __future__ import annotations
@@ -20,22 +20,40 @@ from rye.errors import RyeError
 from rye.items.kinds import KINDS
 
 _QUOTED = re.compile(r"`((?:rye|rye-registry) [^`\n]+)`")
-_LAST = re.compile(r": ((?:rye|rye-registry) [a-z-]+(?: [^`]+)?)$")
+_LAST = re.compile(r": ((?:rye|rye-registry) [a-z-]+(?: [^`]+)?)\.?$")
+_LINE = re.compile(r"^((rye|rye-registry) ([a-z-]+)(?: [^`\n]*)?)(?<![.?!:])$", re.MULTILINE)
 _PROSE = re.compile(r"\s(?:and|or|with|where|then|which|to|for)\s")
-"""What stands in a sentence that only begins like a command."""
+"""Words of a sentence that only begins like a command."""
+_NAMED = re.compile(r"(?<![\w`/.:-])rye-registry [a-z-]+")
 
 
 def commands_in(text: str) -> Iterator[str]:
     """Every command that a text tells a person to run."""
     yield from (found.strip() for found in _QUOTED.findall(text))
+    for line, name, command in _LINE.findall(text):
+        if command in _names(name) and not _PROSE.search(line):
+            yield line.strip()
     last = _LAST.search(text)
     if last is not None and not _PROSE.search(last[1]):
         yield last[1].rstrip(".")
 
 
+def unrecognized(text: str) -> list[str]:
+    """The commands of ``rye-registry`` that a text names in a way that :func:`commands_in` does not find."""
+    found = list(commands_in(text))
+    return [each for each in _NAMED.findall(text) if not any(each in command for command in found)]
+
+
 @cache
 def _programs() -> dict[str, click.Command]:
     return {"rye": program(), "rye-registry": registry_program}
+
+
+@cache
+def _names(name: str) -> frozenset[str]:
+    found = _programs()[name]
+    assert isinstance(found, click.Group)
+    return frozenset(found.list_commands(click.Context(found)))
 
 
 @lru_cache(maxsize=4096)

@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from registry_server.cli.program import COMMANDS as REGISTRY_COMMANDS
 from rye.cli.examples import EXAMPLES
 from rye.cli.main import COMMANDS
-from tests.hints import commands_in, problem
+from rye.explaining.table import by_code, load
+from tests.hints import commands_in, problem, unrecognized
 
 ROOT = Path(__file__).parents[1]
 SOURCES = [path for room in ("rye", "registry_server") for path in sorted((ROOT / room).rglob("*.py"))]
@@ -63,6 +65,29 @@ def test_every_command_in_the_sources_can_be_run() -> None:
     assert not wrong, "\n".join(f"{place}: {why}" for place, why in wrong.items())
 
 
+@pytest.mark.slow
+def test_every_command_of_the_registry_in_the_sources_is_recognized() -> None:
+    """Otherwise a hint such as "rye-registry token lst shows them." would be checked by nothing."""
+    named = [
+        (f"{path.relative_to(ROOT)}:{line}", each)
+        for path in SOURCES
+        for line, text in texts(path.read_text("utf-8"))
+        for each in unrecognized(text)
+    ]
+    assert [each for each in named if each[1].split()[1] in REGISTRY_COMMANDS] == []
+
+
+def test_the_sources_and_the_table_of_codes_name_most_commands_of_the_registry() -> None:
+    named = {command.split()[1] for _, command in commands_of_the_sources() if command.startswith("rye-registry ")}
+    named |= {
+        command.split()[1]
+        for row in by_code(load()).values()
+        for command in commands_in(row.text)
+        if command.startswith("rye-registry ")
+    }
+    assert named >= REGISTRY_COMMANDS.keys() - {"audit-events", "export", "migrate"}
+
+
 def test_every_command_has_an_example_and_each_parses() -> None:
     assert EXAMPLES.keys() == {"", *COMMANDS}
     for name, lines in EXAMPLES.items():
@@ -74,6 +99,28 @@ def test_every_command_has_an_example_and_each_parses() -> None:
 @pytest.mark.slow
 def test_enough_is_found_to_mean_something() -> None:
     assert len({command for _, command in commands_of_the_sources()}) > 120
+
+
+@pytest.mark.parametrize(
+    ("text", "commands"),
+    [
+        ("Run `rye-registry verify`, then `rye ci`.", ["rye-registry verify", "rye ci"]),
+        ("Create one: rye-registry init --origin NAME", ["rye-registry init --origin NAME"]),
+        ("Create one: rye-registry init.", ["rye-registry init"]),
+        ("rye log prove ID\nrye log check-proof FILE", ["rye log prove ID", "rye log check-proof FILE"]),
+        ("rye-registry token list", ["rye-registry token list"]),
+        ("rye-registry token list shows them.", []),
+        ("rye merge expects 2, not 3 files.", []),
+        ("See https://example.org/rye-registry for more.", []),
+    ],
+)
+def test_what_is_recognized_as_a_command(text: str, commands: list[str]) -> None:
+    assert list(commands_in(text)) == commands
+
+
+def test_a_command_that_is_not_recognized_is_reported() -> None:
+    assert unrecognized("rye-registry token list shows them.") == ["rye-registry token"]
+    assert unrecognized("`rye-registry token list` shows them.") == []
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,9 @@ def create(connection: sa.Connection, name: str, now: str, *, issuer: str = "", 
     if is_id(name):
         raise RyeError("bad-account-name", f"{name} could be mistaken for an account's ID.", "Choose another name.")
     if connection.scalar(sa.select(accounts.c.id).where(accounts.c.name == name)) is not None:
-        raise RyeError("account-exists", f"The account {name} already exists.", "rye-registry account list shows them.")
+        raise RyeError(
+            "account-exists", f"The account {name} already exists.", "`rye-registry account list` shows all accounts."
+        )
     identifier = secrets.token_hex(8)
     row = {
         "id": identifier,
@@ -189,4 +191,6 @@ def _member(row: sa.Row[tuple[object, ...]]) -> Member:
 
 
 def _unknown(name: str) -> RyeError:
-    return RyeError("unknown-account", f"There is no account {name[:80]!r}.", "rye-registry account list shows them.")
+    return RyeError(
+        "unknown-account", f"There is no account {name[:80]!r}.", "`rye-registry account list` shows all accounts."
+    )

@@ -106,7 +106,7 @@ def add(
     same = sa.and_(*(table[name] == value for name, value in row.items()))
     if connection.scalar(sa.select(table.id).where(same)) is not None:
         raise RyeError(
-            "publisher-exists", "This publisher is already trusted.", "rye-registry publisher list shows them."
+            "publisher-exists", "This publisher is already trusted.", "`rye-registry publisher list` shows all of them."
         )
     identifier = secrets.token_hex(8)
     values = {**row, "id": identifier, "scopes": " ".join(scopes), "created": now}
@@ -122,7 +122,7 @@ def remove(connection: sa.Connection, identifier: str) -> Publisher:
         raise RyeError(
             "unknown-publisher",
             f"There is no trusted publisher {identifier[:80]!r}.",
-            "rye-registry publisher list shows them.",
+            "`rye-registry publisher list` shows all of them.",
         )
     connection.execute(trusted_publishers.delete().where(where))
     return _publisher(row)

@@ -102,7 +102,7 @@ def create_team(connection: sa.Connection, name: str, now: str) -> None:
     if not is_segment(name):
         raise RyeError("bad-team", f"{name[:80]!r} is not a valid team name.", "Use a-z, 0-9, - and _, at most 64.")
     if connection.scalar(sa.select(teams.c.name).where(teams.c.name == name)) is not None:
-        raise RyeError("team-exists", f"The team {name} already exists.", "rye-registry team list shows them.")
+        raise RyeError("team-exists", f"The team {name} already exists.", "`rye-registry team list` shows all teams.")
     connection.execute(teams.insert().values(name=name, created=now))
 
 
@@ -145,7 +145,7 @@ def require_team(connection: sa.Connection, name: str) -> None:
             f"There is no team {name[:80]!r}.",
             f"Create it: rye-registry team create {name[:80]}"
             if is_segment(name)
-            else "rye-registry team list shows them.",
+            else "`rye-registry team list` shows all teams.",
         )
 
 

@@ -205,7 +205,9 @@ def revoke(connection: sa.Connection, identifier: str, now: str, account: str | 
     identifier = token_id(identifier) or identifier
     row = connection.execute(sa.select(tokens).where(tokens.c.id == identifier)).first()
     if row is None or (account is not None and row.account != account):
-        raise RyeError("unknown-token", f"There is no token {identifier!r}.", "rye-registry token list shows them.")
+        raise RyeError(
+            "unknown-token", f"There is no token {identifier!r}.", "`rye-registry token list` shows all tokens."
+        )
     when = row.revoked or now
     connection.execute(tokens.update().where(tokens.c.id == identifier).values(revoked=when))
     again = connection.execute(sa.select(tokens).where(tokens.c.id == identifier)).one()

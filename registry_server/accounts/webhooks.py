@@ -117,7 +117,9 @@ def remove(connection: sa.Connection, identifier: str) -> Webhook:
     row = connection.execute(sa.select(webhooks).where(webhooks.c.id == identifier)).first()
     if row is None:
         raise RyeError(
-            "unknown-webhook", f"There is no webhook {identifier[:80]!r}.", "rye-registry webhook list shows them."
+            "unknown-webhook",
+            f"There is no webhook {identifier[:80]!r}.",
+            "`rye-registry webhook list` shows all webhooks.",
         )
     connection.execute(webhooks.delete().where(webhooks.c.id == identifier))
     waiting = sa.and_(deliveries.c.webhook == identifier, deliveries.c.due.is_not(None))

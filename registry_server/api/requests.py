@@ -44,7 +44,7 @@ async def account_of(request: Request[Any, Any, State]) -> Account:
         raise RyeError(
             "unauthorized",
             "The token is missing, unknown, expired or revoked.",
-            "Log in: rye login. The operator creates tokens: rye-registry token create NAME",
+            "Log in: `rye login ADDRESS`. The operator creates tokens: `rye-registry token create NAME`.",
         )
     await service.note_use(account)
     return account

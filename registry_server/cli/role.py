@@ -80,7 +80,7 @@ def _who(connection: sa.Connection, account: str | None, team: str | None) -> tu
     """Return how a message names the account or team, and the account's ID."""
     if (account is None) == (team is None):
         raise UsageError(
-            "usage", "Give either --account NAME or --team NAME.", "rye-registry role add --help shows how."
+            "usage", "Give either --account NAME or --team NAME.", "`rye-registry role add --help` shows how."
         )
     if account is not None:
         member = members.named(connection, account)

@@ -75,7 +75,7 @@ class Folders:
     def _checked(wanted: str, data: bytes | None) -> bytes | None:
         if data is not None and sha256(data).hexdigest() == wanted:
             return data
-        _log.warning("the blob %s is %s: run rye-registry verify", wanted, "missing" if data is None else "damaged")
+        _log.warning("the blob %s is %s: run `rye-registry verify`", wanted, "missing" if data is None else "damaged")
         return None
 
 

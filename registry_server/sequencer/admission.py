@@ -248,7 +248,7 @@ def _check_subject(ledger: Ledger, statement: Release | Yank | Deprecation | Adv
             raise RyeError(
                 "release-unknown",
                 f"There is no release {statement.version} of {statement.identity}.",
-                f"rye info {statement.identity} lists the versions.",
+                f"`rye info {statement.identity}` lists the versions.",
             )
     elif not ledger.has_name(name):
         raise RyeError(

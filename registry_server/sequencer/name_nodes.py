@@ -44,7 +44,7 @@ class NameNodes:
                 raise RyeError(
                     "database-damaged",
                     "Nodes of the name map are missing from the database.",
-                    "Write them again: rye-registry rebuild. Nothing was changed.",
+                    "Nothing was changed. Write them again: rye-registry rebuild",
                 )
             return [found[place.sha256] for place in places]
 

@@ -85,7 +85,7 @@ class Sealer:
             raise RyeError(
                 "database-damaged",
                 f"The log has more entries than the {first} that its signed checkpoint covers.",
-                "Restore the database from a backup: rye-registry restore. Nothing was changed.",
+                "Nothing was changed. Restore the database: rye-registry restore --from BACKUP",
             )
         edge = end.edge
         for _, hashed in appended:

@@ -223,7 +223,7 @@ class Sequencer:
                 raise RyeError(
                     "database-damaged",
                     f"The log has {ledger.size} entries, but its signed checkpoint covers {published.size}.",
-                    "Restore the database from a backup: rye-registry restore. Nothing was changed.",
+                    "Nothing was changed. Restore the database: rye-registry restore --from BACKUP",
                 )
             if shown is not None and shown.size == published.size:
                 put_back(ledger, published, self.public)

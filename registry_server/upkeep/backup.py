@@ -147,7 +147,7 @@ def _check_before(target: Path, ledger: Ledger, size: int) -> None:
         raise RyeError(
             "database-behind",
             f"The backup has {known} log entries, but the database only {size}: an older database was restored.",
-            f"Restore the missing entries first: rye-registry restore --from store, or --from {target}",
+            f"Restore the missing entries first: `rye-registry restore --from store`, or from {target}.",
         )
 
 

@@ -141,7 +141,7 @@ def draft(
     for key, owned in [*((key, last.owners) for key in remove_owners), *((key, last.logs) for key in remove_logs)]:
         if key not in owned:
             raise RyeError(
-                "unknown-key", "A key to remove is not in the root.", "rye-registry root show lists the keys."
+                "unknown-key", "A key to remove is not in the root.", "`rye-registry root show` lists the keys."
             )
     now = datetime.now(UTC).replace(microsecond=0)
     owners = {*last.owners, *add_owners} - set(remove_owners)

@@ -45,7 +45,7 @@ def plan(ledger: Ledger, target: str, reason: str, now: datetime | None = None) 
         named = [release for release in _releases(ledger) if target in _files(release)]
         if not named:
             raise RyeError(
-                "blob-unknown", f"No release contains the file {target}.", "rye info ID shows an item's files."
+                "blob-unknown", f"No release contains the file {target}.", "`rye info ID` shows an item's files."
             )
         made = [_statement(release, [target], when, reason) for release in named]
         return Plan(tuple(made), ())

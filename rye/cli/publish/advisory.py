@@ -41,7 +41,7 @@ from rye.workspace.publishing.advisories import (
     "--draft-for-registry-owners",
     "draft",
     metavar="FILE",
-    help="Write a file for the registry's owners to sign (rye-registry root sign FILE) instead of signing it yourself.",
+    help="Write a file for the registry's owners to sign (`rye-registry root sign FILE`) instead of signing it yourself.",
 )
 @click.pass_obj
 def publish(
