@@ -46,7 +46,7 @@ SCREENSHOTS ?= build/screenshots
 screenshots: $(VENV)/.dev
 	$(BIN)/python -m tests.browser.screenshots $(SCREENSHOTS) $(DOCS)
 
-# What commands print on a terminal, tests/cli/screens (tests/cli/test_screens.py holds it current): look at the diff before you commit it.
+# What commands print on a terminal, in tests/cli/screens (tests/cli/test_screens.py holds it current). Review the diff before you commit it.
 screens: $(VENV)/.dev
 	$(BIN)/python -m tests.cli.screens
 

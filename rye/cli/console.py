@@ -167,9 +167,12 @@ class Console:
             self._told([(printable(text), style)])
 
     def tell(self, *spans: Cell, hang: int | None = None, wide: bool = False) -> None:
-        """Print a notice that has several styles, or holds text of an author: also words longer than a line are broken, so that
-        the terminal never continues at its left edge. ``hang``: the indentation of its continuation lines, by default two more than
-        its own. ``wide``: not prose, so it may use the terminal's full width."""
+        """Print a notice that has several styles or holds an author's text: words longer than a line are broken too, so that
+        the terminal never continues one at its left edge.
+
+        ``hang``: indentation of the continuation lines, by default two more than the line's own. ``wide``: not prose, so it
+        may use the terminal's full width.
+        """
         if self.quiet or self.json:
             return
         pairs = [(text, None) if isinstance(text, str) else text for text in spans]

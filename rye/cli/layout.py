@@ -1,8 +1,8 @@
-"""Text on a terminal's columns: where a line breaks, and how a table fits. Values only: :mod:`rye.cli.console` prints them.
+"""Fit text to a terminal's width: line breaks and tables. Works on values; :mod:`rye.cli.console` prints them.
 
-A line breaks between words, never inside a command in backticks that fits on a line of its own. Where it continues, it is
-indented, so that what an author wrote cannot pass for the next line of ours. A table that is too wide first shortens the columns
-that may be shortened, then gives long first cells a line of their own, then all of them; its last column wraps if it is prose.
+Lines break between words, but not inside a command in backticks that fits on one line. Continuation lines are indented, so
+that an author's text cannot imitate a line of ours. A table that is too wide first shortens the columns that allow it, then
+puts long first cells on lines of their own, then all first cells. A last column of prose wraps.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ GAP = 2
 _INDENT = 4
 _MOST_PROSE = 100
 _LEAST_PROSE = 36
-"""Columns that a column of prose needs to be readable."""
+"""The narrowest readable column of prose."""
 _LEAST_FIRST = 16
-"""Columns that the first column of a table needs, lest its long cells get lines of their own."""
+"""Below this width of the first column, every row takes two lines."""
 _WORD = r" *(?:`[^`\n]*`|[^ ])+"
 _PART = r" *[^ ]+"
 
@@ -34,14 +34,14 @@ class Column(Struct, frozen=True):
 
     title: str
     least: int | None = None
-    """Where room is short, it may be cut to so many columns, the last being ``…``: only for what another command shows whole."""
+    """On a narrow terminal, cells may be cut to this width. Only for values that another command shows in full."""
     prose: bool = False
-    """The last column may wrap, over at most ``lines`` lines."""
+    """The column wraps, to at most ``lines`` lines. Only for the last column."""
     lines: int = 2
 
 
 def columns(text: str) -> int:
-    """How many columns a terminal needs for printable text: two for wide characters, none for combining ones."""
+    """The width of printable text on a terminal: wide characters take two columns, combining characters none."""
     if text.isascii():
         return len(text)
     return sum(
@@ -50,7 +50,7 @@ def columns(text: str) -> int:
 
 
 def cut(text: str, width: int) -> str:
-    """``text`` on at most ``width`` columns; what is left out is marked with ``…``."""
+    """Cut ``text`` to at most ``width`` columns; the cut is marked with ``…``."""
     if columns(text) <= width:
         return text
     kept = _fitting(text, width - 1)
@@ -58,10 +58,10 @@ def cut(text: str, width: int) -> str:
 
 
 def breaks(text: str, width: int, hang: int, *, hard: bool = False) -> list[tuple[int, int]]:
-    """Where one line's text is broken: begin and end of each part. All but the first have ``width - hang`` columns.
+    """Return the start and end of each line that ``text`` breaks into. Every line but the first has ``width - hang`` columns.
 
-    What two spaces set apart stays together where it fits on a line. ``hard``: a word longer than a line is broken as well, after
-    a ``/`` if there is one; otherwise it stays whole, so that it can be copied.
+    Text between double spaces stays together if it fits on one line. ``hard``: also break words that are longer than a line,
+    after a ``/`` if possible; otherwise they stay whole, so that they can be copied.
     """
     if columns(text) <= width:
         return [(0, len(text))]
@@ -89,7 +89,7 @@ def breaks(text: str, width: int, hang: int, *, hard: bool = False) -> list[tupl
 
 
 def _together(text: str, words: Sequence[tuple[int, int]], most: int) -> int:
-    """Where the text ends that should not be parted from the first of the words: what two spaces end, if it fits on a line."""
+    """The end of the text to keep together with the first word: up to the next double space, if that fits on one line."""
     begin, stop = words[0]
     if text[begin : begin + 2] != "  ":
         return stop
@@ -101,19 +101,19 @@ def _together(text: str, words: Sequence[tuple[int, int]], most: int) -> int:
 
 
 def _broken(text: str, room: int) -> int:
-    """How much of a word that is too long goes on the line."""
+    """How many characters of a word that is too long go on this line."""
     fitting = max(1, _fitting(text, room))
     slash = _slash(text, room)
     return slash if slash * 3 > fitting else fitting
 
 
 def _slash(text: str, room: int) -> int:
-    """Where the last ``/`` that fits ends; 0 without one."""
+    """The position after the last ``/`` that fits; 0 if there is none."""
     return text.rfind("/", 0, _fitting(text, room)) + 1
 
 
 def flow(spans: Sequence[Span], width: int, hang: int, *, hard: bool = False) -> list[Line]:
-    """Styled text as lines of at most ``width`` columns, all but the first indented by ``hang``."""
+    """Break styled text into lines of at most ``width`` columns, all but the first indented by ``hang``; see :func:`breaks`."""
     whole = "".join(text for text, _ in spans)
     lines: list[Line] = []
     for begin, end in breaks(whole, width, hang, hard=hard):
@@ -129,10 +129,10 @@ def flow(spans: Sequence[Span], width: int, hang: int, *, hard: bool = False) ->
 
 
 def table(rows: Sequence[Sequence[Cell]], header: Sequence[Column], width: int) -> list[Line]:
-    """The lines of a table with its header, for a terminal of ``width`` columns."""
+    """Lay out a table with its header for a terminal of ``width`` columns."""
     body = [[(cell, None) if isinstance(cell, str) else cell for cell in row] for row in rows]
     for number, column in enumerate(header):
-        if column.prose:  # spaces could pose as the next columns
+        if column.prose:  # spaces could imitate columns
             for row in body:
                 row[number] = (" ".join(row[number][0].split()), row[number][1])
     titles: list[Span] = [(column.title, "dim") for column in header]
@@ -156,7 +156,7 @@ def table(rows: Sequence[Sequence[Cell]], header: Sequence[Column], width: int) 
 
 
 def _narrow(widths: list[int], header: Sequence[Column], width: int, first: int | None = None) -> None:
-    """Take what is too much from columns that may be shortened, prose first. ``first``: count this for the first column."""
+    """Shorten the columns that allow it until the table fits, prose first. ``first``: the first column's width to count with."""
     for number, column in reversed(list(enumerate(header))):
         if column.prose:
             widths[number] = min(widths[number], _MOST_PROSE)
@@ -167,7 +167,7 @@ def _narrow(widths: list[int], header: Sequence[Column], width: int, first: int 
 
 
 def _row(row: Sequence[Span], header: Sequence[Column], widths: Sequence[int]) -> list[Line]:
-    """One row on aligned columns; more than one line where its prose wraps."""
+    """One row in aligned columns; several lines if its prose wraps."""
     *cells, (last, style) = row
     line: Line = []
     for (text, own), width in zip(cells, widths, strict=False):
@@ -185,8 +185,8 @@ def _row(row: Sequence[Span], header: Sequence[Column], widths: Sequence[int]) -
 
 
 def _stacked(row: Sequence[Span], header: Sequence[Column], widths: Sequence[int], width: int) -> list[Line]:
-    """The first cell on a line of its own, the others below it on aligned columns; all cells one after the other where that is
-    too wide as well."""
+    """The first cell on a line of its own and the others below it in aligned columns; if that is still too wide, all cells in
+    sequence."""
     if _INDENT + sum(widths[1:]) + GAP * (len(widths) - 2) <= width:
         first = flow([row[0]], width, _INDENT, hard=True)
         return [*first, *_row([("", None), *row[1:]], header, [_INDENT - GAP, *widths[1:]])]
@@ -198,14 +198,14 @@ def _stacked(row: Sequence[Span], header: Sequence[Column], widths: Sequence[int
 
 
 def _trimmed(line: Line) -> Line:
-    """Without spaces at its end."""
+    """Remove trailing spaces."""
     while line and not line[-1][0].strip():
         line = line[:-1]
     return [*line[:-1], (line[-1][0].rstrip(), line[-1][1])] if line else line
 
 
 def _fitting(text: str, width: int) -> int:
-    """How many of the first characters fit on ``width`` columns."""
+    """How many leading characters fit in ``width`` columns."""
     if text.isascii():
         return min(len(text), max(0, width))
     kept = used = 0
@@ -218,7 +218,7 @@ def _fitting(text: str, width: int) -> int:
 
 
 def _words(text: str, most: int) -> list[tuple[int, int]]:
-    """Begin and end of each word, the spaces before it included. A command in backticks is one word if it fits on a line."""
+    """Start and end of each word with the spaces before it. A command in backticks is one word if it fits on one line."""
     found = []
     for word in re.finditer(_WORD, text):
         begin, end = word.span()

@@ -1,4 +1,4 @@
-"""Lines and tables fit a terminal, lose nothing that they should keep, and never let an author's text begin a line of ours."""
+"""Lines and tables fit the terminal and lose no text, and an author's text never starts a line of ours."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class TestFlow:
 
     @pytest.mark.parametrize("blank", [" ", "\u2800", "\u3164"])
     def test_an_author_cannot_begin_a_line_of_ours(self, blank: str) -> None:
-        """Without a break of ours, the terminal would continue at its left edge, with whatever the author chose."""
+        """If the terminal broke the line, it would continue at the left edge with text that the author chose."""
         said = f"      mentions host: x{blank * 53}+{blank}directive:acme/trusted{blank}1.0.0"
         first, *more = texts(flow([(said, None)], 60, 8, hard=True))
         assert columns(first) <= 60

@@ -1,4 +1,4 @@
-"""What people see on a terminal is kept in ``tests/cli/screens``, so that a change of wording or layout is seen in review."""
+"""What commands print on a terminal is kept in ``tests/cli/screens``, so that reviewers see every change of wording or layout."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_colours_say_nothing_that_the_words_do_not(name: str) -> None:
 
 
 def test_the_screens_are_what_a_terminal_shows(world: World) -> None:
-    """The screens are taken without one, which is faster: here one is compared with a terminal's."""
+    """Screens are taken without a terminal, which is faster. This compares one with a real terminal's."""
     shown = world.shop.terminal("tree", "--color", "never", env={"COLUMNS": "100"})
     assert shown == shot(world, "tree", 100, color=False).partition("\n")[2]
 
@@ -56,7 +56,7 @@ def test_the_screens_are_what_a_terminal_shows(world: World) -> None:
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("name", SCREENS)
 def test_lines_fit_and_end_where_their_text_ends(name: str, width: int) -> None:
-    """A line may be longer only where it is one word (a path, a command to copy) that has no place to break."""
+    """Only a line of a single word, such as a path to copy, may be longer."""
     lines = kept(str(width), name).read_text("utf-8").splitlines()[1:]
     for line in lines:
         assert line == line.rstrip()

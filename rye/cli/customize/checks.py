@@ -11,7 +11,7 @@ from rye.customization.doctor import MARKS, Check
 
 
 def counts_of(checks: Sequence[Check]) -> str:
-    """How many checks there were, and how many found something."""
+    """The number of checks, of errors and of warnings."""
     states = Counter(check.status for check in checks)
     bad = ", ".join(counted(states[each], each) for each in ("error", "warning") if states[each])
     return f"{counted(len(checks), 'check')}: {bad or 'all is well'}"

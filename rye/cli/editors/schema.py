@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from rye.cli.layout import Column
 from rye.cli.options import Session, command
 from rye.errors import UsageError
 from rye.schemas.catalog import CATALOG, as_text, nearest, schema
@@ -21,7 +22,9 @@ def print_schema(session: Session, name: str | None) -> None:
         if session.json:
             session.console.document({"schemas": [{"name": key, "title": row[0]} for key, row in CATALOG.items()]})
             return
-        session.console.table([[key, row[0]] for key, row in CATALOG.items()], ["NAME", "WHAT"])
+        session.console.table(
+            [[key, row[0]] for key, row in CATALOG.items()], ["NAME", Column("WHAT", prose=True, lines=9)]
+        )
         return
     if name not in CATALOG:
         near = nearest(name)

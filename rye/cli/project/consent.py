@@ -112,7 +112,7 @@ def _show_signer(console: Console, change: ItemChange, time: datetime, seen: set
     if change.signer_before is not None:
         before = one_line(change.signer_before)
         style = "error" if new.is_unsigned else "warning"
-        console.tell((f"      signed by {one_line(new.signed_by)}, previously by {before}", style))
+        console.tell((f"{_bang(new.is_unsigned)}signed by {one_line(new.signed_by)}, previously by {before}", style))
         if history is not None and history.old_key is not None:
             console.tell(
                 (f"      the new key is in keyset {history.keyset}; the old key: {history.old_key}", "warning")
@@ -128,7 +128,7 @@ def _show_signer(console: Console, change: ItemChange, time: datetime, seen: set
         who = "source" if new.source is not None else "signer"
         mark += f"  (you never agreed to this {who} before)" if change.signer_unknown else ""
         style = "error" if new.is_unsigned else "dim"
-        console.tell((f"      signed by {one_line(new.signed_by)}", style), (mark, "warning"), hang=8)
+        console.tell((f"{_bang(new.is_unsigned)}signed by {one_line(new.signed_by)}", style), (mark, "warning"), hang=8)
     if new.source is not None:
         where = f"{new.registry}{f' ({new.source.ref})' if new.source.ref else ''}, {new.source.place}"
         console.tell((f"      from {one_line(where)}", "dim"))
@@ -143,7 +143,7 @@ def _show_signer(console: Console, change: ItemChange, time: datetime, seen: set
 
 
 def _said_of_signer(change: ItemChange) -> object:
-    """What the screen says of an item's signer, besides the day of the release."""
+    """Everything that the screen says about an item's signer, except when the item was released."""
     new, history = change.new, change.history
     assert new is not None
     assert history is not None
@@ -176,7 +176,7 @@ def _show_tools(console: Console, change: ItemChange) -> None:
 
 
 def _bang(bad: bool) -> str:
-    """What a line about an item begins with; bad news is marked for who sees no colours."""
+    """The start of a line about an item. Bad news gets a ``!``, which also shows without colour."""
     return "    ! " if bad else "      "
 
 
@@ -243,13 +243,13 @@ _WIDEST_COLUMN = 48
 
 
 def _shared_width(console: Console, texts: Iterable[str]) -> int:
-    """Columns for texts that share one, so that what follows them is aligned; few where the terminal is narrow."""
+    """The width that aligns what follows these texts; texts that are too long for it are not counted."""
     most = min(_WIDEST_COLUMN, console.width // 2)
     return max((len(text) for text in texts if len(text) <= most), default=0)
 
 
 def _show_counts(console: Console, plan: Plan) -> None:
-    """What a screen of several items asks for, the worst first, in one line above the question."""
+    """Sum up what several items ask for, the worst first, in one line above the question."""
     changes = plan.effective
     if len(changes) < 2:
         return

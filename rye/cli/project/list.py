@@ -19,7 +19,7 @@ from rye.workspace.installing.item_rows import SPACES, item_rows
 
 _SHORT_FINGERPRINT = 16
 _CAUTIONS = frozenset({"unverified", "editable"})
-"""States that say how much is known of an item; the others say what is wrong with it."""
+"""States that are not problems of the item itself; all others but ``ok`` are."""
 _COLUMNS = ("kind", "id", "version", "tier", "signer", "space", "state")
 
 
@@ -50,7 +50,7 @@ def list_items(session: Session, kind: str | None, space: str | None, member: st
 
 
 def _show(session: Session, rows: Sequence[Mapping[str, Any]]) -> None:
-    """A table for people: what is wrong before whose key, fingerprints cut where room is short, and a count below it."""
+    """Print the table for people: states before signers, fingerprints cut on narrow terminals, and counts at the end."""
     table: list[list[Cell]] = []
     for row in rows:
         signer, tier, state = str(row["signer"] or "-"), str(row["tier"] or "-"), str(row["state"])

@@ -50,7 +50,7 @@ def _indent(node: Node) -> str:
 
 
 def _show_node(session: Session, node: Node, unverified: Container[object]) -> None:
-    """One line; where it is too wide, it continues below its item."""
+    """Print one item; a line that is too wide continues below the item's name."""
     spans: list[Cell] = [(_indent(node), "dim"), str(node.identity)]
     if node.item is not None:
         spans.append(f" {node.item.version}")

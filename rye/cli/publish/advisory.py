@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from rye.cli.layout import Column
 from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.cli.trust.own_keys import own_keys
@@ -94,7 +95,7 @@ def list_advisories(session: Session, item: str) -> None:
         session.console.say(f"{identity} has no advisories.")
     session.console.table(
         [[a.number, a.severity, a.range, "owner" if a.keyset else "registry", a.title] for a in found],
-        ["NUMBER", "SEVERITY", "VERSIONS", "BY", "TITLE"],
+        ["NUMBER", "SEVERITY", "VERSIONS", "BY", Column("TITLE", prose=True, lines=9)],
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from rye.cli.layout import Column
 from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.workspace.settings import all_settings, setting, settings_path
@@ -18,7 +19,10 @@ def list_settings(session: Session) -> None:
         stored = {one.name: one.value for one in found if one.value is not None}
         session.console.document({"path": str(settings_path()), "settings": stored})
         return
-    session.console.table([[one.name, _text(one.value), one.purpose] for one in found], ["NAME", "VALUE", "WHAT"])
+    session.console.table(
+        [[one.name, _text(one.value), one.purpose] for one in found],
+        ["NAME", "VALUE", Column("WHAT", prose=True, lines=9)],
+    )
 
 
 def _text(value: object) -> str:

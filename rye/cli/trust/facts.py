@@ -42,7 +42,7 @@ def facts(session: Session, targets: tuple[str, ...], against: str | None) -> No
 
 
 def _show(session: Session, found: Sequence[Fact], sign: str = "") -> None:
-    """One row for each; on a terminal the worst first."""
+    """Print one row per fact; on a terminal the worst come first."""
     if session.console.on_terminal:
         found = sorted(found, key=lambda fact: LEVELS.index(fact.level), reverse=True)
     session.console.table(

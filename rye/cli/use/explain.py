@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from rye.cli.layout import Column
 from rye.cli.options import Session, command
 from rye.workspace.explained import Explained, Listed, all_areas, all_codes
 from rye.workspace.explained import explain as explained
@@ -28,7 +29,7 @@ def explain(session: Session, code: str | None) -> None:
     if session.json:
         session.console.document(found.as_json())
         return
-    session.console.data(_page(session, found))
+    _show_page(session, found)
 
 
 def _list(session: Session) -> None:
@@ -36,7 +37,8 @@ def _list(session: Session) -> None:
         _codes(session, all_codes())
         return
     session.console.table(
-        [[area.name, str(len(area.codes)), area.title] for area in all_areas()], ["AREA", "CODES", "ABOUT"]
+        [[area.name, str(len(area.codes)), area.title] for area in all_areas()],
+        ["AREA", "CODES", Column("ABOUT", prose=True, lines=9)],
     )
     session.console.say(
         "`rye explain AREA` lists the codes of an area, `rye explain S0` those that start with S0.", "hint"
@@ -47,14 +49,24 @@ def _codes(session: Session, listed: Listed) -> None:
     if session.json:
         session.console.document(listed.as_json())
         return
-    session.console.table([[row.code, row.title] for row in listed.rows], ["CODE", "WHAT IT MEANS"])
+    session.console.table(
+        [[row.code, row.title] for row in listed.rows], ["CODE", Column("WHAT IT MEANS", prose=True, lines=9)]
+    )
 
 
-def _page(session: Session, found: Explained) -> str:
-    row, example = found.row, found.example
-    lines = [f"{session.console.style(row.code, 'strong')}: {row.title}", "", row.text, ""]
-    if example is not None:
-        for head, text in example.shown:
-            lines += [head, "", *(f"    {line}".rstrip() for line in text), ""]
-    lines += [f"Exit status: {row.exit}", f"Read more: {row.page}"]
-    return "\n".join(lines)
+def _show_page(session: Session, found: Explained) -> None:
+    """Print the page of a code. Prose wraps on a terminal; examples stay as they are."""
+    console, row, example = session.console, found.row, found.example
+    console.line((row.code, "strong"), f": {row.title}")
+    console.data()
+    for line in row.text.split("\n"):
+        console.line(line, hang=0)
+    console.data()
+    for head, text in example.shown if example is not None else ():
+        console.line(head, hang=0)
+        console.data()
+        for line in text:
+            console.data(f"    {line}".rstrip())
+        console.data()
+    console.data(f"Exit status: {row.exit}")
+    console.data(f"Read more: {row.page}")

@@ -163,13 +163,13 @@ def info(session: Session, item: str, web: bool) -> None:
 
 
 _BAD = ("yanked", "revoked", "advisories", "pending_recovery", "pending_keys")
-"""Fields that warn of a release. Where they say something, a terminal shows them first."""
+"""Fields that warn about a release. A terminal shows them first."""
 _WARNED = ("deprecated", "replacement")
 _LEVELS = {**TIER_STYLE, "caution": "warning", "alarm": "error"}
 
 
 def _show(session: Session, flat: Mapping[str, Any], bad: Sequence[str]) -> None:
-    """The document for people: on a terminal with what is wrong first, and in colour."""
+    """Print the document for people: on a terminal with warnings first, and in colour."""
     if session.console.on_terminal:
         first = [key for key in (*bad, *_WARNED) if flat.get(key)]
         flat = {**{key: flat[key] for key in first}, **flat}

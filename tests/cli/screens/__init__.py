@@ -1,1 +1,1 @@
-"""What people see on a terminal, kept as files: ``make screens`` renews them, ``tests/cli/test_screens.py`` compares."""
+"""What commands print on a terminal, kept as files. ``make screens`` renews them; ``tests/cli/test_screens.py`` compares."""

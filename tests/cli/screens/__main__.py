@@ -1,4 +1,4 @@
-"""``make screens``: take every screen again and write its file. What changed is seen with ``git diff tests/cli/screens``."""
+"""``make screens``: take every screen again and write its file; ``git diff tests/cli/screens`` shows what changed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.cli.screens.world import make_world
 
 
 def main() -> None:
-    """Write every file, and remove those of screens that are not kept any more."""
+    """Write the files of all screens, and remove the others."""
     registry_server.embedded.launch = forked_registry.launch
     opening._upgrade = migrated_database.upgrade
     changed = 0

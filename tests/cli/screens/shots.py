@@ -1,4 +1,4 @@
-"""Which screens are kept, and the files that they are kept in: ``WIDTH/NAME.txt``, with colours ``WIDTH-color/NAME.txt``."""
+"""The list of kept screens and their files: ``WIDTH/NAME.txt``, and ``WIDTH-color/NAME.txt`` with colours as tags."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from tests.cli.screens.world import LABORATORY, LONG, World
 FOLDER = Path(__file__).parent
 WIDTHS = (60, 100, 200)
 COLORED = 100
-"""The width at which the colours are kept too."""
+"""The width at which colours are kept as well."""
 
 
 @dataclass(frozen=True)
 class Screen:
-    """A command line, and who types it: a field of :class:`World`. Questions get no for an answer."""
+    """A command line and the user who types it, a field of :class:`World`. Questions are answered with no."""
 
     who: str
     words: tuple[str, ...]
@@ -30,6 +30,7 @@ def _screen(who: str, words: str) -> Screen:
 _DRAFTS = ".ai/directives"
 SCREENS = {
     "add": _screen("clean", f"add acme/{LONG} skill:acme/pdf-notes {LABORATORY}/search/wide"),
+    "add-unsigned": _screen("clean", "add ../../drafts checklist"),
     "add-harmless": _screen("clean", f"add skill:{LABORATORY}/summarize"),
     "audit": _screen("shop", "audit"),
     "check": _screen("shop", "check"),
@@ -41,6 +42,7 @@ SCREENS = {
     "error-edited": _screen("shop", "deploy --target claude"),
     "error-name": _screen("clean", "add acme/ops/bakcup"),
     "error-option": _screen("clean", "update --dry"),
+    "explain": _screen("clean", "explain advisory"),
     "facts": _screen("author", f"facts {_DRAFTS}"),
     "help": _screen("clean", "--help"),
     "help-add": _screen("clean", "add --help"),
@@ -67,14 +69,14 @@ SCREENS = {
 
 
 def variants() -> Iterator[tuple[str, int, bool]]:
-    """The folders: name, width, and whether with colours."""
+    """Yield each folder's name, its width and whether it has colours."""
     for width in WIDTHS:
         yield str(width), width, False
     yield f"{COLORED}-color", COLORED, True
 
 
 def shot(world: World, name: str, width: int, color: bool) -> str:
-    """The text of a screen."""
+    """Take a screen."""
     screen = SCREENS[name]
     return take(getattr(world, screen.who), screen.words, width, color=color)
 

@@ -1,4 +1,4 @@
-"""What a terminal of a given width shows of one run: both streams in order, with colours as tags."""
+"""Run a command and return what a terminal of a given width shows: both streams in order, with colours as tags."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _SAME = (
 
 
 class _Terminal(io.TextIOWrapper):
-    """A stream that says that it is a terminal, and keeps what is written."""
+    """A stream in memory that claims to be a terminal."""
 
     def isatty(self) -> bool:
         return True
 
 
 class _Keyboard(io.StringIO):
-    """Someone who types the same answer to every question; the screen shows what they type, as terminals do."""
+    """Standard input that gives the same answer to every question, and echoes it as terminals do."""
 
     def __init__(self, answer: str, screen: _Terminal) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class _Keyboard(io.StringIO):
 
 
 def take(program: Program, words: tuple[str, ...], width: int, *, color: bool = False, answer: str = "n") -> str:
-    """The screen of ``rye WORDS``, its command line first and its exit code last; questions are answered with ``answer``."""
+    """Run ``rye WORDS`` and return the command line, the screen and, unless it is 0, the exit code. Questions get ``answer``."""
     kept = io.BytesIO()
     screen = _Terminal(kept, encoding="utf-8", newline="\n", write_through=True)
     typed = _Keyboard(answer, screen)
@@ -72,7 +72,7 @@ def take(program: Program, words: tuple[str, ...], width: int, *, color: bool = 
 
 
 def _same_everywhere(shown: str, program: Program) -> str:
-    """Without what differs between runs: times, hashes, ports and the machine's folders, each replaced by as many columns."""
+    """Replace what differs between runs: times, hashes and ports by values of the same length, and the machine's folders."""
     for pattern, same in _SAME:
         shown = pattern.sub(same, shown)
     for folder, name in ((program.folder, "/shop"), (program.folder.parent.parent, "/team")):
@@ -81,7 +81,7 @@ def _same_everywhere(shown: str, program: Program) -> str:
 
 
 def tagged(shown: str) -> str:
-    """Escape sequences of colours as ``[bold red]…[/]``; any other control character fails."""
+    """Replace colours by tags such as ``[bold red]…[/]``. Fails on any other control character."""
     text = _STYLE.sub(_tag, shown)
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", text), repr(text)
     return text

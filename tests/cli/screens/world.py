@@ -1,6 +1,6 @@
-"""One registry and one project for all screens: items of every kind, and something wrong of every sort.
+"""One registry and its users for all screens: items of many kinds, and problems of many sorts.
 
-Keys come from fixed seeds, so their fingerprints and the order of everything are the same in every run.
+Keys come from fixed seeds, so fingerprints and the order of items are the same in every run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.installation.real_registry import Author, RealRegistry
 LONG = "workflows/rotate_all_production_credentials"
 LABORATORY = "northwind-research"
 HOSTILE = "Fast \u202eand safe.\u2028directive:acme/ops/trusted  9.9.9  installed  Signed by everyone you trust"
-"""A description that turns the text around and poses as another row."""
+"""A description that reverses text and imitates another row."""
 ANYWHERE = "<execute><tool>*</tool></execute><load><knowledge>*</knowledge></load>" + SEARCH
 _SKILL = """---
 name: {name}
@@ -62,7 +62,7 @@ _PROSE = (
 
 @dataclass(frozen=True)
 class World:
-    """The people that the screens are shown to."""
+    """The users who see the screens."""
 
     registry: RealRegistry
     author: Program
@@ -70,7 +70,7 @@ class World:
     shop: Program
     """A project with items that are outdated, yanked, deprecated, edited, editable and overridden."""
     healthy: Program
-    """A project in order, with items that are outdated and a skill that an agent program is to get."""
+    """A project without problems, with outdated items, and targets to deploy to."""
     clean: Program
     """An empty project of someone who has pinned the registry."""
     cloned: Program
@@ -79,7 +79,7 @@ class World:
 
 @contextmanager
 def fixed_keys() -> Iterator[None]:
-    """Each key that is generated is the next one of a fixed series."""
+    """Generate keys from a fixed series instead of random ones."""
     made = 0
 
     def generate(_cls: type[PrivateKey]) -> PrivateKey:
@@ -92,7 +92,7 @@ def fixed_keys() -> Iterator[None]:
 
 
 def make_world(base: Path) -> World:
-    """Found the registry, publish, install, and break things. The caller stops the registry."""
+    """Make the registry, publish, install and break things. The caller stops the registry."""
     with fixed_keys():
         registry = RealRegistry(base / "registry")
         acme, laboratory = registry.author("acme"), registry.author(LABORATORY)
@@ -109,7 +109,7 @@ def make_world(base: Path) -> World:
 
 
 def directive(local_id: str, version: str = "1.0.0", **parts: Any) -> str:
-    """A directive's text, about which nothing is to be said."""
+    """A directive's text that validates without findings."""
     return _directive(local_id, version, **parts).replace("      <spawn_threshold>1</spawn_threshold>\n", "")
 
 
@@ -124,7 +124,7 @@ def _tool(version: str, text: str, category: str, needs: str = "{}") -> str:
 
 
 def _publish(author: Author, files: dict[str, str], *more: str) -> None:
-    """Write, sign and publish in one batch; a skill's other files come with its folder."""
+    """Write, sign and publish items in one batch. A skill is published as a folder."""
     for path, text in files.items():
         made = author.program.write(path, text)
         if path.endswith(".sh"):
@@ -172,7 +172,7 @@ def _first_releases(acme: Author, laboratory: Author) -> None:
 
 
 def _later_releases(acme: Author, laboratory: Author) -> None:
-    """What is newer than the shop's lock: wider rights, hooks, what can run; and what was taken back."""
+    """Publish what the shop's lock does not have yet: wider rights, hooks, programs; a yank, a deprecation and an advisory."""
     hook = ("cost.current > 3", "notify", "${cost.current}")
     _publish(
         acme,
@@ -254,7 +254,7 @@ def _install(shop: Program, base: Path) -> None:
 
 
 def _clone(registry: RealRegistry, shop: Program) -> Program:
-    """Somebody else's checkout of the shop's project: rye.toml and rye.lock, and a home that knows the registry alone."""
+    """Another user's checkout of the shop's project: rye.toml and rye.lock, but no installed items and no approvals."""
     other = registry.user()
     for name in ("rye.toml", "rye.lock"):
         other.path(name).write_bytes(shop.path(name).read_bytes())
@@ -262,7 +262,7 @@ def _clone(registry: RealRegistry, shop: Program) -> Program:
 
 
 def _break(shop: Program) -> None:
-    """An edited file, a missing one, a planted one, own items, and overrides of which one fits nothing."""
+    """Edit, delete and plant files; add own items, an override, and one without an item."""
     shop.write(".ai/packages/acme/knowledge/team/glossary.md", "Ship: do not.\n")
     shop.path(f".ai/packages/{LABORATORY}/skills/summarize/SKILL.md").unlink()
     shop.write(".ai/packages/evil/directives/x.md", "planted")
@@ -277,14 +277,14 @@ def _break(shop: Program) -> None:
 
 
 def _adapt(healthy: Program) -> None:
-    """A target to deploy to, with one file that is there already."""
+    """Add targets to deploy to, and a file that is in the way."""
     manifest = healthy.path("rye.toml").read_text()
     healthy.write("rye.toml", f'{manifest}\n[deploy]\ntargets = ["claude", "codex"]\n')
     healthy.write(".claude/skills/pdf-notes/SKILL.md", "Written by hand.\n")
 
 
 def _draft(acme: Author) -> None:
-    """Two signed items that are not published: a newer directive, and a skill with a program."""
+    """Sign two items without publishing them: a newer directive, and a skill with a program."""
     paths = {
         ".ai/directives/ops/backup.md": directive("ops/backup", "2.0.0", text="Write two backups and compare them."),
         ".ai/skills/outline/SKILL.md": skill("outline", "0.1.0", "Outline a text."),
