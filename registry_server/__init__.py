@@ -12,5 +12,5 @@ The rooms, lowest first. A module imports from its own room and from the rooms a
 * :mod:`registry_server.interop`: what programs that know nothing of Rye read
 * :mod:`registry_server.api`: the HTTP API
 * :mod:`registry_server.cli`: the program ``rye-registry``
-* :mod:`registry_server.embedded`: starts that program as a process of its own
+* :mod:`registry_server.embedded`: starts that program as a separate process
 """

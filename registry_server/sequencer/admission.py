@@ -269,7 +269,11 @@ def _check_takedown(ledger: Ledger, candidate: Candidate, takedown: Takedown) ->
         )
     row = ledger.release(index_name(takedown.identity), takedown.version)
     if row is None:
-        raise RyeError("release-unknown", f"There is no release {takedown.version} of {takedown.identity}.", None)
+        raise RyeError(
+            "release-unknown",
+            f"There is no release {takedown.version} of {takedown.identity}.",
+            f"`rye info {takedown.identity}` lists the versions.",
+        )
     release = Release.parse(notes.parse(ledger.leaves(row.position, row.position + 1)[0]).text)
     if not set(takedown.files) <= release_files(release):
         raise RyeError(

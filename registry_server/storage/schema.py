@@ -52,7 +52,7 @@ leader = Table(
     "leader",
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False, comment="Always 1."),
-    Column("epoch", BigInteger, nullable=False, comment="Grows whenever another process begins to write."),
+    Column("epoch", BigInteger, nullable=False, comment="Grows each time another process takes over."),
     Column("holder", String(120), nullable=False, comment="The process that wrote last."),
 )
 
@@ -86,10 +86,10 @@ names = Table(
     "names",
     metadata,
     Column("name", String(1100), primary_key=True, comment="kind:id, or namespace:segment."),
-    Column("fold", String(1100), nullable=False, unique=True, comment="The name with look-alike letters folded."),
+    Column("fold", String(1100), nullable=False, unique=True, comment="The name with similar letters folded."),
     Column("index_sha256", String(64), nullable=False),
     Column("index_size", BigInteger, nullable=False),
-    Column("deprecated", Boolean, nullable=False, comment="Whether its owners say that it should no longer be used."),
+    Column("deprecated", Boolean, nullable=False, comment="Whether its owners deprecated it."),
 )
 
 name_entries = Table(
@@ -97,8 +97,8 @@ name_entries = Table(
     metadata,
     Column("name", String(1100), ForeignKey("names.name"), primary_key=True),
     Column("position", BigInteger, ForeignKey("log_entries.position"), primary_key=True, autoincrement=False),
-    Column("text_sha256", LargeBinary, nullable=False, comment="Of the statement without its signatures."),
-    comment="Which statements stand in the name's index file.",
+    Column("text_sha256", LargeBinary, nullable=False, comment="SHA-256 of the statement without its signatures."),
+    comment="The statements in the name's index file.",
 )
 
 keysets = Table(
@@ -127,12 +127,12 @@ releases = Table(
 takedowns = Table(
     "takedowns",
     metadata,
-    Column("sha256", String(64), primary_key=True, comment="A blob that left the store."),
+    Column("sha256", String(64), primary_key=True, comment="A blob that was removed from the store."),
     Column("position", BigInteger, ForeignKey("log_entries.position"), primary_key=True, autoincrement=False),
     Column("name", String(1100), nullable=False),
     Column("version", String(256), nullable=False),
     Column("reason", Text, nullable=False),
-    comment="Bytes that must not come back, and why.",
+    comment="Blobs that must not return, and why.",
 )
 
 submissions = Table(
@@ -140,11 +140,11 @@ submissions = Table(
     metadata,
     Column("position", BigInteger, ForeignKey("log_entries.position"), primary_key=True, autoincrement=False),
     Column("token", String(16), nullable=False),
-    Column("account", String(16), comment="Whose token it was; empty: one that the operator made for nobody."),
-    Column("address", String(64), nullable=False, comment="Where the request came from; empty: unknown."),
+    Column("account", String(16), comment="The token's account; empty: the operator's token."),
+    Column("address", String(64), nullable=False, comment="The client's address; empty: unknown."),
     Column("time", String(20), nullable=False),
     Index("submissions_token", "token"),
-    comment="Which token uploaded an entry. A fact of this server, not of the log.",
+    comment="Which token uploaded an entry. It is known to this server only, and not in the log.",
 )
 
 map_nodes = Table(
@@ -152,9 +152,11 @@ map_nodes = Table(
     metadata,
     Column("sha256", String(64), primary_key=True),
     Column("data", LargeBinary, nullable=False, comment="The node's bytes."),
-    Column("since", BigInteger, nullable=False, comment="Heads of a log of at most so many entries do not need it."),
+    Column(
+        "since", BigInteger, nullable=False, comment="Heads of a log with at most this many entries do not need it."
+    ),
     Index("map_nodes_since", "since"),
-    comment="The name map of the newest head, node by node.",
+    comment="The nodes of the newest head's name map.",
 )
 
 documents = Table(
@@ -172,7 +174,7 @@ documents = Table(
     Column(
         "segment", String(70), nullable=False, comment="The id's last segment, its words between hyphens: -deploy-app-"
     ),
-    comment="What search finds: one row per name with a release that is not yanked. Its tokens are in documents_fts.",
+    comment="The search index: one row per name with a release that is not yanked. Its tokens are in documents_fts.",
 )
 
 search_words = Table(
@@ -180,17 +182,17 @@ search_words = Table(
     metadata,
     Column("word", String(64), primary_key=True),
     Column("namespace", String(64), primary_key=True),
-    Column("uses", Integer, nullable=False, comment="Ids of the namespace that have the word."),
-    comment="Words of ids: what a mistyped word may stand for.",
+    Column("uses", Integer, nullable=False, comment="How many ids of the namespace have the word."),
+    comment="Words of ids, to correct mistyped words.",
 )
 
 search_grams = Table(
     "search_grams",
     metadata,
     Column("gram", String(3), primary_key=True),
-    Column("letters", Integer, primary_key=True, autoincrement=False, comment="Of the word."),
+    Column("letters", Integer, primary_key=True, autoincrement=False, comment="How many letters the word has."),
     Column("word", String(64), primary_key=True),
-    comment="Three neighbouring letters of each of those words.",
+    comment="The trigrams of these words.",
 )
 
 accounts = Table(
@@ -201,9 +203,9 @@ accounts = Table(
         "issuer",
         String(500),
         nullable=False,
-        comment="Who vouches for the person: an OIDC issuer; empty: the operator.",
+        comment="The OIDC issuer that identifies the person; empty: the operator.",
     ),
-    Column("subject", String(255), nullable=False, comment="What the issuer calls the person."),
+    Column("subject", String(255), nullable=False, comment="The person's ID at the issuer."),
     Column("name", String(100), nullable=False, unique=True),
     Column("created", String(20), nullable=False),
     Column("disabled", String(20)),
@@ -213,17 +215,17 @@ accounts = Table(
 account_links = Table(
     "account_links",
     metadata,
-    Column("sha256", String(64), primary_key=True, comment="Of the secret in the link."),
+    Column("sha256", String(64), primary_key=True, comment="SHA-256 of the secret in the link."),
     Column("account", String(16), ForeignKey("accounts.id"), nullable=False),
     Column("expires", String(20), nullable=False),
     Column("used", String(20)),
-    comment="Links that sign someone in, each once.",
+    comment="Single-use sign-in links.",
 )
 
 sessions = Table(
     "sessions",
     metadata,
-    Column("sha256", String(64), primary_key=True, comment="Of the secret in the cookie."),
+    Column("sha256", String(64), primary_key=True, comment="SHA-256 of the secret in the cookie."),
     Column("account", String(16), ForeignKey("accounts.id"), nullable=False),
     Column("created", String(20), nullable=False),
     Column("expires", String(20), nullable=False),
@@ -261,12 +263,12 @@ tokens = Table(
     metadata,
     Column("id", String(16), primary_key=True),
     Column("name", String(100), nullable=False),
-    Column("sha256", String(64), nullable=False, comment="Of the whole token; the token itself is never stored."),
-    Column("account", String(16), ForeignKey("accounts.id"), comment="Whose it is; empty: the operator's."),
+    Column("sha256", String(64), nullable=False, comment="SHA-256 of the whole token, which is never stored."),
+    Column("account", String(16), ForeignKey("accounts.id"), comment="Its account; empty: the operator's token."),
     Column("scopes", String(100), nullable=False, comment="What it may do, separated by spaces."),
     Column("created", String(20), nullable=False),
     Column("expires", String(20), comment="Empty: never."),
-    Column("last_used", String(20), comment="To some minutes."),
+    Column("last_used", String(20), comment="Exact to a few minutes."),
     Column("revoked", String(20)),
 )
 
@@ -275,7 +277,7 @@ token_namespaces = Table(
     metadata,
     Column("token", String(16), ForeignKey("tokens.id"), primary_key=True),
     Column("namespace", String(64), primary_key=True),
-    comment="What a token is bound to. No row: any namespace.",
+    comment="The namespaces of a token. No row: any namespace.",
 )
 
 trusted_publishers = Table(
@@ -287,12 +289,12 @@ trusted_publishers = Table(
     Column("repository", String(400), nullable=False),
     Column("workflow", String(400), nullable=False),
     Column("environment", String(255), nullable=False, comment="Empty: any."),
-    Column("scopes", String(100), nullable=False, comment="Of the tokens that it gets."),
+    Column("scopes", String(100), nullable=False, comment="Scopes of its tokens."),
     Column("created", String(20), nullable=False),
     Column(
         "owner",
         String(64),
-        comment="The number of the repository's owner, as the first token named it; empty: none yet.",
+        comment="The ID of the repository's owner, from the first token; empty: none yet.",
     ),
     UniqueConstraint("namespace", "issuer", "repository", "workflow", "environment", name="trusted_publishers_once"),
     comment="Which workflows of which repositories get tokens for a namespace.",
@@ -301,22 +303,22 @@ trusted_publishers = Table(
 exchanged_jwts = Table(
     "exchanged_jwts",
     metadata,
-    Column("sha256", String(64), primary_key=True, comment="Of issuer and jti: each is exchanged once."),
+    Column("sha256", String(64), primary_key=True, comment="SHA-256 of issuer and jti. Each is exchanged once."),
     Column("expires", String(20), nullable=False),
 )
 
 device_logins = Table(
     "device_logins",
     metadata,
-    Column("sha256", String(64), primary_key=True, comment="Of the device code."),
+    Column("sha256", String(64), primary_key=True, comment="SHA-256 of the device code."),
     Column("user_code", String(16), nullable=False, unique=True),
-    Column("name", String(100), nullable=False, comment="What the device calls itself."),
+    Column("name", String(100), nullable=False, comment="The device's own name for itself."),
     Column("created", String(20), nullable=False),
     Column("expires", String(20), nullable=False),
-    Column("polled", String(32), comment="When the device asked last."),
+    Column("polled", String(32), comment="When the device last asked."),
     Column("account", String(16), ForeignKey("accounts.id"), comment="Who decided."),
     Column("state", String(16), nullable=False, comment="waiting, approved, denied or done."),
-    Column("address", String(64), comment="Where it asked from; empty: unknown."),
+    Column("address", String(64), comment="The device's address; empty: unknown."),
 )
 
 stages = Table(
@@ -328,18 +330,18 @@ stages = Table(
     Column("version", String(256), nullable=False),
     Column("draft", LargeBinary, nullable=False, comment="The release note, without signatures."),
     Column("note", LargeBinary, comment="The note that maintainers sign, with the signatures so far."),
-    Column("size", BigInteger, nullable=False, comment="Of all its files."),
+    Column("size", BigInteger, nullable=False, comment="Total size of its files."),
     Column("token", String(16), nullable=False),
     Column("account", String(16)),
     Column("address", String(64), nullable=False),
     Column("created", String(20), nullable=False),
     Column("expires", String(20), nullable=False),
     Column("state", String(16), nullable=False, comment="staged, approved or rejected."),
-    Column("position", BigInteger, comment="In the log, once it is approved."),
+    Column("position", BigInteger, comment="Position in the log, once approved."),
     Column("decided", String(20)),
     Column("reason", Text),
     Index("stages_name", "name", "version"),
-    comment="Releases that nobody sees before a maintainer signs them.",
+    comment="Releases that are hidden until a maintainer signs them.",
 )
 
 stage_files = Table(
@@ -361,8 +363,8 @@ audit_events = Table(
     Column("subject", String(1400), nullable=False),
     Column("detail", Text, nullable=False, comment="JSON."),
     Column("previous", String(64), nullable=False),
-    Column("hash", String(64), nullable=False, comment="SHA-256 over all of this row and the hash before."),
-    comment="What was done to accounts, rights and releases. Only ever appended to.",
+    Column("hash", String(64), nullable=False, comment="SHA-256 over this row and the previous hash."),
+    comment="Changes to accounts, rights and releases. Append-only.",
 )
 
 audit_head = Table(
@@ -371,7 +373,7 @@ audit_head = Table(
     Column("id", Integer, primary_key=True, autoincrement=False, comment="Always 1."),
     Column("size", BigInteger, nullable=False),
     Column("hash", String(64), nullable=False),
-    comment="The end of audit_events: a last row that is gone is noticed.",
+    comment="The end of audit_events, to notice a removed last row.",
 )
 
 webhooks = Table(
@@ -393,9 +395,9 @@ deliveries = Table(
     Column("event", String(32), nullable=False),
     Column("body", Text, nullable=False),
     Column("created", String(20), nullable=False),
-    Column("due", String(20), comment="When it is tried next; empty: never again."),
+    Column("due", String(20), comment="The next attempt; empty: none."),
     Column("attempts", Integer, nullable=False),
-    Column("status", Integer, comment="Of the last answer."),
+    Column("status", Integer, comment="HTTP status of the last answer."),
     Column("error", Text),
     Column("delivered", String(20)),
     Index("deliveries_due", "due"),
@@ -406,14 +408,14 @@ blob_namespaces = Table(
     metadata,
     Column("sha256", String(64), primary_key=True),
     Column("namespace", String(64), primary_key=True),
-    comment="Who owns a file: for private reading by namespace. Filled from the log as far as it was read.",
+    comment="The namespaces that released a file, for private reading. Filled from the log on demand.",
 )
 
 dependents = Table(
     "dependents",
     metadata,
     Column("target", String(1100), primary_key=True, comment="kind:id of an item."),
-    Column("name", String(1100), primary_key=True, comment="kind:id of an item with a release that needs it."),
+    Column("name", String(1100), primary_key=True, comment="kind:id of an item with a release that depends on it."),
     Column("version", String(256), primary_key=True),
-    comment="Who depends on what: for pages. Filled from the log as far as it was read.",
+    comment="Which releases depend on what, for pages. Filled from the log on demand.",
 )

@@ -145,7 +145,7 @@ def verify(
     """Return everything that is wrong with the registry, in words. Reads every entry, table and public file.
 
     A head that is newer than the database is accepted only if ``seen``, which was read before the database, is in the
-    database, and ``contained_now`` says that the newer head is in the database by now.
+    database, and ``contained_now`` says that the database now contains the newer head.
     """
     published = ledger.published()
     if published is None:

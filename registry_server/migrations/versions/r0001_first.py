@@ -109,7 +109,7 @@ def upgrade() -> None:
         sa.Column("namespace", sa.String(64), primary_key=True),
     )
     if op.get_bind().dialect.name == "sqlite":
-        # An index that holds no text of its own: the rows are those of `documents`,
+        # An index without its own text: the rows are those of `documents`,
         # which registry_server.search keeps in step.
         op.execute(
             "CREATE VIRTUAL TABLE documents_fts USING fts5(id, description, kind, keywords, "

@@ -16,6 +16,7 @@ depends_on = None
 
 
 def upgrade() -> None:
+    """Replace the index of SQLite by an empty one; :mod:`registry_server.migrations.upgrading` fills it."""
     bind = op.get_bind()
     if bind.dialect.name == "sqlite":
         op.execute("DROP TABLE documents_fts")
