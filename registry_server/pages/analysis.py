@@ -18,7 +18,7 @@ from msgspec import Struct
 
 from registry_server.pages import frame
 from registry_server.pages.addresses import item_path
-from registry_server.pages.examined import examine, facts_of
+from registry_server.pages.examined import examine_item, facts_of
 from registry_server.pages.item_view import Content, MayDo, attached_files, item_info, may_do
 from registry_server.pages.limits import PAGES
 from registry_server.pages.shape import Shape, shape_of
@@ -62,10 +62,11 @@ def analyse(record: ReleaseRecord, files: Bytes) -> Analysis:
     release, name = record.release, item_file_name(record)
     own = files[name]
     attached = {path: data for path, data in files.items() if path != name}
-    may = may_do(examine(release, record.link.keyset.keys, own, attached), facts_of(release, own, attached))
-    shape = content = None
+    examined, value = examine_item(release, record.link.keyset.keys, own, attached)
+    may = may_do(examined, facts_of(release, own, attached))
+    shape = shape_of(release.identity.kind, value) if value is not None else None
+    content = None
     if own is not None:
-        shape = shape_of(release, own)
         page = item_path(release.identity, release.version, "source")
         content = content_of(name, own, page, release.file.sha256, is_markdown(release))
     return Analysis(may, shape, content, parts_of(release, may, shape, content))

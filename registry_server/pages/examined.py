@@ -73,25 +73,34 @@ def examine(
     ``keys``: the raw keys of the release's keyset; ``data``: the item's own file; ``attached``: the other files by
     path. None in place of bytes: they are gone.
     """
+    return examine_item(release, keys, data, attached, options)[0]
+
+
+def examine_item(
+    release: Release,
+    keys: Sequence[bytes],
+    data: bytes | None,
+    attached: Mapping[str, bytes | None],
+    options: ReadOptions = _INSTALLING,
+) -> tuple[Examined, object | None]:
+    """Return the same, and the item as the reader of its kind returned it; None: it cannot be read."""
     if data is None:
-        return Examined(
-            release.capabilities,
-            problem="its file is gone",
-            unread=tuple(path for path, content in attached.items() if content is None),
-        )
+        gone = tuple(path for path, content in attached.items() if content is None)
+        return Examined(release.capabilities, problem="its file is gone", unread=gone), None
     found = judge_release_file(release, data, [PublicKey(raw) for raw in keys], options)
     problem = signer = None
     metadata: Metadata | None
+    value: object | None
     if isinstance(found, Refusal):
         problem = found.reason
-        metadata = _read_anyway(release, data)
+        metadata, value = _read_anyway(release, data)
     else:
-        metadata, signer = found.metadata, found.signer.fingerprint
+        metadata, value, signer = found.metadata, found.value, found.signer.fingerprint
     heads = [
         (entry.path, entry.executable, entry.sha256, attached.get(entry.path) or b"") for entry in release.attached
     ]
     own = metadata.runs if metadata is not None else ()
-    return Examined(
+    examined = Examined(
         tuple(sorted({*release.capabilities, *(metadata.capabilities if metadata is not None else ())})),
         metadata.agent_tools if metadata is not None else None,
         metadata.hooks if metadata is not None else (),
@@ -100,15 +109,17 @@ def examine(
         tuple(entry.path for entry in release.attached if attached.get(entry.path) is None),
         signer,
     )
+    return examined, value
 
 
-def _read_anyway(release: Release, data: bytes) -> Metadata | None:
+def _read_anyway(release: Release, data: bytes) -> tuple[Metadata | None, object | None]:
     """Read a file that clients refuse, as far as possible."""
     try:
         paths = [entry.path for entry in release.attached]
-        return read_published(release.identity, release.file.suffix, data, paths).metadata
+        reading = read_published(release.identity, release.file.suffix, data, paths)
     except RyeError:
-        return None
+        return None, None
+    return reading.metadata, reading.value
 
 
 def facts_of(release: Release, data: bytes | None, attached: Mapping[str, bytes | None]) -> Facts:

@@ -14,8 +14,6 @@ from msgspec import Struct
 
 from registry_server.pages.fitting import Rows, line_cost, rows
 from rye.items.kinds import KINDS
-from rye.items.published import read_published
-from rye.registry.protocol.statements import Release
 
 _STEPS = ("steps", "legs", "synthesis", "template", "aspects")
 """Fields that contain steps, in the order of the formula format."""
@@ -62,14 +60,9 @@ class Shape(Struct, frozen=True):
     steps: Rows[StepRow]
 
 
-def shape_of(release: Release, data: bytes) -> Shape | None:
-    """Return the shape of an item; None: it has none, or cannot be read. ``data``: the item's own file."""
-    kind = KINDS[release.identity.kind]
-    paths = [entry.path for entry in release.attached]
-    value = read_published(release.identity, release.file.suffix, data, paths).value
-    if value is None:
-        return None
-    said = kind.load().as_json(value)
+def shape_of(kind: str, value: object) -> Shape | None:
+    """Return the shape of an item; None: it has none. ``value``: what the reader of its kind returned."""
+    said = KINDS[kind].load().as_json(value)
     inputs = [_parameter(entry) for entry in _named(said.get("inputs"), said.get("vars"))]
     outputs = [
         Returned(entry["name"], entry.get("type"), entry.get("description") or "")

@@ -43,6 +43,8 @@ class Accepted(Struct, frozen=True):
     """The file is acceptable."""
 
     metadata: Metadata
+    value: object
+    """The item, as the reader of its kind returned it."""
     signer: PublicKey
     """The key of the valid in-file signature."""
 
@@ -83,7 +85,7 @@ def judge_release_file(
         said = f"its version {release.version[:80]} has a number that is too large to be compared"
     if said is not None:
         return Refusal("note", said)
-    return Accepted(reading.metadata, verification.key)
+    return Accepted(reading.metadata, reading.value, verification.key)
 
 
 def misplacement(release: Release) -> str | None:
