@@ -1,5 +1,6 @@
-"""Alembic's entry point for an upgrade. The connection comes from :mod:`registry_server.migrations.opening`, inside
-its transaction.
+"""Alembic's entry point for an upgrade.
+
+The connection comes from :mod:`registry_server.migrations.opening`, inside its transaction.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Upgrades a database to this version's schema, by the steps in ``registry_server/migrations``. The only user of
-Alembic.
+"""Upgrades a database to this version's schema, by the steps in ``registry_server/migrations``.
+
+The only user of Alembic.
 
 A step changes the schema and fills its own columns. Data that this version computes from the log differently than the
 version before, namely which releases are withdrawn and what search finds, is refreshed after the last step.

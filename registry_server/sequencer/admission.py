@@ -61,8 +61,9 @@ class Admitted:
 
 
 def admit(ledger: Ledger, candidate: Candidate, now: datetime, skew: timedelta = timedelta(minutes=10)) -> Admitted:
-    """Append the statement, or find it in the log. Raises RyeError if it may not be in the log; then nothing was
-    written.
+    """Append the statement, or find it in the log.
+
+    Raises RyeError if it may not be in the log; then nothing was written.
     """
     statement = candidate.statement
     known = ledger.position_of(candidate)
@@ -107,8 +108,9 @@ def admit(ledger: Ledger, candidate: Candidate, now: datetime, skew: timedelta =
 
 
 def _check_lines(ledger: Ledger, candidate: Candidate, checked: Iterable[VerifierKey] = ()) -> None:
-    """Rule 1: every signature line proves something. Anyone could add other lines to a public statement and send it
-    again.
+    """Rule 1: every signature line proves something.
+
+    Anyone could add other lines to a public statement and send it again.
 
     ``checked``: keys whose lines have already been verified.
     """

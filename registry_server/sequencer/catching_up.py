@@ -65,8 +65,9 @@ def move_blobs(hashes: Iterable[str], public: Objects, uploads: Objects) -> Iter
 
 
 def blobs(hashes: Iterable[str], public: Objects, uploads: Objects) -> Iterator[tuple[str, bytes]]:
-    """Yield uploads with their public paths. One that is missing from both stores is logged, and ``verify`` reports
-    it.
+    """Yield uploads with their public paths.
+
+    One that is missing from both stores is logged, and ``verify`` reports it.
     """
     wanted = sorted(hashes)
     for start in range(0, len(wanted), _BLOBS_AT_ONCE):

@@ -1,5 +1,6 @@
-"""The static files that follow from a ledger's entries. Each is a function of committed data and can be written
-again.
+"""The static files that follow from a ledger's entries.
+
+Each is a function of committed data and can be written again.
 """
 
 from __future__ import annotations

@@ -304,8 +304,9 @@ class Ledger:
         return position
 
     def append(self, candidate: Candidate, now: datetime) -> int:
-        """Append an admitted statement to the log and update all tables. ``now``: the batch's time. Returns its
-        position.
+        """Append an admitted statement to the log and update all tables.
+
+        ``now``: the batch's time. Returns its position.
         """
         statement, leaf = candidate.statement, candidate.leaf
         position = self.append_leaf(leaf)
@@ -442,8 +443,9 @@ class Ledger:
     def write_head(
         self, published: Published, edge: Mapping[int, bytes], before: Mapping[int, bytes] | None = None
     ) -> None:
-        """Make this the newest head, on a tree with these partial tiles. ``before``: those in the database, if
-        known.
+        """Make this the newest head, on a tree with these partial tiles.
+
+        ``before``: those in the database, if known.
         """
         self.flush()
         before = self.edge() if before is None else before

@@ -145,8 +145,9 @@ class Sealer:
 
 
 def old_partials(old: int, new: int) -> Iterator[str]:
-    """Yield partial tiles that can be deleted because the full tile exists (tlog-tiles). The newest full tile keeps
-    its own, for slow readers.
+    """Yield partial tiles that can be deleted because the full tile exists (tlog-tiles).
+
+    The newest full tile keeps its own, for slow readers.
     """
     for tile in range(max(old // WIDTH - 1, 0), new // WIDTH - 1):
         for width in range(1, WIDTH):

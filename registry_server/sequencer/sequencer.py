@@ -108,14 +108,16 @@ class Sequencer:
         self._queue.start()
 
     def stop(self, seconds: float | None = None) -> bool:
-        """Finish the waiting requests, then stop; False if that takes longer than ``seconds``. Unfinished work is
-        then as after a crash.
+        """Finish the waiting requests, then stop; False if that takes longer than ``seconds``.
+
+        Unfinished work is then as after a crash.
         """
         return self._queue.stop(seconds)
 
     def submit(self, candidates: Sequence[Candidate], sender: Sender | None = None) -> Future[Receipt]:
-        """Submit one request. Its result is a receipt once its entries are in a signed, durable checkpoint, or a
-        RyeError.
+        """Submit one request.
+
+        Its result is a receipt once its entries are in a signed, durable checkpoint, or a RyeError.
         """
         return self._queue.submit(candidates, sender)
 
@@ -137,8 +139,9 @@ class Sequencer:
     def append(
         self, requests: Sequence[Sequence[Candidate]], senders: Sequence[Sender | None] | None = None
     ) -> list[Outcome]:
-        """Append one batch: for each request a receipt, or the error that refused it alone. Raises if nothing was
-        written.
+        """Append one batch: for each request a receipt, or the error that refused it alone.
+
+        Raises if nothing was written.
 
         ``senders``: who sent each request, if known.
         """
@@ -177,8 +180,9 @@ class Sequencer:
         return [Receipt(outcome.results, size) if isinstance(outcome, Receipt) else outcome for outcome in outcomes]
 
     def heartbeat(self) -> bool:
-        """Sign a new snapshot if the newest is older than the setting; returns whether it did. Also shows a head
-        that is not shown yet.
+        """Sign a new snapshot if the newest is older than the setting; returns whether it did.
+
+        Also shows a head that is not shown yet.
         """
         age = timedelta(seconds=self.settings.heartbeat_seconds)
         with self._noticing(), database.reader(self.engine) as connection:
@@ -346,8 +350,9 @@ class Sequencer:
         self._old_files += old_partials(sealed.before, published.size)
 
     def tidy(self) -> None:
-        """Delete what shown batches made superfluous. Anything left after an error is cleaned up later, or does no
-        harm.
+        """Delete what shown batches made superfluous.
+
+        Anything left after an error is cleaned up later, or does no harm.
         """
         blobs, files = self._published_blobs, self._old_files
         self._published_blobs, self._old_files = set(), []
@@ -360,8 +365,9 @@ class Sequencer:
             _log.warning("files that are no longer needed could not be deleted: %s", error)
 
     def _show(self, published: Published) -> None:
-        """Replace ``/checkpoint`` and ``/head``, unless the store shows a later head. Every file that it needs
-        exists.
+        """Replace ``/checkpoint`` and ``/head``, unless the store shows a later head.
+
+        Every file that it needs exists.
         """
         with self._noticing(), database.writer(self.engine) as connection:
             self._showing.replace(Ledger(connection), published, self._fault)

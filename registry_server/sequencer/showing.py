@@ -83,8 +83,9 @@ class Showing:
         self._tags: dict[str, str] = {}
 
     def check(self, ledger: Ledger, *, thorough: bool = False) -> Checkpoint | None:
-        """Compare ``/head`` with the database, and ``/checkpoint`` if ``thorough``. Returns what the head shows.
-        Raises RyeError.
+        """Compare ``/head`` with the database, and ``/checkpoint`` if ``thorough``.
+
+        Returns what the head shows. Raises RyeError.
         """
         shown = self._look(ledger, "head")
         if thorough or shown is None:

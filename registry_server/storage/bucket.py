@@ -41,8 +41,9 @@ _T = TypeVar("_T")
 
 
 class Bucket:
-    """A prefix in an S3 bucket. The service makes each ``put`` durable and atomic, and ``replace`` conditional
-    (If-Match).
+    """A prefix in an S3 bucket.
+
+    The service makes each ``put`` durable and atomic, and ``replace`` conditional (If-Match).
     """
 
     is_local = False

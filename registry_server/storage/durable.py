@@ -109,8 +109,9 @@ class Durable:
                 _remove(older[1])
 
     def replace(self, path: str, content: bytes) -> None:
-        """Write one file whose folder exists. After a power cut it can be the previous version, whole. Raises
-        OSError.
+        """Write one file whose folder exists.
+
+        After a power cut it can be the previous version, whole. Raises OSError.
         """
         place = os.path.join(self._root, path)
         prepared, temporary = self._ready.pop(place, (b"", ""))

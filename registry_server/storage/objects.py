@@ -130,8 +130,9 @@ class Folder:
             self._durable.write([(path, content)])
 
     def replace(self, path: str, content: bytes, tag: str) -> str:
-        """Write the file if its tag is unchanged. A file system cannot compare and write in one step, so the caller
-        holds the writer's lock.
+        """Write the file if its tag is unchanged.
+
+        A file system cannot compare and write in one step, so the caller holds the writer's lock.
         """
         if self.get_tagged(path)[1] != tag:
             raise ChangedError(path)
@@ -224,15 +225,17 @@ def public_objects(settings: Settings) -> Objects:
 
 
 def staged_objects(settings: Settings) -> Objects:
-    """Return the store of the files of releases that wait for approval. They are never served, and no other release
-    uses them.
+    """Return the store of the files of releases that wait for approval.
+
+    They are never served, and no other release uses them.
     """
     return _open(settings, settings.staged, "staged")
 
 
 def upload_objects(settings: Settings) -> Objects:
-    """Return the store of blobs that nothing refers to yet. They are never served: they may belong to a publish that
-    is refused.
+    """Return the store of blobs that nothing refers to yet.
+
+    They are never served: they may belong to a publish that is refused.
     """
     return _open(settings, settings.uploads, "uploads")
 

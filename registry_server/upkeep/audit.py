@@ -253,8 +253,9 @@ def repair(engine: sa.Engine, public: Objects) -> tuple[Recomputed, int]:
 
 
 def prune(engine: sa.Engine, public: Objects, older_than: float) -> int:
-    """Delete index files, nodes of the name map and partial tiles that the newest head does not lead to. Returns how
-    many.
+    """Delete index files, nodes of the name map and partial tiles that the newest head does not lead to.
+
+    Returns how many.
 
     Only files older than ``older_than`` (seconds since 1970) are deleted; blobs, roots and full tiles always stay. It
     needs no lock: each small step asks the database again, and a file that a batch has just written or found is not

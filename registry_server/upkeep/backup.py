@@ -74,8 +74,9 @@ class Written:
 
 
 def write(settings: Settings, engine: sa.Engine, public: Objects, target: Path, passphrase: str | None) -> Written:
-    """Bring the backup in ``target`` up to date. ``passphrase``: include the private keys, sealed under it. Raises
-    RyeError.
+    """Bring the backup in ``target`` up to date.
+
+    ``passphrase``: include the private keys, sealed under it. Raises RyeError.
     """
     _check_target(target)
     seen = [(path, public.get(path)) for path in ("head", "checkpoint")]

@@ -134,8 +134,9 @@ def draft(
     threshold: int | None = None,
     days: int,
 ) -> Root:
-    """Return the next root statement, unsigned: the last one with these changes. Raises RyeError ``unknown-key`` and
-    the grammar's.
+    """Return the next root statement, unsigned: the last one with these changes.
+
+    Raises RyeError ``unknown-key`` and the grammar's.
     """
     last = ledger.roots()[-1]
     for key, owned in [*((key, last.owners) for key in remove_owners), *((key, last.logs) for key in remove_logs)]:
@@ -171,8 +172,9 @@ def read_draft(text: str) -> tuple[str, SignedNote | None]:
 
 
 def add_signature(text: str, key: PrivateKey) -> SignedNote:
-    """Sign a draft, or add a signature to the note of a root, a recovery or an advisory. Raises RyeError
-    ``wrong-key``.
+    """Sign a draft, or add a signature to the note of a root, a recovery or an advisory.
+
+    Raises RyeError ``wrong-key``.
     """
     statement_text, note = read_draft(text)
     statement = statements.parse(statement_text)

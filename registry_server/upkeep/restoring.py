@@ -1,5 +1,6 @@
-"""Restoring a registry: a source's log is replayed into an empty or older database. Nothing is trusted, nothing is
-signed.
+"""Restoring a registry: a source's log is replayed into an empty or older database.
+
+Nothing is trusted, nothing is signed.
 
 Rules:
 
@@ -184,8 +185,9 @@ def _keywords(release: Release, public: Objects) -> str:
 
 
 def _restore_rows(engine: sa.Engine, source: Backup) -> None:
-    """Restore accounts, tokens and who uploaded what. Rows that the database already has stay unchanged, revoked or
-    not.
+    """Restore accounts, tokens and who uploaded what.
+
+    Rows that the database already has stay unchanged, revoked or not.
     """
     with database.change(engine) as connection:
         is_continued = _continues_events(connection, source)

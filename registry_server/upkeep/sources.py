@@ -77,8 +77,9 @@ class Checked:
 
 @contextmanager
 def open_source(name: str, settings: Settings, public: Objects) -> Iterator[Source]:
-    """Open the source that ``--from`` names: ``store``, an address, or the folder of a backup or a copy. Raises
-    RyeError.
+    """Open the source that ``--from`` names: ``store``, an address, or the folder of a backup or a copy.
+
+    Raises RyeError.
     """
     if name == STORE:
         yield Copy(_StoreTransport(public))

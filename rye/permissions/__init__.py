@@ -1,3 +1,4 @@
-"""What an action requires, who allows it, how risky it is, and how sets of capabilities compare. Pure: values in,
-values out.
+"""What an action requires, who allows it, how risky it is, and how sets of capabilities compare.
+
+Pure: values in, values out.
 """

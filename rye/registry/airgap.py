@@ -309,6 +309,7 @@ def write_airgap(
     advance: Callable[[int], None] = lambda amount: None,
 ) -> int:
     """Create a bundle: run a client over each registry with an empty cache, and keep every file that it asked for.
+
     Returns its size.
 
     The client verified everything in the bundle. The registries must be pinned in ``store``, which is only read. Raises

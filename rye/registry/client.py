@@ -285,8 +285,9 @@ class RegistryClient:
         }
 
     def names(self) -> tuple[Identity, ...] | None:
-        """Return every item of the registry, sorted, from the whole name map. None if there are more than
-        ``listed_names``.
+        """Return every item of the registry, sorted, from the whole name map.
+
+        None if there are more than ``listed_names``.
         """
         root = name_map.root_place(self.head.map)
         if self._open_node(root, self._read_nodes([root])[0]).names > self._limits.listed_names:

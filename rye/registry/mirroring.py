@@ -65,8 +65,9 @@ class Mirrored(Struct, frozen=True):
 
 
 def steps(state: TrustedState) -> int:
-    """Return how often ``advance`` is called with 1 for the log: once per bundle of entries. Each fetched blob is
-    one more.
+    """Return how often ``advance`` is called with 1 for the log: once per bundle of entries.
+
+    Each fetched blob is one more.
     """
     checkpoint = _checkpoint(state)
     return -(-checkpoint.size // WIDTH)
@@ -79,8 +80,9 @@ def entries(
     advance: Advance = lambda amount: None,
     limits: MirrorLimits = MIRROR,
 ) -> Iterator[bytes]:
-    """Yield every entry of the log in order, each proved to be in the tree of ``checkpoint``. ``folder``: where to
-    store them.
+    """Yield every entry of the log in order, each proved to be in the tree of ``checkpoint``.
+
+    ``folder``: where to store them.
 
     Raises FetchError, TileError (``tile-…``, ``bundle-malformed``) and RyeError ``entry-mismatch``.
     """
@@ -105,8 +107,9 @@ def mirror(
     advance: Advance = lambda amount: None,
     limits: MirrorLimits = MIRROR,
 ) -> Mirrored:
-    """Bring ``target`` to the head of ``state``, which a client accepted. After a RyeError the folder still has its
-    old head.
+    """Bring ``target`` to the head of ``state``, which a client accepted.
+
+    After a RyeError the folder still has its old head.
     """
     checkpoint = _checkpoint(state)
     folder = MirrorFolder(target)

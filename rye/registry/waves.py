@@ -1,5 +1,6 @@
-"""A registry's files, from the cache or fetched in one wave. Files that a hash or the log proves are checked before
-they are returned or cached.
+"""A registry's files, from the cache or fetched in one wave.
+
+Files that a hash or the log proves are checked before they are returned or cached.
 
 Where only the caller knows what a file named by its hash must contain, the caller checks it.
 """

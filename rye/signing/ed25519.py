@@ -1,5 +1,6 @@
-"""Which Ed25519 public keys and signatures are acceptable, stricter than RFC 8032 requires (DESIGN §3, §4). Pure
-integers.
+"""Which Ed25519 public keys and signatures are acceptable, stricter than RFC 8032 requires (DESIGN §3, §4).
+
+Pure integers.
 
 A key of small order accepts signatures that nobody made, and a value with two encodings gives one signature two forms.
 So:

@@ -71,8 +71,9 @@ class KeyStore:
     def import_private(
         self, name: str, text: str, now: datetime, passphrase: str | None = None, *, unseal_with: str | None = None
     ) -> StoredKey:
-        """Store and trust a private key from PEM or sealed text. ``unseal_with`` opens sealed text; ``passphrase``
-        seals it for the store.
+        """Store and trust a private key from PEM or sealed text.
+
+        ``unseal_with`` opens sealed text; ``passphrase`` seals it for the store.
         """
         return self._store(name, _read_private(text, unseal_with), now, passphrase, "imported private key")
 
@@ -110,8 +111,9 @@ class KeyStore:
         return self._read(self.get(name).path)
 
     def reseal(self, name: str | None, key: PrivateKey, passphrase: str | None) -> StoredKey:
-        """Store the private half of ``key`` sealed under another passphrase; None: unsealed. Its public half does
-        not change.
+        """Store the private half of ``key`` sealed under another passphrase; None: unsealed.
+
+        Its public half does not change.
         """
         stored = self.get(name)
         if key.public != stored.public:

@@ -15,8 +15,9 @@ class Ed25519:
 
     @staticmethod
     def verifies(public: bytes, message: bytes, signature: bytes) -> bool:
-        """Whether ``signature`` (64 bytes) is the signature of ``message`` by the key ``public`` (32 bytes). Never
-        raises.
+        """Whether ``signature`` (64 bytes) is the signature of ``message`` by the key ``public`` (32 bytes).
+
+        Never raises.
         """
         try:
             VerifyKey(public).verify(message, signature)

@@ -94,8 +94,9 @@ LAYOUTS: dict[Format, Layout] = {
 
 
 def layout_of(kind: str, file_name: str) -> Layout:
-    """Return the layout of a file. ``file_name`` is a path, a name or a suffix; it matters only for a kind of several
-    formats.
+    """Return the layout of a file.
+
+    ``file_name`` is a path, a name or a suffix; it matters only for a kind of several formats.
 
     Raises UsageError for an unknown kind, RyeError ``unknown-suffix`` if the kind does not have such files.
     """
@@ -134,8 +135,9 @@ class SignatureLine(Struct, frozen=True):
 
 
 class Found(Struct, frozen=True):
-    """The line in the canonical place; ``line`` is None for a placeholder. ``rest`` is everything else, which is
-    hashed.
+    """The line in the canonical place; ``line`` is None for a placeholder.
+
+    ``rest`` is everything else, which is hashed.
     """
 
     line: SignatureLine | None
@@ -174,8 +176,9 @@ _ATTESTED = lazy_pattern(r"[A-Za-z0-9._+-]{1,64}@[A-Za-z0-9._+-]{1,64}")
 
 
 def text_of(data: bytes) -> str:
-    """Return a file's characters as the hash covers them: UTF-8, LF for CR LF, otherwise unchanged. Raises
-    UnicodeDecodeError.
+    """Return a file's characters as the hash covers them: UTF-8, LF for CR LF, otherwise unchanged.
+
+    Raises UnicodeDecodeError.
     """
     return data.decode("utf-8").replace("\r\n", "\n")
 

@@ -101,8 +101,9 @@ class TrustStore:
         return tuple(entry.key for entry in self.entries() if entry.revoked is not None)
 
     def find(self, selector: str) -> TrustedKey:
-        """Return the only entry with this fingerprint, key id or label. Raises RyeError ``unknown-key`` or
-        ``ambiguous-key``.
+        """Return the only entry with this fingerprint, key id or label.
+
+        Raises RyeError ``unknown-key`` or ``ambiguous-key``.
         """
         matching = [entry for entry in self.entries() if selector in _names(entry)]
         if not matching:

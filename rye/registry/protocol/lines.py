@@ -47,8 +47,9 @@ _T = TypeVar("_T")
 
 
 class StatementError(RyeError):
-    """A text that is not the expected statement. Codes: ``statement-malformed``, ``statement-kind``,
-    ``statement-key``.
+    """A text that is not the expected statement.
+
+    Codes: ``statement-malformed``, ``statement-kind``, ``statement-key``.
     """
 
 

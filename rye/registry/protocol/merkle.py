@@ -97,8 +97,9 @@ def root_at(size: int, read: HashReader) -> bytes:
 
 
 def inclusion_proof(index: int, size: int, read: HashReader) -> list[bytes]:
-    """Return PATH(index, D[size]) of RFC 6962 §2.1.1, from the leaf's sibling up. Raises ProofError if the leaf is
-    not in the tree.
+    """Return PATH(index, D[size]) of RFC 6962 §2.1.1, from the leaf's sibling up.
+
+    Raises ProofError if the leaf is not in the tree.
     """
     if not 0 <= index < size <= MAX_SIZE:
         raise ProofError("proof-range", f"There is no leaf {index} in a tree of {size}.")
@@ -117,8 +118,9 @@ def inclusion_proof(index: int, size: int, read: HashReader) -> list[bytes]:
 
 
 def consistency_proof(old: int, new: int, read: HashReader) -> list[bytes]:
-    """Return PROOF(old, D[new]) of RFC 6962 §2.1.2; empty if old is 0 or equals new. Raises ProofError if old is
-    larger.
+    """Return PROOF(old, D[new]) of RFC 6962 §2.1.2; empty if old is 0 or equals new.
+
+    Raises ProofError if old is larger.
     """
     if not 0 <= old <= new <= MAX_SIZE:
         raise ProofError("proof-range", f"A tree of {new} leaves cannot contain one of {old}.")
@@ -155,8 +157,9 @@ def nodes_read(make: Callable[[HashReader], object]) -> list[Node]:
 
 
 def root_from_inclusion(leaf: bytes, index: int, size: int, proof: Sequence[bytes]) -> bytes:
-    """Return the root that an inclusion proof leads to (RFC 9162 §2.1.3.2). Raises ProofError if the proof has the
-    wrong length.
+    """Return the root that an inclusion proof leads to (RFC 9162 §2.1.3.2).
+
+    Raises ProofError if the proof has the wrong length.
     """
     if not 0 <= index < size <= MAX_SIZE:
         raise ProofError("proof-range", f"There is no leaf {index} in a tree of {size}.")

@@ -174,8 +174,9 @@ def verify(note: SignedNote, keys: Iterable[VerifierKey], threshold: int = 1) ->
 
 
 def sign(text: str, signers: Iterable[Signer]) -> SignedNote:
-    """Return a note with one signature by each signer, in that order. Raises NoteError if the text cannot be a
-    note's.
+    """Return a note with one signature by each signer, in that order.
+
+    Raises NoteError if the text cannot be a note's.
     """
     message = text.encode()
     note = SignedNote(text, tuple(NoteSignature(s.verifier.name, s.verifier.key_id, s.sign(message)) for s in signers))
@@ -185,8 +186,9 @@ def sign(text: str, signers: Iterable[Signer]) -> SignedNote:
 
 
 def add_signatures(note: SignedNote, signers: Iterable[Signer]) -> SignedNote:
-    """Return the note with more signatures, so that owners on different machines can sign in turn. Replaces a
-    signer's earlier one.
+    """Return the note with more signatures, so that owners on different machines can sign in turn.
+
+    Replaces a signer's earlier one.
     """
     added = sign(note.text, signers).signatures
     mine = {(signature.name, signature.key_id) for signature in added}

@@ -61,8 +61,9 @@ class Tile(Struct, frozen=True, order=True):
 
 
 def tile_at(level: int, index: int, size: int) -> Tile:
-    """Return the tile at a level and index of a tree of ``size`` leaves. Raises TileError (``tile-missing``) if
-    there is none.
+    """Return the tile at a level and index of a tree of ``size`` leaves.
+
+    Raises TileError (``tile-missing``) if there is none.
     """
     width = min(WIDTH, (size >> (HEIGHT * level)) - index * WIDTH)
     if width <= 0:
@@ -132,8 +133,9 @@ def consistency_tiles(old: int, new: int) -> list[Tile]:
 
 
 def clip(tile: Tile, data: bytes) -> bytes:
-    """Return a partial tile's content from the full tile that replaced it. Raises TileError (``tile-size``) for
-    other sizes.
+    """Return a partial tile's content from the full tile that replaced it.
+
+    Raises TileError (``tile-size``) for other sizes.
     """
     if len(data) not in (tile.bytes, tile.full.bytes):
         raise TileError("tile-size", f"The tile {tile.path} has {len(data)} bytes instead of {tile.bytes}.")

@@ -111,8 +111,9 @@ def read_page(data: bytes) -> TlogProof:
 
 
 def read_checkpoint(proof: TlogProof) -> tuple[SignedNote, Checkpoint]:
-    """Return the checkpoint as it claims to be, to learn which log it is from. Raises TlogProofError
-    ``proof-malformed``.
+    """Return the checkpoint as it claims to be, to learn which log it is from.
+
+    Raises TlogProofError ``proof-malformed``.
     """
     try:
         note = notes.parse(proof.checkpoint)

@@ -296,8 +296,9 @@ def encode_config(config: Config) -> bytes:
 
 
 def decode_config(data: bytes) -> Config:
-    """Decode ``/config.json``. Raises WireError: ``config-malformed``, or ``protocol-unknown`` for another protocol
-    version.
+    """Decode ``/config.json``.
+
+    Raises WireError: ``config-malformed``, or ``protocol-unknown`` for another protocol version.
     """
     if len(data) > MAX_CONFIG_BYTES:
         raise WireError("config-malformed", f"/config.json is larger than {MAX_CONFIG_BYTES} bytes.")

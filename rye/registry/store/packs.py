@@ -58,8 +58,9 @@ class Packs(Struct, frozen=True):
         return None
 
     def put(self, objects: Mapping[str, bytes]) -> None:
-        """Write a pack with these objects, by SHA-256. On a full or read-only disk nothing is cached, without an
-        error.
+        """Write a pack with these objects, by SHA-256.
+
+        On a full or read-only disk nothing is cached, without an error.
         """
         index: dict[str, list[int]] = {}
         offset = 0

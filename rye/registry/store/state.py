@@ -67,8 +67,9 @@ class StateStore(Struct, frozen=True):
     folder: Path
 
     def load(self, origin: str) -> TrustedState | None:
-        """Return the trusted state of a registry; None if it was never pinned. Raises StateError (``state-damaged``,
-        ``state-exposed``).
+        """Return the trusted state of a registry; None if it was never pinned.
+
+        Raises StateError (``state-damaged``, ``state-exposed``).
         """
         path = self.path(origin)
         try:

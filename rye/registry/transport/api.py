@@ -63,8 +63,9 @@ class RegistryApi:
         self._send("POST", f"blobs/{sha256}", content=data, content_type="application/octet-stream")
 
     def post_statements(self, notes: list[str], blobs: Sequence[bytes] = ()) -> wire.StatementsAnswer:
-        """Append signed notes, all or none; returns when they are in a durable checkpoint. ``blobs``: files sent
-        with them.
+        """Append signed notes, all or none; returns when they are in a durable checkpoint.
+
+        ``blobs``: files sent with them.
         """
         body = wire.encode_json(wire.StatementsRequest(notes, list(blobs)))
         answer = wire.decode_json(

@@ -6,8 +6,9 @@ from rye.errors import RyeError
 
 
 def bearer(token: str) -> str:
-    """Return the value of ``Authorization``. Raises RyeError ``bad-token`` for a token that could break out of its
-    header.
+    """Return the value of ``Authorization``.
+
+    Raises RyeError ``bad-token`` for a token that could break out of its header.
     """
     if not (token and token.isascii() and token.isprintable() and " " not in token):
         raise RyeError(

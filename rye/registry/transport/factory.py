@@ -21,8 +21,9 @@ def open_transport(
     allow_http: bool = False,
     token: str | Callable[[], str | None] | None = None,
 ) -> Transport:
-    """Return the transport for an address: ``https://…``, ``http://`` on loopback, or ``file://…``. Raises UsageError
-    (``registry-address``).
+    """Return the transport for an address: ``https://…``, ``http://`` on loopback, or ``file://…``.
+
+    Raises UsageError (``registry-address``).
 
     ``token`` is sent with every request to this host only, for registries that only members can read; a function is
     called when the registry asks for a token. Over plain http it is sent only to this machine.

@@ -1,5 +1,6 @@
-"""Whether these bytes are acceptable as a file of this release. The server checks before it logs, every client before
-it installs.
+"""Whether these bytes are acceptable as a file of this release.
+
+The server checks before it logs, every client before it installs.
 
 Pure. The checks run in this order; the first that fails is the :class:`Refusal`'s ``rule``:
 
@@ -64,8 +65,9 @@ class Refusal(Struct, frozen=True):
 def judge_release_file(
     release: Release, data: bytes, keys: Sequence[PublicKey], options: ReadOptions = _INSTALLING
 ) -> Accepted | Refusal:
-    """Check a release's own file. ``data``: its bytes; ``keys``: those of the keyset that the release must be signed
-    under.
+    """Check a release's own file.
+
+    ``data``: its bytes; ``keys``: those of the keyset that the release must be signed under.
     """
     misplaced = misplacement(release)
     if misplaced is not None:

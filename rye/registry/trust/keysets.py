@@ -1,5 +1,6 @@
-"""Who owns a namespace, over time: the chain of its keysets (docs/reference/protocol.md, rye.keyset/v1). Values in,
-values out.
+"""Who owns a namespace, over time: the chain of its keysets (docs/reference/protocol.md, rye.keyset/v1).
+
+Values in, values out.
 
 Rules, in the order in which :func:`extend` checks them:
 
@@ -106,8 +107,9 @@ class KeysetChain(Struct, frozen=True):
     def check(
         self, position: int, statement: Release | Yank | Deprecation | Advisory, note: SignedNote, time: datetime
     ) -> Signers:
-        """Return the signers of a statement about an item of this namespace. ``time``: the snapshot's, for recoveries
-        and revocations.
+        """Return the signers of a statement about an item of this namespace.
+
+        ``time``: the snapshot's, for recoveries and revocations.
 
         Raises TrustError: ``statement-unclaimed``, ``statement-keyset``, ``statement-signer``.
         """

@@ -104,8 +104,9 @@ def judge(
     roots: Sequence[Root],
     time: datetime,
 ) -> ItemHistory:
-    """Return the history of an identity from its index (checked by ``open_index``). ``time`` is the snapshot's.
-    Raises TrustError.
+    """Return the history of an identity from its index (checked by ``open_index``).
+
+    ``time`` is the snapshot's. Raises TrustError.
     """
     if not chain.links:
         raise TrustError(
@@ -204,8 +205,9 @@ def latest_release(history: ItemHistory) -> ReleaseRecord | None:
 
 
 def find_locked(history: ItemHistory | None, identity: Identity, version: str, sha256: str) -> ReleaseRecord:
-    """Return the release that a lock names, from the registry's current index. ``history`` None: the identity is not in
-    it.
+    """Return the release that a lock names, from the registry's current index.
+
+    ``history`` None: the identity is not in it.
 
     Raises TrustError: ``release-vanished``, ``release-changed`` (another file under the same version).
     """

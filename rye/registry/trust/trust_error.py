@@ -99,8 +99,9 @@ RULES: dict[str, str] = {
 
 
 class TrustError(RyeError):
-    """An acceptance rule was broken, so nothing that depends on it can be used. ``details`` contain evidence, if
-    there is any.
+    """An acceptance rule was broken, so nothing that depends on it can be used.
+
+    ``details`` contain evidence, if there is any.
     """
 
     def __init__(self, code: str, message: str, **details: object):

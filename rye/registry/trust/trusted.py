@@ -114,8 +114,9 @@ class TrustedState(Struct, frozen=True):
 
     @classmethod
     def pin(cls, data: bytes, fingerprint: str, origin: str | None = None) -> TrustedState:
-        """R1: return the state of a newly pinned registry. ``fingerprint`` comes from the user; ``origin`` is the
-        expected one.
+        """R1: return the state of a newly pinned registry.
+
+        ``fingerprint`` comes from the user; ``origin`` is the expected one.
         """
         note, root = _read_root(data)
         found = fingerprint_of(note.text)
@@ -230,8 +231,10 @@ class TrustedState(Struct, frozen=True):
     def accept_namespace(
         self, head: TrustedHead, namespace: str, entries: Sequence[LoggedStatement] | None
     ) -> tuple[TrustedState, KeysetChain]:
-        """N1 to N3. ``entries``: the namespace's statements, checked by :meth:`TrustedHead.open_index`; None: it is
-        not in the name map.
+        """N1 to N3.
+
+        ``entries``: the namespace's statements, checked by :meth:`TrustedHead.open_index`; None: it is not in the name
+        map.
         """
         known = self.keysets.get(namespace)
         chain = KeysetChain(self.origin, namespace)
@@ -317,8 +320,9 @@ class OpenedHead(Struct, frozen=True):
 
 
 class TrustedHead(Struct, frozen=True):
-    """An accepted head, which determines the content of every other file. All methods are pure and check what they
-    return.
+    """An accepted head, which determines the content of every other file.
+
+    All methods are pure and check what they return.
     """
 
     origin: str
@@ -380,8 +384,9 @@ class TrustedHead(Struct, frozen=True):
                 raise _leaf_mismatch(entry, "proof-root")
 
     def prove(self, entries: Iterable[IndexLine], fetched: Mapping[Tile, bytes]) -> dict[int, list[bytes]]:
-        """I4: return the verified inclusion proofs of all these statements, by position. Raises TrustError or
-        TileError.
+        """I4: return the verified inclusion proofs of all these statements, by position.
+
+        Raises TrustError or TileError.
         """
         size, root_hash = self.checkpoint.size, self.checkpoint.root_hash
         read = VerifiedTiles(fetched, size, root_hash)
@@ -411,8 +416,9 @@ def _leaf_mismatch(entry: IndexLine, cause: str) -> TrustError:
 
 
 def check_blob(sha256: str, size: int, data: bytes) -> bytes:
-    """Return a file's bytes if they are the ones that its release names. Raises TrustError ``blob-size``,
-    ``blob-hash``.
+    """Return a file's bytes if they are the ones that its release names.
+
+    Raises TrustError ``blob-size``, ``blob-hash``.
     """
     if len(data) != size:
         raise TrustError("blob-size", f"The file {sha256} has {len(data)} bytes instead of {size}.", sha256=sha256)

@@ -136,8 +136,9 @@ def encode_node(node: Node) -> bytes:
 
 
 def decode_node(data: bytes) -> Node:
-    """Read a node. Raises NameMapError ``map-malformed`` for everything that :func:`encode_node` does not write for
-    a tree.
+    """Read a node.
+
+    Raises NameMapError ``map-malformed`` for everything that :func:`encode_node` does not write for a tree.
     """
     if len(data) > MAX_NODE_BYTES:
         raise malformed(f"it is larger than {MAX_NODE_BYTES:,} bytes")
