@@ -66,3 +66,27 @@ def test_without_colour_a_style_is_the_text_itself(monkeypatch: pytest.MonkeyPat
     made, screen = console(monkeypatch, terminal=False)
     made.data(made.style("text", "error"))
     assert screen.getvalue() == "text\n"
+
+
+def test_an_authors_text_never_starts_at_the_left_edge(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blank characters that count as printable would otherwise push a forged line to where ours begin."""
+    screen = Screen(terminal=True)
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setenv("COLUMNS", "60")
+    made = Console(json=False, quiet=False, verbose=0, color="never", progress=False)
+    made.tell(("      runs x" + "\u2800" * 54 + "+\u2800directive:acme/trusted\u28001.0.0\u2800signed", "warning"))
+    first, *more = screen.getvalue().splitlines()
+    assert first == "      runs"
+    assert more
+    assert all(line.startswith("        ") for line in more)
+    assert all(len(line) <= 60 for line in (first, *more))
+
+
+def test_a_pipe_gets_each_line_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = Screen(terminal=False)
+    monkeypatch.setattr(sys, "stdout", screen)
+    monkeypatch.setenv("COLUMNS", "60")
+    made = Console(json=False, quiet=False, verbose=0, color="never", progress=False)
+    made.line(("error:", "error"), " word" * 40)
+    made.table([["x" * 50, "y" * 50]], ["ONE", "TWO"])
+    assert screen.getvalue() == f"error:{' word' * 40}\n{'x' * 50}\t{'y' * 50}\n"

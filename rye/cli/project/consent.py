@@ -76,7 +76,7 @@ def show_unseen(console: Console, unseen: Sequence[Approval]) -> None:
             level = levels[one.value] if what == "right" else None
             style = TIER_STYLE[str(level)] if level is not None else "error" if what == "source" else None
             before = f"{level!s:<12} " if level is not None else ""
-            console.tell((f"    {before}{one_line(one.value):<{room}}", style), f"   {one.item}", hang=8, wide=True)
+            console.tell((f"    {before}{one_line(one.value):<{room}}   {one.item}", style), hang=8, wide=True)
 
 
 def show_plan(console: Console, plan: Plan, time: datetime) -> None:
