@@ -1,12 +1,12 @@
-"""The one family of errors that people see.
+"""The error types that reach the user.
 
 ::
 
-    RyeError                 failed: exit 1
-    └── UsageError           the command's words are wrong: exit 2
+    RyeError                 the command failed: exit 1
+    └── UsageError           the command line is wrong: exit 2
 
 Every error has a ``code`` (stable, kebab-case, for programs), a ``message`` (what failed and why) and a ``hint`` (the next
-command, or what to change). Code below ``rye.cli`` raises these and never prints; ``rye.cli`` prints and never decides.
+command, or what to change). Code below ``rye.cli`` raises these errors and never prints; ``rye.cli`` prints and never decides.
 Findings about a file's content are not errors but :class:`rye.text.diagnostics.Diagnostic` values.
 """
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 
 class RyeError(Exception):
-    """Something failed; carries what, why and what to do next."""
+    """The command failed. Carries what failed, why, and what to do next."""
 
     exit_code = 1
 
@@ -26,18 +26,18 @@ class RyeError(Exception):
         self.details = details or {}
 
     def as_json(self) -> dict[str, object]:
-        """The error document of ``--json``: ``{"error": {"code", "message", "hint", …details}}``."""
+        """Return the error document of ``--json``: ``{"error": {"code", "message", "hint", …details}}``."""
         return {"error": {**self.details, "code": self.code, "message": self.message, "hint": self.hint}}
 
 
 class UsageError(RyeError):
-    """The command's words are wrong: an unknown flag, a malformed reference, contradicting options."""
+    """The command line is wrong: an unknown flag, a malformed reference, contradicting options."""
 
     exit_code = 2
 
 
 def extra_missing(package: str, extra: str) -> RyeError:
-    """The error for a package that is not installed because an extra of rye's brings it."""
+    """Return the error for a package of an extra of rye's that is not installed."""
     return RyeError(
         "extra-missing",
         f"The package {package} is not installed; this needs rye's extra {extra!r}.",

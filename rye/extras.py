@@ -1,4 +1,4 @@
-"""Which extra of the package brings which modules."""
+"""Which optional extra of the package provides which modules."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ EXTRAS = {
 
 
 def extra_of(module: str | None) -> tuple[str, str] | None:
-    """The top-level module and the extra that brings it; None for a module that belongs to no extra."""
+    """Return the top-level module and the extra that provides it, or None if it belongs to no extra."""
     top = (module or "").partition(".")[0]
     return next(((top, extra) for extra, modules in EXTRAS.items() if top in modules), None)

@@ -1,22 +1,21 @@
-"""Examples of codes: what goes wrong, and what does not. A test runs all of them (tests/explaining/test_examples.py).
+"""Examples of codes: one that fails and one that works. A test runs all of them (tests/explaining/test_examples.py).
 
-``examples/AREA.toml`` has one table per code. Either both texts are part of a file of the small project in
-``examples/project``, which has the good one as it stands (after the commands in ``first``, where there are any), and ``run`` is
-the command that reads it::
+``examples/AREA.toml`` has one table per code. Either both texts are parts of a file in the small project ``examples/project``. It
+contains the good text (after the commands in ``first``, if there are any), and ``run`` is the command that reads it::
 
     [R04]
     file = ".ai/directives/work/deploy.md"
     bad = "<model />"
     good = '<model tier="general" />'
 
-or, without ``file``, they are commands, one a line, that are run in that project one after the other::
+Or, without ``file``, they are commands, one per line, that run in that project one after another::
 
     [no-such-file]
     bad = "rye validate .ai/skils"
     good = "rye validate .ai/skills"
 
-With ``registry = true`` the namespace ``acme`` is the person's own in a registry, with the project's skill published in it; the
-good commands come after the bad ones.
+With ``registry = true``, the user owns the namespace ``acme`` in a registry and has published the project's skill there; the good
+commands run after the bad ones.
 """
 
 from __future__ import annotations
@@ -33,19 +32,19 @@ PROJECT = EXAMPLES / "project"
 
 
 class Example(Struct, frozen=True, forbid_unknown_fields=True):
-    """``file``: which file of the project the texts are part of; None: they are commands."""
+    """``file``: the file of the project that contains the texts; None: they are commands."""
 
     bad: str
     good: str
     file: str | None = None
     first: str = ""
-    """Commands, one a line, that come before the file is changed."""
+    """Commands, one per line, that run before the file is changed."""
     run: str | None = None
     registry: bool = False
 
     @property
     def shown(self) -> tuple[tuple[str, list[str]], ...]:
-        """Both texts as a page or a terminal can show them: a title, and lines."""
+        """Both texts as a page or terminal shows them: a title and lines."""
         place = f", in {self.file}" if self.file else ""
         if self.run is not None:
             place += f", as `{self.run}` finds"
@@ -58,7 +57,7 @@ class Example(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def examples(area: str) -> Mapping[str, Example]:
-    """The examples of one area, by code. Raises msgspec.ValidationError for a row that is not of its form."""
+    """Return the examples of one area by code. Raises msgspec.ValidationError for a malformed row."""
     path = EXAMPLES / f"{area}.toml"
     if not path.is_file():
         return {}
@@ -66,7 +65,7 @@ def examples(area: str) -> Mapping[str, Example]:
 
 
 def _visible(text: str) -> list[str]:
-    """Characters that neither a page nor a terminal shows, by their numbers."""
+    """The lines, with characters that pages and terminals do not show replaced by their code points."""
     shown = "".join(
         letter if letter == "\n" or letter.isprintable() else "    " if letter == "\t" else f"<U+{ord(letter):04X}>"
         for letter in text.strip("\n")

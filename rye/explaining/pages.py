@@ -1,4 +1,4 @@
-"""The pages of docs/reference/errors, from the table and its examples: ``make error-pages`` writes them."""
+"""The pages of docs/reference/errors, made from the table and its examples; ``make error-pages`` writes them."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from rye.explaining.example import Example, examples
 from rye.explaining.table import Area, Code, load
 
 INDEX = "README"
-_HEAD = "<!-- Made from rye/explaining by `make error-pages`. Change it there. -->"
+_HEAD = "<!-- Generated from rye/explaining by `make error-pages`. Edit it there. -->"
 _INTRODUCTION = """\
-Every error and finding of Rye has a code, which does not change between versions. Findings show it in brackets; `--json` has it
-as `code`. `rye explain CODE` prints what is on these pages. **Exit** is the exit status of the command that ends with the code:
+Every error and finding of Rye has a code, which does not change between versions. Findings show it in brackets; in `--json` it is
+`code`. `rye explain CODE` prints the content of these pages. **Exit** is the exit status of the command that ends with the code:
 0 for findings that are never more than a warning, 1 for a failure, 2 for a command that cannot be carried out as typed."""
 
 
 def pages() -> Mapping[str, str]:
-    """Name → text of each page."""
+    """Return the text of each page by its name."""
     areas = load()
     return {INDEX: _index(areas), **{area.name: _page(area, examples(area.name)) for area in areas}}
 

@@ -3,15 +3,15 @@
 ::
 
     title = "Keys, signatures, trust"          the area
-    page = "docs/explanation/security.md"                  where its subject is explained; a code may name another page
+    page = "docs/explanation/security.md"                  the page about its subject; a code can name another one
 
     [wrong-passphrase]
     exit = 1
     title = "The passphrase is wrong, or the sealed key is damaged."
     text = "Try again. If it keeps failing, restore the key from a backup."
 
-``exit`` is the exit status of the command that ends with this code. A code that only findings carry has 1 if it can be an error,
-and 0 if it is never more than a warning.
+``exit`` is the exit status of a command that ends with this code. For a code of findings only, it is 1 if the finding can be an
+error, and 0 if it is at most a warning.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ AREAS = (
     "deploying",
     "server",
 )
-"""The files, in the order in which people meet their codes."""
+"""The files, in the order in which people encounter their codes."""
 
 
 class Code(Struct, frozen=True):
@@ -60,10 +60,12 @@ class Code(Struct, frozen=True):
 
 
 class Area(Struct, frozen=True):
+    """One file of the table: codes about one subject."""
+
     name: str
     title: str
     codes: tuple[Code, ...]
-    """By name."""
+    """Sorted by name."""
 
 
 class _Row(Struct, frozen=True, forbid_unknown_fields=True):
@@ -74,12 +76,12 @@ class _Row(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def load() -> tuple[Area, ...]:
-    """Every area, in order. Raises msgspec.ValidationError for a row that is not of its form."""
+    """Return every area, in order. Raises msgspec.ValidationError for a malformed row."""
     return tuple(read(name, (CODES / f"{name}.toml").read_text("utf-8")) for name in AREAS)
 
 
 def read(name: str, text: str) -> Area:
-    """The text of one area's file."""
+    """Parse the text of one area's file. Raises msgspec.ValidationError for a malformed row."""
     written: dict[str, Any] = tomllib.loads(text)
     title, page = written.pop("title"), written.pop("page")
     rows = msgspec.convert(written, dict[str, _Row])
@@ -88,5 +90,5 @@ def read(name: str, text: str) -> Area:
 
 
 def by_code(areas: Iterable[Area]) -> Mapping[str, Code]:
-    """All codes by name."""
+    """Return all codes by name."""
     return {each.code: each for area in areas for each in area.codes}

@@ -1,0 +1,47 @@
+"""Some rooms list their own codes with a short text. Those lists and rye/explaining/codes name the same codes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from rye.explaining.table import by_code, load
+from rye.installation import audit
+from rye.items.directive import rules as directive
+from rye.registry.trust import trust_error
+from tests.explaining.raised import ROOT
+
+AREAS: Mapping[str, frozenset[str]] = {area.name: frozenset(code.code for code in area.codes) for area in load()}
+TABLE = by_code(load())
+NOT_FINDINGS = {"no-policy", "policy-violation"}
+"""Codes on the auditing page that commands raise and that no audit reports."""
+
+
+def test_the_rules_of_directives_are_those_of_the_page() -> None:
+    numbered = {code for code in AREAS["directives"] if re.fullmatch(r"[DR]\d+", code)}
+    assert numbered == directive.CODES.keys()
+
+
+def test_each_audit_rule_has_a_page_and_advice() -> None:
+    assert audit.RULES.keys() == audit.HELP.keys() == audit.RULE_SEVERITIES.keys()
+    assert sorted(audit.RULES.keys() - TABLE.keys()) == []
+    assert AREAS["auditing"] - audit.RULES.keys() == NOT_FINDINGS
+
+
+def test_an_audit_finding_that_is_an_error_ends_in_failure() -> None:
+    errors = {rule for rule, severity in audit.RULE_SEVERITIES.items() if severity == "error"}
+    assert {rule for rule in errors if TABLE[rule].exit != 1} == set()
+
+
+def test_each_rule_of_trust_has_a_page() -> None:
+    assert sorted(trust_error.RULES.keys() - AREAS["log"] - AREAS["registry"]) == []
+
+
+def test_each_trust_error_has_advice() -> None:
+    written = {
+        code
+        for path in (ROOT / "rye").rglob("*.py")
+        for code in re.findall(r'TrustError\(\s*"([a-z0-9-]+)"', path.read_text("utf-8"))
+    }
+    assert len(written) > 20
+    assert sorted(written - trust_error.RULES.keys()) == []
