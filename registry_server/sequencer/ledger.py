@@ -85,9 +85,7 @@ class Ledger:
         return made
 
     def prepare(self, candidates: Iterable[Candidate]) -> None:
-        """Read everything that :func:`registry_server.sequencer.admission.admit` will need for a batch's releases at
-        once.
-        """
+        """Read what :func:`registry_server.sequencer.admission.admit` needs for a batch's releases at once."""
         texts: dict[str, set[bytes]] = {}
         versions: set[tuple[str, str]] = set()
         blobs: set[str] = set()
@@ -180,9 +178,7 @@ class Ledger:
         self._waiting.keysets.update((namespace, tuple(rows)) for namespace, rows in found.items())
 
     def position_of(self, candidate: Candidate) -> int | None:
-        """Return the first position of this statement's text in its name's index, whatever its signatures; None if
-        it is new.
-        """
+        """Return the first position of this statement's text in its name's index; None if it is new."""
         statement, text = candidate.statement, candidate.note.text
         if isinstance(statement, Root):
             row = questions.ROOT.first(self.connection, {"number": statement.number})
@@ -304,10 +300,7 @@ class Ledger:
         return position
 
     def append(self, candidate: Candidate, now: datetime) -> int:
-        """Append an admitted statement to the log and update all tables.
-
-        ``now``: the batch's time. Returns its position.
-        """
+        """Append an admitted statement to the log and all tables; returns its position. ``now``: the batch's time."""
         statement, leaf = candidate.statement, candidate.leaf
         position = self.append_leaf(leaf)
         if isinstance(statement, Root):
@@ -424,9 +417,7 @@ class Ledger:
         questions.WRITE_INDEX.run_all(self.connection, rows)
 
     def write_map(self, new: Mapping[str, bytes], dropped: Iterable[str], since: int) -> None:
-        """Store new nodes of the name map, needed from a log of more than ``since`` entries on, and delete
-        ``dropped`` ones.
-        """
+        """Store the nodes that a log of more than ``since`` entries needs, and delete ``dropped`` ones."""
         rows = [{"sha256": sha256, "data": data, "since": since} for sha256, data in new.items()]
         with pipelined(self.connection):
             for chunk in _chunks(sorted(dropped)):
@@ -443,10 +434,7 @@ class Ledger:
     def write_head(
         self, published: Published, edge: Mapping[int, bytes], before: Mapping[int, bytes] | None = None
     ) -> None:
-        """Make this the newest head, on a tree with these partial tiles.
-
-        ``before``: those in the database, if known.
-        """
+        """Make this the newest head, on these partial tiles. ``before``: those in the database, if known."""
         self.flush()
         before = self.edge() if before is None else before
         values = {
@@ -487,9 +475,7 @@ def name_of(statement: Keyset | ItemStatement) -> str:
 
 
 def content_digest(release: Release) -> str:
-    """Return the digest that tells whether two releases have the same bytes: over the file and the attached files
-    with their paths.
-    """
+    """Return the digest that two releases with the same files, under the same paths, have in common."""
     content = [release.file.write(), *(entry.write() for entry in release.attached)]
     return hashlib.sha256("\n".join(content).encode()).hexdigest()
 

@@ -285,10 +285,7 @@ class RegistryClient:
         }
 
     def names(self) -> tuple[Identity, ...] | None:
-        """Return every item of the registry, sorted, from the whole name map.
-
-        None if there are more than ``listed_names``.
-        """
+        """Return every item, sorted, from the whole name map; None if there are more than ``listed_names``."""
         root = name_map.root_place(self.head.map)
         if self._open_node(root, self._read_nodes([root])[0]).names > self._limits.listed_names:
             return None
@@ -346,9 +343,7 @@ class RegistryClient:
         self._chains = {}
 
     def _newest_head(self, state: TrustedState) -> bytes:
-        """Return the registry's head, or the last verified one if it is unchanged or recent enough to survive an
-        outage.
-        """
+        """Return the registry's head, or the last verified one if that is unchanged or survives an outage."""
         held = state.head
         age = None if held is None or not self._survives else self._age_of(held)
         hasty = age is not None and age <= timedelta(seconds=self._limits.outage_seconds) and not self._patient

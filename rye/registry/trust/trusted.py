@@ -384,10 +384,7 @@ class TrustedHead(Struct, frozen=True):
                 raise _leaf_mismatch(entry, "proof-root")
 
     def prove(self, entries: Iterable[IndexLine], fetched: Mapping[Tile, bytes]) -> dict[int, list[bytes]]:
-        """I4: return the verified inclusion proofs of all these statements, by position.
-
-        Raises TrustError or TileError.
-        """
+        """I4: return the verified inclusion proofs of these statements, by position. Raises TrustError, TileError."""
         size, root_hash = self.checkpoint.size, self.checkpoint.root_hash
         read = VerifiedTiles(fetched, size, root_hash)
         proofs: dict[int, list[bytes]] = {}
@@ -416,10 +413,7 @@ def _leaf_mismatch(entry: IndexLine, cause: str) -> TrustError:
 
 
 def check_blob(sha256: str, size: int, data: bytes) -> bytes:
-    """Return a file's bytes if they are the ones that its release names.
-
-    Raises TrustError ``blob-size``, ``blob-hash``.
-    """
+    """Return a file's bytes if its release names them. Raises TrustError ``blob-size``, ``blob-hash``."""
     if len(data) != size:
         raise TrustError("blob-size", f"The file {sha256} has {len(data)} bytes instead of {size}.", sha256=sha256)
     found = hashlib.sha256(data).hexdigest()
