@@ -159,9 +159,9 @@ _ADVICE = {
     "&&": "write 'and'",
     "||": "write 'or'",
     "!": "write 'not'",
-    "**": "there are no powers",
+    "**": "powers are not supported",
     "//": "write '/' to divide",
-    "[": "there are no subscripts or array literals",
+    "[": "subscripts and array literals are not supported",
     ".": "only names have dotted parts, values have no attributes",
 }
 

@@ -87,7 +87,7 @@ GRAMMAR: Mapping[str, ElementRule] = {
     "hooks/hook": ElementRule("One condition and one action.", ("when", "execute", "inputs")),
     "hook/when": ElementRule("An expression over the event. Write `&lt;` for `<`."),
     "hook/execute": ElementRule("The item that is run.", (), {"item_type": ITEM_TYPES}, text="item"),
-    "hook/inputs": ElementRule("Values for the item's inputs; `${name}` stands for a value of the event."),
+    "hook/inputs": ElementRule("Values for the item's inputs; `${name}` inserts a value of the event."),
     "directive/inputs": ElementRule("What a caller passes in.", ("input",)),
     "inputs/input": ElementRule(
         "One value that a caller passes in.", (), {"name": (), **_TYPES, "required": ("true", "false"), "default": ()}

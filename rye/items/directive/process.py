@@ -255,7 +255,7 @@ class _Reader(Struct):
                 return
             if self.process is None:
                 self.findings.error(
-                    "D070", "`</process>` closes nothing.", tag, "Delete it, or open `<process>` before it."
+                    "D070", "`</process>` has no opening tag.", tag, "Delete it, or open `<process>` before it."
                 )
                 return
             self._close_step_early(tag)
@@ -299,7 +299,7 @@ class _Reader(Struct):
         if tag.closing:
             if self.step is None:
                 self.findings.error(
-                    "D071", "`</step>` closes nothing.", tag, 'Delete it, or open `<step name="…">` before it.'
+                    "D071", "`</step>` has no opening tag.", tag, 'Delete it, or open `<step name="…">` before it.'
                 )
                 return
             self._close_action_early()
@@ -413,7 +413,7 @@ class _Reader(Struct):
                 self.extra.discard("success_criteria")
                 return
             if self.criteria_tag is None:
-                message = "`</success_criteria>` closes nothing."
+                message = "`</success_criteria>` has no opening tag."
                 self.findings.error("D073", message, tag, "Delete it, or open `<success_criteria>` before it.")
                 return
             opened, self.criteria_tag = self.criteria_tag, None

@@ -1,4 +1,4 @@
-"""The XML text inside a directive's fence: its places in the file, the name of its first element, and why it may not be read."""
+"""The XML text inside a directive's fence: positions in the file, the name of the first element, the error for bad XML."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ BLANKS = " \t\r\n"
 
 
 class XmlError(Exception):
-    """The fence's content cannot be read as XML, or may not be. ``line`` and ``column`` are the file's."""
+    """The fence's content is not acceptable XML. ``line`` and ``column`` are the file's."""
 
     def __init__(self, message: str, line: int, column: int, hint: str | None = None, code: str = "D003"):
         super().__init__(message)
@@ -38,15 +38,15 @@ class Document(Struct, frozen=True, gc=False):
         return "xmlns" not in self.content and ":" not in "".join(self.tags)
 
     def refusal(self, message: str, offset: int, hint: str | None = None, code: str = "D003") -> XmlError:
-        """An error at an offset in the content."""
+        """Return an error at an offset in the content."""
         return XmlError(message, *self.place(offset), hint, code)
 
     def place(self, offset: int) -> tuple[int, int]:
-        """The line and column of the file at an offset in the content. Takes time linear in the offset."""
+        """Convert an offset in the content to a line and column of the file. Takes time linear in the offset."""
         return self.place_in(self.content.count("\n", 0, offset) + 1, offset)
 
     def place_in(self, row: int, offset: int) -> tuple[int, int]:
-        """The same, of an offset in the content's line ``row`` (from 1)."""
+        """Like ``place``, for an offset in line ``row`` of the content (from 1)."""
         return self.fence.place(row, offset - self.content.rfind("\n", 0, offset))
 
 

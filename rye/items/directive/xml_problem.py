@@ -1,6 +1,6 @@
-"""What is wrong with XML that Expat refuses, in words that help its author. Looked for only after the refusal.
+"""Explain to the author why Expat refused the XML. Used only after the refusal.
 
-Expat names the first place where it gave up; the tags tell more: which one is never closed, and since which line.
+Expat only names the place where it gave up. The tags tell more: which one is never closed, and where it was opened.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ _ENTITIES = "Write `&amp;` for `&`; the only entities are &lt; &gt; &amp; &quot;
 _WORDS: dict[str, tuple[str, str | None]] = {
     errors.XML_ERROR_UNDEFINED_ENTITY: ("an entity that XML does not define", _ENTITIES),
     errors.XML_ERROR_BAD_CHAR_REF: ("a reference to a character that XML cannot contain", "Delete the reference."),
-    errors.XML_ERROR_DUPLICATE_ATTRIBUTE: ("an attribute is given twice", "Write the attribute once."),
+    errors.XML_ERROR_DUPLICATE_ATTRIBUTE: ("a duplicate attribute", "Write the attribute once."),
     errors.XML_ERROR_UNBOUND_PREFIX: ("a namespace prefix that is not declared", "Write the name without a prefix."),
     errors.XML_ERROR_INVALID_TOKEN: ("this is not well-formed", _ESCAPE),
 }
-"""Expat's messages in words that say what to do."""
+"""Expat's messages, reworded, with hints."""
 _TOKEN = lazy_pattern(
     r"<(?:([^\s<>/=\"'!?]++)((?>(?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*))>"
     r"|/([^\s<>/=\"'!?]++)(?>(?:[^<>\"']++|\"[^\"<]*+\"|'[^'<]*+')*)>"
@@ -32,7 +32,7 @@ these."""
 
 
 def explained(document: Document, code: int, at: int) -> XmlError:
-    """The error for what Expat refused. ``code``: Expat's; ``at``: the offset in characters where it stopped."""
+    """Return the error for refused XML. ``code``: Expat's; ``at``: the offset in characters where it stopped."""
     wrong = _wrong_tag(document)
     if wrong is not None:
         return wrong
@@ -42,7 +42,7 @@ def explained(document: Document, code: int, at: int) -> XmlError:
 
 
 def _wrong_tag(document: Document) -> XmlError | None:
-    """The first tag that cannot stand where it does, or that is never closed. None: all tags match."""
+    """Return the error for the first misplaced or unclosed tag, or None if all tags match."""
     first: tuple[str, int] | None = None
     opened: list[tuple[str, int]] = []
     for found in _TOKEN.finditer(document.content):
@@ -71,7 +71,7 @@ def _wrong_tag(document: Document) -> XmlError | None:
 
 def _wrong_close(document: Document, name: str, at: int, opened: tuple[str, int] | None) -> XmlError | None:
     if opened is None:
-        return document.refusal(f"`</{name}>` closes nothing.", at, "Delete it, or add the opening tag.")
+        return document.refusal(f"`</{name}>` has no opening tag.", at, "Delete it, or add the opening tag.")
     if opened[0] == name:
         return None
     message = f"`</{name}>` appears while `<{opened[0]}>` of line {document.place(opened[1])[0]} is still open."
@@ -79,7 +79,7 @@ def _wrong_close(document: Document, name: str, at: int, opened: tuple[str, int]
 
 
 def _no_tag(document: Document, at: int) -> XmlError | None:
-    """A ``<`` that starts no tag, comment or CDATA section. None: an XML declaration at the start, which Expat judged."""
+    """A ``<`` that starts no tag, comment or CDATA section. None: an XML declaration at the start, which Expat has checked."""
     content = document.content
     if content.startswith("<!--", at):
         return document.refusal("A comment is never closed.", at, "End it with `-->`.")

@@ -4,7 +4,7 @@ Expat reads it, since it says where every tag begins. The rules:
 
 * No DOCTYPE in any form, no entities beyond XML's five, no processing instructions, UTF-8 only, nothing fetched, nothing guessed,
   and a cap on depth, elements and attributes. A DOCTYPE is refused before Expat sees the text, and again by Expat's handler.
-* What an author meant with malformed XML is not Expat's business: :mod:`rye.items.directive.xml_problem` says what is wrong.
+* Expat does not explain malformed XML well; :mod:`rye.items.directive.xml_problem` does.
 * A character reference can produce a character that the file itself must not contain, so the parsed text is checked again for
   hidden characters (DESIGN §5 Content).
 """
@@ -47,7 +47,7 @@ class Element(Struct, frozen=True, gc=False):
 
     @property
     def inner(self) -> int:
-        """Where its content begins: the offset behind its start tag."""
+        """The offset of its content, after the start tag."""
         found = _START_TAG.match(self.document.content, self.start)
         assert found is not None
         return found.end()
@@ -120,7 +120,7 @@ def _declaration() -> re.Pattern[str]:
 
 
 def parse(fence: Fence) -> Element:
-    """The root element of the fence's content. Raises XmlError at the first thing that is wrong."""
+    """Return the root element of the fence's content. Raises XmlError at the first problem."""
     document = Document(fence, fence.text, [])
     _refuse(document)
     root = _Tree(document).read()
@@ -150,7 +150,7 @@ class _Tree:
         self.is_ascii = len(self.data) == len(document.content)
         self.placed_bytes = self.placed_characters = 0
         self.declares = False
-        """Whether the element to come declares a namespace."""
+        """Whether the next element declares a namespace."""
         # A name in a namespace comes as `address}name`; other names come as they are, and a name has no brace.
         self.parser = parser = expat.ParserCreate("utf-8", "}")
         parser.buffer_text = True
@@ -218,7 +218,7 @@ class _Tree:
         return len(self.data[:index].decode("utf-8", "replace"))
 
     def _refuse_too_much(self, at: int, attributes: int) -> None:
-        """More attributes, elements or depth than allowed; an empty-element tag may be one deeper."""
+        """Refuse more attributes, elements or depth than allowed. An empty-element tag can be one level deeper."""
         content, limits = self.document.content, CONTENT
         found = _NAME.match(content, at)
         name = found[1][:80] if found is not None else ""
@@ -234,7 +234,7 @@ class _Tree:
             raise self.document.refusal(message, at, "Reduce the nesting.", "D006")
 
     def _declared(self, *_parts: object) -> None:
-        """An XML declaration: version 1.0 in UTF-8, or none."""
+        """Refuse an XML declaration other than version 1.0 in UTF-8."""
         if _declaration().match(self.document.content) is None:
             raise self.document.refusal(NO_INSTRUCTION, 0, NO_DECLARATION_NEEDED, "D005")
 
@@ -250,7 +250,7 @@ class _Tree:
 
 
 def _refuse_hidden(root: Element) -> None:
-    """Refuse what a character reference produces but the file itself may not contain."""
+    """Refuse what a character reference produces but the file itself must not contain."""
     for element in root.walk():
         for text in (element.text, *element.attributes.values()):
             if text.isascii() and text.isprintable():
