@@ -1,1 +1,1 @@
-"""Deploying: writing installed items where agent programs read them (docs/how-to/agents.md)."""
+"""Deploying: writes installed items where agent programs read them (docs/how-to/agents.md)."""

@@ -1,12 +1,12 @@
-"""Which approvals in a repository count on this machine (DESIGN 6.1, Agreed here).
+"""Which approvals in a repository are valid on this machine (DESIGN 6.1, Agreed here).
 
-* What rye.lock approves of the items counts once this user gave it here or accepted the project: else nothing is deployed, since
-  an agent program would act by it at once. An item with a right, a tool or anything else that nobody approved is refused.
-* What the project changes about installed items (overrides, overlays, role directives) is asked about or told as ``rye install``
-  does it, and the policy's forbidden facts count for the effective text.
-* A widening of the state file counts once this user agreed to it in this project.
+* Approvals in rye.lock are valid once this user gave them here or accepted the project. Otherwise nothing is deployed, because
+  an agent program would use it at once. An item with a right, a tool or anything else that no one approved is refused.
+* The project's changes to installed items (overrides, overlays, role directives) are asked about or reported as in
+  ``rye install``, and the policy's forbidden facts apply to the effective text.
+* A widening in the state file is valid once this user agreed to it in this project.
 
-Both count in a run that trusts what others agreed to (:mod:`rye.workspace.trusting.acceptance`).
+All are valid in a run that trusts others' approvals (:mod:`rye.workspace.trusting.acceptance`).
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from rye.workspace.trusting.verified_items import require_verified
 
 
 def require_accepted(context: Context, project: Project, manifest: Manifest, rows: Sequence[LockedItem]) -> None:
-    """That this user knows what rye.lock approves of these items, and what the project changes about them.
+    """Require that this user agreed to rye.lock's approvals for these items, and to the project's changes to them.
 
-    Raises RyeError ``project-not-accepted``, and ``policy-violation`` for a customization that brings what the policy forbids.
+    Raises RyeError ``project-not-accepted``, and ``policy-violation`` for a customization that the policy forbids.
     """
     require_allowed(policy_in_force(manifest, read_other_policies()), project, manifest, rows)
     changes = project_changes(project, manifest, rows)
@@ -61,8 +61,8 @@ def require_accepted(context: Context, project: Project, manifest: Manifest, row
 def unapproved_items(
     rows: Sequence[LockedItem], signed: Mapping[Identity, SignedRelease], manifest: Manifest
 ) -> dict[Identity, Finding]:
-    """Of these items the ones that ``rye install`` would ask about or refuse, each with the first reason. ``signed``: what their
-    releases say."""
+    """Return those of the items that ``rye install`` would ask about or refuse, each with the first reason. ``signed``: their
+    releases."""
     policy = policy_in_force(manifest, read_other_policies())
     found: dict[Identity, Finding] = {}
     for finding in (*_pending(rows), *audit_lock(rows, policy), *audit_runs(rows, signed, policy)):
@@ -72,15 +72,15 @@ def unapproved_items(
 
 
 def _pending(rows: Sequence[LockedItem]) -> Iterator[Finding]:
-    """Releases that ``rye lock`` chose and nobody installed: its signer waits to be agreed to."""
+    """Yield releases that ``rye lock`` chose but were never installed: their signers are not approved yet."""
     for row in rows:
         if row.approved_signer is not None:
-            message = f"{row.identity} {row.version} was locked, and nobody agreed to it yet."
+            message = f"{row.identity} {row.version} was locked, but no one has agreed to it yet."
             yield Finding("unapproved-right", "error", message, LOCK, row, "`rye install` asks for it.")
 
 
 def counted(context: Context, project: Project, state: State) -> list[Allowed]:
-    """What the state file allows and this user agreed to."""
+    """Return the widenings in the state file that this user agreed to."""
     if trusts_lock(context):
         return list(state.allowed)
     waiting = set(unseen(project, map(_approval, state.allowed)))
@@ -88,7 +88,7 @@ def counted(context: Context, project: Project, state: State) -> list[Allowed]:
 
 
 def agree(project: Project, given: Sequence[Allowed]) -> None:
-    """This user agreed to these now."""
+    """Remember that this user agreed to these widenings."""
     if given:
         remember(project, map(_approval, given))
 

@@ -32,11 +32,11 @@ _RULES = {
     "unowned": ("deploy-conflict", "warning", "was not written by Rye, and a deployed file belongs there"),
 }
 _SAID_ELSEWHERE = frozenset(("modified-item", "not-installed", "lock-mismatch", "unverified-item", "bad-manifest"))
-"""Errors that the rest of an audit reports as findings of its own."""
+"""Errors that other parts of an audit report as findings."""
 
 
 def audit_deployed(context: Context, project: Project) -> list[Finding]:
-    """Findings about what is deployed in a project, and about settings that nothing explains."""
+    """Return findings about deployed files, and about hooks and servers that no deployed item explains."""
     return [*_deployed(context, project), *_unexplained(project)]
 
 
@@ -49,7 +49,7 @@ def _deployed(context: Context, project: Project) -> Iterator[Finding]:
             if one.state == "ok":
                 continue
             rule, severity, said = _RULES[one.state]
-            hint = f"`{found.command}` puts it right, or says what is in the way."
+            hint = f"`{found.command}` fixes it, or says why it cannot."
             yield Finding(
                 rule, "error" if severity == "error" else "warning", f"{one.path} {said}.", one.path, hint=hint
             )
@@ -81,7 +81,7 @@ def _unexplained(project: Project) -> Iterator[Finding]:
 
 
 def _names(path: str, data: bytes, key: tuple[str, ...]) -> tuple[str, ...]:
-    """The names below a key of settings; none where the file cannot be read."""
+    """Return the names below a key of settings; none if the file cannot be read."""
     if len(data) > DEPLOY.shared_bytes:
         return ()
     try:

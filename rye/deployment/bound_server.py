@@ -1,4 +1,4 @@
-"""The server that a bound agent has for its only tools: how a program starts it (docs/how-to/agents.md, Bound agents). Pure."""
+"""How a program starts the server that provides a bound agent's only tools (docs/how-to/agents.md, Bound agents). Pure."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Literal
 from rye.deployment.targets.protocol import Server
 
 BINDING = "RYE_BINDING"
-"""What `rye mcp serve` reads it from (:mod:`rye.mcp.serving`)."""
+"""The variable from which `rye mcp serve` reads the binding (:mod:`rye.mcp.serving`)."""
 
 
 def bound_server(name: str, identifier: str, version: str, binding: Literal["exclusive", "advisory"]) -> Server:
-    """The entry for one directive. ``name``: what the agent is called in the program; ``binding``: the target's.
+    """Return the server entry for one directive. ``name``: the agent's name in the program; ``binding``: the target's.
 
-    The server has a name of its own. Under a common one, a session's other server of that name would take its place, and the
-    agent would get that server's rights.
+    Each server has a unique name. With a shared name, another server of the session could take its place, and the agent would
+    get that server's rights.
     """
     arguments = ("mcp", "serve", "--as", f"{identifier}@{version}")
     return Server(f"rye-{name}", "rye", arguments, {BINDING: binding})

@@ -1,7 +1,7 @@
-"""``rye deploy`` and ``rye undeploy``: gather, compare, and write as one transaction.
+"""``rye deploy`` and ``rye undeploy``: gather, compare, and write in one transaction.
 
-Which widenings count: those that the state file remembers and that this user agreed to in this project, or whose lock is trusted
-for this run (:mod:`rye.workspace.trusting.acceptance`); and those of items named with ``--allow-widening`` now.
+Valid widenings are those in the state file that this user agreed to in this project, or all of them if the lock is trusted in
+this run (:mod:`rye.workspace.trusting.acceptance`); and those of items named with ``--allow-widening``.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ from rye.workspace.registries.project_registries import user_basis
 from rye.workspace.trusting.acceptance import trusts_lock
 
 _TRIES = 3
-"""How often a run plans again because another program changed a file in the meantime."""
+"""How often a run tries if another program keeps changing files in the meantime."""
 
 
 class Deployed(Struct, frozen=True):
-    """What a run did, or would do."""
+    """What a run did, or with ``dry_run`` would do."""
 
     changes: tuple[FileChange, ...] = ()
     refused: tuple[Refused, ...] = ()
@@ -69,10 +69,11 @@ class Deployed(Struct, frozen=True):
 
     @property
     def changed(self) -> tuple[FileChange, ...]:
+        """The changes, without files that stay the same."""
         return tuple(change for change in self.changes if change.change != "unchanged")
 
     def as_json(self) -> dict[str, object]:
-        """The JSON of ``rye deploy`` (docs/how-to/agents.md)."""
+        """Return the JSON of ``rye deploy`` (docs/how-to/agents.md)."""
         return {
             "changes": [change.as_json() for change in self.changes],
             "refused": [row.as_json() for row in self.refused],
@@ -85,13 +86,13 @@ class Deployed(Struct, frozen=True):
 
 
 def summary(done: Deployed) -> str:
-    """One line: what was done, or would be."""
+    """Return one line about what was done, or would be done."""
     counts = {name: sum(change.change == name for change in done.changed) for name in ("create", "update", "remove")}
     words = {"create": "written", "update": "updated", "remove": "removed"}
     parts = [f"{count} {words[name]}" for name, count in counts.items() if count]
     if done.dry_run:
         if parts:
-            return f"nothing was changed (--dry-run); it would be: {', '.join(parts)}"
+            return f"nothing was changed (--dry-run); would be: {', '.join(parts)}"
         return "everything is deployed; nothing would change" if done.changes else "there is nothing to deploy"
     where = f" for {', '.join(done.targets)}" if done.targets else ""
     refused = len({(row.item, row.target) for row in done.refused})
@@ -104,16 +105,16 @@ def summary(done: Deployed) -> str:
 
 
 WriteTargets = Callable[[Project, tuple[str, ...]], bytes]
-"""rye.toml with these targets (:func:`rye.workspace.installing.deploy_targets.manifest_with_targets`)."""
+"""Returns rye.toml with these targets (:func:`rye.workspace.installing.deploy_targets.manifest_with_targets`)."""
 ChooseTargets = Callable[[tuple[str, ...]], WriteTargets | None]
-"""Asks a person once whether these programs, which were found, are the ones to deploy to. A yes is what writes them down; no
-other run needs an editor of TOML."""
+"""Asks a person once whether to deploy to the detected programs. Returns the function that adds them to rye.toml, or None for
+a no, so that other runs need not load a TOML editor."""
 
 
 def deploy(context: Context, project: Project, request: DeployRequest, choose: ChooseTargets | None = None) -> Deployed:
-    """Write what is installed where agent programs read it.
+    """Write installed items where agent programs read them.
 
-    Raises RyeError for a project whose items do not count, and ``deploy-unknown-target`` where no program is named or found.
+    Raises RyeError if the project's approvals are not valid here, and ``deploy-unknown-target`` if no target is set.
     """
     names, asked = _targets(context, project, load_manifest(project), request, choose)
     root = _root(project, request.scope)
@@ -141,9 +142,9 @@ def deploy(context: Context, project: Project, request: DeployRequest, choose: C
 
 
 def following(context: Context, project: Project) -> tuple[Round, Deployed] | None:
-    """What an installation writes on top: the deploy of what it has just put in place. None where the project has no targets.
+    """Return what an installation writes in addition: the deploy of what it just installed. None if the project has no targets.
 
-    The installation asked about what rye.lock approves already.
+    The installation has already asked for the approvals in rye.lock.
     """
     read = read_project(project)
     table = read.manifest.deploy
@@ -158,17 +159,17 @@ def following(context: Context, project: Project) -> tuple[Round, Deployed] | No
 
 
 class Check(Struct, frozen=True):
-    """Every deployed file against what it should be."""
+    """The deployed files compared with what they should be."""
 
     files: tuple[Checked, ...]
     targets: tuple[str, ...]
-    """Those that were looked at."""
+    """The targets that were checked."""
     command: str = "rye deploy"
-    """What deploys the same."""
+    """The command that deploys the same."""
 
 
 def check(context: Context, project: Project, request: DeployRequest) -> Check:
-    """Compare, recomputed from the lock and the customizations."""
+    """Compare the deployed files with what the lock and the customizations would give now."""
     read = read_project(project)
     root = _root(project, request.scope)
     remembered = read_state_file(root.root, request.scope)
@@ -186,7 +187,7 @@ def check(context: Context, project: Project, request: DeployRequest) -> Check:
 
 
 def undeploy(context: Context, project: Project, items: Sequence[str], scope: Scope) -> Deployed:
-    """Take deployed files away; ``items``: labels or ids, none: all. Edited ones stay and are somebody else's from now on."""
+    """Remove deployed files. ``items``: labels or ids, none: all. Edited files stay, and Rye no longer owns them."""
     root = _root(project, scope)
     with exclusive(root) as writer:
         remembered = read_state_file(root.root, scope)
@@ -206,12 +207,12 @@ def undeploy(context: Context, project: Project, items: Sequence[str], scope: Sc
 
 
 def _deployer(project: Project, scope: Scope) -> str | None:
-    """Whose the files in the home folder are."""
+    """Return the project that owns files in the home folder; None in a project."""
     return os.path.realpath(project.root) if scope == "user" else None
 
 
 def _require_own(state: State, labels: frozenset[str], project: str) -> None:
-    """In the home folder: that this project, or none that is left, deployed the items."""
+    """Require for the home folder that this project deployed the items, or that no other project still owns them."""
     for label in sorted(labels):
         owners = [row.projects for row in state.files if row.item == label]
         if all(projects and project not in projects for projects in owners):
@@ -220,15 +221,15 @@ def _require_own(state: State, labels: frozenset[str], project: str) -> None:
 
 
 def configured(manifest: Manifest, state: State) -> tuple[str, ...]:
-    """The targets of rye.toml; without any, those that something is deployed to."""
+    """Return the targets in rye.toml; if there are none, those that something is deployed to."""
     if manifest.deploy.targets:
         return manifest.deploy.targets
     return tuple(program.name for program in PROGRAMS if any(row.target == program.name for row in state.files))
 
 
 def _recall_later(context: Context, root: Project, request: DeployRequest, planned: _Planned, done: Deployed) -> None:
-    """Remember what the next run says, which finds nothing to do. Formulas may be made of others that are not installed, which is
-    not looked at."""
+    """Remember the output of the next run if nothing changes. Not with formulas: they can include formulas that are not
+    installed, and changes of those would not be noticed."""
     words, read = words_of(request, trusts_lock=trusts_lock(context)), planned.read
     if words is None or read is None or done.refused or not (request.targets or read.manifest.deploy.targets):
         return
@@ -252,14 +253,14 @@ class _Planned(Struct, frozen=True):
     survey: Survey
     remembered: Remembered
     given: tuple[Allowed, ...]
-    """Widenings that this run agrees to."""
+    """The widenings that were agreed to in this run."""
     disk: FolderDisk
     state: bytes | None
-    """The state file's new bytes; None: there is none."""
+    """The new bytes of the state file; None: no state file."""
     read: ReadProject | None = None
 
     def prints(self) -> dict[str, str]:
-        """Every file that is deployed or holds something of ours, as this run leaves it."""
+        """Return the print of every file that is deployed or contains an entry of ours, as this run leaves it."""
         written = {one.path: one for one in self.plan.writes}
         found = {}
         for row in self.plan.state.files:
@@ -273,7 +274,7 @@ class _Planned(Struct, frozen=True):
         return found
 
     def transaction(self) -> list[Change]:
-        """The files, and the state file where it changes; each for what was there when it was read."""
+        """Return the changes of files and state file, each conditional on what was read before."""
         found = [
             Change(one.path, one.data, one.executable, one.mode, self._before(one.path)) for one in self.plan.writes
         ]
@@ -306,7 +307,7 @@ def _state_bytes(plan: Plan) -> bytes | None:
 
 
 def _limit(read: ReadProject, request: DeployRequest, labels: Mapping[str, str]) -> frozenset[str] | None:
-    """The items that this run is about; None: all. Raises UsageError ``no-such-member``."""
+    """Return the items that this run is limited to; None: all. Raises UsageError ``no-such-member``."""
     named = frozenset(labels[given] for given in request.items)
     if request.member is None:
         return named or None
@@ -324,7 +325,7 @@ def _planned(
     *,
     every: bool = False,
 ) -> _Planned:
-    """Gather and compare. ``every``: widenings do not matter, since nothing is written."""
+    """Gather and compare. ``every``: ignore widenings, because nothing will be written."""
     if remembered is None:
         remembered = read_state_file(root.root, request.scope)
     all_names = _with_deployed(read, remembered.state, names)
@@ -367,20 +368,20 @@ def _planned(
 
 
 def _allowed(lock: Lock, given: str) -> str:
-    """The item of ``--allow-widening ID[@VERSION]``. Raises UsageError where another version is locked than was looked at."""
+    """Return the item of ``--allow-widening ID[@VERSION]``. Raises UsageError if a different version is locked."""
     name, _, version = given.partition("@")
     row = locked_item(lock, name)
     if version not in ("", row.version):
         raise UsageError(
             "usage",
             f"{row.identity} is locked at {row.version}, not at {version}.",
-            "`rye deploy --dry-run` shows what it asks for.",
+            "`rye deploy --dry-run` shows the widenings of the locked version.",
         )
     return str(row.identity)
 
 
 def _without(wanted: Sequence[Wanted], pairs: set[tuple[str, str]]) -> tuple[Wanted, ...]:
-    """Without what is refused, target by target."""
+    """Remove the refused pairs of item and target."""
     found = []
     for one in wanted:
         owners = tuple(owner for owner in one.owners if (one.item, owner[0]) not in pairs)
@@ -390,12 +391,12 @@ def _without(wanted: Sequence[Wanted], pairs: set[tuple[str, str]]) -> tuple[Wan
 
 
 def _is_known(one: Allowed, found: Survey) -> bool:
-    """Whether the item is there with other widenings: what was agreed to of an older version is forgotten."""
+    """Whether the item now has other widenings. Then agreements about an older version are dropped."""
     return any(each.item == one.item and each.target == one.target for each in found.widenings)
 
 
 def _of_run(found: Survey, run: Run) -> Survey:
-    """What is said of the run's items and targets."""
+    """Keep only the widenings and notes about the run's items and targets."""
     return Survey(
         found.wanted,
         found.refused,
@@ -406,7 +407,7 @@ def _of_run(found: Survey, run: Run) -> Survey:
 
 
 def _with_deployed(read: ReadProject, state: State, names: tuple[str, ...]) -> list[str]:
-    """The run's targets, and those that a file may belong to besides, in the table's order."""
+    """Return the run's targets and any others that share files with them, in the order of the table."""
     wanted = {*names, *read.manifest.deploy.targets}
     if not read.manifest.deploy.targets:
         wanted |= {row.target for row in state.files}
@@ -416,7 +417,7 @@ def _with_deployed(read: ReadProject, state: State, names: tuple[str, ...]) -> l
 def _targets(
     context: Context, project: Project, manifest: Manifest, request: DeployRequest, choose: ChooseTargets | None
 ) -> tuple[tuple[str, ...], WriteTargets | None]:
-    """The run's targets, and what writes them down where a person chose them just now."""
+    """Return the run's targets, and, if a person just chose them, the function that adds them to rye.toml."""
     given: list[Target] = [target(name) for name in dict.fromkeys(request.targets)]
     if given:
         return tuple(one.name for one in given), None
@@ -431,14 +432,14 @@ def _targets(
         raise RyeError("declined", "Nothing was deployed.", _name_targets(found))
     if found and context.assume_yes:
         return found, None
-    said = f"Found here: {', '.join(found)}. " if found else ""
-    raise UsageError("deploy-unknown-target", "rye.toml names no targets.", f"{said}{_name_targets(found)}")
+    said = f"Detected here: {', '.join(found)}. " if found else ""
+    raise UsageError("deploy-unknown-target", "rye.toml has no targets.", f"{said}{_name_targets(found)}")
 
 
 def _name_targets(found: Sequence[str]) -> str:
     listed = ", ".join(f'"{name}"' for name in found or ("claude",))
-    yes = " `-y` takes those that were found." if found else ""
-    return f"Name one with --target, or write targets = [{listed}] under [deploy] in rye.toml.{yes}"
+    yes = " `-y` uses the detected ones." if found else ""
+    return f"Choose one with --target, or add targets = [{listed}] to [deploy] in rye.toml.{yes}"
 
 
 def _root(project: Project, scope: Scope) -> Project:
@@ -446,12 +447,12 @@ def _root(project: Project, scope: Scope) -> Project:
 
 
 def _inside(context: Context, root: Project, given: str) -> str:
-    """A path that a person gave, relative to the root."""
+    """Convert a path from the command line to one relative to the root."""
     return Path(os.path.relpath(context.cwd / given, root.root)).as_posix()
 
 
 def _labels(state: State, items: Sequence[str]) -> list[str]:
-    """The deployed items that are meant."""
+    """Return the labels of the named deployed items. Raises RyeError ``not-deployed``."""
     known = sorted({row.item for row in state.files})
     found = []
     for given in items:

@@ -1,4 +1,4 @@
-"""Reading the disk for :mod:`rye.deployment.plan`: only regular files, and without following links."""
+"""Reads the disk for :mod:`rye.deployment.plan`: only regular files, without following links."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rye.project.agent_programs import is_shared_file
 
 
 class FolderDisk:
-    """The files below one folder; each is read once."""
+    """The files below one folder, each read once."""
 
     def __init__(self, root: Path) -> None:
         self._root = str(root)
@@ -20,18 +20,18 @@ class FolderDisk:
         self._known: dict[str, OnDisk] = {}
 
     def read(self, path: str) -> OnDisk:
-        """What is at a path relative to the folder."""
+        """Return what is at a path relative to the folder."""
         known = self._known.get(path)
         if known is None:
             known = self._known[path] = self._read(path)
         return known
 
     def is_folder(self, path: str) -> bool:
-        """Whether a real folder is there."""
+        """Whether there is a real folder at the path."""
         return self._folder(path) == "folder"
 
     def shared(self, path: str) -> str:
-        """The file to change for a file of somebody else's: where a link leads to another of these files, that one."""
+        """Return the file to change for a shared file: if it is a link to another shared file, that one."""
         if not os.path.islink(f"{self._root}/{path}"):
             return path
         real, root = os.path.realpath(f"{self._root}/{path}"), os.path.realpath(self._root)
@@ -39,7 +39,7 @@ class FolderDisk:
         return inside if is_shared_file(inside) and os.path.isfile(real) else path
 
     def _folder(self, path: str) -> str:
-        """``folder``, ``missing``, ``outside`` (a link on the way) or ``other`` (a file in its place)."""
+        """Return ``folder``, ``missing``, ``outside`` (the path contains a link) or ``other`` (a file is in its place)."""
         known = self._folders.get(path)
         if known is not None:
             return known
@@ -68,7 +68,7 @@ class FolderDisk:
             return OnDisk("outside" if os.path.islink(full) else "other")
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_size > CONTENT.attached_bytes:
-            os.close(descriptor)  # no stream can be made of a folder
+            os.close(descriptor)  # fdopen would fail for a folder
             return OnDisk("other")
         with os.fdopen(descriptor, "rb") as stream:
             return OnDisk(

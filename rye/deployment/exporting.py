@@ -1,7 +1,7 @@
-"""``rye deploy export``: what is installed as a plugin marketplace, or as the well-known index of skills.
+"""``rye deploy export``: writes installed items as a plugin marketplace, or as the well-known index of skills.
 
-What is in it is what a deploy to the program would write, with the same refusals; and no release that its registry withdrew,
-locked or not (:mod:`rye.publishing.marketplaces` has the forms).
+It contains what a deploy to the program would write, with the same refusals, except releases that their registry withdrew,
+even if they are locked (:mod:`rye.publishing.marketplaces` has the formats).
 """
 
 from __future__ import annotations
@@ -38,16 +38,17 @@ Form = Literal["claude", "codex", "copilot", "well-known"]
 
 
 class Exported(Struct, frozen=True):
-    """What an export holds."""
+    """The result of an export."""
 
     items: tuple[str, ...]
     left_out: tuple[str, ...]
-    """Items that their registry withdrew."""
+    """Items whose release was withdrawn by its registry."""
     refused: tuple[Refused, ...]
     changed: int
-    """Files that were written or removed."""
+    """The number of files that were written or removed."""
 
     def as_json(self) -> dict[str, object]:
+        """Return the JSON of ``rye deploy export``."""
         return {
             "items": list(self.items),
             "withdrawn": list(self.left_out),
@@ -57,7 +58,7 @@ class Exported(Struct, frozen=True):
 
 
 def export(context: Context, project: Project, form: Form, folder: Path) -> Exported:
-    """Write the export. Raises RyeError where a registry cannot be asked, or the folder holds something else."""
+    """Write the export. Raises RyeError if a registry cannot be reached, or the folder contains other files."""
     read = read_project(project)
     rows = deployed_rows(read)
     require_accepted(context, project, read.manifest, rows)
@@ -68,7 +69,7 @@ def export(context: Context, project: Project, form: Form, folder: Path) -> Expo
 
 
 def withdrawn(context: Context, read: ReadProject, rows: Sequence[LockedItem]) -> set[Identity]:
-    """The items whose locked release was yanked, taken down, or signed with a key that was revoked since."""
+    """Return the items whose locked release was yanked or taken down, or whose signing key was revoked."""
     rows = [row for row in rows if row.source is None]
     if not rows:
         return set()
@@ -84,7 +85,7 @@ def withdrawn(context: Context, read: ReadProject, rows: Sequence[LockedItem]) -
 def exported(
     context: Context, read: ReadProject, rows: Sequence[LockedItem], form: Form
 ) -> tuple[Export, list[str], list[Refused]]:
-    """The files, the items that they are of, and what was refused."""
+    """Return the files, the items in them, and what was refused."""
     one = target("codex" if form == "well-known" else form)
     state = read_state_file(read.project.root, "project").state
     agreed = frozenset(counted(context, read.project, state))
@@ -142,5 +143,5 @@ def _agent(namespace: str, file: Wanted) -> SharedAgent:
 
 
 def _unbound(one: Target, file: Wanted) -> Refused:
-    message = f"{one.title} starts no server for an agent of a plugin, so nothing would hold its rights."
+    message = f"{one.title} does not start servers for agents of plugins, so nothing would enforce its rights."
     return Refused(file.item, one.name, "permissions", "deploy-inexpressible", message)

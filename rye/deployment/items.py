@@ -1,8 +1,7 @@
-"""An installed item as adapters see it: a value with everything that any of them writes. Adapters read no files.
+"""An installed item as a value with everything that adapters write, so that adapters read no files.
 
-What stands in for the inputs of a directive and the variables of a formula: a default where there is one; else
-``$ARGUMENTS`` where one alone is left, and its name in angle brackets where several are, or where the item becomes an agent,
-which gets no arguments.
+The inputs of a directive and the variables of a formula are replaced by their defaults. A single remaining one becomes
+``$ARGUMENTS``; several become their names in angle brackets. Agents get no arguments, so there it is always the name.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class ItemFile(Struct, frozen=True):
 
 
 class Argument(Struct, frozen=True):
-    """An input without a default: whoever uses the item gives it."""
+    """An input without a default, given by the user of the item."""
 
     name: str
     description: str
@@ -61,40 +60,43 @@ class DeployableItem(Struct, frozen=True):
     identity: Identity
     version: str
     sha256: str
-    """Of the item's signed file."""
+    """The hash of the item's signed file."""
     customizations: str
-    """SHA-256 of everything that changed it; empty where nothing did."""
+    """The SHA-256 of all changes to it; empty if there are none."""
     value: Parsed | None
-    """The effective value; None for kinds that are not written anywhere."""
+    """The effective value; None for kinds that are not deployed."""
     metadata: Metadata
     text: str
     """The effective file without its signature line."""
     body: str
-    """What an agent is told: with the inputs' stand-ins, overlays and role directives. Empty for what is only part of others."""
+    """The text for the agent, with inputs, overlays and role directives filled in. Empty for formulas that are only part of
+    others."""
     files: tuple[ItemFile, ...]
-    """The signed files, its own first."""
+    """The signed files, the item's main file first."""
     arguments: tuple[Argument, ...] = ()
     asked: bool = True
-    """Whether rye.toml asks for it; else another item needs it."""
+    """Whether rye.toml asks for it; otherwise another item needs it."""
 
     @property
     def label(self) -> str:
+        """``kind:id``."""
         return str(self.identity)
 
     @property
     def is_customized(self) -> bool:
+        """Whether anything changed the signed text."""
         return bool(self.customizations)
 
     @property
     def executes(self) -> bool:
-        """Whether it has a right to execute anything (DESIGN 7)."""
+        """Whether it has any execute right (DESIGN 7)."""
         return _executes(self.metadata)
 
 
 def deployable(context: Context, installed: InstalledItem, places: Places, *, asked: bool) -> DeployableItem:
-    """The value for one installed item. ``places``: of the customizations that count.
+    """Return the value for one installed item. ``places``: the folders of the customizations to apply.
 
-    Raises RyeError for one that does not parse, and for invalid customizations.
+    Raises RyeError for an item that does not parse, and for invalid customizations.
     """
     found, row = installed.found, installed.row
     value = found.parsed()
@@ -143,7 +145,7 @@ def deployable(context: Context, installed: InstalledItem, places: Places, *, as
 
 
 def _directive(value: Directive, *, is_agent: bool) -> tuple[str, tuple[Argument, ...]]:
-    """The prompt with stand-ins for its inputs."""
+    """Return the prompt with placeholders for its inputs, and those inputs."""
     values: dict[str, object] = {}
     needed: list[Argument] = []
     optional: list[Argument] = []
@@ -163,7 +165,7 @@ def _directive(value: Directive, *, is_agent: bool) -> tuple[str, tuple[Argument
 
 
 def _formula(context: Context, found: EffectiveItem, places: Places) -> tuple[str, tuple[Argument, ...], str | None]:
-    """The steps with stand-ins for its variables, and the text of the overlay in force."""
+    """Return the steps with placeholders for the variables, those variables, and the text of the overlay in force."""
     resolved = resolved_formula(context, found.item)
     if resolved.type != "workflow":
         return "", (), None

@@ -1,5 +1,4 @@
-"""Adding and removing one key in another program's JSON file, with or without comments (JSONC). Every other byte
-stays. Pure.
+"""Adds and removes one key in another program's JSON file, with or without comments (JSONC). All other bytes stay. Pure.
 
 The key is added at the end of its object, because in some programs the last matching pattern wins. Removing it
 restores the previous bytes exactly, whatever the object looked like: empty, on one line, with comments, with a
@@ -17,33 +16,33 @@ from rye.limits import DEPLOY
 
 
 class NotReadable(Exception):
-    """The file is none that can be changed safely; the text says why, as the end of a sentence."""
+    """The file cannot be changed safely; the text says why, as the end of a sentence."""
 
 
 class _Member(Struct):
     key: str
     lead: int
-    """Where the last token or comment before it ends."""
+    """The end of the last token or comment before it."""
     start: int
     value: _Value
     comma: int | None = None
-    """Where the comma after it stands."""
+    """The position of the comma after it."""
 
 
 class _Value(Struct):
     start: int
     end: int = 0
     members: list[_Member] | None = None
-    """None: no object."""
+    """None: it is not an object."""
     last: int = 0
-    """In an object: where the last token or comment before its closing brace ends."""
+    """For an object: the end of the last token or comment before its closing brace."""
 
     def member(self, key: str) -> _Member | None:
         return next((one for one in self.members or () if one.key == key), None)
 
 
 class _Reader:
-    """Finds the places of an object's members. Strict but for comments and a last comma."""
+    """Finds the positions of an object's members. Strict except for comments and trailing commas."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -54,14 +53,14 @@ class _Reader:
         self.skip()
         value = self.value(0)
         if value.members is None:
-            raise NotReadable("it holds no object")
+            raise NotReadable("it is not a JSON object")
         self.skip()
         if self.position != len(self.text):
-            raise NotReadable(f"there is something after its end, in line {self.line()}")
+            raise NotReadable(f"line {self.line()} has text after the end of the object")
         return value
 
     def skip(self) -> None:
-        """To the next token; notes where the last comment ends."""
+        """Move to the next token, and note where the last comment ends."""
         text = self.text
         while self.position < len(text):
             if text[self.position] in " \t\r\n":
@@ -74,14 +73,14 @@ class _Reader:
             elif text.startswith("/*", self.position):
                 end = text.find("*/", self.position + 2)
                 if end < 0:
-                    raise NotReadable("a comment has no end")
+                    raise NotReadable("a comment is not closed")
                 self.position = self.last = end + 2
             else:
                 return
 
     def value(self, depth: int) -> _Value:
         if depth > DEPLOY.depth:
-            raise NotReadable("it is nested too deep")
+            raise NotReadable("it is nested too deeply")
         start = self.position
         character = self.text[start : start + 1]
         if character == "{":
@@ -159,20 +158,20 @@ class _Reader:
         self.last = self.position
 
     def wrong(self) -> NotReadable:
-        return NotReadable(f"line {self.line()} is not JSON")
+        return NotReadable(f"line {self.line()} is not valid JSON")
 
     def line(self) -> int:
         return self.text.count("\n", 0, self.position) + 1
 
 
 def value_at(text: str, key: Sequence[str]) -> str | None:
-    """The value of a key as it is written; None where there is none. Raises NotReadable."""
+    """Return the value of a key as written; None if there is no such key. Raises NotReadable."""
     found = _find(_Reader(text).document(), key)
     return None if found is None else text[found.value.start : found.value.end]
 
 
 def keys_at(text: str, key: Sequence[str]) -> tuple[str, ...]:
-    """The keys of the object there; none where there is no object. Raises NotReadable."""
+    """Return the keys of the object at ``key``; none if there is no object. Raises NotReadable."""
     value = _Reader(text).document()
     found = _find(value, key) if key else None
     inner = value if not key else found.value if found is not None else None
@@ -180,15 +179,15 @@ def keys_at(text: str, key: Sequence[str]) -> tuple[str, ...]:
 
 
 def is_empty_object(text: str, key: Sequence[str]) -> bool:
-    """Whether an object without members is there; a string or an array is none. Raises NotReadable."""
+    """Whether there is an object without members at ``key``. Raises NotReadable."""
     found = _find(_Reader(text).document(), key)
     return found is not None and found.value.members == []
 
 
 def put(text: str, key: Sequence[str], value: str) -> tuple[str, tuple[str, ...] | None]:
-    """The text with ``value`` (JSON on one line) at ``key``, and the key of the object that was made for it, if any.
+    """Return the text with ``value`` (JSON on one line) at ``key``, and the key of the outermost object created for it, if any.
 
-    Raises NotReadable, also where something that is not an object stands above the key.
+    Raises NotReadable, also if something above the key is not an object.
     """
     document = _Reader(text).document()
     present = _find(document, key)
@@ -209,7 +208,7 @@ def put(text: str, key: Sequence[str], value: str) -> tuple[str, tuple[str, ...]
 
 
 def take_out(text: str, key: Sequence[str]) -> str:
-    """The text without the key; unchanged where it is not there. Raises NotReadable."""
+    """Return the text without the key; unchanged if the key does not exist. Raises NotReadable."""
     document = _Reader(text).document()
     member = _find(document, key)
     if member is None:
@@ -248,7 +247,7 @@ def _insert(text: str, above: _Value, key: str, value: str) -> str:
 
 
 def _joined(text: str, above: _Value, last: _Member | None, piece: str) -> str:
-    """The piece before the closing brace; the comma that the entry above it needs right after that one's value."""
+    """Insert the piece before the closing brace, and a comma after the previous value if it needs one."""
     if last is not None and last.comma is not None:
         return f"{text[: above.last]}{piece},{text[above.last :]}"
     result = f"{text[: above.last]}{piece}{text[above.last :]}"
@@ -256,7 +255,7 @@ def _joined(text: str, above: _Value, last: _Member | None, piece: str) -> str:
 
 
 def _indent_of(text: str, position: int) -> str:
-    """The spaces at the beginning of the line."""
+    """Return the whitespace at the start of the line."""
     start = text.rfind("\n", 0, position) + 1
     end = start
     while end < len(text) and text[end] in " \t":

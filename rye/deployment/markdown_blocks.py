@@ -1,7 +1,7 @@
-"""Adding and removing one block, between two comments, in another author's Markdown file. Every other byte stays. Pure.
+"""Adds and removes one block, between two comments, in another author's Markdown file. All other bytes stay. Pure.
 
 The block is at the end. If the file did not end in a line break, neither does the block, so removing it can tell that
-the line break before it was ours. In a file with CR LF the block also uses CR LF. After a lone CR come two LF, because
+the line break before it was ours. In a file with CR LF the block also uses CR LF. A lone CR is followed by two LF, because
 one would turn it into a CR LF.
 """
 
@@ -18,18 +18,18 @@ _SAYS = "Installed by Rye. Read a file when its subject comes up."
 
 
 def block(entries: Sequence[str]) -> str:
-    """The block's text, LF, without a line end after it."""
+    """Return the block's text with LF, without a trailing line break."""
     return "\n".join([BEGIN, _HEADING, "", _SAYS, "", *entries, END])
 
 
 def present(text: str) -> str | None:
-    """The block that is there, LF; None: there is none. Raises NotReadable where the comments do not make one block."""
+    """Return the block in a text, with LF; None if there is none. Raises NotReadable if the comments do not form one block."""
     span = _span(text)
     return None if span is None else text[span[0] : span[1]].replace("\r\n", "\n")
 
 
 def put(text: str, new: str) -> str:
-    """The text with the block, in the place of the one that is there or at the end. Raises NotReadable."""
+    """Return the text with the block, replacing an existing one or at the end. Raises NotReadable."""
     span = _span(text)
     like = text if span is None else text[span[0] : span[1]]
     line_end = "\r\n" if "\r\n" in like else "\n"
@@ -44,7 +44,7 @@ def put(text: str, new: str) -> str:
 
 
 def take_out(text: str) -> str:
-    """The text without the block, as it was before :func:`put`. Raises NotReadable."""
+    """Return the text without the block, as it was before :func:`put`. Raises NotReadable."""
     span = _span(text)
     if span is None:
         return text
@@ -61,12 +61,12 @@ def _span(text: str) -> tuple[int, int] | None:
     if not begins and not ends:
         return None
     if len(begins) != 1 or len(ends) != 1 or begins[0] > ends[0]:
-        raise NotReadable(f"its comments {BEGIN} and {END} do not make one block")
+        raise NotReadable(f"its comments {BEGIN} and {END} do not form one block")
     return begins[0], ends[0] + len(END)
 
 
 def _lines(text: str, wanted: str) -> list[int]:
-    """Where lines that are exactly the wanted text begin."""
+    """Return the offsets of lines that are exactly the wanted text."""
     found, position = [], text.find(wanted)
     while position >= 0:
         end = position + len(wanted)

@@ -1,7 +1,7 @@
-"""What items are called in agent programs, which know no namespaces (docs/how-to/agents.md). Pure.
+"""The names of items in agent programs, which have no namespaces (docs/how-to/agents.md). Pure.
 
-The last part of the id, with ``-`` for ``_``. ``prefix`` puts the namespace before it: ``acme-pdf``. A skill keeps its name,
-which is part of its signed bytes.
+A name is the last part of the id, with ``-`` for ``_``. ``prefix`` puts the namespace before it: ``acme-pdf``. A skill keeps
+its name, which is part of its signed bytes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ FIXED = ("skill",)
 
 
 def names_for(kind: str, identifier: str) -> tuple[str, ...]:
-    """The names that an item can have, the plain one first."""
+    """Return the names that an item can have, the plain one first."""
     plain = identifier.rpartition("/")[2].replace("_", "-")
     if kind in FIXED:
         return (plain,)
@@ -24,7 +24,8 @@ def names_for(kind: str, identifier: str) -> tuple[str, ...]:
 
 
 def chosen_names(items: Iterable[tuple[Identity, str]], prefix: str) -> dict[Identity, str]:
-    """The name of each item. ``items``: with the folder that it goes to; ``prefix``: ``never``, ``on-clash``, ``always``."""
+    """Return the name of each item. ``items``: each with its destination folder; ``prefix``: ``never``, ``on-clash`` or
+    ``always``."""
     listed = list(items)
     found = {identity: names_for(identity.kind, identity.id) for identity, _ in listed}
     counts: dict[tuple[str, str], int] = defaultdict(int)
@@ -37,7 +38,7 @@ def chosen_names(items: Iterable[tuple[Identity, str]], prefix: str) -> dict[Ide
 
 
 def clashes(names: Mapping[Identity, str], slots: Mapping[Identity, str]) -> list[tuple[str, tuple[Identity, ...]]]:
-    """Items that want one name in one folder: the name, and all of them."""
+    """Return the names that several items would have in the same folder, each with those items."""
     by_name: dict[tuple[str, str], list[Identity]] = defaultdict(list)
     for identity, name in names.items():
         by_name[slots[identity], name].append(identity)

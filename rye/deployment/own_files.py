@@ -1,4 +1,4 @@
-"""Which deployed files this user's rye wrote, so that rows that came with a clone do not count as ours (DESIGN 6.1).
+"""Which deployed files this user's Rye wrote, so that rows that came with a clone do not count as ours (DESIGN 6.1).
 
 A row names a path and a hash, and anyone who can commit can write one, even with the hash of a file that the user has
 there. So the rows that a run wrote are remembered in the user's data folder, by the root's real path. Any other row is
@@ -21,7 +21,7 @@ from rye.workspace.trusting.acceptance import trusts_lock
 
 
 def claims_of(context: Context, root: Project, state: State) -> frozenset[Key]:
-    """The rows that this user's rye does not know as its own."""
+    """Return the rows that this user's Rye did not write."""
     if not state.files or trusts_lock(context):
         return frozenset()
     known = _read(root)
@@ -29,7 +29,7 @@ def claims_of(context: Context, root: Project, state: State) -> frozenset[Key]:
 
 
 def remember_own(root: Project, before: State, plan: Plan) -> None:
-    """Note what a run is about to write, before it does: one that is interrupted leaves either the old rows or the new ones."""
+    """Record the rows of a run before it writes, so that after an interruption either the old or the new rows are known."""
     known = _read(root)
     lines = (known & {_line(row) for row in before.files}) | {_line(row) for row in plan.own}
     if lines == known:

@@ -1,4 +1,4 @@
-"""Planning a deploy: compare what is wanted, what the state file says is ours, and what is on disk. Pure.
+"""Plans a deploy: compares what is wanted, what the state file says is ours, and what is on disk. Pure.
 
 * Only the state file makes a file ours. Other files are never changed, whatever they contain (``deploy-conflict``);
   ``--adopt`` makes a file ours if it has exactly the wanted bytes.
@@ -30,9 +30,12 @@ def make_plan(
     is_folder: Callable[[str], bool] = lambda _: False,
     claims: frozenset[Key] = frozenset(),
 ) -> Plan:
-    """Compare. ``state``: with rows that adapters write only; ``claims``: those of them that this user's rye did not write here.
-    ``refused``: what is refused already; of such an item and target nothing is in ``wanted``. ``allowed``: what the new state
-    remembers. ``is_folder``: whether a folder is there already."""
+    """Return the plan.
+
+    ``state``: only rows that adapters could write; ``refused``: pairs of item and target already refused, of which nothing is
+    in ``wanted``; ``allowed``: the widenings for the new state; ``is_folder``: whether a folder exists; ``claims``: rows that
+    this user's Rye did not write here.
+    """
     ledger = Ledger(wanted, state, disk, run, refused, is_folder, claims)
     files = [one for one in wanted if one.form is None and run.concerns(one.item, one.targets)]
     decided = {one.path: _decision(ledger, one) for one in files}
@@ -64,8 +67,8 @@ def _decision(ledger: Ledger, one: Wanted) -> Decision:
     if here.kind == "missing":
         return Decision("create", "missing")
     if here.kind == "outside":
-        message = f"{one.path} leads through a link; Rye writes only to real files and folders of the project."
-        return Decision("create", "unowned", ("deploy-outside", message, "Put a real folder there.", ()))
+        message = f"{one.path} contains a symbolic link; Rye only writes to real files and folders of the project."
+        return Decision("create", "unowned", ("deploy-outside", message, "Replace the link with a real folder.", ()))
     same = here.kind == "file" and here.data == one.data and here.executable == one.executable
     row = row or _renamed(ledger, one, here)
     if row is None:
@@ -82,7 +85,7 @@ def _decision(ledger: Ledger, one: Wanted) -> Decision:
 
 
 def _renamed(ledger: Ledger, one: Wanted, here: OnDisk) -> FileRow | None:
-    """The row of a file whose name differs in case only, where the file system makes no difference between the two."""
+    """Return the row of a file whose name differs only in case, if the file system treats both as the same file."""
     if here.place is None:
         return None
     alike = (row for row in ledger.state.files if row.path != one.path and row.path.lower() == one.path.lower())
@@ -92,13 +95,13 @@ def _renamed(ledger: Ledger, one: Wanted, here: OnDisk) -> FileRow | None:
 def _conflict(ledger: Ledger, one: Wanted, here: OnDisk, *, same: bool) -> Why | None:
     if same and any(one.path == path or one.path.startswith(f"{path}/") for path in ledger.run.adopt):
         return None
-    message = f"{one.path} is there already, and Rye did not write it."
+    message = f"{one.path} already exists, and Rye did not write it."
     if same:
-        hint = f"It is the same, so `rye deploy --adopt {one.path}` takes it over."
+        hint = f"Its content is the same, so `rye deploy --adopt {one.path}` takes it over."
     elif here.kind == "file":
         hint = f"Move it away, or leave {one.item} out with `exclude`."
     else:
-        hint = "It is not a regular file: move it away."
+        hint = "It is not a regular file; move it away."
     return "deploy-conflict", message, hint, ()
 
 
@@ -134,7 +137,7 @@ def _remove_unwanted(ledger: Ledger) -> None:
         if here.kind == "missing" or here.place in places:
             ledger.gone(row)
         elif here.kind == "outside":
-            message = f"{row.path} leads through a link; what is behind it stays."
+            message = f"{row.path} contains a symbolic link, so the file stays."
             ledger.refuse(row, ("deploy-outside", message, None, ()))
             del ledger.new_rows[row.path, row.item]
         elif same and ledger.is_claim(row):

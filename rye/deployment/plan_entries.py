@@ -1,4 +1,4 @@
-"""The part of a plan about other people's files, in which Rye keeps only one block or a few keys. Pure.
+"""The part of a plan about shared files, in which Rye owns only one block or a few keys. Pure.
 
 A file that cannot be read, or that has something else in place of our entry, is left alone. The plan then says what a
 person can add by hand.
@@ -34,7 +34,7 @@ from rye.limits import DEPLOY
 
 
 class _Shared(Struct):
-    """One file of somebody else's."""
+    """One shared file."""
 
     path: str
     here: OnDisk
@@ -43,9 +43,9 @@ class _Shared(Struct):
     text: str | None = None
     """None: it cannot be read."""
     present: str | None = None
-    """The block that is there."""
+    """The existing block."""
     is_edited: bool = False
-    """Whether that is neither what we wrote nor what we would write."""
+    """Whether the block is neither what we wrote nor what we would write."""
 
     @property
     def form(self) -> Form:
@@ -59,14 +59,14 @@ class _Shared(Struct):
 
 
 class Entries:
-    """The entries of one plan: :meth:`decide` notes what is refused, :meth:`settle` what changes."""
+    """The entries of one plan: :meth:`decide` records refusals, :meth:`settle` records changes."""
 
     def __init__(self, ledger: Ledger) -> None:
         self._ledger = ledger
         self._files: list[_Shared] = []
 
     def decide(self) -> None:
-        """Read the files with entries of ours, wanted or written before; refusals are noted."""
+        """Read the files that have or should have entries of ours, and record refusals."""
         ledger = self._ledger
         wanted = [one for one in ledger.wanted if one.form is not None]
         rows = [row for row in ledger.state.files if is_entry(row)]
@@ -78,7 +78,7 @@ class Entries:
             self._files.append(shared)
 
     def settle(self) -> None:
-        """Change what is not refused."""
+        """Record the changes of everything that is not refused."""
         for shared in self._files:
             self._settle(shared)
 
@@ -92,9 +92,9 @@ class Entries:
         here = shared.here
         try:
             if here.kind == "outside":
-                raise NotReadable("it leads through a link")
+                raise NotReadable("its path contains a symbolic link")
             if here.kind == "other" or len(here.data) > DEPLOY.shared_bytes:
-                raise NotReadable("it is not a regular file of a sensible size")
+                raise NotReadable("it is not a regular file, or it is too large")
             shared.text = here.data.decode("utf-8")
             if shared.form == "markdown":
                 self._read_block(shared, in_run)
@@ -105,7 +105,7 @@ class Entries:
             shared.text = None
             for one in in_run:
                 code: Code = "deploy-outside" if here.kind == "outside" else "deploy-manual"
-                said = f"{shared.path} is left alone: {reason}. Put this into it yourself:\n{snippet(one)}"
+                said = f"{shared.path} was not changed: {reason}. Add this yourself:\n{snippet(one)}"
                 self._ledger.hold(one, Decision("update", "unowned", (code, said, None, ())))
 
     def _read_block(self, shared: _Shared, in_run: Sequence[Wanted]) -> None:
@@ -125,7 +125,7 @@ class Entries:
                 elif written:
                     refused = ledger.drift(shared.path, one.item, shared.block_here, new.encode())
                 else:
-                    said = f"{shared.path} has a block of Rye's already, and no file says that Rye wrote it."
+                    said = f"{shared.path} already has a Rye block, but .ai/deploy.lock does not list it."
                     refused = (
                         "deploy-conflict",
                         said,
@@ -137,8 +137,8 @@ class Entries:
         for one in shared.entries:
             size += len(one.data) + 1
             if size > DEPLOY.block_bytes and self._in_run(one):
-                message = f"The block in {shared.path} would grow beyond {DEPLOY.block_bytes:,} bytes."
-                hint = f"Leave some knowledge out with `exclude`, or a shorter description helps: {one.item}."
+                message = f"The block in {shared.path} would be larger than {DEPLOY.block_bytes:,} bytes."
+                hint = f"Leave some knowledge out with `exclude`, or shorten the description of {one.item}."
                 ledger.hold(one, Decision("update", "stale", ("deploy-too-large", message, hint, ())))
 
     def _read_keys(self, shared: _Shared, in_run: Sequence[Wanted]) -> None:
@@ -152,12 +152,12 @@ class Entries:
             new = one.data.decode()
             shown = f"{shared.path} {'.'.join(one.key)}"
             if value is None:
-                json_keys.put(shared.text, one.key, new)  # whether it can be put in at all
+                json_keys.put(shared.text, one.key, new)  # raises if the key cannot be added
                 continue
             if value == new:
                 continue
             if row is None:
-                message = f"{shown} is there already, and Rye did not write it."
+                message = f"{shown} already exists, and Rye did not write it."
                 why: Why = ("deploy-conflict", message, "Rename it, or leave the item out.", ())
                 ledger.hold(one, Decision("update", "unowned", why))
             elif ledger.others(row) and one.item not in ledger.run.overwrite:
@@ -221,7 +221,7 @@ class Entries:
         self._ledger.checked.append(Checked(one.row_path, state, one.item, self._ledger.row_target(one)))
 
     def _keeps(self, one: Wanted) -> bool:
-        """Whether the entry is to be there after this run: it is wanted in it, or was there before and is wanted at all."""
+        """Whether the entry should exist after this run: this run wants it, or it existed before and is still wanted."""
         if self._in_run(one) and not self._ledger.is_held(one):
             return True
         return (one.row_path, one.item) in self._ledger.rows
@@ -295,7 +295,7 @@ class Entries:
 
 
 def snippet(one: Wanted) -> str:
-    """What a person would put in by hand."""
+    """Return the text to add by hand."""
     text = one.data.decode()
     for name in reversed(one.key if one.form == "json" else ()):
         text = f"{{{json.dumps(name)}: {text}}}"
@@ -303,12 +303,12 @@ def snippet(one: Wanted) -> str:
 
 
 def _lines(entries: Iterable[Wanted]) -> list[str]:
-    """The lines of a block, each item once."""
+    """Return the lines of a block, without duplicates."""
     return list(dict.fromkeys(one.data.decode() for one in entries))
 
 
 def _lines_of(rows: Iterable[FileRow], block: str | None) -> list[str]:
-    """The lines that are there for these rows, found by the file that each names."""
+    """Return the existing lines of these rows, found by the file that each line names."""
     ends = tuple(f"/{row.item.partition(':')[2]}.md`" for row in rows)
     return [line for line in (block or "").split("\n") if any(end in line for end in ends)]
 

@@ -2,9 +2,9 @@
 
 Who owns a file:
 
-* Only a row of the state file makes it ours. Anyone who can commit can write a row, so one that this user's rye did
+* Only a row of the state file makes it ours. Anyone who can commit can write a row, so one that this user's Rye did
   not write here is only a *claim*: the file stays, unless it is exactly what is wanted.
-* Several projects can deploy to the home folder. A row names them; none changes what another one deployed.
+* Several projects can deploy to the home folder. A row names them; no project changes what another one deployed.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from rye.installation.comparing import unified
 DIFF_LINES = 60
 Disk = Callable[[str], OnDisk]
 Key = tuple[str, str]
-"""The path of a row, and its item."""
+"""The path and the item of a row."""
 Why = tuple[Code, str, str | None, tuple[str, ...]]
-"""Code, message, hint and difference of a refusal."""
+"""The code, message, hint and diff of a refusal."""
 _NO_OVERRIDE = ("skill", "formula", "tool", "bundle")
 
 
 class Decision(Struct):
-    """What is to happen to one file or entry."""
+    """The decision about one file or entry."""
 
     change: ChangeName
     state: FileState
@@ -48,7 +48,7 @@ class Decision(Struct):
 
 
 class Ledger:
-    """One comparison's input, and the lists that its parts fill."""
+    """The input of one plan, and the lists that its parts fill."""
 
     def __init__(
         self,
@@ -76,49 +76,53 @@ class Ledger:
         self.kept: list[str] = []
         self.new_rows: dict[Key, FileRow] = dict(self.rows)
         self.settled: set[Key] = set()
-        """Rows that this run stands for: what is there is what it wanted."""
+        """Rows that this run confirmed: the disk has what it wanted."""
         self.made: set[str] = set(state.made)
 
     # -- whose it is ---------------------------------------------------------------------------------------------------
 
     def is_claim(self, row: FileRow) -> bool:
+        """Whether this user's Rye did not write the row, and the run does not overwrite the item."""
         return (row.path, row.item) in self.claims and row.item not in self.run.overwrite
 
     def others(self, row: FileRow) -> tuple[str, ...]:
-        """The other projects that deployed it."""
+        """Return the other projects that deployed the file to the home folder."""
         return tuple(name for name in row.projects if name != self.run.project) if self.run.project else ()
 
     def row_goes(self, row: FileRow) -> bool:
-        """Whether this run takes away what nothing wants: of its items and targets, and not of what it refused."""
+        """Whether this run removes an unwanted row: it concerns its items and targets, and nothing of it was refused."""
         if not self.run.concerns(row.item, (row.target,)) or (row.item, row.target) in self.held:
             return False
         if not self.run.project:
             return True
         if self.run.project in row.projects and self.others(row):
-            self.new_rows[row.path, row.item] = replace(row, projects=self.others(row))  # one project less wants it
+            self.new_rows[row.path, row.item] = replace(row, projects=self.others(row))  # only others still want it
         return row.projects == (self.run.project,) or (self.run.lets_go and not row.projects)
 
     # -- refusals ------------------------------------------------------------------------------------------------------
 
     def claimed(self, path: str, item: str) -> Why:
-        message = f"{path} is in .ai/deploy.lock, but your rye did not write it here."
+        """Return the refusal to change a file that is only claimed to be ours."""
+        message = f"{path} is in .ai/deploy.lock, but your Rye did not write it here."
         hint = (
-            f"`rye deploy --overwrite-edited {item}` replaces it where the item is still installed; else delete it yourself. "
-            "With RYE_TRUST_LOCK=1 the file is believed."
+            f"`rye deploy --overwrite-edited {item}` replaces it if the item is still installed; otherwise delete it yourself. "
+            "RYE_TRUST_LOCK=1 trusts .ai/deploy.lock."
         )
         return "deploy-conflict", message, hint, ()
 
     def of_others(self, path: str, item: str, row: FileRow) -> Why:
+        """Return the refusal to change a file that other projects deployed."""
         names = " and ".join(self.others(row))
         message = (
             f"{path} was deployed by {names} ({row.item}@{row.version}), and {self.run.project} wants {item} there."
         )
-        hint = f"Use one version in all, or `rye deploy --scope user --overwrite-edited {item}` takes it over."
+        hint = f"Use the same version in all, or take it over with `rye deploy --scope user --overwrite-edited {item}`."
         return "deploy-conflict", message, hint, ()
 
     def drift(self, path: str, item: str, here: OnDisk, new: bytes | None) -> Why:
+        """Return the refusal to change an edited file, with the diff from ``new`` to what is there."""
         kind, _, identifier = item.partition(":")
-        gives_up = f"`rye deploy --overwrite-edited {item}` gives it up."
+        gives_up = f"`rye deploy --overwrite-edited {item}` discards the change."
         keeps = f"`rye override new {identifier}` keeps the change through upgrades; "
         return (
             "deploy-drift",
@@ -128,7 +132,7 @@ class Ledger:
         )
 
     def hold(self, one: Wanted, decision: Decision) -> None:
-        """A refusal of one file is one of the item, in every target that the file is for."""
+        """Record a decision's refusal, if any. It applies to the whole item, in every target of the file."""
         if decision.refused is None:
             return
         code, message, hint, diff = decision.refused
@@ -138,23 +142,25 @@ class Ledger:
             self.held.add((one.item, target))
 
     def is_held(self, one: Wanted) -> bool:
+        """Whether the item is refused in all targets of the file."""
         return all((one.item, target) in self.held for target in one.targets)
 
     def refuse(self, row: FileRow, why: Why) -> None:
-        """A refusal to take something away."""
+        """Record the refusal to remove something."""
         code, message, hint, diff = why
         self.refused.append(Refused(row.item, row.target, row.path, code, message, hint, diff))
 
     # -- rows ----------------------------------------------------------------------------------------------------------
 
     def row_target(self, one: Wanted) -> str:
-        """The first target that wants it; a limited run leaves a row with the target that it has."""
+        """Return the first target that wants it. A run limited to some targets keeps the row's existing target."""
         row = self.rows.get((one.row_path, one.item))
         if row is not None and self.run.targets is not None and row.target in one.targets:
             return row.target
         return one.owners[0][0]
 
     def add_row(self, one: Wanted, target: str, digest: str | None = None) -> None:
+        """Add the row for a wanted file; ``digest``: the hash of what is ours, by default that of its data."""
         key = (one.row_path, one.item)
         old = self.rows.get(key)
         projects: tuple[str, ...] = ()
@@ -176,17 +182,19 @@ class Ledger:
         )
 
     def note_folders(self, path: str) -> None:
+        """Record the missing folders above a path, which will be created."""
         folder = path.rpartition("/")[0]
         while folder and not self.is_folder(folder):
             self.made.add(f"{folder}/")
             folder = folder.rpartition("/")[0]
 
     def gone(self, row: FileRow) -> None:
+        """Record that a row's file is removed."""
         self.new_rows.pop((row.path, row.item), None)
         self.changes.append(FileChange(row.path, "remove", row.item, row.version, row.target))
 
     def let_go(self, row: FileRow, why: Why) -> None:
-        """Something of what goes that is not as this user's rye left it: it stays."""
+        """Keep a file that should be removed but was changed: give it up if the run does so, otherwise refuse."""
         if self.run.lets_go:
             self.new_rows.pop((row.path, row.item), None)
             self.kept.append(row.path)
@@ -195,7 +203,7 @@ class Ledger:
 
 
 def _diff(new: bytes, here: bytes, path: str) -> tuple[str, ...]:
-    """From what Rye would write to what is there; nothing for what is not text."""
+    """Return the diff from what Rye would write to what is there; empty if either is not text."""
     try:
         found = unified(new.decode(), here.decode(), f"rye/{path}", path)
     except UnicodeDecodeError:

@@ -17,30 +17,31 @@ FileState = Literal["ok", "missing", "edited", "stale", "unowned"]
 
 
 class Wanted(Struct, frozen=True):
-    """One file, or one entry of a file of somebody else's, that should be there."""
+    """One file, or one entry of a shared file, that should exist."""
 
     path: str
-    """Of an entry: the file's."""
+    """The path of the file, also for an entry."""
     data: bytes
-    """Of an entry: its text."""
+    """The content of the file, or the text of the entry."""
     executable: bool
     item: str
     version: str
     item_sha256: str
     customizations_sha256: str
     owners: tuple[tuple[str, str], ...]
-    """Targets that want it, each with its adapter, in the table's order."""
+    """The targets that want it, each with its adapter, in the order of the table."""
     form: Form | None = None
-    """None: the file is ours as a whole."""
+    """The kind of entry; None: the whole file is ours."""
     key: tuple[str, ...] = ()
 
     @property
     def targets(self) -> frozenset[str]:
+        """The names of the targets that want it."""
         return frozenset(name for name, _ in self.owners)
 
     @property
     def row_path(self) -> str:
-        """The path of its row: with the key's pointer where it is a key."""
+        """The path of its row in the state file; for a key, with the key's pointer."""
         return f"{self.path}#/{'/'.join(self.key)}" if self.form == "json" else self.path
 
 
@@ -48,42 +49,43 @@ class OnDisk(Struct, frozen=True):
     """What is at one path."""
 
     kind: Literal["missing", "file", "other", "outside"]
-    """``other``: a folder, a device, or a file in the place of a folder. ``outside``: there is a link on the way."""
+    """``other``: a folder, a device, or a file where a folder should be. ``outside``: the path contains a link."""
     data: bytes = b""
     mode: int = 0o644
     place: tuple[int, int] | None = None
-    """Of a file: where its file system keeps it, so that two names of one file are known."""
+    """Device and inode of a file, to recognize two names of the same file."""
 
     @property
     def executable(self) -> bool:
+        """Whether its owner may execute it."""
         return bool(self.mode & 0o100)
 
 
 class Run(Struct, frozen=True):
-    """How far one run goes."""
+    """What one run is limited to, and what it may change."""
 
     targets: frozenset[str] | None = None
     """None: all."""
     items: frozenset[str] | None = None
-    """Labels; None: all."""
+    """Labels of items; None: all."""
     adopt: frozenset[str] = frozenset()
-    """Paths of files, or of folders with files."""
+    """Paths of files to take over, or of folders with such files."""
     overwrite: frozenset[str] = frozenset()
-    """Labels of items whose edited files are given up."""
+    """Labels of items whose edited files are overwritten."""
     lets_go: bool = False
-    """Whether edited files of what goes become somebody else's (``rye undeploy``); else they are refused."""
+    """Whether Rye gives up edited files that should be removed (``rye undeploy``); otherwise it refuses."""
     project: str | None = None
-    """In the home folder: the project that deploys there, as one of several."""
+    """For the home folder: the project that deploys, possibly one of several."""
 
     def concerns(self, item: str, targets: Iterable[str]) -> bool:
-        """Whether the run is about the item in any of these targets."""
+        """Whether the run concerns the item in any of these targets."""
         return (self.items is None or item in self.items) and (
             self.targets is None or not self.targets.isdisjoint(targets)
         )
 
 
 class FileChange(Struct, frozen=True):
-    """One row of the plan."""
+    """The change of one file or entry."""
 
     path: str
     change: ChangeName
@@ -92,6 +94,7 @@ class FileChange(Struct, frozen=True):
     target: str
 
     def as_json(self) -> dict[str, str]:
+        """All fields, by name."""
         return {
             "path": self.path,
             "change": self.change,
@@ -102,19 +105,20 @@ class FileChange(Struct, frozen=True):
 
 
 class Refused(Struct, frozen=True):
-    """Why an item, or one of its files, is left alone in a target."""
+    """Why an item, or one of its files, is not deployed to a target."""
 
     item: str
     target: str
     field: str
-    """What of the item, or the path, it is about."""
+    """The part of the item that it is about, or the path."""
     code: str
-    """One of :data:`rye.deployment.targets.protocol.Code`, or the code of the error that keeps the item from being read."""
+    """One of :data:`rye.deployment.targets.protocol.Code`, or the code of the error that occurred when reading the item."""
     message: str
     hint: str | None = None
     diff: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, object]:
+        """All fields, by name, without an empty hint or diff."""
         row: dict[str, object] = {
             "item": self.item,
             "target": self.target,
@@ -128,7 +132,7 @@ class Refused(Struct, frozen=True):
 
 
 class Write(Struct, frozen=True):
-    """One file's new content; None: it goes. ``mode``: of a file of somebody else's, which stays."""
+    """One file's new content; None: delete it. ``mode``: the mode of a shared file, which is kept."""
 
     path: str
     data: bytes | None
@@ -137,7 +141,7 @@ class Write(Struct, frozen=True):
 
 
 class Checked(Struct, frozen=True):
-    """One file against what it should be."""
+    """One file or entry compared with what it should be."""
 
     path: str
     state: FileState
@@ -145,42 +149,43 @@ class Checked(Struct, frozen=True):
     target: str
 
     def as_json(self) -> dict[str, str]:
+        """All fields, by name."""
         return {"path": self.path, "state": self.state, "item": self.item, "target": self.target}
 
 
 class Plan(Struct, frozen=True):
-    """What a run does, and what it leaves alone."""
+    """What a run changes, and what it refuses."""
 
     changes: tuple[FileChange, ...]
     refused: tuple[Refused, ...]
     writes: tuple[Write, ...]
     folders: tuple[str, ...]
-    """Those that go where they are empty."""
+    """Folders to delete if they are empty."""
     state: State
     checked: tuple[Checked, ...]
     kept: tuple[str, ...] = ()
-    """Edited files that are somebody else's from now on."""
+    """Edited files that Rye gives up."""
     own: tuple[FileRow, ...] = ()
-    """Rows of the state that this user's rye stands for."""
+    """The rows of the state that this user's Rye wrote or confirmed."""
 
 
 def place_of(row_path: str) -> str:
-    """The file that a row is about."""
+    """Return the file of a row's path."""
     return row_path.partition("#")[0]
 
 
 def key_of(row_path: str) -> tuple[str, ...]:
-    """The key that a row of a JSON file is about."""
+    """Return the key in a row's path, for a JSON file."""
     return tuple(row_path.partition("#/")[2].split("/"))
 
 
 def is_entry(row: FileRow) -> bool:
-    """Whether a row is about a part of a file of somebody else's."""
+    """Whether a row is about an entry of a shared file."""
     return "#" in row.path or is_shared_file(row.path)
 
 
 def with_owners(wanted: Iterable[Wanted]) -> list[Wanted]:
-    """One row for what several targets want alike: the same path of the same item, by whoever comes first."""
+    """Merge what several targets want: one value per path and item, from the first target, with all owners."""
     found: dict[tuple[str, str], Wanted] = {}
     for one in wanted:
         key = (one.row_path, one.item)

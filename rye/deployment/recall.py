@@ -1,13 +1,13 @@
-"""Detecting that a deploy has nothing to do, without reading any item: its inputs and the deployed files are hashed.
+"""Detects that a deploy has nothing to do without reading any item: it hashes the inputs and the deployed files.
 
 A successful run is remembered under a hash of everything that it read: rye.toml, rye.lock and the state file as the
 run left it, every installed file, every customization, the policies, the state files of the surrounding projects,
-which files this user's rye wrote, and the request. The memory is valid while every deployed file has the bytes that
+which files this user's Rye wrote, and the request. The memory is valid while every deployed file has the bytes that
 the run wrote, and the basis of the verdicts on the releases is unchanged. Projects with an editable folder never use
 it, because their items are in none of these files. It is stored with the user's verdicts
-(:mod:`rye.storage.verdicts`), which nobody can change by committing.
+(:mod:`rye.storage.verdicts`), which no commit can change.
 
-This imports almost nothing, because most runs of ``rye deploy`` end here.
+It imports almost nothing, because most runs of ``rye deploy`` end here.
 """
 
 from __future__ import annotations
@@ -39,24 +39,25 @@ _CUSTOMIZATIONS = ("overrides", "formula-overlays", "role-directives")
 
 
 def own_files(root: Project) -> Path:
-    """Where it is remembered which files this user's rye deployed below a root (:mod:`rye.deployment.own_files`)."""
+    """Return the file that records what this user's Rye deployed below a root (:mod:`rye.deployment.own_files`)."""
     return memory_of(root, "deployed")
 
 
 class Recalled(Struct, frozen=True):
-    """What a run said that had nothing to do."""
+    """The output of a run that has nothing to do."""
 
     document: dict[str, Any]
-    """Of ``--json``."""
+    """The document of ``--json``."""
     said: str
+    """The summary line."""
     files: Mapping[str, str]
-    """Every file that is deployed, or holds something of ours: hash and executable bit."""
+    """The hash and executable bit of every file that is deployed or contains an entry of ours."""
     grounds: tuple[tuple[str, str, str | None], ...]
-    """Registries and namespaces of the items, and what this user's rye judges their releases by."""
+    """The registries and namespaces of the items, each with the basis of this user's verdicts on their releases."""
 
 
 def recall(project: Project, root: Path, words: Iterable[str]) -> Recalled | None:
-    """What the same run said, if nothing changed since. ``words``: what was asked."""
+    """Return the remembered output of the same run if nothing changed since. ``words``: the request."""
     verdicts = user_verdicts()
     try:
         if editable_rows(project):
@@ -84,7 +85,7 @@ def remember(
     state: bytes | None,
     present: Mapping[str, Present],
 ) -> None:
-    """Keep what the next run says. ``state``: the state file as it will be. ``present``: what is in ``.ai/packages``."""
+    """Store the output of the next run. ``state``: the new state file; ``present``: what is in ``.ai/packages``."""
     verdicts = user_verdicts()
     try:
         key = verdicts.key("deployed", *_inputs(project, root, words, present, _sha(state)))
@@ -97,7 +98,7 @@ def remember(
 
 
 def prints(root: Path, paths: Iterable[str]) -> dict[str, str]:
-    """Hash and executable bit of each file; a link on the way counts as another file."""
+    """Return hash and executable bit of each file; a path with a link counts as a different file."""
     found, folders = {}, dict[str, bool]()
     for path in paths:
         here = read_present(f"{root}/{path}")
@@ -107,7 +108,7 @@ def prints(root: Path, paths: Iterable[str]) -> dict[str, str]:
 
 
 def print_of(sha256: str | None, *, executable: bool) -> str:
-    """One file's entry."""
+    """Return the print of one file: its hash, and ``x`` if it is executable."""
     return f"{sha256}{'x' * executable}"
 
 
@@ -141,7 +142,7 @@ def _packages(present: Mapping[str, Present]) -> bytes:
 
 
 def _folder(folder: Path) -> bytes:
-    """Every file below it, links followed, since a user's own customizations may be linked."""
+    """Hash every file below a folder. Follows links to files, because a user's own customizations may be links."""
     digest = hashlib.sha256()
     for here, folders, names in os.walk(folder):
         folders.sort()
@@ -153,13 +154,13 @@ def _folder(folder: Path) -> bytes:
 
 
 def _file(path: Path) -> bytes:
-    """The hash of a file; of what is none, e.g. a pipe, which would never end, as of one that is not there."""
+    """Return the hash of a file. Anything but a regular file, such as a pipe, counts as missing."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
     except OSError:
         return _sha(None)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)  # no stream can be made of a folder
+        os.close(descriptor)  # fdopen would fail for a folder
         return _sha(None)
     with os.fdopen(descriptor, "rb") as stream:
         return _sha(stream.read(DEPLOY.state_bytes))

@@ -1,4 +1,4 @@
-"""Rendering one item for one target: the part that all programs share (docs/how-to/agents.md has the table). Pure."""
+"""Renders one item for one target: the part that all programs share (docs/how-to/agents.md has the table). Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _INVOKED = "When This Agent Is Invoked"
 
 
 def slot(item: DeployableItem) -> str | None:
-    """Which of a target's folders the item goes to: ``skills``, ``agents`` or ``knowledge``; None: it is not written."""
+    """Return the target's folder for the item: ``skills``, ``agents`` or ``knowledge``; None: it is not deployed."""
     match item.value:
         case Skill() | Formula():
             return "skills"
@@ -46,7 +46,7 @@ def slot(item: DeployableItem) -> str | None:
 
 
 def render(target: Target, item: DeployableItem, options: TargetOptions) -> Rendered:
-    """The files and edits, what they would allow beyond the item, and why not where there are none."""
+    """Return the files and edits for an item, the widenings they need, and refusals and notes."""
     places = target.places[options.scope]
     match item.value:
         case Skill():
@@ -61,7 +61,7 @@ def render(target: Target, item: DeployableItem, options: TargetOptions) -> Rend
             return _wrapper(item, places, options)
         case Formula():
             if not item.body:
-                return Rendered(notes=("a formula that has no steps of its own is part of others only",))
+                return Rendered(notes=("this formula has no steps and is only part of other formulas",))
             return _wrapper(item, places, options)
         case Knowledge():
             return _knowledge(item, item.value, places)
@@ -69,7 +69,7 @@ def render(target: Target, item: DeployableItem, options: TargetOptions) -> Rend
 
 
 def mark(item: DeployableItem) -> str:
-    """The text of the comment that a generated file carries."""
+    """Return the text of the comment in a generated file."""
     customized = " with customizations" if item.is_customized else ""
     return f"{MARK} {item.label}@{item.version}{customized}"
 
@@ -107,7 +107,7 @@ def _wrapper(item: DeployableItem, places: Places, options: TargetOptions) -> Re
 
 
 def _with_inputs(item: DeployableItem) -> str:
-    """The body and, where several inputs or an agent's stand in it by name, a list of them."""
+    """Return the body, followed by a list of the inputs that it refers to by name."""
     named = [argument for argument in item.arguments if f"<{argument.name}>" in item.body]
     return f"{item.body}\n\n{_inputs(named)}" if named else item.body
 
@@ -126,21 +126,21 @@ def _agent(target: Target, item: DeployableItem, draft: AgentDraft, options: Tar
     refusals = list(made.refusals)
     most = target.most_agent_characters
     if most is not None and len(draft.body) > most:
-        message = f"Its text has {len(draft.body):,} characters; {target.title} takes {most:,}."
+        message = f"Its text has {len(draft.body):,} characters; the limit of {target.title} is {most:,}."
         refusals.append(Refusal("body", "deploy-too-large", message))
     notes = list(made.notes)
     if draft.server is None and draft.rights.everything:
-        notes.append(f"inherits everything: it names no tools, so {target.title} gives it all of them")
+        notes.append(f"has all tools: it does not list any, so {target.title} gives it every tool")
     if isinstance(item.value, Agent) and item.metadata.runs:
         left = ", ".join(sorted({run.where for run in item.metadata.runs}))
-        notes.append(f"{left} of its source stay behind: an agent is deployed without hooks and servers of its own")
+        notes.append(f"{left} in its source were left out: agents are deployed without their hooks and servers")
     dropped = [*draft.limits]
     if draft.turns is not None and not (target.says_turns and draft.server is None):
         dropped.insert(0, f"maxIterations {draft.turns}")
     if draft.model is not None and (draft.model_of is None or draft.model_of != target.models_of):
         dropped.append(f"model {draft.model}")
     if dropped:
-        notes.append(f"{target.title} has no setting for {', '.join(dropped)}; dropped")
+        notes.append(f"{target.title} has no setting for {', '.join(dropped)}, so it was left out")
     files: tuple[OutFile, ...] = ()
     if made.data is not None:
         files = (OutFile(f"{places.agents}/{options.name}{places.agent_suffix}", made.data),)
@@ -201,7 +201,7 @@ def _knowledge(item: DeployableItem, knowledge: Knowledge, places: Places) -> Re
 
 
 def _marked(item: DeployableItem) -> bytes:
-    """The effective text with its mark where it disturbs no reader of frontmatter."""
+    """Return the effective text with the mark, placed so that the frontmatter stays valid."""
     if has_frontmatter(item.text):
         first, _, rest = item.text.partition("\n")
         return f"{first}\n# {mark(item)}\n{rest}".encode()
@@ -209,6 +209,6 @@ def _marked(item: DeployableItem) -> bytes:
 
 
 def plain(text: str) -> str:
-    """An author's words as one line of somebody else's Markdown: no comment, no markup, no line of their own."""
+    """Escape an author's text for one line of a shared Markdown file: no comments, no markup, no line breaks."""
     words = " ".join(text.split())
     return "".join({"<": "&lt;", ">": "&gt;", "`": "'", "*": "\\*", "[": "\\[", "]": "\\]"}.get(c, c) for c in words)

@@ -10,14 +10,14 @@ Scope = Literal["project", "user"]
 
 
 class DeployRequest(Struct, frozen=True):
-    """One deploy, as it was asked for."""
+    """The options of one deploy."""
 
     items: tuple[str, ...] = ()
-    """``[kind:]id``; none: all."""
+    """``[kind:]id``; empty: all."""
     member: str | None = None
-    """Only what this member of the workspace asks for, by its folder or name."""
+    """A member of the workspace, by folder or name: deploy only what it asks for."""
     targets: tuple[str, ...] = ()
-    """None: those of rye.toml."""
+    """Empty: those in rye.toml."""
     scope: Scope = "project"
     dry_run: bool = False
     allow: tuple[str, ...] = ()
@@ -26,8 +26,8 @@ class DeployRequest(Struct, frozen=True):
 
 
 def words_of(request: DeployRequest, *, trusts_lock: bool) -> tuple[str, ...] | None:
-    """What a run is remembered by (:mod:`rye.deployment.recall`); None for one that is never remembered. ``trusts_lock``: whether
-    what others allowed counts in it."""
+    """Return the key under which a run is remembered (:mod:`rye.deployment.recall`); None: it is never remembered.
+    ``trusts_lock``: whether the run trusts others' approvals."""
     if request.dry_run or request.allow or request.adopt or request.overwrite:
         return None
     member = () if request.member is None else ("-p", request.member)

@@ -1,4 +1,4 @@
-"""Which of its program's tools an agent may use, in terms that every program can express (DESIGN 7.1,
+"""Which tools of its program an agent may use, in terms that every program can express (DESIGN 7.1,
 docs/how-to/agents.md). Pure.
 
 The eight tools are those of the agent format. A program that has one name for two of them gets that name only if both
@@ -21,30 +21,31 @@ class Rights(Struct, frozen=True):
     """The tools of the agent program that an item may use."""
 
     allowed: tuple[str, ...] | None = None
-    """None: every tool that the program has."""
+    """None: all tools of the program."""
     blocked: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()
-    """The only programs that Bash may start; none: any."""
+    """The only programs that Bash may start; empty: any."""
     patterns: tuple[str, ...] = ()
-    """What a command of Bash may not contain."""
+    """Texts that a Bash command must not contain."""
 
     @property
     def everything(self) -> bool:
-        """Whether nothing restricts it at all."""
+        """Whether all tools are allowed."""
         return self.allowed is None and not self.blocked
 
     @property
     def names(self) -> frozenset[str]:
-        """``allowed`` minus ``blocked``; meaningless for :attr:`everything`."""
+        """``allowed`` minus ``blocked``; undefined for :attr:`everything`."""
         return frozenset(self.allowed or ()) - frozenset(self.blocked)
 
     @property
     def uses_bash(self) -> bool:
+        """Whether Bash is allowed."""
         return "Bash" in self.names if self.allowed is not None else "Bash" not in self.blocked
 
 
 def rights_of(tools: AgentTools | None) -> Rights:
-    """The rights of an item; one that names no tools, or ``*``, may use all."""
+    """Return the rights of an item. One that lists no tools, or ``*``, may use all."""
     if tools is None:
         return Rights()
     allowed = None if tools.allowed is not None and EVERY in tools.allowed else tools.allowed
@@ -52,15 +53,15 @@ def rights_of(tools: AgentTools | None) -> Rights:
 
 
 class Worded(Struct, frozen=True):
-    """Rights in the words of one program."""
+    """Rights in one program's names for tools."""
 
     words: tuple[str, ...]
     lost: tuple[str, ...]
-    """Tools that are allowed and that no word says."""
+    """Allowed tools that no word can express."""
 
 
 def worded(rights: Rights, words: Mapping[str, Sequence[str]]) -> Worded:
-    """The program's words for the tools that are allowed, in the table's order. ``words``: word → all tools that it means."""
+    """Return the program's words for the allowed tools, in the order of ``words``: each word with all tools it stands for."""
     names = rights.names
     said = {word: tools for word, tools in words.items() if names.issuperset(tools)}
     covered = {tool for tools in said.values() for tool in tools}

@@ -14,12 +14,12 @@ from rye.project.manifest import DeployTable, Manifest
 
 
 def matches(identity: Identity, patterns: Iterable[str]) -> bool:
-    """Whether a pattern of rye.toml means the item: ``kind:id``, or an id of any kind."""
+    """Whether a pattern of rye.toml matches the item: ``kind:id``, or an id of any kind."""
     return any(fnmatchcase(str(identity), one) or fnmatchcase(identity.id, one) for one in patterns)
 
 
 def asked_for(lock: Lock, manifest: Manifest) -> frozenset[Identity]:
-    """What rye.toml asks for; the members of a bundle count as asked for."""
+    """Return the items that rye.toml asks for, including the members of bundles."""
     rows = lock.by_identity()
     found: set[Identity] = set()
     waiting = [identity for _, identity in roots(lock, manifest)]
@@ -36,7 +36,7 @@ def asked_for(lock: Lock, manifest: Manifest) -> frozenset[Identity]:
 
 
 def included(lock: Lock, manifest: Manifest) -> list[LockedItem]:
-    """The items that reach any target, sorted."""
+    """Return the items that are deployed to any target, sorted."""
     patterns = manifest.deploy.include
     if patterns is None:
         asked = asked_for(lock, manifest)
@@ -47,10 +47,10 @@ def included(lock: Lock, manifest: Manifest) -> list[LockedItem]:
 
 
 def excluded(table: DeployTable, target: str, identity: Identity) -> bool:
-    """Whether rye.toml keeps an item from one target."""
+    """Whether rye.toml excludes an item from a target."""
     return matches(identity, table.excluded.get(target, ()))
 
 
 def detected(targets: Sequence[Target], scope: Scope, exists: Callable[[str], bool]) -> tuple[str, ...]:
-    """The programs whose files or folders are there."""
+    """Return the programs whose files or folders exist."""
     return tuple(one.name for one in targets if any(exists(path) for path in one.places[scope].detected_by))

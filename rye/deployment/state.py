@@ -1,21 +1,21 @@
-"""``.ai/deploy.lock``: which files are ours, and what was agreed to. Sorted and byte-stable; it is committed. Pure.
+"""``.ai/deploy.lock``: which files are ours, and which widenings were agreed to. Sorted and byte-stable; committed. Pure.
 
 ::
 
     version = 1
-    made = [".claude/", "opencode.json", "opencode.json#mcp"]   # what goes once it is empty: folders, files, objects
+    made = [".claude/", "opencode.json", "opencode.json#mcp"]   # folders, files, objects to delete once they are empty
 
     [[file]]
     path = ".claude/skills/pdf/SKILL.md"
-    sha256 = "…"                    # of the file; of our block or key in a file of somebody else's
+    sha256 = "…"                    # of the file, or of our block or key in a shared file
     mode = "0644"
-    target = "claude"               # the first that wants it
+    target = "claude"               # the first target that wants it
     item = "skill:acme/pdf"
     version = "1.0.0"
     item-sha256 = "…"
-    customizations-sha256 = ""      # of what changed the item; empty where nothing did
+    customizations-sha256 = ""      # of the changes to the item; empty if there are none
     adapter = "claude/1"
-    projects = ["/home/me/shop"]    # in the home folder only: whose it is
+    projects = ["/home/me/shop"]    # only in the home folder: the projects that deployed it
 
     [[allowed]]                     # --allow-widening
     item = "skill:acme/pdf"
@@ -23,8 +23,8 @@
     field = "allowed-tools"
     sha256 = "…"                    # of exactly what was agreed to
 
-Whoever can commit can write this file. A row counts only where the adapter of its target writes that very path for that item
-(:func:`is_ours`); what it allows counts only where this user agreed to it (:mod:`rye.deployment.agreeing`).
+Anyone who can commit can write this file. A row is only valid if its target's adapter writes exactly that path for that item
+(:func:`is_ours`); a widening is only valid if this user agreed to it (:mod:`rye.deployment.agreeing`).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _NAMES = {"item_sha256": "item-sha256", "customizations_sha256": "customizations
 
 
 class FileRow(Struct, frozen=True, forbid_unknown_fields=True, rename=_NAMES, order=True):
-    """One file, or one block or key of ours in one."""
+    """One file, or one block or key of ours in a shared file."""
 
     path: str
     item: str
@@ -66,7 +66,7 @@ class FileRow(Struct, frozen=True, forbid_unknown_fields=True, rename=_NAMES, or
     customizations_sha256: str
     adapter: str
     projects: tuple[str, ...] = ()
-    """In the home folder: the projects that deployed it."""
+    """For the home folder: the projects that deployed it."""
 
 
 class Allowed(Struct, frozen=True, forbid_unknown_fields=True, order=True):
@@ -79,7 +79,7 @@ class Allowed(Struct, frozen=True, forbid_unknown_fields=True, order=True):
 
 
 class State(Struct, frozen=True):
-    """The whole file."""
+    """The content of the state file."""
 
     files: tuple[FileRow, ...] = ()
     allowed: tuple[Allowed, ...] = ()
@@ -87,10 +87,13 @@ class State(Struct, frozen=True):
 
     @property
     def is_empty(self) -> bool:
+        """Whether nothing is deployed or allowed, so that no file is needed."""
         return not self.files and not self.allowed
 
 
 class StateFile(Struct, forbid_unknown_fields=True):
+    """The state file as written in TOML."""
+
     version: int
     made: tuple[str, ...] = ()
     file: tuple[FileRow, ...] = ()
@@ -98,9 +101,9 @@ class StateFile(Struct, forbid_unknown_fields=True):
 
 
 def parse_state(data: bytes | None) -> State:
-    """The state of a file's bytes; an empty one for None. Raises RyeError ``bad-deploy-lock``.
+    """Parse a state file; None gives an empty state. Raises RyeError ``bad-deploy-lock``.
 
-    With git's conflict markers: the files of both sides, where they differ with a row each; allowed is what both sides allow.
+    With git's conflict markers, the result has the rows of both sides, but only the widenings that both sides allow.
     """
     if data is None:
         return State()
@@ -116,21 +119,21 @@ def parse_state(data: bytes | None) -> State:
             raise ValueError("a key has too many parts")
         found = msgspec.toml.decode(text, type=StateFile)
         if found.version != VERSION:
-            raise ValueError(f"its version is {found.version}; this rye knows {VERSION}")
+            raise ValueError(f"its version is {found.version}, but this Rye supports {VERSION}")
         for row in found.file:
             if not _HASH.fullmatch(row.sha256) or row.mode not in ("0644", "0755"):
-                raise ValueError(f"the row of {row.path!r} is malformed")
+                raise ValueError(f"the row of {row.path!r} is invalid")
     except (ValueError, UnicodeDecodeError, RecursionError, msgspec.MsgspecError, LockError) as error:
         raise RyeError(
             "bad-deploy-lock",
-            f".ai/deploy.lock cannot be read: {error}.",
-            "Restore it from version control. Without it, `rye deploy --adopt PATH` takes over files that are the same.",
+            f".ai/deploy.lock is invalid: {error}.",
+            "Restore it from version control, or delete it and take over identical files with `rye deploy --adopt PATH`.",
         ) from None
     return State(found.file, found.allowed, found.made)
 
 
 def state_text(state: State) -> str:
-    """The canonical text."""
+    """Return the canonical text."""
     out = ["# Made by rye; do not edit. Reviews should look at `allowed`.", f"version = {VERSION}"]
     if state.made:
         out += ["made = [", *(f"  {quoted(path)}," for path in sorted(set(state.made))), "]"]
@@ -162,12 +165,12 @@ def state_text(state: State) -> str:
 
 
 def is_ours(row: FileRow, target: Target | None, places: Places | None) -> bool:
-    """Whether the adapter of the row's target writes this path for this item. Nothing else may be changed because of a row."""
+    """Whether the adapter of the row's target writes this path for this item. Other rows must not cause any change."""
     kind, _, identifier = row.item.partition(":")
     if target is None or places is None or kind not in KINDS or not is_id(identifier) or "/" not in identifier:
         return False
     names = names_for(kind, identifier)
-    if is_shared_file(row.path):  # a CLAUDE.md that leads to AGENTS.md has its block there
+    if is_shared_file(row.path):  # a CLAUDE.md that is a link to AGENTS.md has its block there
         return kind == "knowledge" and row.path.endswith(".md") and places.index is not None
     place, hash_, pointer = row.path.partition("#/")
     if hash_:
@@ -186,7 +189,7 @@ def is_ours(row: FileRow, target: Target | None, places: Places | None) -> bool:
 
 
 def made_by_us(path: str, rows: Iterable[FileRow]) -> bool:
-    """Whether an entry of ``made`` is a folder above a row, or a file or object of one."""
+    """Whether an entry of ``made`` is a folder above a row, or the file or object of a row."""
     if path.endswith("/"):
         return any(row.path.startswith(path) for row in rows)
     return any(row.path == path or row.path.startswith((f"{path}#", f"{path}/")) for row in rows)

@@ -1,7 +1,7 @@
-"""Everything that a deploy compares, gathered: items as they are used, what each target makes of them, the state file.
+"""Gathers everything that a deploy compares: the effective items, what each target writes for them, and the state file.
 
-The order is fixed: choose items, verify and read them (:mod:`rye.workspace.items.installed_items`), render, refuse what may not
-be written. Nothing is written here.
+The order is fixed: choose items, verify and read them (:mod:`rye.workspace.items.installed_items`), render them, refuse what
+must not be written. Nothing is written here.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from rye.workspace.context import Context
 from rye.workspace.items.installed_items import installed_item, require_installed
 
 _NOT_INSTALLED = frozenset(("modified-item", "not-installed"))
-"""Errors about the project as a whole: what is on disk is not what is locked."""
+"""Errors about the whole project: the disk does not match rye.lock."""
 
 
 class Widened(Struct, frozen=True):
@@ -57,11 +57,12 @@ class Widened(Struct, frozen=True):
 
     @property
     def row(self) -> Allowed:
-        """As the state file remembers it."""
+        """The row of the state file that allows it."""
         digest = sha256(self.widening.value.encode()).hexdigest()
         return Allowed(self.item, self.target, self.widening.field, digest)
 
     def as_json(self) -> dict[str, object]:
+        """``{"item", "target", "field", "code", "message", "allowed"}``."""
         return {
             "item": self.item,
             "target": self.target,
@@ -73,18 +74,19 @@ class Widened(Struct, frozen=True):
 
 
 class Note(Struct, frozen=True, order=True):
-    """What a person should know of one item in one target."""
+    """Something to know about one item in one target."""
 
     item: str
     target: str
     message: str
 
     def as_json(self) -> dict[str, str]:
+        """All fields, by name."""
         return {"item": self.item, "target": self.target, "message": self.message}
 
 
 class ReadProject(Struct, frozen=True):
-    """A project as it is read for a deploy."""
+    """A project as read for a deploy."""
 
     project: Project
     manifest: Manifest
@@ -93,43 +95,43 @@ class ReadProject(Struct, frozen=True):
 
 
 class Survey(Struct, frozen=True):
-    """What is wanted, and what stands against it."""
+    """The wanted files, and what prevents others."""
 
     wanted: tuple[Wanted, ...]
-    """Of every target, also of those that a limited run leaves alone."""
+    """For all targets, including those that a limited run does not change."""
     refused: tuple[Refused, ...]
     widenings: tuple[Widened, ...]
     notes: tuple[Note, ...]
     descriptions: Mapping[str, str]
-    """What each item says it is for, by label."""
+    """The description of each item, by label."""
 
 
 def read_project(project: Project) -> ReadProject:
-    """The project's manifest and lock, and what is in ``.ai/packages``."""
+    """Read the project's manifest and lock, and list ``.ai/packages``."""
     return ReadProject(project, load_manifest(project), read_lock(project), scan(project))
 
 
 def deployed_rows(read: ReadProject) -> list[LockedItem]:
-    """The items that reach any target: those that rye.toml chooses, without groups that were not installed here."""
+    """Return the items that rye.toml deploys to any target, without groups that are not installed here."""
     return [row for row in included(read.lock, read.manifest) if _is_installed(row, read.present)]
 
 
 class Gathered(Struct, frozen=True):
-    """The items of a project as they are used, before any program."""
+    """The effective items of a project, independent of any target."""
 
     items: tuple[DeployableItem, ...]
     broken: tuple[tuple[Identity, RyeError], ...]
-    """Items that cannot be read, e.g. because of an invalid override."""
+    """Items that cannot be read, for example because of an invalid override."""
     unapproved: Mapping[Identity, Finding]
     left_out: frozenset[str]
-    """Items whose customizations in the user's own space do not count here, by label."""
+    """The labels of items whose customizations in the user space are not applied here."""
 
 
 def gather(context: Context, read: ReadProject, scope: Scope, rows: Sequence[LockedItem] | None = None) -> Gathered:
-    """Verify and read the items. ``rows``: None: those of rye.toml.
+    """Verify and read the items. ``rows``: the items; None: those that rye.toml deploys.
 
-    Files of a project are shared with everybody who works on it, so the project's own customizations apply to them and the user's
-    do not; files in the home folder have both.
+    Files in a project are shared by everyone who works on it, so only the project's customizations apply there; in the home
+    folder the user's apply as well.
     """
     if rows is None:
         rows = deployed_rows(read)
@@ -153,7 +155,7 @@ def gather(context: Context, read: ReadProject, scope: Scope, rows: Sequence[Loc
 
 
 def personal(places: Places, items: Iterable[DeployableItem]) -> Iterator[str]:
-    """The items that customizations in these places are for."""
+    """Yield the labels of the items that have customizations in these places."""
     here = [folder for folder in (*places.overrides, *places.overlays, *places.role_directives) if folder.path.is_dir()]
     for item in items if here else ():
         names = [
@@ -176,7 +178,7 @@ def survey(
     scope: Scope,
     agreed: frozenset[Allowed],
 ) -> Survey:
-    """What each target makes of the items. ``agreed``: widenings that count."""
+    """Render the items for each target. ``agreed``: the valid widenings."""
     items, broken, unapproved = gathered.items, gathered.broken, gathered.unapproved
     described = {item.label: " ".join(item.metadata.description.split()) for item in items}
     wanted: list[Wanted] = []
@@ -209,7 +211,7 @@ def survey(
             widenings += found
             notes += [Note(item.label, one.name, note) for note in rendered.notes]
             if item.label in gathered.left_out:
-                said = "your own customizations of it stay out of the project's files; `--scope user` applies them"
+                said = "your own customizations of it are not applied to project files; `--scope user` applies them"
                 notes.append(Note(item.label, one.name, said))
             refusals = [Refused(item.label, one.name, r.field, r.code, r.message) for r in rendered.refusals]
             refusals += [_unapproved(each) for each in found if not each.allowed]
@@ -221,7 +223,7 @@ def survey(
 
 
 def _is_installed(row: LockedItem, present: Mapping[str, Present]) -> bool:
-    """Whether the row's group was installed here: of one that was left out, nothing is there, and an editable one never is."""
+    """Whether the row is installed here: its group may be left out. An editable item is never on disk as a package."""
     return "main" in row.groups or row.is_editable or item_path(row) in present
 
 
@@ -238,13 +240,13 @@ def _render_all(
 
 
 def _clashing(made: Sequence[tuple[DeployableItem, str, Rendered]], one: Target, read: ReadProject) -> list[Refused]:
-    """Two items of one name in one folder: neither is written. Knowledge keeps its whole id, so it never clashes."""
+    """Refuse all items that would have the same name in the same folder. Knowledge keeps its full id, so it never clashes."""
     slots = {item.identity: str(slot(item)) for item, _, _ in made if slot(item) != "knowledge"}
     names = {item.identity: name for item, name, _ in made if item.identity in slots}
     found = []
     for name, wanting in clashes(names, slots):
         ways = "; ".join(_chain(read, identity) for identity in wanting)
-        message = f"{len(wanting)} items would be {name!r} in {one.title}: {ways}."
+        message = f"{len(wanting)} items would be named {name!r} in {one.title}: {ways}."
         fixed = any(identity.kind == "skill" for identity in wanting)
         hint = f"Leave one out: [deploy.{one.name}] exclude in rye.toml" + (
             "." if fixed else ', or prefix = "on-clash" in [deploy].'
@@ -254,14 +256,14 @@ def _clashing(made: Sequence[tuple[DeployableItem, str, Rendered]], one: Target,
 
 
 def _chain(read: ReadProject, identity: Identity) -> str:
-    """The shortest way from rye.toml to the item."""
+    """Return the shortest chain from rye.toml to the item."""
     found, _ = chains(read.lock, read.manifest, identity)
     names = [str(each) for each in found[0][1]] if found else [str(identity)]
     return " → ".join((found[0][0].file if found else "rye.toml", *names))
 
 
 def _unapproved(one: Widened) -> Refused:
-    hint = f"`rye deploy --allow-widening {one.item}` agrees to it, for this version of it."
+    hint = f"`rye deploy --allow-widening {one.item}` allows exactly this."
     return Refused(one.item, one.target, one.widening.field, one.widening.code, one.widening.message, hint)
 
 
@@ -276,12 +278,12 @@ def _wanted(one: Target, item: DeployableItem, rendered: Rendered, disk: FolderD
 
 
 def _unseen(one: Target, item: DeployableItem, rendered: Rendered, disk: FolderDisk, scope: Scope) -> Iterator[Note]:
-    """The block stands at the end of its file, which a program may not read to its end."""
+    """Note a shared file that is so long that the program may not read the block at its end."""
     most, index = one.places[scope].index_bytes, one.places[scope].index
     if most is not None and index is not None and any(edit.paths == (index,) for edit in rendered.shared_edits):
         size = len(disk.read(disk.shared(index)).data)
         if size > most - DEPLOY.block_bytes:
-            said = f"{index} has {size:,} bytes; {one.title} reads {most:,}, so it may not see the block at the end"
+            said = f"{index} has {size:,} bytes; {one.title} reads only {most:,}, so it may miss the block at the end"
             yield Note(item.label, one.name, said)
 
 
@@ -289,16 +291,16 @@ def _unseen(one: Target, item: DeployableItem, rendered: Rendered, disk: FolderD
 
 
 class Remembered(Struct, frozen=True):
-    """The state file as far as it counts."""
+    """The valid part of the state file."""
 
     data: bytes | None
     state: State
     outside: tuple[Refused, ...]
-    """Rows that no adapter writes."""
+    """Rows that no adapter could have written."""
 
 
 def read_state_file(root: Path, scope: Scope) -> Remembered:
-    """The state file below a root; a row that its adapter could not have written is ignored, and said."""
+    """Read the state file below a root. Rows that their adapter could not have written are ignored and reported."""
     data = read_project_file(root / STATE, DEPLOY.state_bytes)
     state = parse_state(data)
     known = {name: target(name) for name in program_names() if any(row.target == name for row in state.files)}
@@ -319,7 +321,7 @@ def read_state_file(root: Path, scope: Scope) -> Remembered:
 
 
 def _one_each(root: Path, rows: Sequence[FileRow]) -> tuple[FileRow, ...]:
-    """One row for each file. A merge can leave two; the one that names the bytes which are there is the true one."""
+    """Keep one row for each file. If a merge left two, keep the one with the hash of the bytes on disk."""
     found: dict[tuple[str, str], FileRow] = {}
     for row in rows:
         key = (row.path, row.item)
@@ -329,7 +331,7 @@ def _one_each(root: Path, rows: Sequence[FileRow]) -> tuple[FileRow, ...]:
 
 
 def shadowed(root: Path, wanted: Sequence[Wanted]) -> list[Refused]:
-    """What a project around this one deploys under the same name with other bytes."""
+    """Refuse files that a surrounding project also deploys, with different bytes."""
     outer: dict[str, tuple[str, str]] = {}
     for folder in list(root.resolve().parents)[: DEPLOY.outer_projects]:
         if folder == Path.home() or not (folder / STATE).is_file():
@@ -345,7 +347,7 @@ def shadowed(root: Path, wanted: Sequence[Wanted]) -> list[Refused]:
         known = outer.get(one.path) if one.form is None else None
         if known is None or known[0] == sha256(one.data).hexdigest():
             continue
-        message = f"{one.path} is also deployed by the project around this one, {known[1]}, with other bytes."
+        message = f"The surrounding project {known[1]} also deploys {one.path}, with different content."
         hint = "Use the same version in both, or leave it out of one with `exclude`."
         found += [Refused(one.item, name, one.path, "deploy-shadowed", message, hint) for name in sorted(one.targets)]
     return found

@@ -1,6 +1,6 @@
-"""Texts that adapters write: frontmatter, TOML, and the line that says where a generated file comes from. Pure.
+"""The texts that adapters write: frontmatter, TOML, and the comment that says where a generated file comes from. Pure.
 
-Whatever an author wrote goes through a JSON string, which is a YAML and a TOML string as well: nothing can leave its place.
+Authors' texts are written as JSON strings, which are also valid in YAML and TOML, so that no text can break out of its value.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from rye.text.toml_writing import quoted
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(?:, [A-Za-z][A-Za-z0-9_-]*)*")
 _NOT_PLAIN = frozenset(("true", "false", "null", "yes", "no", "on", "off", "y", "n"))
 MARK = "rye:deployed"
-"""Stands in every file that is generated, as a comment."""
+"""Starts the comment in every generated file."""
 
 Yaml = str | int | bool | Sequence["Yaml"] | Mapping[str, "Yaml"]
 
 
 def yaml_text(value: str) -> str:
-    """A YAML scalar: plain words where they are unmistakable, else a JSON string."""
+    """Return a YAML scalar: plain words if they are unambiguous, otherwise a JSON string."""
     if _PLAIN.fullmatch(value) and value.lower() not in _NOT_PLAIN:
         return value
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def frontmatter(mark: str, fields: Mapping[str, Yaml | None], body: str) -> bytes:
-    """A Markdown file: the mark as a YAML comment on line 2, the fields that are not None, a blank line, the body."""
+    """Return a Markdown file: the mark as a YAML comment on line 2, the fields that are not None, a blank line, the body."""
     lines = ["---", f"# {mark}"]
     for key, value in fields.items():
         if value is not None:
@@ -61,7 +61,7 @@ def _scalar(value: str | bool | int) -> str:
 
 
 def toml(mark: str, fields: Mapping[str, str | None], tables: Mapping[str, Mapping[str, str | Sequence[str]]]) -> bytes:
-    """A TOML file: the mark as a comment, the fields that are not None, then tables by their dotted and quoted header."""
+    """Return a TOML file: the mark as a comment, the fields that are not None, then the tables by their dotted header."""
     lines = [f"# {mark}"]
     lines += [f"{key} = {quoted(value)}" for key, value in fields.items() if value is not None]
     for header, rows in tables.items():
@@ -73,6 +73,6 @@ def toml(mark: str, fields: Mapping[str, str | None], tables: Mapping[str, Mappi
 
 
 def one_line(text: str, most: int) -> str:
-    """The text on one line, cut at ``most`` characters."""
+    """Return the text on one line, cut to ``most`` characters."""
     words = " ".join(text.split())
     return words if len(words) <= most else f"{words[: most - 1].rstrip()}…"

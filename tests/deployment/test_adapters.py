@@ -207,7 +207,7 @@ def test_blocked_tools_of_an_agent_that_has_all_others() -> None:
     assert made("claude", Rights(None, ("Bash",)))[0]["disallowedTools"] == "Bash"
     fields, found = made("opencode", Rights(None, ("Bash", "Write")))
     assert fields["permission"] == {"*": "allow", "edit": "deny", "bash": "deny"}
-    assert "'edit' is denied whole" in found.notes[0]
+    assert "'edit' is denied as a whole" in found.notes[0]
 
 
 def test_no_tools_at_all_is_not_all_tools() -> None:

@@ -414,7 +414,7 @@ def test_what_a_program_cannot_say_is_refused_for_it_alone(shop: Shop) -> None:
 def test_no_tools_in_the_source_is_said_in_the_plan(shop: Shop) -> None:
     shop.install("agent", "acme/one", agent("one", ""))
     notes = [row["message"] for row in shop.ok("deploy", "--json").json["notes"]]
-    assert any("inherits everything" in note for note in notes)
+    assert any("has all tools" in note for note in notes)
     assert any("no setting for timeout 60000" in note for note in notes)
 
 
@@ -507,7 +507,7 @@ def test_a_long_agents_md_is_said_where_the_program_does_not_read_to_its_end(sho
     shop.install("knowledge", "acme/notes/style", knowledge("style"))
     shop.write("AGENTS.md", "x" * 31_000)
     (note,) = shop.ok("deploy", "--json").json["notes"]
-    assert (note["target"], "reads 32,768" in note["message"]) == ("codex", True)
+    assert (note["target"], "reads only 32,768" in note["message"]) == ("codex", True)
 
 
 def test_an_edited_block_is_left_alone(shop: Shop) -> None:

@@ -1,7 +1,7 @@
-"""Claude Code (tried with 2.1.330). An agent without ``tools`` has all of them, so "none" is one tool that is taken away again.
+"""Claude Code (tested with 2.1.330). An agent without ``tools`` has all of them, so "no tools" is one tool that is also blocked.
 
-It starts the server of a project's agent in trusted folders only. An agent with Bash searches with it, and gets no Glob and Grep.
-Without ``alwaysLoad`` it asks its model before the server has started, and the agent begins without any tool.
+It starts the server of a project's agent only in trusted folders. An agent with Bash searches with it, and gets no Glob or
+Grep. Without ``alwaysLoad``, it asks its model before the server has started, and the agent starts without any tools.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ _SERVER_TOOLS = ("rye_search", "rye_load", "rye_execute", "rye_sign", "rye_retur
 
 
 def agent(draft: AgentDraft, options: TargetOptions) -> AgentText:
+    """Write an agent for Claude Code: Markdown with frontmatter."""
     fields: dict[str, Yaml | None] = {"name": draft.name, "description": draft.description}
     if draft.server is not None:
         fields["tools"] = ", ".join(f"mcp__{draft.server.name}__{tool}" for tool in _SERVER_TOOLS)

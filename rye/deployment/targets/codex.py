@@ -1,6 +1,6 @@
-"""Codex (tried with 0.169.0). It has no list of tools: an agent runs in a sandbox, and its shell always stays.
+"""Codex (tested with 0.169.0). It has no list of tools: an agent runs in a sandbox, and always keeps its shell.
 
-It reads a project's agents in trusted folders only, and drops one whose file has a key that it does not know.
+It reads a project's agents only in trusted folders, and ignores an agent whose file has an unknown key.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ _TITLE = "Codex"
 
 
 def agent(draft: AgentDraft, options: TargetOptions) -> AgentText:
+    """Write an agent for Codex: TOML, with the sandbox closest to the rights."""
     fields = {"name": draft.name, "description": draft.description, "developer_instructions": draft.body}
     if draft.server is not None:
         table = {"command": draft.server.command, "args": draft.server.arguments}
         name = f"mcp_servers.{draft.server.name}"
         tables = {name: table, f"{name}.env": draft.server.environment}
         data = toml(draft.mark, {**fields, "sandbox_mode": "read-only"}, tables)
-        return AgentText(data, notes=("advisory: Codex keeps its shell, which may read without asking Rye",))
+        return AgentText(data, notes=("advisory: Codex keeps its shell, which can read files without asking Rye",))
     rights = draft.rights
     sandbox, widenings = None, list[Widening](losses.filters(rights, _TITLE))
     if rights.allowed is None:

@@ -1,6 +1,6 @@
-"""GitHub Copilot CLI (tried with 1.0.102) and VS Code. Without ``tools`` an agent has all of them; an empty list is none.
+"""GitHub Copilot CLI (tested with 1.0.102) and VS Code. Without ``tools`` an agent has all of them; an empty list means none.
 
-Whatever the list says, Copilot CLI adds ``skill`` and ``sql``, a database of its own session.
+Copilot CLI always adds ``skill`` and ``sql``, a database of the session.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ _WORDS = {
 
 
 def agent(draft: AgentDraft, options: TargetOptions) -> AgentText:
+    """Write an agent for Copilot: Markdown with frontmatter."""
     fields: dict[str, Yaml | None] = {"name": draft.name, "description": draft.description}
     if draft.server is not None:
         fields["tools"] = [f"{draft.server.name}/*"]

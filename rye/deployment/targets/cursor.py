@@ -1,4 +1,4 @@
-"""Cursor (second-hand). An agent is read-only or may do everything, and there is no agent with a server of its own."""
+"""Cursor (not tested; from its documentation). An agent is read-only or unrestricted, and cannot have its own server."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ _TITLE = "Cursor"
 
 
 def agent(draft: AgentDraft, options: TargetOptions) -> AgentText:
+    """Write an agent for Cursor: Markdown with frontmatter. Refuses bound agents."""
     if draft.server is not None:
-        message = "Cursor cannot bind an agent to the tools of one server, so nothing would hold its rights."
+        message = "Cursor cannot limit an agent to the tools of one server, so nothing would enforce its rights."
         return AgentText(None, refusals=(Refusal("permissions", "deploy-inexpressible", message),))
     rights = draft.rights
     readonly, widenings = None, list[Widening](losses.filters(rights, _TITLE))

@@ -1,7 +1,8 @@
-"""Gemini CLI (tried with 0.61.0). An agent without ``tools`` has all of its parent's; one with an empty list has none.
+"""Gemini CLI (tested with 0.61.0). An agent without ``tools`` has all of its parent's; one with an empty list has none.
 
-It reads skills and agents of trusted folders only, asks once before it uses a project's agent, and gives every agent
-``complete_task``. Its documentation names ``mcpServers``; the program refuses an agent with that key and reads ``mcp_servers``.
+It reads skills and agents only in trusted folders, asks once before it uses a project's agent, and gives every agent
+``complete_task``. Its documentation says ``mcpServers``, but the program refuses an agent with that key and reads
+``mcp_servers``.
 """
 
 from __future__ import annotations
@@ -33,9 +34,10 @@ def _inputs() -> re.Pattern[str]:
 
 
 def agent(draft: AgentDraft, options: TargetOptions) -> AgentText:
+    """Write an agent for Gemini CLI: Markdown with frontmatter. Refuses texts with ``${NAME}``."""
     found = _inputs().search(draft.body)
     if found is not None:
-        message = f"Gemini CLI takes {found[0]} in an agent's text for an input and does not start the agent."
+        message = f"Gemini CLI treats {found[0]} in an agent's text as an input, and does not start the agent."
         return AgentText(None, refusals=(Refusal("body", "deploy-inexpressible", message),))
     fields: dict[str, Yaml | None] = {"name": draft.name, "description": draft.description}
     if draft.server is not None:

@@ -1,4 +1,4 @@
-"""What programs cannot say of an agent's rights, in words that all adapters share. Pure."""
+"""The widenings for rights that a program cannot express, worded the same for all adapters. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rye.deployment.targets.protocol import Widening
 
 
 def filters(rights: Rights, title: str, *, says_commands: bool = False) -> tuple[Widening, ...]:
-    """The restrictions of Bash that are lost. ``says_commands``: whether the program has a list of allowed commands."""
+    """Return the lost restrictions of Bash. ``says_commands``: whether the program has a list of allowed commands."""
     if not rights.uses_bash:
         return ()
     found = []
@@ -23,7 +23,7 @@ def filters(rights: Rights, title: str, *, says_commands: bool = False) -> tuple
 
 
 def tools(rights: Rights, title: str, words: Mapping[str, Sequence[str]]) -> tuple[Widening, ...]:
-    """What is lost where a program has a list of allowed tools and nothing else, in these words."""
+    """Return what is lost in a program that only has a list of allowed tools. ``words``: its words for tools."""
     if rights.allowed is None:
         return blocked(rights, title)
     lost = worded(rights, words).lost
@@ -33,14 +33,14 @@ def tools(rights: Rights, title: str, words: Mapping[str, Sequence[str]]) -> tup
     parts = [
         f"{tool} (part of {joined[tool]!r}, which allows {' and '.join(words[joined[tool]])})"
         if tool in joined
-        else f"{tool} (unknown there)"
+        else f"{tool} (unknown to it)"
         for tool in lost
     ]
     return (_lost("tools.allowed", f"{title} cannot allow exactly {', '.join(parts)}.", lost),)
 
 
 def blocked(rights: Rights, title: str) -> tuple[Widening, ...]:
-    """For a program that cannot take single tools away from all."""
+    """Return what is lost in a program that cannot block single tools."""
     if not rights.blocked:
         return ()
     message = f"{title} cannot block {', '.join(rights.blocked)} where everything else is allowed."
@@ -48,24 +48,24 @@ def blocked(rights: Rights, title: str) -> tuple[Widening, ...]:
 
 
 def patterns(rights: Rights, title: str) -> tuple[Widening, ...]:
-    """For a program that takes tools by name: what is more than a name, e.g. ``Bash(git:*)``, might count as the whole tool."""
+    """Return what is lost in a program that lists tools by name: ``Bash(git:*)`` might be treated as the whole tool."""
     found = []
     for field, names in (("tools.allowed", rights.allowed or ()), ("tools.blocked", rights.blocked)):
         odd = [name for name in names if not name.replace("_", "").replace("-", "").isalnum()]
         if odd:
-            message = f"{title} takes an agent's tools by name, and {', '.join(odd)} is more than a name."
+            message = f"{title} accepts only names of tools, and {', '.join(odd)} is more than a name."
             found.append(_lost(field, message, odd))
     return tuple(found)
 
 
 def inexact(rights: Rights, title: str, can: str) -> Widening:
-    """For a program that has a few fixed sets of rights. ``can``: which."""
+    """Return what is lost in a program that has a few fixed sets of rights. ``can``: says which."""
     names = ", ".join(sorted(rights.names)) or "no tools"
     return _lost("tools.allowed", f"{title} cannot allow exactly {names}: {can}.", sorted(rights.names))
 
 
 def nearest(rights: Rights, words: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """The fewest words that allow every tool that is allowed, and perhaps more: what is written once that is agreed to."""
+    """Return the fewest words that cover all allowed tools, and possibly more. Written after the widening was agreed to."""
     return tuple(word for word, names in words.items() if rights.names.intersection(names))
 
 

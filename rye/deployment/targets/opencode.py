@@ -1,4 +1,4 @@
-"""OpenCode (tried with 1.18.33). An agent without permissions has all of them, and the last pattern that matches wins."""
+"""OpenCode (tested with 1.18.33). An agent without permissions has all of them, and the last matching pattern wins."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ _WORDS = {
     "websearch": ("WebSearch",),
 }
 _READ: dict[str, Yaml] = {"*": "allow", "*.env": "deny", "*.env.*": "deny", "*.env.example": "allow"}
-"""Reading as OpenCode has it by itself: a plain ``allow`` would hand out the secrets, too."""
+"""OpenCode's default for reading: a plain ``allow`` would expose secrets as well."""
 
 
 def agent(draft: AgentDraft, options: TargetOptions) -> AgentText:
+    """Write an agent for OpenCode: Markdown with frontmatter, and settings for a bound agent's server."""
     fields: dict[str, Yaml | None] = {"description": draft.description, "mode": "subagent"}
     if draft.server is not None:
         return _bound(draft, options, fields)
@@ -60,7 +61,8 @@ def _commands(rights: Rights) -> Yaml:
 
 
 def _all_but(rights: Rights) -> tuple[Yaml, tuple[str, ...], tuple[Widening, ...]]:
-    """Everything but what is blocked. A joined tool is denied whole: less than was asked for, never more."""
+    """Allow everything except what is blocked. A word that covers a blocked tool is denied as a whole: never more than was
+    asked for."""
     permission: dict[str, Yaml] = {"*": "allow"}
     notes = []
     for word, names in _WORDS.items():
@@ -68,7 +70,7 @@ def _all_but(rights: Rights) -> tuple[Yaml, tuple[str, ...], tuple[Widening, ...
         if taken:
             permission[word] = "deny"
             if len(taken) < len(names):
-                notes.append(f"{word!r} is denied whole: {_TITLE} has no word for {', '.join(taken)} alone")
+                notes.append(f"{word!r} is denied as a whole: {_TITLE} has no separate word for {', '.join(taken)}")
         elif word == "bash" and rights.commands:
             permission[word] = _commands(rights)
     known = {name for names in _WORDS.values() for name in names}
@@ -78,7 +80,8 @@ def _all_but(rights: Rights) -> tuple[Yaml, tuple[str, ...], tuple[Widening, ...
 
 
 def _bound(draft: AgentDraft, options: TargetOptions, fields: dict[str, Yaml | None]) -> AgentText:
-    """The server stands in the settings, where every agent sees it: its tools are denied there and allowed here."""
+    """Write a bound agent. Its server is in the settings, where every agent sees it, so its tools are denied there and
+    allowed here."""
     assert draft.server is not None
     server = draft.server.name
     fields["permission"] = {"*": "deny", f"{server}_*": "allow"}

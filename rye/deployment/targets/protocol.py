@@ -1,4 +1,4 @@
-"""What a target is: a table of places and one function, both pure. Everything that programs have in common is in
+"""The interface of a target: a table of places and one function, both pure. Everything that programs have in common is in
 :mod:`rye.deployment.rendering`.
 
 A new program is one module with ``TARGET`` and one row in :data:`rye.project.agent_programs.PROGRAMS`.
@@ -19,7 +19,7 @@ from rye.project.agent_programs import PROGRAMS, program_names
 from rye.text.spelling import close_words
 
 Form = Literal["markdown", "json"]
-"""How Rye keeps something in a file of somebody else's: a block between comments, or keys."""
+"""How Rye keeps an entry in a shared file: as a block between comments, or as keys."""
 Code = Literal[
     "deploy-conflict",
     "deploy-drift",
@@ -35,42 +35,42 @@ Code = Literal[
 
 
 class Places(Struct, frozen=True):
-    """Where a program reads in one scope, relative to the project or the home folder."""
+    """Where a program reads files in one scope, relative to the project or the home folder."""
 
     detected_by: tuple[str, ...]
-    """Files and folders that show that the program is used here."""
+    """Files and folders whose presence means that the program is used here."""
     skills: str
     agents: str
     agent_suffix: str
     knowledge: str = ".agents/knowledge"
     index: str | None = None
-    """The file with text for every session, which gets the block about knowledge; None: the program has none here."""
+    """The instructions file for every session, which gets the block about knowledge; None: the program has none here."""
     index_bytes: int | None = None
-    """How much of that file the program reads; None: all of it."""
+    """How many bytes of that file the program reads; None: all."""
     settings: tuple[str, ...] = ()
-    """The file that gets keys for servers; where the first is not there and another is, that one."""
+    """The possible files for the servers' keys: the first that exists, otherwise the first."""
 
 
 class TargetOptions(Struct, frozen=True):
-    """How one item is written for one target."""
+    """The options for writing one item for one target."""
 
     scope: Scope
     name: str
-    """What the item is called there."""
+    """The item's name in the program."""
 
 
 class Server(Struct, frozen=True):
-    """The server that a bound agent has for its only tools."""
+    """The server that provides a bound agent's only tools."""
 
     name: str
     command: str
     arguments: tuple[str, ...]
     environment: Mapping[str, str]
-    """Says the server whether the agent really has no other tools, so that each run's start can say it."""
+    """Tells the server whether the agent really has no other tools, so that each run can report it."""
 
 
 class AgentDraft(Struct, frozen=True):
-    """An agent that a program is told about; which kind of item it comes from makes no difference."""
+    """An agent to write for a program, independent of the kind of item that it comes from."""
 
     name: str
     description: str
@@ -79,28 +79,28 @@ class AgentDraft(Struct, frozen=True):
     """The text of the comment in a generated file."""
     rights: Rights
     server: Server | None = None
-    """Set for a bound agent: its only tools. ``rights`` then says nothing."""
+    """For a bound agent: the server with its only tools. ``rights`` is unused then."""
     turns: int | None = None
     limits: tuple[str, ...] = ()
-    """Limits that no program takes, e.g. ``timeout 60000``."""
+    """Limits that no program supports, such as ``timeout 60000``."""
     model: str | None = None
-    """The model that the item asks for, as it was written."""
+    """The model that the item asks for, as written."""
     model_of: str | None = None
     """The program that the model's name belongs to."""
 
 
 class Widening(Struct, frozen=True):
-    """What a deploy would allow beyond what the item says, or beyond what was agreed to at install."""
+    """What a deploy would allow beyond what the item says, or what was agreed to at install."""
 
     field: str
     code: Literal["deploy-widening", "deploy-inexpressible"]
     message: str
     value: str
-    """What exactly is agreed to: with another value it is another question."""
+    """What exactly is agreed to: a different value needs a new agreement."""
 
 
 class Refusal(Struct, frozen=True):
-    """Why an item cannot be written for a target at all."""
+    """Why an item cannot be written for a target."""
 
     field: str
     code: Code
@@ -116,19 +116,19 @@ class OutFile(Struct, frozen=True):
 
 
 class SharedEdit(Struct, frozen=True):
-    """Something of ours in a file of somebody else's."""
+    """An entry of ours in a shared file."""
 
     paths: tuple[str, ...]
-    """The file; the first of these that is there, else the first."""
+    """The possible files: the first that exists, otherwise the first."""
     form: Form
     key: tuple[str, ...]
-    """Of ``json``: the key. Of ``markdown``: what entries are sorted by."""
+    """For ``json``: the key. For ``markdown``: the sort key of the entry."""
     text: str
-    """Of ``json``: the value as JSON on one line. Of ``markdown``: the entry's line."""
+    """For ``json``: the value as JSON on one line. For ``markdown``: the entry's line."""
 
 
 class AgentText(Struct, frozen=True):
-    """What one target makes of a draft."""
+    """What a target writes for a draft."""
 
     data: bytes | None
     """None: it cannot be written."""
@@ -139,14 +139,14 @@ class AgentText(Struct, frozen=True):
 
 
 class Rendered(Struct, frozen=True):
-    """What one target makes of one item."""
+    """What a target writes for an item."""
 
     files: tuple[OutFile, ...] = ()
     shared_edits: tuple[SharedEdit, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     widenings: tuple[Widening, ...] = ()
     notes: tuple[str, ...] = ()
-    """What a person should know: limits that are dropped, and that an agent inherits every tool."""
+    """What a person should know, such as limits that were left out."""
 
 
 class Target(Struct, frozen=True):
@@ -154,28 +154,28 @@ class Target(Struct, frozen=True):
 
     name: str
     title: str
-    """As its makers write it."""
+    """The program's name as its makers write it."""
     adapter: str
-    """``NAME/N``; N grows when the same item is written in another way."""
+    """``NAME/N``; N increases when the same item is written differently."""
     tried: str
-    """The version of the program that the adapter was tried with."""
+    """The version of the program that the adapter was tested with."""
     places: Mapping[Scope, Places]
     agent: Callable[[AgentDraft, TargetOptions], AgentText]
     says_turns: bool = False
-    """Whether it has a word for the most turns of an agent."""
+    """Whether it has a setting for an agent's maximum number of turns."""
     models_of: str | None = None
-    """Whose models' names it takes."""
+    """The provider whose model names it accepts."""
     most_agent_characters: int | None = None
     binding: Literal["exclusive", "advisory"] = "exclusive"
     """Whether a bound agent really has no other tools."""
     settings_hooks: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Where the program's own project settings name hooks: file and key."""
+    """Where the program's project settings list hooks: file and key."""
     settings_servers: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Where they name servers: file and key."""
+    """Where they list servers: file and key."""
 
 
 def target(name: str) -> Target:
-    """The target of that name. Raises UsageError ``deploy-unknown-target``."""
+    """Return the target with this name. Raises UsageError ``deploy-unknown-target``."""
     row = next((program for program in PROGRAMS if program.name == name), None)
     if row is None:
         names = program_names()
@@ -186,5 +186,5 @@ def target(name: str) -> Target:
 
 
 def all_targets() -> list[Target]:
-    """Every target, in the table's order."""
+    """Return all targets, in the order of the table."""
     return [target(name) for name in program_names()]
