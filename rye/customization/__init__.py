@@ -1,0 +1,1 @@
+"""Local changes that survive updates: overrides, overlays and role directives, as pure functions and files."""

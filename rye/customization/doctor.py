@@ -32,6 +32,7 @@ class Check(Struct, frozen=True):
     hint: str | None = None
 
     def as_json(self) -> dict[str, object]:
+        """The entry of ``checks`` in the JSON document."""
         return {
             "name": self.name,
             "status": self.status,

@@ -18,6 +18,7 @@ class EffectiveDiff(Struct, frozen=True):
     """The invalid overrides, which change nothing."""
 
     def as_json(self) -> dict[str, object]:
+        """The fields of the JSON document."""
         return {"diff": self.diff, "overrides": list(self.files), "refused": list(self.refused)}
 
 

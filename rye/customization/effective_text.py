@@ -45,6 +45,7 @@ class Applied(Struct, frozen=True):
 
     @property
     def refused(self) -> bool:
+        """Whether the file has errors, so that it was not applied."""
         return has_errors(self.diagnostics)
 
 
@@ -60,6 +61,7 @@ class Effective(Struct, frozen=True):
 
     @property
     def refused(self) -> tuple[Applied, ...]:
+        """The files that were not applied."""
         return tuple(file for file in self.files if file.refused)
 
 

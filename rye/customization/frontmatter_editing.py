@@ -66,9 +66,11 @@ class Frontmatter(Struct):
     indent: int = 0
 
     def get(self, key: str) -> Entry | None:
+        """The entry of a key, or None."""
         return next((entry for entry in self.entries if entry.key == key), None)
 
     def lines(self) -> list[str]:
+        """All lines between the fences."""
         return [line for entry in self.entries for line in entry.lines]
 
     def set(self, key: str, value: list[str], written_at: int = 1) -> bool:

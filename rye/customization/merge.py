@@ -61,6 +61,7 @@ class Step(Struct, frozen=True):
     base_line: int | None = None
 
     def as_json(self) -> dict[str, object]:
+        """The entry of ``steps`` in the document of ``rye merge``."""
         return {
             "line": self.line,
             "operation": self.operation,

@@ -24,6 +24,7 @@ class OverlayFile(Struct, frozen=True):
 
     @property
     def found(self) -> bool:
+        """Whether the file exists."""
         return self.data is not None
 
 

@@ -39,13 +39,20 @@ class StepLike(Protocol):
     """A formula's step as far as overlays change it: a frozen dataclass with at least these fields."""
 
     @property
-    def id(self) -> str: ...
+    def id(self) -> str:
+        """The step's id, unique in its formula."""
+
     @property
-    def title(self) -> str: ...
+    def title(self) -> str:
+        """The step's title."""
+
     @property
-    def description(self) -> str: ...
+    def description(self) -> str:
+        """What the step asks for; overlays change this."""
+
     @property
-    def needs(self) -> tuple[str, ...]: ...
+    def needs(self) -> tuple[str, ...]:
+        """The ids of the steps that come first."""
 
 
 S = TypeVar("S", bound=StepLike)

@@ -99,6 +99,7 @@ def opener_operation(line: str) -> str | None:
 
 
 def is_closer(line: str) -> bool:
+    """Whether a line closes a directive."""
     return line.startswith(CLOSER) and line.rstrip(" \t") == CLOSER
 
 

@@ -42,9 +42,11 @@ class Folder(Struct, frozen=True):
     """Paths are shown relative to this folder; None: as they are."""
 
     def file(self, name: str, suffix: str) -> Path:
+        """The path of a name's file in this folder."""
         return self.path / f"{name}{suffix}"
 
     def shown(self, path: Path) -> str:
+        """A path of this folder, as shown to people."""
         return os.path.relpath(path, self.shown_from) if self.shown_from is not None else str(path)
 
     def read(self, path: Path) -> bytes | None:
@@ -112,6 +114,7 @@ class Places(Struct, frozen=True):
         return Places(self.layout, overlays, directives, overrides, self.rig)
 
     def of(self, folders: tuple[Folder, ...], level: Level) -> Folder | None:
+        """The folder of one level, or None."""
         return next((folder for folder in folders if folder.level == level), None)
 
 

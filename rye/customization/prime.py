@@ -22,6 +22,7 @@ class Looked(Struct, frozen=True):
     detail: str = ""
 
     def as_json(self) -> dict[str, object]:
+        """The entry of ``looked`` in the document of ``rye prime``."""
         return {"part": self.part, "path": self.path, "found": self.found, "detail": self.detail}
 
     def __str__(self) -> str:
@@ -37,6 +38,7 @@ class Section(Struct, frozen=True):
     sources: tuple[str, ...]
 
     def as_json(self) -> dict[str, object]:
+        """The entry of ``sections`` in the document of ``rye prime``."""
         return {"part": self.part, "text": self.text, "sources": list(self.sources)}
 
 

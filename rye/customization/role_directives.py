@@ -29,6 +29,7 @@ class RoleDirectiveFile(Struct, frozen=True):
 
     @property
     def found(self) -> bool:
+        """Whether the file exists."""
         return self.text is not None
 
     @property

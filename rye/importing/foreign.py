@@ -164,12 +164,14 @@ class Row:
         return value
 
     def required(self, key: str) -> str:
+        """The non-empty text of ``key``. Raises Cannot if it is missing."""
         value = self.text(key)
         if not value:
             self.fail(f"it has no {key}")
         return value
 
     def texts(self, key: str) -> tuple[str, ...]:
+        """The list of texts of ``key``; empty if missing. Raises Cannot if it is anything else."""
         value = self._value.get(key)
         if value is None:
             return ()
@@ -181,21 +183,25 @@ class Row:
         return tuple(value)
 
     def flag(self, key: str) -> bool:
+        """The boolean of ``key``; False if missing. Raises Cannot if it is anything else."""
         value = self._value.get(key, False)
         if not isinstance(value, bool):
             self.fail(f"its {key} is neither true nor false")
         return value
 
     def number(self, key: str) -> int | None:
+        """The whole number of ``key``, or None. Raises Cannot if it is anything else."""
         value = self._value.get(key)
         if value is not None and type(value) is not int:
             self.fail(f"its {key} is not a whole number")
         return value
 
     def has(self, key: str) -> bool:
+        """Whether ``key`` has a value other than null."""
         return self._value.get(key) is not None
 
     def fail(self, why: str) -> NoReturn:
+        """Raise Cannot with the reason."""
         raise Cannot(why)
 
 

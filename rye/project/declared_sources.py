@@ -79,10 +79,12 @@ class PathSource(Struct, frozen=True):
 
     @property
     def origin(self) -> str:
+        """The folder with its prefix, as rye.lock records it."""
         return f"{EDITABLE_PREFIX if self.editable else PATH_PREFIX}{self.path}"
 
     @property
     def spec(self) -> str:
+        """The source as rye.toml and messages write it."""
         return self.origin
 
 

@@ -34,6 +34,7 @@ class ItemFile(Struct, frozen=True):
 
     @property
     def kind(self) -> Kind:
+        """The item's kind."""
         return KINDS[self.location.kind]
 
     @property

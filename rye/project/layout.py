@@ -22,10 +22,12 @@ class Project(Struct, frozen=True):
 
     @property
     def manifest_path(self) -> Path:
+        """The path of rye.toml."""
         return self.root / MANIFEST
 
     @property
     def lock_path(self) -> Path:
+        """The path of rye.lock."""
         return self.root / LOCK
 
     @property
@@ -40,14 +42,17 @@ class Project(Struct, frozen=True):
 
     @property
     def overrides(self) -> Path:
+        """The folder of the project's overrides."""
         return self.ai / "overrides"
 
     @property
     def overlays(self) -> Path:
+        """The folder of the project's formula overlays."""
         return self.ai / "formula-overlays"
 
     @property
     def role_directives(self) -> Path:
+        """The folder of the project's role directives."""
         return self.ai / "role-directives"
 
 

@@ -168,6 +168,7 @@ class LockedItem(Struct, frozen=True, forbid_unknown_fields=True, rename=_KEYS):
 
     @property
     def identity(self) -> Identity:
+        """Its kind and id."""
         return Identity(self.kind, self.id)
 
     @property
@@ -209,6 +210,7 @@ class Lock(Struct, frozen=True):
     items: tuple[LockedItem, ...] = ()
 
     def find(self, identity: Identity) -> LockedItem | None:
+        """The row of an item, or None."""
         return next((item for item in self.items if item.identity == identity), None)
 
     def by_identity(self) -> dict[Identity, LockedItem]:

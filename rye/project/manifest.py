@@ -228,6 +228,7 @@ class Manifest(Struct, frozen=True):
 
     @property
     def groups(self) -> tuple[str, ...]:
+        """The names of all groups of dependencies, sorted; the main group is always one."""
         return tuple(sorted({wanted.group for wanted in self.dependencies} | {MAIN_GROUP}))
 
 

@@ -53,6 +53,7 @@ class MemberText(Struct, frozen=True, order=True):
 
     @property
     def file(self) -> str:
+        """Its manifest's path from the workspace's root."""
         return f"{self.path}/{MANIFEST}"
 
 

@@ -45,6 +45,7 @@ class Registries(Struct, frozen=True):
 
 
 def no_registry() -> RyeError:
+    """The error for a command that needs a registry when none is configured."""
     return RyeError(
         "no-registry",
         "No registry is configured.",

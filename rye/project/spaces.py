@@ -45,6 +45,7 @@ class Entry(Struct, frozen=True):
 
     @property
     def label(self) -> str:
+        """Its kind, id and space, for messages."""
         return f"{self.location.kind}:{self.id} ({self.space})"
 
 

@@ -43,10 +43,12 @@ class Credential(Struct, frozen=True):
 
 
 def config_path() -> Path:
+    """The user's settings file."""
     return config_dir() / "config.toml"
 
 
 def credentials_path() -> Path:
+    """The user's file of registry tokens."""
     return config_dir() / "credentials.toml"
 
 

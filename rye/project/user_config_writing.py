@@ -58,6 +58,7 @@ def _typed(name: str, text: str) -> object:
 
 
 def store_credential(found: Credential) -> None:
+    """Store a registry's token, replacing an earlier one for the same address."""
     rows = dict(stored_credentials())
     rows[found.registry.rstrip("/")] = {"token": found.token, "name": found.name}
     _write_credentials(rows)

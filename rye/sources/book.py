@@ -44,9 +44,11 @@ class SourceBook:
 
     @property
     def names(self) -> frozenset[str]:
+        """The names of all sources."""
         return frozenset(self._sources)
 
     def answers_for(self, namespace: str) -> bool:
+        """Whether the namespace is one of the sources."""
         return namespace in self._sources
 
     def go_by(self, rows: Iterable[LockedItem], moving: Callable[[Identity], bool] = lambda identity: False) -> None:

@@ -58,6 +58,7 @@ class Found(Struct, frozen=True):
 
     @property
     def folder(self) -> str:
+        """The folder of the item's own file, from the source's folder."""
         return self.place.rpartition("/")[0]
 
     def path_of(self, attached: str) -> str:

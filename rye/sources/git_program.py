@@ -290,6 +290,7 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def timed_out(seconds: float) -> SourceError:
+    """The error for git running longer than ``seconds``."""
     return SourceError(
         "source-timeout",
         f"git did not finish within {seconds:.0f} seconds.",
@@ -298,6 +299,7 @@ def timed_out(seconds: float) -> SourceError:
 
 
 def fetched_too_much() -> SourceError:
+    """The error for a commit larger than the limit."""
     return SourceError(
         "source-too-large",
         f"The repository's commit is larger than {SOURCES.fetch_bytes:,} bytes.",
@@ -355,6 +357,7 @@ class Deadline:
         stop(self._process)
 
     def cancel(self) -> None:
+        """Stop the timer; git finished in time."""
         self._timer.cancel()
 
 

@@ -29,6 +29,7 @@ class Entry(Struct, frozen=True):
 
     @property
     def is_file(self) -> bool:
+        """Whether it is a regular file, executable or not."""
         return self.what in ("file", "executable")
 
 

@@ -33,10 +33,12 @@ class SourceRecord(Struct, frozen=True):
 
     @property
     def identity(self) -> Identity:
+        """The item's kind and id."""
         return self.release.identity
 
     @property
     def version(self) -> str:
+        """The item's version."""
         return self.release.version
 
 

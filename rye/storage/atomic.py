@@ -6,6 +6,9 @@ import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
+
+from rye.errors import RyeError
 
 
 def replace_file(path: Path, data: bytes) -> None:
@@ -24,15 +27,43 @@ def replace_file(path: Path, data: bytes) -> None:
         raise
 
 
-def replace_files(changes: Sequence[tuple[Path, bytes, bytes]]) -> None:
-    """Replace each file (path, old bytes, new bytes). If one cannot be written, restore the old bytes of those before it."""
-    for index, (path, _, new) in enumerate(changes):
+class Replacement(NamedTuple):
+    """New bytes for a file that was read. ``shown``: its path, as shown to people."""
+
+    path: Path
+    shown: str
+    old: bytes
+    new: bytes
+
+
+def replace_files(changes: Sequence[Replacement]) -> None:
+    """Replace all files, or none: if one fails, those before it get their old bytes back.
+
+    Raises RyeError ``changed-meanwhile`` if a file no longer has the bytes that were read, and OSError.
+    """
+    for change in changes:
+        _require_unchanged(change)
+    for index, change in enumerate(changes):
         try:
-            replace_file(path, new)
-        except OSError:
-            for written, old, _ in changes[:index]:
-                replace_file(written, old)
+            _require_unchanged(change)
+            replace_file(change.path, change.new)
+        except (OSError, RyeError):
+            for written in changes[:index]:
+                replace_file(written.path, written.old)
             raise
+
+
+def _require_unchanged(change: Replacement) -> None:
+    """Raise RyeError ``changed-meanwhile`` if the file does not have its old bytes. Reads at most one byte more."""
+    try:
+        with change.path.open("rb") as stream:
+            unchanged = stream.read(len(change.old) + 1) == change.old
+    except FileNotFoundError:
+        unchanged = False
+    if not unchanged:
+        raise RyeError(
+            "changed-meanwhile", f"{change.shown} changed just now, so nothing was written.", "Run the command again."
+        )
 
 
 def _mode(path: Path) -> int:

@@ -11,10 +11,14 @@ if TYPE_CHECKING:
 
 
 def confirm(context: Context, question: str, nothing_done: str) -> None:
-    """A yes to something that cannot be undone. Raises RyeError ``declined`` and ``confirmation-needed``."""
+    """Require a yes to something that cannot be undone. Raises RyeError ``declined`` and ``confirmation-needed``."""
     if context.assume_yes:
         return
     if not context.interactive:
-        raise RyeError("confirmation-needed", f"Approval required; {nothing_done}", f"{question} Repeat with --yes.")
+        raise RyeError(
+            "confirmation-needed",
+            f"Confirmation required; {nothing_done}",
+            f"{question} To confirm, repeat with --yes.",
+        )
     if not context.ask(question):
         raise RyeError("declined", nothing_done[0].upper() + nothing_done[1:])

@@ -1,7 +1,7 @@
 """What a use case can ask of the face that runs it.
 
-Everything else that a use case needs arrives as a value. There is no global session: a use case that needs more than this needs
-another argument, not another member here.
+Everything else that a use case needs arrives as a value. There is no global session. A use case that needs more takes another
+argument; it does not add a member here.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 class Advance(Protocol):
-    """Tells a progress display that some more is done."""
+    """Advance a progress display by an amount."""
 
     def __call__(self, amount: int = 1) -> None: ...
 
 
 class Context(Protocol):
-    """One run, as its face sees it."""
+    """One run of a use case, as provided by its face."""
 
     @property
     def cwd(self) -> Path:
@@ -33,7 +33,7 @@ class Context(Protocol):
 
     @property
     def registry(self) -> str | None:
-        """The registry's address for this run alone (``--registry``); None: what project and user say."""
+        """The registry's address for this run only (``--registry``); None means the project's or the user's."""
 
     @property
     def offline(self) -> bool:
@@ -55,27 +55,27 @@ class Context(Protocol):
         """The time, with a time zone."""
 
     def ask(self, question: str) -> bool:
-        """A person's yes or no. Only called when ``interactive``."""
+        """A person's yes or no. Called only if ``interactive``."""
 
     def tell(self, text: str, style: str | None = None) -> None:
-        """Something that a person may want to know; it may be dropped (``--quiet``)."""
+        """Show a notice; it can be dropped (``--quiet``)."""
 
     def warn(self, text: str, hint: str | None = None) -> None:
-        """Something that a person should know; never dropped."""
+        """Show a warning; never dropped."""
 
     def progress(self, title: str, total: int | None = None) -> AbstractContextManager[Advance]:
-        """Work that may take more than a second."""
+        """Show the progress of work that may take more than a second."""
 
 
 class Notice(Struct, frozen=True):
-    """A warning that a use case gave."""
+    """A warning from a use case."""
 
     text: str
     hint: str | None = None
 
 
 class LibraryContext(Struct):
-    """A context for programs: nobody is asked, nothing is shown, and warnings are kept in ``warnings``."""
+    """A context for programs: asks no one, shows nothing, and keeps warnings in ``warnings``."""
 
     cwd: Path
     registry: str | None = None
@@ -83,25 +83,30 @@ class LibraryContext(Struct):
     assume_yes: bool = False
     environment: Mapping[str, str] = field(default_factory=dict)
     clock: datetime | None = None
-    """The time to work by; None: the machine's clock."""
+    """The time to use; None means the machine's clock."""
     warnings: list[Notice] = field(default_factory=list)
 
     @property
     def interactive(self) -> bool:
+        """Always false."""
         return False
 
     def now(self) -> datetime:
+        """The given time, or the machine's clock."""
         return self.clock or datetime.now(UTC)
 
     def ask(self, question: str) -> bool:
+        """Always no."""
         return False
 
     def tell(self, text: str, style: str | None = None) -> None:
-        return None
+        """Do nothing."""
 
     def warn(self, text: str, hint: str | None = None) -> None:
+        """Keep the warning."""
         self.warnings.append(Notice(text, hint))
 
     @contextmanager
     def progress(self, title: str, total: int | None = None) -> Iterator[Advance]:
+        """Show nothing."""
         yield lambda amount=1: None

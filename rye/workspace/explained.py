@@ -1,4 +1,4 @@
-"""What a code means, for ``rye explain``."""
+"""The explanation of a code, for ``rye explain``."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ _WRAPPED = re.compile(r"(?:error|warning|notice|info)\[(.+)\]:?")
 
 
 class Explained(Struct, frozen=True):
+    """One code with its example."""
+
     row: Code
     example: Example | None
 
     def as_json(self) -> dict[str, object]:
-        """The document of ``rye explain CODE --json``; ``bad`` and ``good`` are None where there is no example."""
+        """The document of ``rye explain CODE --json``; ``bad`` and ``good`` are None without an example."""
         row, example = self.row, self.example
         return {
             "code": row.code,
@@ -36,19 +38,19 @@ class Explained(Struct, frozen=True):
 
 
 class Listed(Struct, frozen=True):
-    """Codes, and what each means in one sentence."""
+    """Codes, each with its meaning in one sentence."""
 
     rows: tuple[Code, ...]
 
     def as_json(self) -> dict[str, object]:
-        """The document of ``rye explain --json``, and of an area or a beginning."""
+        """The document of ``rye explain --json``, also for an area or a prefix."""
         rows = [{"code": row.code, "exit": row.exit, "title": row.title, "area": row.area} for row in self.rows]
         return {"codes": rows}
 
 
 def explain(word: str) -> Explained | Listed:
-    """The row and the example of a code, also as it is printed: ``error[R04]``. For the name of an area, its codes in the order
-    of the table; for the beginning of codes, those that begin so, sorted. Raises UsageError ``unknown-code``."""
+    """The row and example of a code, also written as printed: ``error[R04]``. For an area's name, its codes in the order of the
+    table. For a prefix, the codes that start with it, sorted. Raises UsageError ``unknown-code``."""
     areas = load()
     known = by_code(areas)
     code = code_of(word)
@@ -60,11 +62,11 @@ def explain(word: str) -> Explained | Listed:
         return Listed(listed)
     near = close_words(code, known, 3)
     hint = f"Did you mean {' or '.join(near)}?" if near else "`rye explain` lists the areas and their codes."
-    raise UsageError("unknown-code", f"There is no error code {word!r}.", hint)
+    raise UsageError("unknown-code", f"Unknown error code {word!r}.", hint)
 
 
 def _beginning(typed: str, code: str, known: Mapping[str, Code]) -> tuple[Code, ...]:
-    """The codes that begin so. One or two capitals mean rules: ``S`` is S01 and so on, ``s`` is ``server-busy`` as well."""
+    """The codes with this prefix. Capitals mean rules: ``S`` matches S01 and so on, ``s`` also ``server-busy``."""
     if typed.isalpha() and typed.isupper() and len(typed) <= 2:
         found = [row for name, row in known.items() if name.startswith(typed)]
     else:
@@ -73,7 +75,7 @@ def _beginning(typed: str, code: str, known: Mapping[str, Code]) -> tuple[Code, 
 
 
 def code_of(word: str) -> str:
-    """A code as the table has it, from what a person copied or typed."""
+    """A code as the table writes it, from what a person copied or typed."""
     wrapped = _WRAPPED.fullmatch(word.strip())
     code = (wrapped[1] if wrapped else word.strip().strip("`'\"[]:")).lower()
     return code.upper() if _RULE.fullmatch(code) else code.replace("_", "-")

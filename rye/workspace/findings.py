@@ -1,4 +1,4 @@
-"""Findings in files that a use case still used: for a face to show, never to act on."""
+"""Findings in files that a use case could still use: for a face to show, never to act on."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rye.text.diagnostics import Diagnostic
 
 
 class FileFindings(Struct, frozen=True):
-    """Findings about one file. ``shown``: its path as people see it."""
+    """Findings about one file. ``shown``: its path, as shown to people."""
 
     shown: str
     findings: tuple[Diagnostic, ...]

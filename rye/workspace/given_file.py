@@ -1,4 +1,4 @@
-"""Reading a JSON object or a text that a person gives to a command as a file or a stream."""
+"""Reading a JSON object or text that a person gives to a command as a file or on standard input."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from rye.text.json_reading import JsonError, read_json
 from rye.workspace.named_file import NamedFile
 
 ReadStream = Callable[[int], bytes]
-"""Reads at most so many bytes of standard input."""
+"""Reads at most this many bytes of standard input."""
 _MOST_BYTES = 16 * 1024 * 1024
 
 
 def given_bytes(file: NamedFile, stream: ReadStream, limit: int) -> bytes:
-    """What the file holds, one byte more than ``limit`` at most; the stream's where it is called ``-``.
+    """The bytes of the file, or of the stream if it is ``-``: at most one more than ``limit``.
 
-    Raises RyeError where the file cannot be read.
+    Raises RyeError if the file cannot be read.
     """
     return stream(limit + 1) if file.shown == "-" else read_bytes(file.path, limit)
 
@@ -26,8 +26,8 @@ def given_bytes(file: NamedFile, stream: ReadStream, limit: int) -> bytes:
 def given_object(file: NamedFile, stream: ReadStream, code: str, example: str) -> dict[str, Any]:
     """The JSON object in a file.
 
-    Raises UsageError ``code`` for what is not a JSON object (:mod:`rye.text.json_reading`), with ``example`` as hint, and
-    RyeError when the file cannot be read.
+    Raises UsageError ``code``, with ``example`` as hint, unless it is a JSON object (:mod:`rye.text.json_reading`), and
+    RyeError if the file cannot be read.
     """
     data = given_bytes(file, stream, _MOST_BYTES)
     if len(data) > _MOST_BYTES:

@@ -115,4 +115,4 @@ def test_a_bad_id_is_answered_with_one_that_is_good(tmp_path: Path, kind: str, t
 
 def test_a_category_where_none_belongs_is_refused_in_plain_words(tmp_path: Path) -> None:
     error = Program(tmp_path).run("new", "agent", "team/planner", "--json").error
-    assert error["message"] == "The id of an agent has no category: the item goes directly into .ai/agents."
+    assert error["message"] == "The id of an agent has no category: the file goes directly into .ai/agents."

@@ -202,4 +202,4 @@ def test_a_lock_that_is_ahead_of_the_held_head_says_why(
     finally:
         registry.start()
     assert (done.code, done.error["code"]) == (1, "fetch-unreachable")
-    assert "does not suffice" in done.error["message"]
+    assert "is not enough" in done.error["message"]

@@ -130,4 +130,4 @@ def test_the_name_of_an_item_is_answered_with_paths(tmp_path_factory: pytest.Tem
     rye = Program(tmp_path_factory.mktemp("name"))
     error = rye.run("version", "bump", "minor", "skill:acme/x", "--json").error
     assert error["code"] == "no-such-file"
-    assert error["hint"].startswith("Give the path of its file or folder, e.g. .ai/skills/")
+    assert error["hint"].startswith("Name its file or folder, e.g. .ai/skills/")

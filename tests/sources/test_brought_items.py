@@ -61,7 +61,7 @@ def test_one_that_the_lock_does_not_have_is_asked_about(
         assert refused.error["code"] == expected, words
     asked = user.run("install", "--json", env=environment).error
     assert "skill:shared/docx" in asked["message"]
-    assert "is a new item of path+../shared, which nobody signed" in asked["message"]
+    assert "is a new, unsigned item from path+../shared" in asked["message"]
     assert "install --yes" in asked["hint"]
     assert (ids(user), user.path(".ai/packages/shared/skills/docx").exists()) == ({"shared/pdf"}, False)
     user.ok("install", "-y", env=environment)

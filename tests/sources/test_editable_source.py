@@ -164,7 +164,7 @@ class TestWhatIsThere:
         program.write("rye.toml", text.replace('"../shared"', '"../shared", editable = true'))
         error = program.run("install", "-y", "--json").error
         assert (error["code"], copied.exists()) == ("consent-needed", True)
-        assert "comes from another source (editable+../shared, before path+../shared)" in error["message"]
+        assert "comes from a different source (editable+../shared, previously path+../shared)" in error["message"]
         program.ok("install", "--approve", f"skill:shared/pdf@{row(program).version}")
         assert (row(program).is_editable, copied.exists()) == (True, False)
         program.write("rye.toml", text)

@@ -220,7 +220,7 @@ def test_a_folder_that_is_not_there_is_answered_with_the_path_and_not_with_the_m
     program: Program, way: list[str]
 ) -> None:
     error = program.run("add", "../nope", "pdf", *way, "--json").error
-    assert (error["code"], error["hint"]) == ("no-such-folder", "Check the path that you typed.")
+    assert (error["code"], error["hint"]) == ("no-such-folder", "Check the path.")
 
 
 def test_a_folder_that_went_away_is_answered_with_the_manifest(program: Program, shared: Path) -> None:

@@ -170,7 +170,7 @@ def test_an_update_that_drops_the_signature_stops(server: GitServer, program: Pr
     repository.commit({".ai/directives/work/one.md": directive("work/one", "1.0.1")})
     refused = program.run("update", "-y", "--json")
     assert refused.error["code"] == "consent-needed"
-    assert "is not signed any more" in refused.error["message"]
+    assert "is no longer signed" in refused.error["message"]
 
 
 def test_an_unsigned_item_that_comes_from_another_place_is_not_told_as_another_key(
@@ -184,7 +184,7 @@ def test_an_unsigned_item_that_comes_from_another_place_is_not_told_as_another_k
     refused = program.run("install", "-y", "--json")
     assert refused.error["code"] == "consent-needed"
     places = f"git+{server.url('fork')}, before git+{server.url('kit')}"
-    assert f"comes from another source ({places})" in refused.error["message"]
+    assert f"comes from a different source ({places})" in refused.error["message"]
 
 
 def test_sources_signed_refuses_what_has_other_files(server: GitServer, program: Program, author: Program) -> None:

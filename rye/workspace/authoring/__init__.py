@@ -1,1 +1,1 @@
-"""An author at work: new, validate, fix, sign, migrate, adopt."""
+"""An author's use cases: new, validate, fix, sign, migrate, adopt."""

@@ -1,8 +1,8 @@
 """Adopting skills: skills from anywhere become items of this project, without changing what agents read.
 
-A skill is copied to ``.ai/skills/<name>/`` (or, in place, fixed where it is): ``SKILL.md`` with LF line endings and no byte order
-mark, every attached file byte for byte. Hidden characters, scripts and links that lead nowhere are reported; a skill that breaks
-a rule of publishing is refused, and the others go on. A folder that is already there is never overwritten.
+A skill is copied to ``.ai/skills/<name>/`` (or fixed in place): ``SKILL.md`` with LF line endings and without a byte order
+mark, every attached file byte for byte. Hidden characters, scripts and broken links are reported. A skill that breaks a
+publishing rule is refused, and the others continue. An existing folder is never overwritten.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class AdoptRequest(Struct, frozen=True):
 
 
 class FoundSkill(Struct, frozen=True):
-    """One skill that was found: its folder, what is in it, and what is known of it."""
+    """One skill: its folder, its content, and the findings about it."""
 
     folder: Path
     shown: str
@@ -63,34 +63,35 @@ class FoundSkill(Struct, frozen=True):
 
     @property
     def publishable(self) -> bool:
+        """Whether it breaks no rule of publishing."""
         return self.adoption.publishable and self.adoption.name is not None and not has_errors(self.problems)
 
     @property
     def main_bytes(self) -> bytes:
-        """Of ``SKILL.md`` as the project will have it."""
+        """``SKILL.md`` as it will be in the project."""
         return self.adoption.fixed if self.adoption.fixed is not None else self.data
 
 
 class AdoptedSkill(Struct, frozen=True):
-    """What became of one skill."""
+    """The outcome for one skill."""
 
     skill: FoundSkill
     status: Status
     target: Path | None = None
-    """Where it is now, or would be; None: it was refused."""
+    """Where it is now, or would be; None if it was refused."""
     shown_target: str | None = None
-    """The same as seen from the folder that the user works in."""
+    """The same path, relative to the user's working folder."""
     reason: str | None = None
     """Why it was refused."""
 
     @property
     def moved(self) -> bool:
-        """Whether its place in the project is another one than where it was found."""
+        """Whether its place in the project differs from where it was found."""
         return self.target is not None and self.target != self.skill.folder
 
 
 def adopt_skills(context: Context, request: AdoptRequest) -> Iterator[AdoptedSkill]:
-    """Adopt the skills of a folder one by one; each is given when it is done.
+    """Adopt the skills of a folder one by one, and yield each when it is done.
 
     All are read before the first is written. Raises RyeError ``no-such-folder``, ``no-skills``, ``changed-meanwhile``.
     """
@@ -105,8 +106,8 @@ def _skills(folder: NamedFile) -> list[tuple[Path, str]]:
     if not root.is_dir():
         raise RyeError(
             "no-such-folder",
-            f"There is no folder {folder.shown!r}.",
-            "Give the folder of one skill, or a folder with several.",
+            f"The folder {folder.shown!r} does not exist.",
+            "Name a folder that is a skill, or that contains skills.",
         )
     if (root / MAIN).is_file():
         return [(root, folder.shown)]
@@ -115,7 +116,7 @@ def _skills(folder: NamedFile) -> list[tuple[Path, str]]:
         if path.name == MAIN and not any(path.is_relative_to(other) for other in found):
             found.append(path.parent)
     if not found:
-        raise RyeError("no-skills", f"There is no {MAIN} below {folder.shown!r}.", "Give a folder that holds skills.")
+        raise RyeError("no-skills", f"{folder.shown!r} contains no {MAIN}.", "Name a folder that contains skills.")
     return [(path, os.path.join(folder.shown, path.relative_to(root))) for path in found]
 
 
@@ -139,7 +140,7 @@ def _adopted(cwd: Path, request: AdoptRequest, skill: FoundSkill, taken: dict[st
     name = skill.adoption.name
     written: Status = "would-adopt" if request.dry_run else "adopted"
     if not skill.publishable or name is None or not is_segment(name):
-        return refused("it breaks rules of publishing")
+        return refused("it breaks rules for publishing")
     if request.in_place:
         if skill.adoption.fixed is None:
             return became("unchanged", skill.folder)
@@ -154,10 +155,10 @@ def _adopted(cwd: Path, request: AdoptRequest, skill: FoundSkill, taken: dict[st
         if target.resolve() == skill.folder.resolve():
             if skill.adoption.fixed is None:
                 return became("unchanged", target)
-            return refused("it is already this project's own; --in-place fixes it there")
+            return refused("it is already in this project; --in-place fixes it there")
         if _same(skill, target):
             return became("unchanged", target)
-        return refused(f"{os.path.relpath(target, cwd)} is already there, and differs")
+        return refused(f"{os.path.relpath(target, cwd)} already exists and differs")
     if not request.dry_run:
         _copy(skill, target)
     return became(written, target)
@@ -173,7 +174,7 @@ def _same(skill: FoundSkill, target: Path) -> bool:
 
 
 def _copy(skill: FoundSkill, target: Path) -> None:
-    """Write the folder under another name, then rename it: it is there whole or not at all."""
+    """Write the folder under a temporary name, then rename it, so that it appears whole or not at all."""
     target.parent.mkdir(parents=True, exist_ok=True)
     staged = Path(tempfile.mkdtemp(prefix=".adopting-", dir=target.parent))
     try:

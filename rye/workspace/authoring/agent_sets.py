@@ -1,4 +1,4 @@
-"""Agents as a set, with the graph of who hands over to whom, and agents in YAML rewritten as Markdown (DECISIONS Agents)."""
+"""Agents as a set with their graph of handovers, and YAML agents rewritten as Markdown (DECISIONS Agents)."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ if TYPE_CHECKING:
     from rye.workspace.named_file import NamedFile
 
 _FOLDERS = (".ai/agents", ".rawko/agents")
-"""Where a project's agents are; the first one that exists counts."""
+"""The folders of a project's agents; the first one that exists is used."""
 
 
 class AgentSet(Struct, frozen=True):
-    """The agents of a folder, each with its findings; ``agents``: those that could be read."""
+    """The agents of a folder, each with its findings; ``agents``: those that could be parsed."""
 
     checked: tuple[Checked, ...]
     agents: tuple[Agent, ...]
 
     def graph(self, entry: str | None = None) -> AgentGraph:
-        """Who hands over to whom, from the agent called ``entry``. Raises UsageError ``unknown-agent``."""
+        """The graph of handovers, from the agent named ``entry``. Raises UsageError ``unknown-agent``."""
         names = [agent.name for agent in self.agents]
         if entry is not None and entry not in names:
             meant = near_miss(entry, names)
             hint = f"Did you mean {meant}?" if meant else f"Agents: {', '.join(sorted(names)) or 'none'}."
-            raise UsageError("unknown-agent", f"There is no agent {entry!r} in this set.", hint)
+            raise UsageError("unknown-agent", f"No agent in this set is named {entry!r}.", hint)
         return build(self.agents, entry)
 
 
 def read_agents(context: Context, folder: str | None = None) -> AgentSet:
-    """The agents of a folder; None: of the project's. A file that does not parse is a finding, and the rest goes on.
+    """The agents of a folder, by default the project's. A file that does not parse becomes a finding.
 
     Raises RyeError ``no-such-folder``, ``no-agents``.
     """
@@ -69,12 +69,14 @@ def _agent_files(context: Context, folder: str | None) -> list[Found]:
         places = [root / name for name in _FOLDERS if (root / name).is_dir()]
         if not places:
             raise RyeError(
-                "no-agents", "There is no .ai/agents or .rawko/agents here.", "Name a folder: `rye agent graph FOLDER`."
+                "no-agents",
+                "This folder has no .ai/agents or .rawko/agents.",
+                "Name a folder: `rye agent graph FOLDER`.",
             )
         folder = os.path.relpath(places[0], context.cwd)
     path = context.cwd / folder
     if not path.is_dir():
-        raise RyeError("no-such-folder", f"There is no folder {folder!r}.", "Give a folder of agents.")
+        raise RyeError("no-such-folder", f"The folder {folder!r} does not exist.", "Name a folder of agents.")
     direct = [
         Found(file, os.path.join(folder, file.name), path) for file in sorted(path.glob("*.md")) if file.is_file()
     ]
@@ -82,7 +84,7 @@ def _agent_files(context: Context, folder: str | None) -> list[Found]:
         return direct
     found = [entry for entry in expand([folder], context.cwd) if _is_agent(entry.path)]
     if not found:
-        raise RyeError("no-agents", f"There are no agents in {folder!r}.", "Make one with `rye new agent NAME`.")
+        raise RyeError("no-agents", f"{folder!r} contains no agents.", "Create one with `rye new agent NAME`.")
     return found
 
 
@@ -98,10 +100,10 @@ class _Planned(Struct, frozen=True):
 
 
 def migrate_agents(context: Context, files: Sequence[NamedFile]) -> Iterator[ItemFile]:
-    """Write ``FILE.md`` next to each ``FILE.yaml``, and give it as it reads now.
+    """Write ``FILE.md`` next to each ``FILE.yaml``, and yield the written item.
 
     All are rewritten in memory before the first is written. Raises UsageError ``not-yaml``, RyeError ``malformed-agent``,
-    ``file-exists`` and what the rewriting raises for an agent that is not wholly YAML.
+    ``file-exists`` and the rewriting's errors for an agent that is not pure YAML.
     """
     planned = [_planned(file) for file in files]
     for one in planned:
@@ -115,7 +117,7 @@ def migrate_agents(context: Context, files: Sequence[NamedFile]) -> Iterator[Ite
 
 def _planned(file: NamedFile) -> _Planned:
     if not file.shown.endswith((".yaml", ".yml")):
-        raise UsageError("not-yaml", f"{file.shown!r} is not called .yaml or .yml.", "Give the YAML file of an agent.")
+        raise UsageError("not-yaml", f"{file.shown!r} does not end in .yaml or .yml.", "Name an agent's YAML file.")
     decoded = content.decode(read_bytes(file.path, CONTENT.item_bytes))
     errors = [finding for finding in decoded.diagnostics if finding.severity == "error"]
     if decoded.text is None or errors:
@@ -131,4 +133,4 @@ def _planned(file: NamedFile) -> _Planned:
 
 
 def _exists(shown: str) -> RyeError:
-    return RyeError("file-exists", f"{shown!r} exists and was left alone.", "Remove it first, or keep it.")
+    return RyeError("file-exists", f"{shown!r} already exists and was left alone.", "Remove it first, or keep it.")

@@ -1,4 +1,4 @@
-"""Bringing directives of an older form to today's rules (DECISIONS Directives)."""
+"""Bringing old directives up to date (DECISIONS Directives)."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
 
 
 class MigratedDirective(Struct, frozen=True):
-    """A directive as it is on disk now, and the change that was proposed; None: it was up to date."""
+    """A directive as it is on disk now, and the proposed change, or None if it was up to date."""
 
     checked: Checked
     change: ProposedChange | None
 
 
 class MigrationOutcome(Struct, frozen=True):
-    """``written``: there were changes, and they were agreed to."""
+    """``written``: whether there were changes and they were agreed to."""
 
     directives: tuple[MigratedDirective, ...]
     written: bool
 
 
 def migrate_directives(context: Context, paths: Sequence[str], agree: Agree) -> MigrationOutcome:
-    """Propose what brings the directives up to date, and write it where ``agree`` says so.
+    """Propose changes that bring the directives up to date, and write them if ``agree`` returns true.
 
     Raises RyeError ``no-items``, ``too-large``, ``not-utf8``, ``changed-meanwhile``.
     """
@@ -46,7 +46,7 @@ def migrate_directives(context: Context, paths: Sequence[str], agree: Agree) -> 
     if any(entry.set_root is not None for entry in found):
         found = [e for e in found if load_item(e.path, shown=e.shown).location.kind == "directive"]
         if not found:
-            raise RyeError("no-items", "There are no directives below that folder.", "Give a directive's file.")
+            raise RyeError("no-items", "That folder contains no directives.", "Name a directive's file.")
     proposed = [change for entry in found if (change := _propose(entry.path, entry.shown)) is not None]
     written = write_agreed(context, proposed, agree)
     changes = {change.shown: change for change in proposed}
@@ -55,7 +55,7 @@ def migrate_directives(context: Context, paths: Sequence[str], agree: Agree) -> 
 
 
 def _propose(path: Path, shown: str) -> ProposedChange | None:
-    """What brings one directive up to date; None where nothing does."""
+    """The change that brings one directive up to date, or None."""
     data = read_bytes(path, CONTENT.item_bytes)
     if len(data) > CONTENT.item_bytes:
         raise RyeError(

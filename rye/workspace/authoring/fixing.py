@@ -1,7 +1,7 @@
-"""Bringing items to today's rules where there is one answer: changes are proposed, and written when they are agreed to.
+"""Fixing items where there is one possible fix: changes are proposed, and written if they are agreed to.
 
-For every kind: a byte order mark and CR LF line endings go (DECISIONS "Every kind" 1). A kind with a ``fixer`` does more.
-Installed items are never changed: overrides do that.
+For every kind, a byte order mark and CR LF line endings are removed (DECISIONS "Every kind" 1). A ``fixer`` does more.
+Installed items are never changed; overrides are for that.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 
 class FixOutcome(Struct, frozen=True):
-    """The changes that were proposed, and whether they were agreed to and written."""
+    """The proposed changes, and whether they were agreed to and written."""
 
     proposed: tuple[ProposedChange, ...]
     written: bool
 
 
 def fix_items(context: Context, paths: Sequence[str], kind: str | None, agree: Agree) -> FixOutcome:
-    """Propose what has one answer, and write it where ``agree`` says so; no ``paths``: the project's own items.
+    """Propose fixes, and write them if ``agree`` returns true. ``paths``: default, the project's own items.
 
-    A file that must not be changed is a warning. Raises RyeError ``changed-meanwhile``.
+    A file that must not be changed gives a warning. Raises RyeError ``changed-meanwhile``.
     """
     proposed: list[ProposedChange] = []
     for entry in arguments_or_own_items(context.cwd, paths):
@@ -52,7 +52,7 @@ def fix_items(context: Context, paths: Sequence[str], kind: str | None, agree: A
 
 
 def _propose_fix(entry: Found, kind: str | None) -> ProposedChange | None:
-    """The change that fixes one file; None where there is nothing to fix, or where validation will say why it cannot be."""
+    """The change that fixes one file; None if nothing can be fixed (validation says why)."""
     try:
         data = read_bytes(entry.path, CONTENT.item_bytes)
     except RyeError:
@@ -78,8 +78,8 @@ def _propose_fix(entry: Found, kind: str | None) -> ProposedChange | None:
     if location.namespace is not None:
         raise RyeError(
             "installed-item",
-            f"{entry.shown} is an installed item; it is not changed.",
-            "Keep changes of your own with `rye override new`.",
+            f"{entry.shown} is an installed item and was not changed.",
+            "To change it, use `rye override new`.",
         )
     broken = breaks_signature(data, new, location.kind, entry.path.name)
     return ProposedChange(entry.path, entry.shown, location.kind, data, new, (*changes, *more), broken)

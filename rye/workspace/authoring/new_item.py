@@ -1,4 +1,4 @@
-"""A new item of the project: a file that conforms, with only what its format demands. Never over a file that is there."""
+"""Creating an item: a minimal valid file. An existing file is never overwritten."""
 
 from __future__ import annotations
 
@@ -22,16 +22,18 @@ if TYPE_CHECKING:
 
 
 class NewItem(Struct, frozen=True):
-    """The item to write: the name of its kind, and its id without a namespace."""
+    """The item to write: its kind's name, and its id without a namespace."""
 
     kind: str
     identifier: str
 
 
 class WrittenItem(Struct, frozen=True):
+    """The written item."""
+
     path: Path
     shown: str
-    """The path as seen from the folder that the user works in."""
+    """The path, relative to the user's working folder."""
 
 
 def write_new_item(context: Context, request: NewItem) -> WrittenItem:
@@ -50,7 +52,7 @@ def _split(kind: Kind, identifier: str) -> tuple[str, str]:
     if not is_id(identifier):
         raise UsageError(
             "bad-id",
-            f"{identifier!r} is not an id: ids are lower-case segments of a-z, 0-9, - and _ joined by '/'.",
+            f"{identifier!r} is not a valid id: ids are segments of a-z, 0-9, - and _ joined by '/'.",
             f"E.g. `rye new {kind.name} {_example(kind, identifier)}`.",
         )
     category, _, name = identifier.rpartition("/")
@@ -63,7 +65,7 @@ def _split(kind: Kind, identifier: str) -> tuple[str, str]:
     if not kind.nested and category:
         raise UsageError(
             "bad-id",
-            f"The id of {_a(kind)} has no category: the item goes directly into .ai/{kind.folder}.",
+            f"The id of {_a(kind)} has no category: the file goes directly into .ai/{kind.folder}.",
             f"E.g. `rye new {kind.name} {name}`.",
         )
     return category, name
@@ -74,7 +76,7 @@ def _a(kind: Kind) -> str:
 
 
 def _example(kind: Kind, typed: str) -> str:
-    """An id near the one that was typed, else any."""
+    """A valid id close to the typed one, or else any."""
     plain = (re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-") for part in typed.split("/"))
     parts = [part for part in plain if part]
     if not kind.nested:
@@ -93,7 +95,7 @@ def _path(project: Project, kind: Kind, category: str, name: str) -> Path:
 
 
 def _check(kind: Kind, category: str, name: str, path: Path, text: str) -> None:
-    """A name that the kind's rules refuse is refused here, so that what is written always conforms."""
+    """Refuse a name that breaks the kind's rules, so that the written file is always valid."""
     attached = () if kind.main_file is not None else None
     reading = kind.load().read(Source(text, str(path), name, category, attached), ReadOptions())
     errors = [finding for finding in strict(reading.diagnostics) if finding.severity == "error"]
@@ -110,5 +112,5 @@ def _create(path: Path, text: str) -> None:
             stream.write(text)
     except FileExistsError:
         raise RyeError(
-            "file-exists", f"{str(path)!r} exists and was left alone.", "Choose another id, or edit that file."
+            "file-exists", f"{str(path)!r} already exists and was left alone.", "Choose another id, or edit that file."
         ) from None

@@ -1,4 +1,4 @@
-"""Making a project: its rye.toml."""
+"""Creating a project: its rye.toml."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from rye.storage.atomic import replace_file
 
 
 class NewProject(Struct, frozen=True):
-    """What was made."""
+    """The created project."""
 
     manifest: Path
     workspace: Path | None = None
-    """The root of the workspace that it became a member of; None: it is a project of its own."""
+    """The root of the workspace that it became a member of, or None."""
 
 
 def new_project(root: Path, name: str | None, namespace: str | None) -> NewProject:
-    """Make a project in ``root``, which is made too. ``name`` None: the folder's.
+    """Create a project in ``root``, which is created if missing. ``name``: by default, the folder's name.
 
-    Raises UsageError ``bad-name``, or ``contradiction`` for a namespace of a workspace's member, and RyeError ``project-exists``.
+    Raises UsageError ``bad-name``, or ``contradiction`` for a workspace member's namespace, and RyeError ``project-exists``.
     """
     if namespace is not None and not is_segment(namespace):
         raise UsageError(
-            "bad-name", f"{namespace!r} cannot be a namespace.", "Names: a-z, 0-9, '-' and '_', at most 64."
+            "bad-name", f"{namespace!r} is not a valid namespace.", "Use a-z, 0-9, '-' and '_', at most 64 characters."
         )
     manifest = root / MANIFEST
     if manifest.exists():
-        raise RyeError("project-exists", f"{manifest} exists.", "Add items with `rye add [KIND:]ID`.")
+        raise RyeError("project-exists", f"{manifest} already exists.", "Add items with `rye add [KIND:]ID`.")
     workspace = workspace_above(root.absolute())
     if workspace is not None and namespace is not None:
         raise UsageError(
             "contradiction",
             f"{root.absolute().relative_to(workspace).as_posix()} is a member of the workspace at {workspace}, which has one "
             "namespace.",
-            "Leave --namespace out; [project] namespace belongs to the root.",
+            "Leave --namespace out; [project] namespace belongs in the root's rye.toml.",
         )
     root.mkdir(parents=True, exist_ok=True)
     text = new_manifest(name or root.resolve().name, namespace, None)

@@ -1,4 +1,4 @@
-"""Changes to the person's own files: proposed as values, written when they are agreed to.
+"""Changes to the person's own files: proposed as values, written if they are agreed to.
 
 A file that changed since it was read is left alone: what was agreed to is what was shown.
 """
@@ -13,11 +13,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from rye.errors import RyeError
-from rye.limits import CONTENT
-from rye.project.bounded_file import read_bytes
 from rye.signing.signature_line import Found, content_hash, find, layout_of, text_of
-from rye.storage.atomic import replace_file
+from rye.storage.atomic import Replacement, replace_files
 from rye.text import content
 
 if TYPE_CHECKING:
@@ -25,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ProposedChange(Struct, frozen=True):
-    """One file's new bytes. Both old and new are UTF-8."""
+    """One file's new bytes. Both versions are UTF-8."""
 
     path: Path
     shown: str
@@ -33,13 +30,13 @@ class ProposedChange(Struct, frozen=True):
     old: bytes
     new: bytes
     changes: tuple[str, ...]
-    """What was done, in words."""
+    """What the change does, in words."""
     breaks_signature: bool = False
-    """The file has a signature line, and the signature does not cover the new text."""
+    """Whether the file has a signature that does not cover the new text."""
 
     @property
     def diff(self) -> str:
-        """A unified diff of the text, ending with a newline; empty where only line endings or a byte order mark change."""
+        """A unified diff of the text, ending with a newline; empty if only line endings or a byte order mark change."""
         old, new = (content.fixed(data).decode("utf-8").split("\n") for data in (self.old, self.new))
         shown = self.shown.lstrip("/")
         names = (f"a/{shown}", f"b/{shown}")
@@ -47,6 +44,7 @@ class ProposedChange(Struct, frozen=True):
         return "".join(f"{line}\n" for line in lines)
 
     def as_json(self, written: bool) -> dict[str, object]:
+        """The entry of ``results`` in the JSON document."""
         return {
             "path": self.shown,
             "kind": self.kind,
@@ -58,11 +56,11 @@ class ProposedChange(Struct, frozen=True):
 
 
 Agree = Callable[[Sequence[ProposedChange]], bool]
-"""Shows a person the changes, of which there is at least one, and says whether they agree to all of them."""
+"""Shows a person the changes (at least one) and returns whether they agree to all of them."""
 
 
 def breaks_signature(old: bytes, new: bytes, kind: str, file_name: str) -> bool:
-    """Whether ``old`` has a signature line, and the text that it stands above is another one in ``new``."""
+    """Whether ``old`` has a signature line whose signed text differs in ``new``."""
     layout = layout_of(kind, file_name)
     before, after = find(text_of(old), layout), find(text_of(new), layout)
     if not isinstance(before, Found) or before.line is None:
@@ -71,9 +69,9 @@ def breaks_signature(old: bytes, new: bytes, kind: str, file_name: str) -> bool:
 
 
 def write_agreed(context: Context, proposed: Sequence[ProposedChange], agree: Agree) -> bool:
-    """Ask once about all changes, and replace each file whole; says whether they were written.
+    """Ask once about all changes, and replace each file whole. Returns whether they were written.
 
-    Raises RyeError ``changed-meanwhile`` at a file that is no longer what was shown.
+    Raises RyeError ``changed-meanwhile`` if one changed since it was read; then nothing is written.
     """
     if not proposed or not agree(proposed):
         return False
@@ -88,11 +86,8 @@ def write_agreed(context: Context, proposed: Sequence[ProposedChange], agree: Ag
 
 
 def write_changes(context: Context, changes: Iterable[ProposedChange]) -> None:
-    """Replace each file whole. Raises RyeError ``changed-meanwhile`` for one that is no longer what was shown."""
+    """Replace all files, or none. Raises RyeError ``changed-meanwhile`` if one changed since it was read."""
+    changes = tuple(changes)
+    replace_files([Replacement(change.path.resolve(), change.shown, change.old, change.new) for change in changes])
     for change in changes:
-        if read_bytes(change.path, CONTENT.item_bytes) != change.old:
-            raise RyeError(
-                "changed-meanwhile", f"{change.shown} was changed just now and was left alone.", "Run it again."
-            )
-        replace_file(change.path.resolve(), change.new)
         context.tell(f"wrote {change.shown}", "ok")

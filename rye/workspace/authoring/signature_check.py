@@ -1,4 +1,4 @@
-"""The verdict on the signature of each item that a person names, by the keys that they trust (DESIGN 4)."""
+"""Checking the signature of each item that a person names, by the keys that they trust (DESIGN 4)."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 
 class VerifiedFile(Struct, frozen=True):
+    """One file and its verdict."""
+
     shown: str
     kind: str | None
     verification: Verification
@@ -34,10 +36,10 @@ class VerifiedFile(Struct, frozen=True):
 def verify_items(
     context: Context, paths: Sequence[str], kind: str | None = None, key_files: Sequence[Path] = ()
 ) -> list[VerifiedFile]:
-    """One verdict for each item; no ``paths``: the project's own items.
+    """One verdict for each item. ``paths``: by default, the project's own items.
 
-    For an installed item the keys of its namespace count, too, as the registry that the user pinned has them. A file that cannot
-    be judged is ``malformed`` among others, and a RyeError alone.
+    For an installed item, the keys of its namespace in the pinned registry count as well. A file that cannot be read is
+    ``malformed`` if it is one of several, and a RyeError if it is the only one.
     """
     keys = trusted_keys(key_files)
     found = arguments_or_own_items(context.cwd, paths)
@@ -71,7 +73,7 @@ def _judge(
 def _keyset(context: Context, namespace: str, known: dict[str, Keyset | None]) -> Keyset | None:
     if namespace not in known:
         from rye.workspace.registries.registry_access import (
-            last_seen_keyset,  # the client, which only installed items need
+            last_seen_keyset,  # loads the client, which only installed items need
         )
 
         known[namespace] = last_seen_keyset(context, namespace)
@@ -79,9 +81,9 @@ def _keyset(context: Context, namespace: str, known: dict[str, Keyset | None]) -
 
 
 def _revoked(context: Context, path: Path, keyset: Keyset) -> list[PublicKey]:
-    """Keys that the namespace revoked, as far as is known here, for where the log has an installed item.
+    """The namespace's revoked keys that apply to an installed item's log position, as far as known here.
 
-    A revocation does not touch what was logged before it; where rye.lock does not have the item, every one counts.
+    A revocation does not affect earlier log entries. If rye.lock does not have the item, every revocation applies.
     """
     place = locate(path.absolute())
     try:
@@ -93,7 +95,7 @@ def _revoked(context: Context, path: Path, keyset: Keyset) -> list[PublicKey]:
 
 
 def _with_attached(path: Path, judged: Judged) -> Judged:
-    """An installed folder is more than its signed file: a changed, missing or extra file makes it modified."""
+    """The verdict on a whole installed folder: a changed, missing or extra file makes it ``modified``."""
     if judged.kind is None or KINDS[judged.kind].main_file is None or not judged.verification.ok:
         return judged
     problem = attached_problem(path)

@@ -1,4 +1,4 @@
-"""Signing a person's own items: all of them are valid and get their line, or none does."""
+"""Signing a person's own items: all of them if all are valid, otherwise none."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rye.project.context import arguments_or_own_items, read_options
 from rye.signing.keys import PublicKey
 from rye.signing.sign_item import sign_bytes
 from rye.signing.verification import verify
-from rye.storage.atomic import replace_files
+from rye.storage.atomic import Replacement, replace_files
 
 if TYPE_CHECKING:
     from rye.workspace.context import Context
@@ -21,15 +21,17 @@ if TYPE_CHECKING:
 
 
 class SignedItem(Struct, frozen=True):
+    """An item, and whether it was signed now."""
+
     shown: str
     kind: str
     changed: bool
-    """False: signed and unchanged before."""
+    """False if it was already signed and is unchanged."""
     key: PublicKey
 
 
 class SignOutcome(Struct, frozen=True):
-    """Either ``signed``, or ``invalid`` and nothing was signed."""
+    """Either ``signed``, or ``invalid`` and then nothing was signed."""
 
     signed: tuple[SignedItem, ...] = ()
     invalid: tuple[Checked, ...] = ()
@@ -38,15 +40,15 @@ class SignOutcome(Struct, frozen=True):
 def sign_items(
     context: Context, keys: OwnKeys, paths: Sequence[str], kind: str | None = None, key: str | None = None
 ) -> SignOutcome:
-    """Sign the items that need it; no ``paths``: the project's own. Raises RyeError ``installed-item`` and what keys raise."""
+    """Sign the items that need it. ``paths``: default, the project's own. Raises RyeError ``installed-item`` and key errors."""
     checked = check_files(arguments_or_own_items(context.cwd, paths), kind, read_options(context.cwd))
     invalid = tuple(entry for entry in checked if any(d.severity == "error" for d in entry.diagnostics))
     if invalid:
         return SignOutcome(invalid=invalid)
     refuse_installed(checked)
     private = keys.private(key)
-    # Without --key, what any key of this person has signed as a whole needs nothing: a new default key must not touch
-    # every file, and with it every version that is published already.
+    # Without --key, a valid signature by any of this person's keys is kept. Otherwise a new default key would change every
+    # file, and with it every version that is already published.
     own = () if key is not None else tuple(stored.public for stored in keys.list())
     now = context.now()
     signed = []
@@ -59,17 +61,17 @@ def sign_items(
         else:
             signed.append((item, sign_bytes(item.data, found, name, private, now)))
     changed = [(item, data) for item, data in signed if data != item.data]
-    replace_files([(item.path.resolve(), item.data, data) for item, data in changed])
+    replace_files([Replacement(item.path.resolve(), item.shown, item.data, data) for item, data in changed])
     results = [SignedItem(item.shown, item.location.kind, data != item.data, private.public) for item, data in signed]
     return SignOutcome(signed=tuple(results))
 
 
 def refuse_installed(checked: Sequence[Checked]) -> None:
-    """Raises RyeError ``installed-item``: an installed item stays as its author signed it, byte for byte."""
+    """Raise RyeError ``installed-item`` if one is installed: it must stay as its author signed it, byte for byte."""
     for entry in checked:
         if entry.item is not None and entry.item.location.namespace is not None:
             raise RyeError(
                 "installed-item",
-                f"{entry.shown} is installed; it stays as its author signed it.",
-                "Keep a change of your own with `rye override new`.",
+                f"{entry.shown} is installed, and must stay as its author signed it.",
+                "To change it, use `rye override new`.",
             )

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 def validate_items(
     context: Context, paths: Sequence[str], kind: str | None = None, *, strict: bool = False
 ) -> tuple[Checked, ...]:
-    """The findings of each file, sorted by line; no ``paths``: the project's own items.
+    """The findings of each file, sorted by line. ``paths``: by default, the project's own items.
 
-    ``strict``: warnings are errors, but for ``placeholder-text``.
+    ``strict``: warnings become errors, except ``placeholder-text``.
 
-    Raises RyeError where nothing is found, and for a single file that cannot be read.
+    Raises RyeError if no item is found, or if a single named file cannot be read.
     """
     checked = check_files(arguments_or_own_items(context.cwd, paths), kind, read_options(context.cwd))
     if strict:
@@ -42,22 +42,21 @@ def validate_items(
 
 
 def _strictly(found: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """Warnings as errors, but for words that a template left to replace: they break no rule of a format."""
+    """Warnings as errors, except for a template's placeholder text, which breaks no rule of a format."""
     unfinished = [one for one in found if one.code == PLACEHOLDER_TEXT]
     return [*as_errors(one for one in found if one.code != PLACEHOLDER_TEXT), *unfinished]
 
 
 Members = MutableMapping[Path, tuple[tuple[int, int], ItemFile]]
-"""Items that were read for :func:`validate_text`, each with the change time and size of its file; kept by the caller."""
+"""The items read for :func:`validate_text`, each with its file's modification time and size; kept by the caller."""
 
 
 def validate_text(path: Path, text: str, members: Members) -> Checked | None:
-    """The findings of a text that stands in an editor, as `rye validate` has them for the file once it is saved.
+    """The findings that `rye validate` would report if an editor's text were saved.
 
-    None where the text is not an item: outside every kind's folder, without a sign of a kind. ``members`` remembers
-    the other items
-    of a closed set (agents, roles), which are read from the disk. Nothing is written. Raises RyeError, such as for a rye.toml in
-    error.
+    None if the text is not an item: it is outside every kind's folder and has no sign of a kind. ``members`` caches the
+    other items of a closed set (agents, roles), which are read from disk. Nothing is written. Raises RyeError, for example
+    for an invalid rye.toml.
     """
     data = text.encode("utf-8", "surrogatepass")
     folder = path.parent
@@ -76,7 +75,7 @@ def validate_text(path: Path, text: str, members: Members) -> Checked | None:
 
 
 def _among_members(item: ItemFile, options: ReadOptions, members: Members) -> Checked:
-    """One text's findings, those across the closed set that its file is a member of included."""
+    """One text's findings, including those about the closed set that its file belongs to."""
     path = item.path
     project = find_project(path.parent)
     kind = KINDS[item.location.kind]
@@ -92,7 +91,7 @@ def _among_members(item: ItemFile, options: ReadOptions, members: Members) -> Ch
 
 
 def _member(path: Path, members: Members) -> ItemFile | None:
-    """Another item of the set; None for one that cannot be read."""
+    """Another item of the set, or None if it cannot be read."""
     try:
         status = path.stat()
         stamp = (status.st_mtime_ns, status.st_size)
@@ -105,7 +104,7 @@ def _member(path: Path, members: Members) -> ItemFile | None:
 
 
 def fixed_text(path: Path, text: str) -> tuple[str, tuple[str, ...]]:
-    """The text as `rye validate --fix` would write it, and what it changes; the same text where there is nothing to fix."""
+    """The text as `rye validate --fix` would write it, and what changes; the same text if nothing can be fixed."""
     plain = text.removeprefix("\ufeff").replace("\r\n", "\n")
     location = place(path, plain, None)
     if location is None or location.namespace is not None or len(text) > CONTENT.item_bytes:

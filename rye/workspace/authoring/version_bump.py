@@ -1,4 +1,4 @@
-"""Raising the versions of a person's own items: the version changes, and no other byte (DESIGN 9)."""
+"""Raising the versions of a person's own items. Only the version's bytes change (DESIGN 9)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rye.project.checking import check_files
 from rye.project.context import arguments_or_own_items, read_options
 from rye.project.item_file import ItemFile, item_of
 from rye.resolution.versions import Version
-from rye.storage.atomic import replace_files
+from rye.storage.atomic import Replacement, replace_files
 from rye.text.spelling import close_words
 from rye.workspace.authoring.signing import refuse_installed
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 STEPS = ("patch", "minor", "major")
 _PLACES = 64
-"""Places in one file that read like its version and are tried, from the top."""
+"""The most places in one file, from the top, that look like its version and are tried."""
 
 
 class Bumped(Struct, frozen=True):
@@ -42,7 +42,7 @@ class Bumped(Struct, frozen=True):
 
 
 def bump_versions(context: Context, step: str, paths: Sequence[str]) -> tuple[Bumped, ...]:
-    """Raise the version of each item by ``step``, or to it; no ``paths``: the project's own items. All of them, or none.
+    """Raise the version of each item by ``step``, or to it; all or none. ``paths``: by default, the project's own items.
 
     Raises UsageError ``bad-version``; RyeError ``no-such-file``, ``no-version``, ``version-not-newer``,
     ``version-not-found``, ``installed-item``.
@@ -58,7 +58,7 @@ def bump_versions(context: Context, step: str, paths: Sequence[str]) -> tuple[Bu
         if item is None or item.reading.metadata is None:
             raise RyeError(
                 "invalid-item",
-                f"{entry.shown} cannot be read; no version was changed.",
+                f"{entry.shown} cannot be read, so no version was changed.",
                 f"`rye validate {entry.shown}` shows what to fix.",
             )
 
@@ -69,12 +69,12 @@ def bump_versions(context: Context, step: str, paths: Sequence[str]) -> tuple[Bu
         new = raised(entry.shown, old, step)
         changes.append((item, with_version(entry.shown, item.data, item.reading.metadata, new, read)))
         bumped.append(Bumped(item.shown, item.location.kind, old or "", new))
-    replace_files([(item.path.resolve(), item.data, data) for item, data in changes])
+    replace_files([Replacement(item.path.resolve(), item.shown, item.data, data) for item, data in changes])
     return tuple(bumped)
 
 
 def _refuse_words(cwd: Path, step: str, paths: Sequence[str]) -> None:
-    """A misspelled step, and an id where a path belongs. Raises UsageError ``bad-version``, RyeError ``no-such-file``."""
+    """Raise UsageError ``bad-version`` for a misspelled step, and RyeError ``no-such-file`` for an id where a path belongs."""
     if step not in STEPS and (near := close_words(step, STEPS, 1)):
         raise UsageError("bad-version", f"{step!r} is neither a step nor a version.", f"Did you mean {near[0]!r}?")
     if step not in STEPS:
@@ -82,18 +82,18 @@ def _refuse_words(cwd: Path, step: str, paths: Sequence[str]) -> None:
     for path in paths:
         kind, colon, _ = path.partition(":")
         if colon and kind in KINDS and not (cwd / path).exists():
-            hint = f"Give the path of its file or folder, e.g. .ai/{KINDS[kind].folder}/…."
-            raise RyeError("no-such-file", f"{path!r} is an item's name, and no file or folder.", hint)
+            hint = f"Name its file or folder, e.g. .ai/{KINDS[kind].folder}/…."
+            raise RyeError("no-such-file", f"{path!r} is an item's id, not a file or folder.", hint)
 
 
 def raised(shown: str, old: str | None, step: str) -> str:
-    """The version after ``old``. A pre-release is raised to its own release where the step reaches no further (1.2.0-rc.1 by
-    patch or minor is 1.2.0). Raises UsageError ``no-version``, RyeError ``version-not-newer``."""
+    """The version after ``old``. A step releases a pre-release that it reaches: 1.2.0-rc.1 by patch or minor is 1.2.0. Raises
+    UsageError ``no-version``, RyeError ``version-not-newer``."""
     if not old:
         raise UsageError(
             "no-version",
             f"{shown} has no version.",
-            "Write one where its kind keeps it; `rye new KIND NAME` shows how.",
+            "Add one; a file from `rye new KIND NAME` shows where.",
         )
     try:
         now = Version.parse(old)
@@ -104,7 +104,7 @@ def raised(shown: str, old: str | None, step: str) -> str:
             raise RyeError(
                 "version-not-newer",
                 f"{shown} has version {old}, and {step} is not newer.",
-                "A version only goes up. Give a higher one, or only the paths that need it.",
+                "Versions only increase. Give a higher one, or only the paths that need it.",
             )
         return step
     major, minor, patch = now.major, now.minor, now.patch
@@ -121,8 +121,8 @@ def raised(shown: str, old: str | None, step: str) -> str:
 def with_version(
     shown: str, data: bytes, metadata: Metadata, new: str, read: Callable[[bytes], Metadata | None]
 ) -> bytes:
-    """``data`` with the version replaced in the one place that means it: where reading the result finds the new version, and
-    everything else as it was. Raises RyeError ``version-not-found``."""
+    """``data`` with the version replaced in the one place that means it: where the result parses with the new version, and
+    everything else stays the same. Raises RyeError ``version-not-found``."""
     wanted = _without_hashes(replace(metadata, version=new))
     for old_text, new_text in _spellings(metadata.version or "", new):
         place = -1
@@ -136,13 +136,13 @@ def with_version(
                 return changed
     raise RyeError(
         "version-not-found",
-        f"{shown}: the place of version {metadata.version} was not found.",
-        "Change the version by hand; `rye show` says which one Rye reads.",
+        f"{shown}: could not find where version {metadata.version} is written.",
+        "Change the version by hand. `rye show` shows which version Rye reads.",
     )
 
 
 def _spellings(old: str, new: str) -> list[tuple[bytes, bytes]]:
-    """What may stand in the file for ``old``, each with what is to stand there: a formula writes 1 for 1.0.0."""
+    """The ways in which the file can write ``old``, each with its replacement: a formula can write 1 for 1.0.0."""
     spelled = [(old, new)]
     if old.endswith(".0.0"):
         spelled.append((old[:-4], new[:-4] if new.endswith(".0.0") else f'"{new}"'))
@@ -150,5 +150,5 @@ def _spellings(old: str, new: str) -> list[tuple[bytes, bytes]]:
 
 
 def _without_hashes(metadata: Metadata) -> Metadata:
-    """A tool's own code has another hash with every byte that changes."""
+    """Without the hash of a tool's code, which changes with every byte."""
     return replace(metadata, runs=tuple(replace(run, sha256="") for run in metadata.runs))

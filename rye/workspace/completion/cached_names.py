@@ -1,6 +1,6 @@
-"""Names of published items as far as they are cached: the pinned registries' name maps, walked from the last verified head.
+"""Cached names of published items, from the pinned registries' name maps, walked from the last verified head.
 
-Only nodes that lie in the cache are read, each checked against its hash, up to a number. Nothing is fetched.
+Only cached nodes are read, up to a limit, and each is checked against its hash. Nothing is fetched.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def _states() -> Path:
 
 
 def pinned_addresses() -> list[str]:
-    """The addresses that the user pinned a registry at."""
+    """The addresses of the user's pinned registries."""
     return sorted(_object(_states() / "addresses.json"))
 
 
 def cached_names() -> Iterator[str]:
-    """The ids that the cached parts of all pinned registries' name maps hold; ``kind:id`` where two kinds have one."""
+    """The ids in the cached parts of all pinned registries' name maps; ``kind:id`` where two kinds share an id."""
     cache = Cache(Path(place_of("cache"), "registry"))
     packs = Packs(cache.folder / "packs")
     try:
@@ -47,7 +47,7 @@ def cached_names() -> Iterator[str]:
 
 
 def _map_root(state: Path) -> str | None:
-    """The hash of the name map's root in the last head that was verified."""
+    """The root hash of the name map in the last verified head."""
     try:
         root = json.loads(_object(state).get("head") or "{}").get("map")
     except (ValueError, TypeError, AttributeError):
@@ -56,7 +56,7 @@ def _map_root(state: Path) -> str | None:
 
 
 def _object(path: Path) -> dict[str, Any]:
-    """A JSON object of the user's own data folder; an empty one for anything else."""
+    """A JSON object from the user's data folder; empty if it cannot be read."""
     try:
         found = json.loads(read_regular(path))
     except (OSError, ValueError, RecursionError):
@@ -89,10 +89,11 @@ def _below(root: str, cache: Cache, packs: Packs) -> Iterator[str]:
 
 
 def published(place: Place) -> Iterator[str]:
-    """What the cache has of the pinned registries' name maps, and what is locked already."""
+    """The cached names of the pinned registries, and the locked items."""
     yield from cached_names()
     yield from locked(place)
 
 
 def registries(place: Place) -> Iterator[str]:
+    """The addresses of the user's pinned registries."""
     yield from pinned_addresses()

@@ -1,4 +1,4 @@
-"""The codes that ``rye explain`` knows: their names alone, without reading what the rows say."""
+"""The codes that ``rye explain`` knows: only their names, without parsing the rows."""
 
 from __future__ import annotations
 
@@ -12,5 +12,6 @@ _HEAD = re.compile(r"^\[([A-Za-z0-9-]+)\]$", re.MULTILINE)
 
 
 def codes(place: Place) -> Iterator[str]:
+    """Every code."""
     for path in sorted(CODES.glob("*.toml")):
         yield from _HEAD.findall(path.read_text("utf-8"))

@@ -1,4 +1,4 @@
-"""Names in a project's own files: rye.lock, rye.toml and the folder of runs. What is not a name by its form stays out."""
+"""Names in a project's own files: rye.lock, rye.toml and the folder of runs. Anything that is not a valid name is skipped."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RUN = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
 
 
 def locked(place: Place) -> Iterator[str]:
-    """What rye.lock names, as ``id``, and as ``kind:id`` where two kinds have the id; what rye.toml asks for."""
+    """The items in rye.lock, as ``id``, or ``kind:id`` where two kinds share the id, and those in rye.toml."""
     rows = [(kind, name) for kind, name in _ROW.findall(place.text("rye.lock")) if place.kind in ("", kind)]
     kinds: dict[str, set[str]] = {}
     for kind, name in rows:
@@ -37,7 +37,7 @@ def groups(place: Place) -> Iterator[str]:
 
 
 def namespaces(place: Place) -> Iterator[str]:
-    """Of this project, of what it has installed, and of its map of registries and sources."""
+    """The namespaces of this project, of its installed items, and of its registries and sources."""
     manifest = place.text("rye.toml")
     yield from NAMESPACE.findall(manifest)
     for table, text in tables(manifest):

@@ -1,7 +1,7 @@
-"""The names that may be completed, from the disk alone: rye.lock, own items, keys, settings, cached name maps.
+"""Names for completion, only from the disk: rye.lock, own items, keys, settings, cached name maps.
 
-A name grants nothing, so nothing is verified here; whoever uses it is told what it is worth. What cannot be read gives no names.
-Names that a terminal would not show as they are stay out. Files and folders are the shell's own business.
+A name grants nothing, so nothing is verified here; the command that uses the name does that. What cannot be read gives no
+names. Names that a terminal would not show as they are, are skipped. Files and folders are left to the shell.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from rye.workspace.completion.place import Place
 
 
 def names(kind: str, folder: str, begun: str = "") -> list[str]:
-    """The names of a kind of value that begin so, sorted, each once; of ids, where none does, without their namespace.
+    """The distinct names that start with ``begun``, sorted. If no id does, ids are matched without their namespace.
 
-    ``kind``: as the table has it (``item``, ``item role``, ``key`` …). ``folder``: where the person works.
+    ``kind``: as in the table (``item``, ``item role``, ``key`` …). ``folder``: where the person works.
     """
     what, _, of_kind = kind.partition(" ")
     source = _SOURCES.get(what.removesuffix("-or-file"))
@@ -40,7 +40,7 @@ def names(kind: str, folder: str, begun: str = "") -> list[str]:
 
 
 def takes_files(kind: str) -> str:
-    """``file`` or ``dir`` where the shell should offer those, too; else nothing."""
+    """``file`` or ``dir`` if the shell should also offer those; otherwise empty."""
     return "dir" if kind == "folder" else "file" if kind == "file" or kind.endswith("-or-file") else ""
 
 
@@ -59,7 +59,7 @@ _SOURCES = {
     "code": f"{_HERE}.codes:codes",
     "setting": f"{_HERE}.user_names:settings",
 }
-"""Each kind of value and where its names come from, imported when it is asked for: an answer must be fast."""
+"""Each kind of value and the function that lists its names, imported on use, because an answer must be fast."""
 
 
 def _load(source: str) -> Callable[[Place], Iterator[str]]:

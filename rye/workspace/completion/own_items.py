@@ -1,4 +1,4 @@
-"""The project's own items by the folders of their kinds, and all items that can be used. No item's file is opened."""
+"""The project's own items by their kinds' folders, and all usable items. No item's file is opened."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rye.workspace.completion.place import NAMESPACE, Place
 
 
 def own(place: Place) -> Iterator[str]:
-    """The project's own items by the folders of their kinds; no file is opened."""
+    """The project's own items, by their kinds' folders. No file is opened."""
     if place.root is None:
         return
     namespace = NAMESPACE.search(place.text("rye.toml"))
@@ -39,5 +39,6 @@ def own(place: Place) -> Iterator[str]:
 
 
 def items(place: Place) -> Iterator[str]:
+    """The locked items and the project's own."""
     yield from locked(place)
     yield from own(place)

@@ -14,7 +14,7 @@ _TABLE = re.compile(r"^[ \t]*\[([^\[\]\n]+)\][ \t]*(?:#.*)?$", re.MULTILINE)
 
 
 class Place:
-    """Where names are looked for."""
+    """A folder, and the project around it."""
 
     __slots__ = ("folder", "kind", "root")
 
@@ -24,7 +24,7 @@ class Place:
         self.root = _root(self.folder)
 
     def text(self, *parts: str) -> str:
-        """A file of the project, as far as it may be read; nothing where there is none."""
+        """The text of a file of the project, up to a limit; empty if it does not exist."""
         return _text(os.path.join(self.root, *parts)) if self.root is not None else ""
 
 
@@ -39,7 +39,7 @@ def _root(folder: str) -> str | None:
 
 
 def _text(path: str) -> str:
-    """A regular file's text; a pipe or a device is not waited for."""
+    """A regular file's text. Never waits for a pipe or a device."""
     try:
         with open_regular(path) as stream:
             return stream.read(COMPLETION.file_bytes).decode("utf-8", "replace").replace("\r\n", "\n")
@@ -48,7 +48,7 @@ def _text(path: str) -> str:
 
 
 def tables(manifest: str) -> Iterator[tuple[str, str]]:
-    """The tables of a manifest and their lines. Of lines that are no TOML no more than names can be made."""
+    """The tables of a manifest and their lines. Tolerates invalid TOML, because only names are made from it."""
     headers = list(_TABLE.finditer(manifest))
     ends = [header.start() for header in headers[1:]] + [len(manifest)]
     for header, end in zip(headers, ends, strict=False):

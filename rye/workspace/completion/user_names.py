@@ -1,4 +1,4 @@
-"""Names that are the user's or the program's own: keys, settings, the agent programs that are deployed to."""
+"""Names of the user's keys and settings, and of the agent programs that Rye can deploy to."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from rye.workspace.completion.place import Place
 
 
 def keys(place: Place) -> Iterator[str]:
+    """The names of the user's keys."""
     for name in sorted(os.listdir(os.path.join(place_of("config"), "keys"))):
         if name.endswith(".key"):
             yield name.removesuffix(".key")
 
 
 def targets(place: Place) -> Iterator[str]:
+    """The agent programs that Rye can deploy to."""
     yield from program_names()
 
 
 def settings(place: Place) -> Iterator[str]:
+    """The names of the settings."""
     yield from SETTINGS

@@ -1,9 +1,9 @@
 """Editing a customization: a person edits a copy, and only a valid text replaces the file.
 
-* The editor gets a copy. Only when it ends well and the text is valid is the file replaced, whole.
-* An invalid text is given back to be fixed where a person can be asked. Otherwise, and when they give up, the file keeps its
-  content and the edited text is kept next to it as ``<file>.rejected``.
-* A file that is not there begins as a template that changes nothing.
+* The editor gets a copy. The file is replaced, whole, only if the editor succeeds and the text is valid.
+* Where a person can be asked, they can edit an invalid text again. Otherwise, or if they give up, the file keeps its content
+  and the edited text is saved next to it as ``<file>.rejected``.
+* A file that does not exist starts as a template that changes nothing.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ class Editable(Struct, frozen=True):
     path: Path
     shown: str
     current: bytes | None
-    """Its bytes; None: it is not there yet."""
+    """Its bytes; None if it does not exist."""
     template: str
-    """What it begins as where it is not there."""
+    """The text to start from if it does not exist."""
     check: Callable[[bytes], Sequence[Diagnostic]]
-    """The findings of a text."""
+    """Returns the findings about a text."""
 
 
 class Edited(Struct, frozen=True):
-    """What became of the file."""
+    """The outcome of an edit."""
 
     path: Path
     shown: str
@@ -60,13 +60,13 @@ class Edited(Struct, frozen=True):
 
 
 class Editor(Protocol):
-    """What stands between the file and the person."""
+    """The way to a person's editor."""
 
     def edit(self, copy: Path) -> None:
-        """Return when the person is done with the file. Raises RyeError when the editor failed."""
+        """Return when the person is done with the file. Raises RyeError if the editor fails."""
 
     def show(self, shown: str, findings: Sequence[Diagnostic]) -> None:
-        """Show the findings of what they wrote."""
+        """Show the findings about their text."""
 
 
 def edit_file(context: Context, file: Editable, editor: Editor) -> Edited:
@@ -97,7 +97,7 @@ def edit_file(context: Context, file: Editable, editor: Editor) -> Edited:
 def _edited_text(copy: Path) -> bytes:
     data = read_bytes(copy, OVERRIDES.file_bytes)
     if len(data) > OVERRIDES.file_bytes:
-        raise RyeError("too-large", f"The text has more than {OVERRIDES.file_bytes:,} bytes; nothing was changed.")
+        raise RyeError("too-large", f"The text has more than {OVERRIDES.file_bytes:,} bytes. Nothing was changed.")
     return data
 
 
@@ -119,15 +119,15 @@ def _replace(file: Editable, edited: bytes) -> None:
         _keep(file, edited)
         raise RyeError(
             "changed-meanwhile",
-            f"{file.shown} was changed by someone else while you edited it, and was left alone.",
+            f"{file.shown} was changed while you edited it, and was left alone.",
             f"Your text is kept in {file.shown}.rejected.",
         )
     file.path.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(file.path.resolve(), edited)  # a person's own symlinks stay; in a project there are none
+    replace_file(file.path.resolve(), edited)  # follows a person's own symlinks; a project has none
 
 
 def _keep(file: Editable, edited: bytes) -> None:
-    """Keep a text that was not accepted next to the file."""
+    """Save a text that was not accepted next to the file."""
     kept = file.path.with_name(f"{file.path.name}.rejected")
     kept.parent.mkdir(parents=True, exist_ok=True)
     replace_file(kept, edited)

@@ -1,7 +1,7 @@
-"""Formulas that name other formulas: the one in the same folder comes first, then the spaces (DECISIONS Role directives 6).
+"""Formulas that refer to other formulas: first in the same folder, then in the spaces (DECISIONS Role directives 6).
 
-Each formula that is looked up is checked like the item itself (:mod:`rye.workspace.items.effective_item`): the parent of a
-formula is half of its text.
+Each formula found is checked like the item itself (:mod:`rye.workspace.items.effective_item`), because a formula inherits
+its parent's text.
 """
 
 from __future__ import annotations
@@ -21,21 +21,25 @@ from rye.workspace.items.effective_item import EffectiveItem, effective_item, re
 
 
 def find_formula(context: Context, argument: str) -> EffectiveItem:
-    """The formula that ``FILE|ID`` means, as published. Raises UsageError for an item of another kind."""
+    """The formula ``FILE|ID``, as published. Raises UsageError for an item of another kind."""
     kind = None if looks_like_path(argument, context.cwd) else "formula"
     found = effective_item(context, argument, kind, base=True)
     if found.item.kind.name != "formula":
-        raise UsageError("not-a-formula", f"{argument!r} is a {found.item.kind.name}.", "Overlays are for formulas.")
+        raise UsageError(
+            "not-a-formula",
+            f"{argument!r} is a {found.item.kind.name}, not a formula.",
+            "Overlays apply only to formulas.",
+        )
     return found
 
 
 def resolved_formula(context: Context, item: ItemFile) -> Formula:
-    """The formula with ``extends`` and ``compose`` resolved. Raises RyeError for what is not valid or does not resolve."""
+    """The formula with ``extends`` and ``compose`` resolved. Raises RyeError if it is invalid or cannot be resolved."""
     return resolve(valid_formula(item), formula_loader(context, item.path.parent))
 
 
 def formula_loader(context: Context, folder: Path) -> Callable[[str], Formula | None]:
-    """Looks a formula up by its name: in ``folder``, then in the spaces."""
+    """Return a function that finds a formula by name: first in ``folder``, then in the spaces."""
 
     def load(name: str) -> Formula | None:
         if not is_segment(name):
@@ -56,9 +60,9 @@ def formula_loader(context: Context, folder: Path) -> Callable[[str], Formula | 
 
 
 def valid_formula(item: ItemFile) -> Formula:
-    """The formula of a file without errors.
+    """The formula of a file, if it has no errors.
 
-    One with an error may lack what the error is about, such as a parent: half a workflow is not a workflow.
+    A formula with an error can lack a part, such as its parent, and half a workflow must not be used.
     """
     value = require_parsed(item)
     assert isinstance(value, Formula)

@@ -1,8 +1,8 @@
-"""What ``rye doctor`` looks at: the set-up of this machine and the health of customizations, and the one fix that it makes.
+"""The checks of ``rye doctor``: this machine's setup and the health of customizations, and the one fix.
 
-The fix changes overlay files alone. It removes entries whose step the formula does not have and leaves every other byte, keeps
-the old file next to it (``<file>.bak``), writes whole files only, and removes one only when all of its entries are stale and its
-formula is known.
+The fix changes only overlay files. It removes entries whose step is missing from the formula and changes no other byte,
+keeps the old file next to it (``<file>.bak``), and replaces files whole. It deletes a file only if all of its entries are
+stale and its formula is known.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from rye.workspace.trusting.customizations import remember_made_here
 
 
 class Fixed(Struct, frozen=True):
-    """One file that was fixed: what was removed from it, whether the file went with it, and where the old one is kept."""
+    """One fixed file: the removed entries, whether the file was deleted, and where the old one is kept."""
 
     shown: str
     removed: tuple[str, ...]
@@ -49,7 +49,7 @@ class Fixed(Struct, frozen=True):
 
 
 def customizations(context: Context, where: Places) -> Iterator[Check]:
-    """Overlays, overrides, role directives and formulas. Gas Town has only the first: its roles are in its program."""
+    """Check overlays, overrides, role directives and formulas. Gas Town has only overlays: its roles are built in."""
     yield checks.overlay_health([one.health for one in overlay_checks(context, where)])
     if where.layout != "rye":
         return
@@ -63,7 +63,7 @@ def customizations(context: Context, where: Places) -> Iterator[Check]:
 
 
 def machine() -> Iterator[Check]:
-    """The interpreter, the user's keys and whom they trust."""
+    """Check the interpreter, the user's keys and the trusted keys."""
     yield checks.python_version(tuple(sys.version_info[:3]))
     try:
         store = KeyStore(config_dir())
@@ -84,7 +84,7 @@ def machine() -> Iterator[Check]:
 
 
 def registry(context: Context) -> tuple[Check, Check]:
-    """Whether the registry answers with a head that can be trusted, and this machine's clock against the time that it signed."""
+    """Check that the registry has a trusted head, and this machine's clock against the signed time."""
     now = context.now()
     try:
         address = configured(context).default
@@ -103,7 +103,7 @@ def registry(context: Context) -> tuple[Check, Check]:
         if error.code == "snapshot-future":
             return found, Check("clock", "error", error.message, hint="Set this machine's clock.")
         return found, checks.clock(now, None)
-    offline = " (offline: the state that was seen last)" if context.offline else ""
+    offline = " (offline: last known state)" if context.offline else ""
     if warnings:
         return Check("registry", "warning", "\n".join(warnings)), checks.clock(now, time)
     return Check("registry", "ok", f"{origin} at {address}{offline}"), checks.clock(now, time)
@@ -113,7 +113,7 @@ def registry(context: Context) -> tuple[Check, Check]:
 
 
 def fix_overlays(context: Context, where: Places) -> tuple[list[Fixed], list[RyeError]]:
-    """Remove the stale entries of all overlays that can be fixed; what could not be fixed comes back as errors."""
+    """Remove the stale entries of all overlays. Returns the fixed files, and errors for those that could not be fixed."""
     done: list[Fixed] = []
     problems: list[RyeError] = []
     for one in overlay_checks(context, where):
@@ -130,7 +130,7 @@ def fix_overlays(context: Context, where: Places) -> tuple[list[Fixed], list[Rye
 def _fix(one: OverlayChecked, data: bytes) -> Fixed:
     new, removed = fixed(data, one.known_ids)
     if one.path.read_bytes() != data:
-        raise RyeError("changed-meanwhile", "it was changed just now.", "Run it again.")
+        raise RyeError("changed-meanwhile", "it was changed just now.", "Run the command again.")
     backup = _back_up(one.path, data)
     if new is None:
         one.path.unlink()
@@ -140,7 +140,7 @@ def _fix(one: OverlayChecked, data: bytes) -> Fixed:
 
 
 def _back_up(path: Path, data: bytes) -> Path:
-    """Keep ``data`` next to the file under a name that no other backup has."""
+    """Save ``data`` next to the file under an unused backup name."""
     number = 0
     while True:
         backup = path.with_name(f"{path.name}.bak{f'.{number}' if number else ''}")

@@ -24,27 +24,27 @@ from rye.workspace.named_file import NamedFile
 
 
 class MergeRequest(Struct, frozen=True):
-    """What to merge; ``output``: where to write the result; ``check``: what to compare it with."""
+    """What to merge. ``output``: where to write the result. ``check``: the file to compare it with."""
 
     base: NamedFile
     overrides: NamedFile
     output: NamedFile | None = None
     check: NamedFile | None = None
     today: date | None = None
-    """For the age of the review; None: no check."""
+    """The date for the age of reviews; None skips that check."""
 
 
 class Merged(Struct, frozen=True):
-    """``drift``: a unified diff from the file to check to the result; None: they are equal, or nothing was to be compared."""
+    """``drift``: a unified diff from the compared file to the result; None if equal or not compared."""
 
     result: MergeResult
     drift: str | None = None
 
 
 def merge(request: MergeRequest) -> Merged:
-    """Merge the files. A rejected overrides file gives a result without output, and nothing is written.
+    """Merge the files. For a rejected overrides file, the result has no output and nothing is written.
 
-    Raises RyeError for a file that cannot be read or written, RejectedOverrides for overrides that are not text.
+    Raises RyeError for an unreadable or unwritable file, and RejectedOverrides for overrides that are not text.
     """
     _refuse_overwriting(request.output, (request.base, request.overrides))
     base = _read(request.base)
@@ -68,9 +68,9 @@ def merge(request: MergeRequest) -> Merged:
 
 
 def migrate(files: tuple[NamedFile, ...], output: NamedFile | None, today: date | None) -> Migration:
-    """The new form of an old overrides file (one file), or of what an old merge made (a target and its merged text).
+    """Convert an old overrides file (one file), or the result of an old merge (a target and its merged text).
 
-    In error, nothing is written. Raises RyeError as :func:`merge` does.
+    On errors, nothing is written. Raises RyeError like :func:`merge`.
     """
     _refuse_overwriting(output, files)
     if len(files) == 2:
@@ -90,20 +90,18 @@ def _refuse_overwriting(output: NamedFile | None, files: Iterable[NamedFile]) ->
         return
     for file in files:
         if file.path.exists() and output.path.samefile(file.path):
-            raise UsageError(
-                "overwrites-input", f"-o {output.shown} would overwrite what is read.", "Name another file."
-            )
+            raise UsageError("overwrites-input", f"-o {output.shown} would overwrite an input.", "Name another file.")
 
 
 def _name_of(path: Path) -> str | None:
-    """What names a target without a ``name``: its place below ``.ai``, else its folder (DECISIONS Overrides 19)."""
+    """The name of a target without ``name``: its path below ``.ai``, or else its folder (DECISIONS Overrides 19)."""
     absolute = path.resolve()
     location = locate(absolute) if ".ai" in absolute.parts else None
     return location.name if location is not None else absolute.parent.name or None
 
 
 def _read(file: NamedFile, *, rejects: bool = False) -> str:
-    """A file's text, its line endings and BOM intact. ``rejects``: text that cannot be decoded is a rejected overrides file."""
+    """A file's text, with line endings and BOM. ``rejects``: text that cannot be decoded raises RejectedOverrides."""
     data = read_bytes(file.path, OVERRIDES.merged_bytes)
     if len(data) > OVERRIDES.merged_bytes:
         raise RyeError("too-large", f"{file.shown!r} has more than {OVERRIDES.merged_bytes:,} bytes.", "Split it.")
@@ -117,7 +115,7 @@ def _read(file: NamedFile, *, rejects: bool = False) -> str:
 
 def _write(path: Path, text: str) -> None:
     if not path.parent.is_dir():
-        raise RyeError("no-such-folder", f"There is no folder {str(path.parent)!r}.", "Create it first.")
+        raise RyeError("no-such-folder", f"The folder {str(path.parent)!r} does not exist.", "Create it first.")
     if path.exists() and not path.is_file():
-        raise RyeError("not-a-file", f"{str(path)!r} is not a regular file.", "Name a file.")
+        raise RyeError("not-a-file", f"{str(path)!r} is not a regular file.", "Name a regular file.")
     replace_file(path.resolve(), text.encode("utf-8"))

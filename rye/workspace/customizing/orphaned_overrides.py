@@ -1,4 +1,4 @@
-"""Overrides that no longer have an effect: their item is missing, or the part of it that they name is gone."""
+"""Overrides without effect: their item, or the part of it that they name, is missing."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _CODES = frozenset({"no-item", "orphaned-directive"})
 
 
 class Orphan(Struct, frozen=True):
-    """One of them."""
+    """One override without effect."""
 
     shown: str
-    """Its overrides file, as people see it."""
+    """Its overrides file, as shown to people."""
     message: str
     item: str
     """``[kind:]id``."""
@@ -28,7 +28,7 @@ class Orphan(Struct, frozen=True):
 
 
 def orphaned_overrides(context: Context) -> tuple[Orphan, ...]:
-    """Of the user's space and the project's. Nothing is read where there are no overrides."""
+    """The orphans in the user's and the project's space. Reads nothing if there are no overrides."""
     if not any(folder.path.is_dir() for folder in rye_places(find_project(context.cwd)).overrides):
         return ()
     return tuple(_orphans(context))

@@ -1,4 +1,4 @@
-"""Overlays of formulas: the one in force applied, a file applied, and the health of all of them
+"""Overlays of formulas: applying the one in force, applying a file, and checking all of them
 (DECISIONS Role directives and formula overlays)."""
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ TEMPLATE = """\
 
 
 class Overlaid(Struct, frozen=True):
-    """A resolved formula with the overlay in force, what each of its entries did, and findings about the overlay."""
+    """A resolved formula with the overlay in force, the effect of each entry, and findings about the overlay."""
 
     formula: Formula
     applied: tuple[str, ...] = ()
     findings: tuple[FileFindings, ...] = ()
     source: str | None = None
-    """The file that changed its steps, as people see it; None where none did."""
+    """The file that changed its steps, as shown to people, or None."""
 
 
 def overlay_in_force(found: EffectiveItem, resolved: Formula) -> Overlaid:
@@ -58,13 +58,13 @@ def overlay_in_force(found: EffectiveItem, resolved: Formula) -> Overlaid:
 
 
 def formula_name(found: EffectiveItem) -> str | None:
-    """The name that overlays of this formula have: its file's. None where that is not an item name."""
+    """The name that this formula's overlays have: its file's name, or None if that is not an item name."""
     name = found.item.location.name
     return name if is_segment(name) else None
 
 
 def apply_in_force(force: InForce, resolved: Formula) -> Overlaid:
-    """The changed formula. Raises RyeError for a malformed overlay."""
+    """The formula with the overlay applied. Raises RyeError for a malformed overlay."""
     overlay, source = force.overlay(), force.source
     if overlay is None or source is None:
         return Overlaid(resolved)
@@ -79,7 +79,7 @@ def apply_in_force(force: InForce, resolved: Formula) -> Overlaid:
 
 
 def apply_file(context: Context, formula: str, path: Path, shown: str) -> tuple[Formula, OverlayResult[Step]]:
-    """The formula ``FILE|ID``, resolved, and what the overlay file makes of its steps. Raises RyeError."""
+    """The formula ``FILE|ID``, resolved, and its steps after the overlay file. Raises RyeError."""
     found = find_formula(context, formula)
     data = read_bytes(path, OVERRIDES.file_bytes)
     if len(data) > OVERRIDES.file_bytes:
@@ -93,7 +93,7 @@ def apply_file(context: Context, formula: str, path: Path, shown: str) -> tuple[
 
 
 def _applied(overlay: Overlay, resolved: Formula, shown: str) -> OverlayResult[Step]:
-    """What the overlay makes of the steps. Raises RyeError that names the file, and the line of the entry that is to blame."""
+    """The steps after the overlay. Raises RyeError with the file and the line of the failing entry."""
     try:
         return apply_overlay(resolved.steps, overlay, formula_type=resolved.type)
     except RyeError as error:
@@ -104,7 +104,7 @@ def _applied(overlay: Overlay, resolved: Formula, shown: str) -> OverlayResult[S
 
 
 def named_formula(context: Context, where: Places, argument: str) -> tuple[str, EffectiveItem | None]:
-    """A formula's name and the formula itself, where it is here. An unknown name without an overlay is an error."""
+    """A formula's name and the formula or None. An unknown name without an overlay is an error."""
     if where.layout == "rye" and (looks_like_path(argument, context.cwd) or "/" in argument or ":" in argument):
         found = find_formula(context, argument)
         return check_name(found.item.location.name, "formula"), found
@@ -125,7 +125,7 @@ def shown_overlay(context: Context, where: Places, argument: str) -> tuple[str, 
 
 
 def check_overlay(context: Context, data: bytes, found: EffectiveItem | None) -> list[Diagnostic]:
-    """What is wrong with an overlay's text: as a file and, where its formula is here, for that."""
+    """The findings about an overlay's text: about the file and, if the formula is known, about its steps."""
     reading = read_overlay(data)
     findings = list(reading.diagnostics)
     if reading.overlay is None or found is None or not reading.overlay.overrides:
@@ -139,16 +139,16 @@ def check_overlay(context: Context, data: bytes, found: EffectiveItem | None) ->
 
 
 def overlay_to_edit(context: Context, where: Places, argument: str, user: bool) -> Editable:
-    """The overlay file of a formula at the level asked for. Raises RyeError where that level is not here."""
+    """The overlay file of a formula at the requested level. Raises RyeError if that level does not exist."""
     name, found = named_formula(context, where, argument)
     folder = where.of(where.overlays, "user" if user else "project")
     if folder is None:
         what = "rig" if where.layout == "gastown" else "project"
-        raise RyeError("no-project", f"There is no {what} here.", "--user edits the overlay of your own space.")
+        raise RyeError("no-project", f"This folder has no {what}.", "--user edits the overlay in your own space.")
     template = TEMPLATE.format(formula=name)
     users = next((file.data for file in in_force(where, name).files if file.level == "user"), None)
     if not user and users is not None and read_overlay(users).overlay is not None:
-        # A project's file replaces the user's entirely: only a copy of it changes nothing.
+        # A project's file replaces the user's entirely, so only a copy of the user's changes nothing.
         template = users.decode("utf-8").removeprefix("\ufeff")
     path = folder.file(name, OVERLAY_SUFFIX)
     return Editable(
@@ -160,7 +160,7 @@ def overlay_to_edit(context: Context, where: Places, argument: str, user: bool) 
 
 
 class OverlayChecked(Struct, frozen=True):
-    """One overlay file. ``known_ids``: the step ids of its formula, where that is known."""
+    """One overlay file. ``known_ids``: the step ids of its formula, if known."""
 
     formula: str
     level: str
@@ -184,7 +184,7 @@ class OverlayChecked(Struct, frozen=True):
 
 
 def overlay_checks(context: Context, where: Places) -> list[OverlayChecked]:
-    """Every overlay file of the layout against its formula, the user's first."""
+    """Check every overlay file of the layout against its formula, the user's first."""
     names = list(names_of(context, "formula"))
     return [_check(context, folder, path, names) for folder in where.overlays for path in folder.files(OVERLAY_SUFFIX)]
 
@@ -211,14 +211,14 @@ def _check(context: Context, folder: Folder, path: Path, names: list[str]) -> Ov
         if error.code == "no-such-item":
             return checked(overlay_health.unknown_formula(shown, name, get_close_matches(name, names, 2, 0.5)))
         return checked(Health("warning", f"{shown}: its formula cannot be used: {error.message}"))
-    # A user's overlay is for all of their projects: only a formula that is the same for all of them proves anything.
+    # A user's overlay applies to all their projects, so only a formula that all of them share proves anything.
     certain = folder.level == "project" or (found.entry is not None and found.entry.space in ("user", "system"))
     health = overlay_health.check(shown, name, reading.overlay, formula, certain=certain)
     return checked(health, data, frozenset(step.id for step in formula.steps))
 
 
 def formula_problems(context: Context) -> dict[str, str | None]:
-    """Why each formula cannot be used, by path: another one hides it, or it does not resolve. None: it can."""
+    """Why a formula cannot be used (hidden by another, or unresolvable), or None, by path."""
     problems: dict[str, str | None] = {}
     for entry in entries_of(context, "formula"):
         problem = None

@@ -1,4 +1,4 @@
-"""The content of a new override that a person gives as a file."""
+"""The content of a new override, read from a file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rye.workspace.named_file import NamedFile
 
 
 def content_lines(file: NamedFile, stream: ReadStream) -> tuple[str, ...]:
-    """The file's lines, without line ends. Raises RyeError ``too-large`` or ``not-utf8``, or where it cannot be read."""
+    """The file's lines, without line endings. Raises RyeError ``too-large``, ``not-utf8``, or if it cannot be read."""
     limit = OVERRIDES.file_bytes
     data = given_bytes(file, stream, limit)
     if len(data) > limit:

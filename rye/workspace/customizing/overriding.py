@@ -1,6 +1,6 @@
-"""Overrides of items: where an item's files are, a new directive, and whether all of them fit their items.
+"""Overrides of items: finding an item's files, writing a new directive, and checking that all of them fit.
 
-What one file may do to an item is decided in :mod:`rye.customization.effective_text`; here the files and items are found.
+This module finds the files and items. :mod:`rye.customization.effective_text` decides what a file may do to an item.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from rye.workspace.trusting.customizations import remember_made_here
 
 
 class Overridable(Struct, frozen=True):
-    """The published item that overrides are for."""
+    """A published item that overrides can change."""
 
     found: EffectiveItem
     entry: Entry
@@ -58,7 +58,7 @@ class Overridable(Struct, frozen=True):
 
     @property
     def namespace(self) -> str | None:
-        """The project's own."""
+        """The project's own namespace."""
         return self.manifest.namespace if self.manifest is not None else None
 
     @property
@@ -76,36 +76,36 @@ class Overridable(Struct, frozen=True):
         return entry_sources(rye_places(self.project), self.entry, self.project, self.namespace)
 
     def judge(self, files: Sequence[OverrideSource], today: date | None = None) -> Effective:
-        """What these files make of the item."""
+        """The item's effective text with these files."""
         return apply_overrides(self.found.item, self.found.version(), tuple(files), self.manifest, today)
 
     def difference(self, result: Effective) -> EffectiveDiff:
-        """The published text against the text of :meth:`judge`."""
+        """The difference between the published text and the result of :meth:`judge`."""
         return effective_diff(result, self.found.id)
 
 
 def overridable(context: Context, argument: str) -> Overridable:
-    """The item that ``FILE|ID`` means. Raises UsageError for a kind or a place that takes no overrides."""
+    """The item ``FILE|ID``. Raises UsageError for a kind or a place without overrides."""
     kind = _only_kind(context, argument) if ":" not in argument and "." not in argument else None
     found = effective_item(context, argument, kind, base=True)
     manifest = load_manifest(found.project) if found.project is not None else None
     kind = found.item.kind.name
     if not found.item.kind.overridable:
-        hint = found.item.kind.instead_of_override or f"Overrides are for {', '.join(KINDS.overridable())}."
-        raise UsageError("not-overridable", f"Items of kind {kind} take no overrides.", hint)
+        hint = found.item.kind.instead_of_override or f"Overrides work for {', '.join(KINDS.overridable())}."
+        raise UsageError("not-overridable", f"Items of kind {kind} cannot be overridden.", hint)
     if found.item.text is None:
         raise RyeError("does-not-parse", f"{found.item.shown} is not text.", f"`rye validate {argument}` says why.")
     namespace = manifest.namespace if manifest is not None else None
     entry = found.entry or entry_of_file(found.item.path, found.project, namespace)
     if entry is None:
         raise UsageError(
-            "not-in-a-space", f"{argument!r} is in no space, so no override finds it.", "Move it below .ai/."
+            "not-in-a-space", f"{argument!r} is in no space, so no override applies to it.", "Move it below .ai/."
         )
     return Overridable(replace(found, entry=entry), entry, manifest)
 
 
 def _only_kind(context: Context, argument: str) -> str | None:
-    """The one overridable kind that an id without a kind stands for, where other kinds share it."""
+    """The one overridable kind of an id without a kind, if other kinds share the id."""
     kinds = [kind for kind in KINDS.overridable() if exists(context, f"{kind}:{argument}")]
     return kinds[0] if len(kinds) == 1 else None
 
@@ -114,25 +114,25 @@ def _only_kind(context: Context, argument: str) -> str | None:
 
 
 class OverrideFile(Struct, frozen=True):
-    """The overrides file of an item at one level, there or to be made."""
+    """The overrides file of an item at one level, existing or new."""
 
     item: Overridable
     folder: Folder
     path: Path
     current: str | None
-    """Its text; None: it is not there yet."""
+    """Its text; None if it does not exist."""
     earlier: tuple[OverrideSource, ...]
-    """The files that are applied before it."""
+    """The files applied before it."""
     base: str
-    """The text that it is merged into."""
+    """The text that it is applied to."""
 
     @property
     def shown(self) -> str:
-        """Its path, as people see it."""
+        """Its path, as shown to people."""
         return self.folder.shown(self.path)
 
     def judged(self, text: str) -> Applied:
-        """What the file would do with this text."""
+        """The result of the file with this text."""
         source = OverrideSource(self.folder.level, self.path, self.shown, text)
         return self.item.judge((*self.earlier, source)).files[-1]
 
@@ -148,7 +148,7 @@ class OverrideFile(Struct, frozen=True):
         return Editable(self.path, self.shown, current, self.template(reviewed), self.findings)
 
     def findings(self, data: bytes) -> list[Diagnostic]:
-        """What is wrong with a text that a person wrote."""
+        """The findings about a text that a person wrote."""
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -165,11 +165,11 @@ def override_file(context: Context, argument: str, user: bool) -> OverrideFile:
 
 
 def _place(item: Overridable, user: bool) -> tuple[Folder, Path]:
-    """The file that is there, else the one to make."""
+    """The existing file, or else the one to create."""
     places = rye_places(item.project)
     folder = places.of(places.overrides, "user" if user else "project")
     if folder is None:
-        raise RyeError("no-project", "There is no project here.", "--user puts the override into your own space.")
+        raise RyeError("no-project", "This folder has no project.", "--user writes the override to your own space.")
     ids = [identifier for identifier in ids_of(item.entry) if is_id(identifier)]
     if not ids:
         raise UsageError(
@@ -184,7 +184,7 @@ def _place(item: Overridable, user: bool) -> tuple[Folder, Path]:
     present = paths_for(folder, item.kind, ids, meant)
     if len(present) > 1:
         listed = " and ".join(folder.shown(path) for path in present)
-        raise RyeError("ambiguous-overrides", f"{listed} are for the same item.", "Keep one of them.")
+        raise RyeError("ambiguous-overrides", f"{listed} are for the same item.", "Keep only one of them.")
     if present:
         return folder, present[0]
     identifier = next(name for name in ids if meant(name))
@@ -192,7 +192,7 @@ def _place(item: Overridable, user: bool) -> tuple[Folder, Path]:
 
 
 def _shared(item: Overridable, identifier: str) -> bool:
-    """Whether an item of another overridable kind has the id, too."""
+    """Whether an item of another overridable kind has the same id."""
     for kind in KINDS.overridable():
         if kind == item.kind:
             continue
@@ -208,16 +208,16 @@ def _shared(item: Overridable, identifier: str) -> bool:
 
 
 class NewOverride(Struct, frozen=True):
-    """A directive to write. Of ``section``, ``frontmatter_set`` and ``frontmatter_delete`` at most one is given."""
+    """A directive to write. At most one of ``section``, ``frontmatter_set`` and ``frontmatter_delete`` is given."""
 
     item: str
     reviewed: date
     section: str | None = None
     """A heading path."""
     operation: str | None = None
-    """For a section; None: replace."""
+    """For a section; None means replace."""
     content: tuple[str, ...] | None = None
-    """For a section; None: its present lines for replace, else nothing."""
+    """For a section; None means its current lines for replace, otherwise nothing."""
     frontmatter_set: str | None = None
     """``KEY=VALUE``."""
     frontmatter_delete: str | None = None
@@ -237,9 +237,9 @@ class WrittenOverride(Struct, frozen=True):
 
 
 def new_override(context: Context, request: NewOverride) -> WrittenOverride:
-    """Write a directive that changes nothing until its content is changed; a new file where there is none.
+    """Write a directive that changes nothing until its content is edited. Creates the file if needed.
 
-    Raises UsageError for contradicting words, RyeError where the result would be invalid: then nothing is written.
+    Raises UsageError for contradicting options, and RyeError if the result would be invalid. Then nothing is written.
     """
     _check_words(request)
     file = override_file(context, request.item, request.user)
@@ -269,15 +269,15 @@ def new_override(context: Context, request: NewOverride) -> WrittenOverride:
 def _check_words(request: NewOverride) -> None:
     asked = (request.section, request.frontmatter_set, request.frontmatter_delete)
     if sum(word is not None for word in asked) > 1:
-        raise UsageError("usage", "Give a section or a frontmatter key, one at a time.", "Run the command twice.")
+        raise UsageError("usage", "Give either one section or one frontmatter key.", "Run the command twice.")
     if request.operation is not None and request.section is None:
-        raise UsageError("usage", f"--{request.operation} needs a section.", 'Name it as in "## Rules".')
+        raise UsageError("usage", f"--{request.operation} needs a section.", 'Name it, e.g. "## Rules".')
     if request.content is not None and request.section is None:
-        raise UsageError("usage", "--content is the content for a section.", 'Name it as in "## Rules".')
+        raise UsageError("usage", "--content needs a section.", 'Name it, e.g. "## Rules".')
 
 
 def _directive(request: NewOverride, base: str) -> str | None:
-    """The directive's text; None: only the file is asked for."""
+    """The directive's text; None if only the file was requested."""
     if request.section is not None:
         operation = request.operation or "replace"
         present = section_of(base, request.section)
@@ -297,13 +297,13 @@ def _directive(request: NewOverride, base: str) -> str | None:
 
 
 class OverrideChecked(Struct, frozen=True):
-    """One overrides file, the item that it is for, and its findings."""
+    """One overrides file, its item, and its findings."""
 
     shown: str
     level: str
     named_for: str
     item: str | None
-    """``kind:id``; None where no item is meant."""
+    """``kind:id``, or None if it matches no item."""
     findings: tuple[Diagnostic, ...]
     applied: Applied | None = None
 
@@ -326,16 +326,16 @@ class OverrideChecked(Struct, frozen=True):
 
 
 def check_overrides(context: Context, today: date | None) -> Iterator[OverrideChecked]:
-    """Every overrides file of the user's and the project's space, judged with those that are applied before it.
+    """Check every overrides file of the user's and the project's space, with those applied before it.
 
-    ``today``: for the age of reviews; None: no check.
+    ``today``: the date for the age of reviews; None skips that check.
     """
     for folder in rye_places(find_project(context.cwd)).overrides:
         for path in folder.files(SUFFIX, nested=True):
             named = named_for(folder, path)
             if named is None:
                 name = path.relative_to(folder.path).as_posix().removesuffix(SUFFIX)
-                finding = Diagnostic("error", "bad-name", f"{name!r} is not an item's id.")
+                finding = Diagnostic("error", "bad-name", f"{name!r} is not a valid item id.")
                 yield OverrideChecked(folder.shown(path), folder.level, name, None, (finding,))
                 continue
             yield from _check_file(context, folder, path, named.id, named.kind, today)
@@ -357,7 +357,7 @@ def _check_file(
             files = item.files()
             if path not in [source.path for source in files]:
                 if len(targets) == 1:
-                    message = f"It is not used: another overrides file is for {item.name}."
+                    message = f"It is not used: another overrides file applies to {item.name}."
                     finding = Diagnostic("warning", "not-used", message)
                     yield OverrideChecked(shown, level, identifier, item.name, (finding,))
                 continue

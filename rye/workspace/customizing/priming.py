@@ -1,4 +1,4 @@
-"""Everything that an agent in a role is told, gathered (DECISIONS Role directives and formula overlays 10)."""
+"""Gathering the whole prompt of an agent in a role (DECISIONS Role directives and formula overlays 10)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from rye.workspace.named_file import NamedFile
 
 
 class PrimeRequest(Struct, frozen=True):
-    """Which role, and what goes with it."""
+    """The role, and what to add to it."""
 
     role: str
     places: Places
@@ -41,11 +41,11 @@ class PrimeRequest(Struct, frozen=True):
     texts: Mapping[str, str] = field(default_factory=dict)
     """Values of the formula's variables."""
     trust_lock: bool = False
-    """Whether what rye.lock approves of installed items counts without being accepted, for this run alone."""
+    """Whether rye.lock's approvals of installed items count without acceptance, for this run only."""
 
 
 class Primed(Struct, frozen=True):
-    """One prompt, its parts in order, and every source that was looked at."""
+    """One prompt, its parts in order, and every source that was checked."""
 
     role: str
     prompt: str
@@ -64,13 +64,13 @@ class Primed(Struct, frozen=True):
 
 
 def prime(context: Context, request: PrimeRequest, ask: AskValue | None = None, agree: AgreeTo | None = None) -> Primed:
-    """Gather the prompt. ``ask``: for required variables of the formula; ``agree``: as
-    :func:`rye.workspace.items.rendering.render` takes it.
+    """Gather the prompt. ``ask``: asks for required variables of the formula. ``agree``: as in
+    :func:`rye.workspace.items.rendering.render`.
 
-    Raises RyeError for what is missing or may not be used.
+    Raises RyeError for a source that is missing or may not be used.
     """
     if request.texts and request.formula is None:
-        raise UsageError("usage", "--input is for the variables of a formula.", "Name it with --formula.")
+        raise UsageError("usage", "--input sets a formula's variables, so it needs --formula.", "Add --formula F.")
     check_name(request.role, "role")
     gathered = _Gathered(
         context, request.places, lambda found: require_agreed(context, found, request.trust_lock, agree)
@@ -88,7 +88,7 @@ def prime(context: Context, request: PrimeRequest, ask: AskValue | None = None, 
 
 
 class _Gathered:
-    """The parts found so far, in the order in which they are looked for."""
+    """The parts found so far, in the order of the prompt."""
 
     def __init__(self, context: Context, places: Places, require: Callable[[EffectiveItem], None]) -> None:
         """``require``: raises for an item that this user has not agreed to."""
@@ -100,7 +100,7 @@ class _Gathered:
         self._require = require
 
     def role(self, role: str) -> None:
-        """The role template with its overrides. Gas Town keeps templates in its program, so there it may be missing."""
+        """Add the role template with its overrides. In Gas Town it can be missing, since templates are built in."""
         try:
             found = effective_item(self._context, f"role:{role}")
         except RyeError as error:
@@ -118,26 +118,28 @@ class _Gathered:
         self.sections.append(Section("role", rendered.prompt, (rendered.shown, *found.overrides)))
 
     def directives(self, role: str) -> None:
+        """Add the role's directives."""
         told = directives_of(self._places, role)
         for file in told.sources:
-            detail = "blank, so it says nothing" if file.found and not file.effective else ""
+            detail = "blank, so it adds nothing" if file.found and not file.effective else ""
             self.looked.append(Looked("role-directives", file.path, file.found, detail))
         if told.text:
             said = tuple(file.path for file in told.sources if file.effective)
             self.sections.append(Section("role-directives", told.render(), said))
 
     def file(self, part: str, file: NamedFile) -> None:
-        """A context or hand-off file: plain text; hidden characters in it are findings."""
+        """Add a context or hand-off file: plain text. Hidden characters in it are findings."""
         data = read_bytes(file.path, OVERRIDES.context_bytes)
         decoded = content.decode(data, ContentLimits(item_bytes=OVERRIDES.context_bytes))
         if decoded.text is None:
-            raise RyeError("unreadable", f"{file.shown}: {decoded.diagnostics[0].message}", "Give a text file.")
+            raise RyeError("unreadable", f"{file.shown}: {decoded.diagnostics[0].message}", "Name a text file.")
         if findings := to_mend(decoded.diagnostics):
             self.findings.append(FileFindings(file.shown, findings))
         self.looked.append(Looked(part, file.shown, True))
         self.sections.append(Section(part, decoded.text, (file.shown,)))
 
     def formula(self, argument: str, texts: Mapping[str, str], ask: AskValue | None) -> None:
+        """Add the formula's steps, with variables filled in and its overlay applied."""
         found = find_formula(self._context, argument)
         self._require(found)
         self.looked.append(Looked("formula", found.item.shown, True))
@@ -157,7 +159,7 @@ class _Gathered:
         self.sections.append(Section("formula", rendered.prompt, tuple(sources)))
 
     def _explain(self, force: InForce, applied: tuple[str, ...]) -> list[str]:
-        """Note the overlay files that were looked at and what the one in force did; gives that one's path."""
+        """Record the overlay files that were checked and the effect of the one in force. Returns that one's path."""
         used = force.source
         for file in force.files:
             hidden = "hidden by the project's" if file.found and used is not None and file is not used else ""

@@ -1,4 +1,4 @@
-"""Roles by name: the ones that are here, and the error for one that is not."""
+"""Roles by name: the known ones, and the error for an unknown one."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from rye.workspace.items.present_items import names_of
 
 
 def known_roles(context: Context) -> dict[str, str]:
-    """The names of the roles in the spaces, sorted, each with the space that it is found in first."""
+    """The names of the roles in the spaces, sorted, each with the first space that has it."""
     return names_of(context, "role")
 
 
 def role_directives(context: Context, where: Places, role: str) -> RoleDirectives:
-    """What operators tell a role. Raises RyeError ``unknown-role``."""
+    """The directives that operators add to a role. Raises RyeError ``unknown-role``."""
     require_role(context, where, role)
     return directives_of(where, role)
 
 
 def all_role_directives(where: Places) -> list[RoleDirectiveFile]:
-    """The files of role directives, of all levels."""
+    """The role directive files of all levels."""
     return all_files(where)
 
 
 def require_role(context: Context, where: Places, role: str) -> None:
-    """Raise the error with the names that were probably meant when the role is neither an item here nor has directives."""
+    """Raise RyeError ``unknown-role``, with similar names, if the role is not an item and has no directives."""
     check_name(role, "role")
     names = [*known_roles(context), *(file.role for file in all_files(where))]
     if role not in names:
@@ -41,15 +41,15 @@ def require_role(context: Context, where: Places, role: str) -> None:
 
 
 def unknown_role(role: str, names: Sequence[str]) -> RyeError:
-    """The error for a role that is not here."""
+    """The error for an unknown role."""
     near = get_close_matches(role, sorted(set(names)), 3, 0.5)
     listed = ", ".join(sorted(set(names))) or "none"
     hint = f"Did you mean {' or '.join(near)}?" if near else f"Roles: {listed}."
-    return RyeError("unknown-role", f"There is no role {role!r}.", hint)
+    return RyeError("unknown-role", f"Unknown role {role!r}.", hint)
 
 
 def role_directive_to_edit(context: Context, where: Places, role: str, user: bool) -> Editable:
-    """A role's directive at the level asked for. Raises RyeError ``unknown-role``, ``no-project``."""
+    """A role's directive at the requested level. Raises RyeError ``unknown-role``, ``no-project``."""
     if where.layout == "rye":
         require_role(context, where, role)
     else:
@@ -57,13 +57,13 @@ def role_directive_to_edit(context: Context, where: Places, role: str, user: boo
     folder = where.of(where.role_directives, "user" if user else "project")
     if folder is None:
         what = "rig" if where.layout == "gastown" else "project"
-        raise RyeError("no-project", f"There is no {what} here.", "--user edits the directive of your own space.")
+        raise RyeError("no-project", f"This folder has no {what}.", "--user edits the directive in your own space.")
     path = folder.file(role, ".md")
     return Editable(path, folder.shown(path), folder.read(path), "", check_role_directive)
 
 
 def check_role_directive(data: bytes) -> list[Diagnostic]:
-    """What is wrong with a role directive's text: any Markdown goes, as long as a reader sees all of it."""
+    """The findings about a role directive's text: any Markdown is valid as long as a reader sees all of it."""
     try:
         return list(hidden_text(data.decode("utf-8")))
     except UnicodeDecodeError as error:

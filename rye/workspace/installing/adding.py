@@ -1,4 +1,4 @@
-"""Adding items to a project's manifest, and installing them with what they depend on."""
+"""Adding items to a project's manifest, and installing them with their dependencies."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def add(
     agree: Agree,
     member: str | None = None,
 ) -> InstallOutcome:
-    """Write ``[kind:]id[@range]`` each into a group of the manifest (a caret range of the newest version where no range is
-    given), and install. ``member``: the workspace's member that needs them, by folder or name; None: the one around the folder
-    to work in, else the root.
+    """Write each ``[kind:]id[@range]`` into a group of the manifest (by default with a caret range of the newest version), and
+    install. ``member``: the workspace's member that needs them, by folder or name; by default the one around the working folder,
+    or else the root.
 
     Raises UsageError ``no-such-member``, ``bad-name``, ``bad-reference`` or ``contradiction``, RyeError ``no-such-item``.
     """
@@ -49,15 +49,15 @@ def add(
 
 
 def member_meant(context: Context, project: Project, manifest: Manifest, member: str | None) -> str:
-    """The folder of the workspace's member that a command is about: the one that is named, else the one around the folder to work
-    in; empty: the root. Raises UsageError ``no-such-member`` or ``ambiguous``."""
+    """The folder of the workspace's member that a command is about: the named one, or the one around the working folder; empty
+    for the root. Raises UsageError ``no-such-member`` or ``ambiguous``."""
     if member is not None:
         return find_member(manifest, member)
     return member_around(manifest, project.root, context.cwd)
 
 
 def project_or_new(context: Context, folder: Path) -> Project:
-    """The project around a folder; where there is none, a new one in it."""
+    """The project around a folder, or a new one in it."""
     project = find_project(folder)
     if project is None:
         project = Project(folder.absolute())
@@ -89,7 +89,7 @@ def _add(
 
 
 def _with(text: str, reference: Reference, group: str, sources: Sources, environment: Environment) -> str:
-    """The manifest with one more item, or with another range of one that it has."""
+    """The manifest with one more item, or with a new range for an existing one."""
     key, wanted = _present_key(text, reference, group), reference.range
     if key is None or wanted is None:
         identity = _find(sources, reference)
@@ -102,7 +102,7 @@ def _with(text: str, reference: Reference, group: str, sources: Sources, environ
 
 
 def _with_registry(context: Context, text: str, project: Project, references: Sequence[Reference]) -> str:
-    """The manifest with the registry's address, where nothing in it says yet where these items come from: whoever clones the
+    """The manifest with the registry's address, if it does not yet say where these items come from. Anyone who clones the
     project must know which registry to pin."""
     manifest = parse_manifest(text)
     namespaces = [reference.id.split("/", 1)[0] for reference in references]
@@ -114,13 +114,13 @@ def _with_registry(context: Context, text: str, project: Project, references: Se
 
 def _references(names: Sequence[str], group: str) -> list[Reference]:
     if not is_segment(group):
-        raise UsageError("bad-name", f"{group!r} cannot be a group.", "Names: a-z, 0-9, '-' and '_', e.g. dev.")
+        raise UsageError("bad-name", f"{group!r} is not a valid group name.", "Use a-z, 0-9, '-' and '_', e.g. dev.")
     references = [parse_reference(name) for name in names]
     for reference, name in zip(references, names, strict=True):
         if "/" not in reference.id:
             raise UsageError(
                 "bad-reference",
-                f"{name!r} names no namespace.",
+                f"{name!r} has no namespace.",
                 f"`rye search {reference.id}` finds its full name; `rye add NAMESPACE/…/{reference.id}` adds it.",
             )
         if reference.range is not None:
@@ -130,7 +130,7 @@ def _references(names: Sequence[str], group: str) -> list[Reference]:
 
 
 def _refuse_contradictions(references: Sequence[Reference]) -> None:
-    """One item, one range: the last one would win silently."""
+    """Refuse one item with two ranges, because the last one would win silently."""
     named: dict[str, list[Reference]] = {}
     for one in references:
         others = named.setdefault(lookup_key(one.id), [])
@@ -138,20 +138,20 @@ def _refuse_contradictions(references: Sequence[Reference]) -> None:
             if one.range != other.range and (one.kind == other.kind or None in (one.kind, other.kind)):
                 raise UsageError(
                     "contradiction",
-                    f"{other} and {one} ask for one item with two ranges.",
-                    f"Name it once; one range may have several bounds, e.g. '{one.id}@>=1.2 <3'.",
+                    f"{other} and {one} ask for the same item with two ranges.",
+                    f"Name it once. A range can have several bounds, e.g. '{one.id}@>=1.2 <3'.",
                 )
         others.append(one)
 
 
 def _present_key(text: str, reference: Reference, group: str) -> str | None:
-    """The key under which a group of the manifest has the item already."""
+    """The key of the item in a group of the manifest, or None."""
     present = [line for line in parse_manifest(text).dependencies if line.group == group and line.id == reference.id]
     return next((line.key for line in present if reference.kind in (None, line.kind)), None)
 
 
 def _find(sources: Sources, reference: Reference) -> Identity:
-    """The item that is meant: ``-`` and ``_`` are one letter, where only one spelling exists (DESIGN §6)."""
+    """The item that the reference names; ``-`` and ``_`` match each other if only one spelling exists (DESIGN §6)."""
     identifier, kind = reference.id, reference.kind
     spellings = list(dict.fromkeys((identifier, identifier.replace("_", "-"), identifier.replace("-", "_"))))
     kinds = sources.kinds_of(spellings)
@@ -163,7 +163,7 @@ def _find(sources: Sources, reference: Reference) -> Identity:
 
 
 def _refuse_another_kind(kind: str, kinds: Mapping[str, Sequence[str]]) -> None:
-    """That no item of another kind has the id: it is the one that is meant. Raises RyeError ``no-such-item``."""
+    """Raise RyeError ``no-such-item`` if only an item of another kind has the id, and name it."""
     for identifier, present in kinds.items():
         if present:
             message = f"{identifier} is of kind {' and '.join(present)}, not {kind}."
@@ -171,8 +171,8 @@ def _refuse_another_kind(kind: str, kinds: Mapping[str, Sequence[str]]) -> None:
 
 
 def _require_version(sources: Sources, identity: Identity, wanted: str) -> None:
-    """That some release is in the range; whether it may be chosen is for the solver to say. Raises RyeError
-    ``no-such-version``."""
+    """Raise RyeError ``no-such-version`` if no release is in the range. Whether one of them may be chosen is for the solver to
+    say."""
     history, versions = sources.histories([identity]).get(identity), Range.parse(wanted)
     allowed = versions.versions, versions.prereleases
     if history is not None and not any(Version.parse(r.version) in each for r in history.records for each in allowed):
@@ -180,8 +180,8 @@ def _require_version(sources: Sources, identity: Identity, wanted: str) -> None:
 
 
 def _newest(sources: Sources, identity: Identity, environment: Environment) -> str:
-    """A caret range of the newest release that may be chosen; ``*`` where none may be, so that the solver says why, and for an
-    item of a source, which has one version at a time."""
+    """A caret range of the newest release that may be chosen. ``*`` if none may, so that the solver says why, and for items of a
+    source, which has one version at a time."""
     if sources.is_source(identity.namespace):
         return "*"
     history = sources.histories([identity]).get(identity)

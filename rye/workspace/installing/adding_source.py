@@ -1,4 +1,4 @@
-"""Adding items of a git repository or a folder: the source into ``[sources]``, its items into the dependencies."""
+"""Adding items of a git repository or a folder: the source to ``[sources]``, its items to the dependencies."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ _LISTED = 40
 
 
 class SourceRequest(Struct, frozen=True):
-    """What to add."""
+    """The source and its items to add."""
 
     word: str
     """``git+URL#REV:PATH``, or a folder."""
     items: tuple[str, ...] = ()
-    """``[kind:]name`` of its items."""
+    """``[kind:]name`` of items to add."""
     everything: bool = False
     name: str | None = None
-    """The source's name in rye.toml; None: from its address."""
+    """The source's name in rye.toml; None means derived from its address."""
     group: str = "main"
     member: str | None = None
-    """The workspace's member that asks for the items; None: as for ``rye add ID``. The source is the whole workspace's."""
+    """The workspace's member that needs the items; None as for ``rye add ID``. The whole workspace has the source."""
     editable: bool = False
-    """Whether a folder's items are used as they lie there, and not copied."""
+    """Whether a folder's items are used in place, without copying them."""
 
 
 def add_from_source(
@@ -53,10 +53,10 @@ def add_from_source(
     SourceError.
     """
     if not is_segment(wanted.group):
-        hint = "Names: a-z, 0-9, '-' and '_', e.g. dev."
-        raise UsageError("bad-name", f"{wanted.group!r} cannot be a group.", hint)
+        hint = "Use a-z, 0-9, '-' and '_', e.g. dev."
+        raise UsageError("bad-name", f"{wanted.group!r} is not a valid group name.", hint)
     if wanted.everything and wanted.items:
-        raise UsageError("contradiction", "--all takes every item, and items are named.", "Leave one of the two out.")
+        raise UsageError("contradiction", "--all cannot be combined with item names.", "Leave out one of them.")
     source = read_source(wanted.word)
     if wanted.editable:
         source = as_editable(source)
@@ -65,7 +65,7 @@ def add_from_source(
         session = open_session(context, project, request, agree)
         declared = named(source, session.manifest, wanted.name)
         if isinstance(declared, PathSource) and declared.name not in session.manifest.sources:
-            source_folder(project.root, declared, "Check the path that you typed.")
+            source_folder(project.root, declared, "Check the path.")
         asker = member_meant(context, project, session.manifest, wanted.member)
         session = session.with_manifest(add_source(session.manifest_text, declared))
         with session_sources(session, names_source=True) as sources:
@@ -90,7 +90,7 @@ def _with(
 
 
 def _chosen(context: Context, opened: OpenSource, wanted: SourceRequest) -> list[Found]:
-    """The items that were named, or all that may be used."""
+    """The named items, or all usable ones."""
     for note in opened.inventory.notes:
         context.tell(f"{opened.source.origin}: {note}")
     if wanted.items:
@@ -103,7 +103,7 @@ def _chosen(context: Context, opened: OpenSource, wanted: SourceRequest) -> list
     if wanted.everything:
         for found in refused:
             why = judged[(found.kind, found.local_id)]
-            context.warn(f"{found.kind}:{found.local_id} is left out: {why} ({opened.place_of(found).place}).")
+            context.warn(f"{found.kind}:{found.local_id} was left out: {why} ({opened.place_of(found).place}).")
         return usable
     if len(usable) == 1:
         return usable
@@ -133,20 +133,20 @@ def _choose(opened: OpenSource, usable: Sequence[Found]) -> UsageError:
     return UsageError(
         "choose-items",
         f"{opened.source.spec} has {len(names)} items; none was named:\n{listed}{more}",
-        "Name those that you want after the source, or add all of them with --all.",
+        "Name the items after the source, or add all of them with --all.",
         details={"items": names},
     )
 
 
 def _nothing(opened: OpenSource, refused: Sequence[Found], why: Sequence[str]) -> RyeError:
     if not refused:
-        hint = "It may be a Rye project (.ai/…), a folder of skills, .claude/skills, .agents/skills, or a plugin marketplace."
+        hint = "A source is a Rye project (.ai/…), a folder of skills, .claude/skills, .agents/skills, or a plugin marketplace."
         return RyeError("no-such-item", f"{opened.source.spec} has no items.", hint)
     listed = "\n".join(
         f"  {one.kind}:{one.local_id}: {reason}" for one, reason in zip(refused[:_LISTED], why, strict=False)
     )
     return RyeError(
         "source-item-unusable",
-        f"{opened.source.spec} has no item that can be used:\n{listed}",
-        "Have them changed there.",
+        f"{opened.source.spec} has no usable items:\n{listed}",
+        "Fix the items in the source.",
     )

@@ -46,22 +46,22 @@ from rye.workspace.trusting.row_verification import verify_rows_from
 from rye.workspace.trusting.verified_items import verified_before
 
 _ABOUT_ROWS = ("lock-mismatch", "changed-release", "revoked-key", "unapproved-right", "unapproved-hook")
-"""Findings that say of a row what its verification would say again."""
+"""Findings that a row's verification would only repeat."""
 
 
 class Audit(Struct, frozen=True):
-    """What an audit found."""
+    """The result of an audit."""
 
     findings: tuple[Finding, ...]
     """By severity, rule and place."""
     items: int
     ignored: tuple[SetAside, ...] = ()
-    """What ``[audit] ignore`` of rye.toml sets aside, in the same order."""
+    """The findings that ``[audit] ignore`` in rye.toml ignores, in the same order."""
     mentioned: tuple[Mentioned, ...] = ()
-    """What the installed items mention, as far as they are verified: no finding, so it fails nothing."""
+    """What the verified installed items mention. These are not findings, so they fail nothing."""
 
     def joined(self, more: Iterable[Finding]) -> Audit:
-        """This audit with the findings of another one about the same project."""
+        """This audit with more findings about the same project."""
         return replace(self, findings=tuple(in_order([*self.findings, *more])))
 
     def as_sarif(self) -> dict[str, object]:
@@ -70,10 +70,10 @@ class Audit(Struct, frozen=True):
 
 
 def audit(context: Context, project: Project, without: frozenset[str] = frozenset()) -> Audit:
-    """Check a project. ``without``: groups whose items are not looked at; the lock is checked as a whole all the same.
+    """Check a project. ``without``: groups whose items are skipped; the lock is still checked as a whole.
 
-    Where a registry cannot be asked, its error is raised with what was found without it: as warnings, and as ``findings`` in
-    its details. Raises UsageError ``unknown-group``.
+    If a registry cannot be asked, its error is raised with the other findings: as warnings, and as ``findings`` in its
+    details. Raises UsageError ``unknown-group``.
     """
     state = read_state(context, project)
     manifest = state.manifest
@@ -130,7 +130,7 @@ def _mentioned(items: Iterable[LockedItem], signed: Mapping[Identity, SignedRele
 
 
 def _new_words(findings: Sequence[Finding], more: Sequence[Finding]) -> list[Finding]:
-    """Those about items of which the registry did not say the same."""
+    """The findings that do not repeat what the registry said about the same item."""
     known = {
         finding.item for finding in findings if finding.rule in ("lock-mismatch", "unapproved-right", "unapproved-hook")
     }
@@ -148,18 +148,18 @@ def _with_findings(context: Context, error: RyeError, findings: Sequence[Finding
 def _registry_findings(
     items: Iterable[LockedItem], sources: Sources, environment: Environment, signed: dict[Identity, SignedRelease]
 ) -> list[Finding]:
-    """What the registries say. ``signed`` gets what the releases say whose rows were not verified here before."""
+    """The registries' findings. ``signed`` receives the releases' statements about rows not verified here before."""
     items = list(items)
     foreign = audit_origin(items, sources)
     elsewhere = {finding.item for finding in foreign}
     asked = [
         item for item in items if item not in elsewhere and item.source is None
-    ]  # another registry's word says nothing of the locked release
+    ]  # another registry cannot speak about the locked release
     histories = sources.releases(item.identity for item in asked)
-    known = remembered_rows(sources.verdicts, asked, sources.trust_basis)  # by what the registries say now
+    known = remembered_rows(sources.verdicts, asked, sources.trust_basis)  # under the registries' current state
     refused: list[tuple[LockedItem, RyeError]] = []
     for item in (*asked, *(item for item in items if item.source is not None)):
-        if item.identity not in known or item.source is not None:  # a folder may have changed since
+        if item.identity not in known or item.source is not None:  # a folder can have changed since
             try:
                 signed.update(verify_rows_from([item], sources))
             except RyeError as error:

@@ -1,4 +1,4 @@
-"""A bill of materials of everything that a project's lock names."""
+"""A bill of materials of everything in a project's lock."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ class BillOfMaterials(Struct, frozen=True):
     components: int
 
     def write(self, path: Path) -> None:
-        """Write the document to a file, which is replaced."""
+        """Write the document to a file, replacing it."""
         replace_file(path, (json.dumps(self.document, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def project_bill(
     context: Context, project: Project, *, time: str | None = None, serial: str | None = None
 ) -> BillOfMaterials:
-    """The same lock gives the same document. ``time``: ``YYYY-MM-DDTHH:MM:SSZ``; ``serial``: ``urn:uuid:…``.
+    """The bill of the lock, always the same document. ``time``: ``YYYY-MM-DDTHH:MM:SSZ``; ``serial``: ``urn:uuid:…``.
 
-    Raises RyeError ``unverified-item`` where a row was not verified here, and cannot be now.
+    Raises RyeError ``unverified-item`` if a row was not verified here and cannot be now.
     """
     manifest, lock = load_manifest(project), read_lock(project)
     signed = require_verified(context, project, lock.items)

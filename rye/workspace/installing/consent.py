@@ -28,7 +28,7 @@ def obtain_consent(
     agree: Agree,
     unseen: tuple[Approval, ...] = (),
 ) -> Consent:
-    """Show the plan through the face, and find out who agrees to it. With a dry run it is only shown.
+    """Show the plan through the face, and find out who agrees to it. In a dry run, only show it.
 
     ``unseen``: what rye.lock approves and this user has not agreed to; only a person's yes covers it.
 
@@ -72,15 +72,15 @@ def _frozen_consent(
     agree: Agree,
     unseen: tuple[Approval, ...],
 ) -> Consent:
-    """An installation of exactly the lock approves nothing, whatever anybody says: the lock has the approvals, or it fails."""
+    """Installing exactly the lock approves nothing: either the lock has all approvals, or the installation fails."""
     waiting = refused(plan, Consent())
     said_yes = agree(Proposal(plan, tuple(notes), (), context.now(), () if waiting else unseen))
     if waiting:
         why = "; ".join(f"{change.label} {_why(change)}" for change in waiting)
         raise RyeError(
             "consent-needed",
-            f"rye.lock does not approve everything that it names; nothing was changed: {why}.",
-            f"`{request.command}` approves nothing. Run `rye install` where somebody can agree, and commit rye.lock.",
+            f"rye.lock does not approve everything in it, so nothing was changed: {why}.",
+            f"`{request.command}` approves nothing. Run `rye install` where a person can agree, and commit rye.lock.",
             details={"changes": change_documents(waiting)},
         )
     if unseen and not said_yes:
@@ -89,20 +89,22 @@ def _frozen_consent(
 
 
 def _label(plan: Plan, name: str) -> str:
-    """The one change that an approval names."""
+    """The label of the one change that an approval names."""
     found = labels_named(plan, name)
     if len(found) == 1:
         return found[0]
     if found:
-        raise UsageError("ambiguous", f"--approve {name} is {', '.join(found)}.", f"Name one: --approve {found[0]}.")
-    there = ", ".join(change.label for change in plan.effective[:_LISTED_LABELS]) or "nothing that needs it"
+        raise UsageError(
+            "ambiguous", f"--approve {name} matches {', '.join(found)}.", f"Name one: --approve {found[0]}."
+        )
+    there = ", ".join(change.label for change in plan.effective[:_LISTED_LABELS]) or "nothing"
     raise UsageError(
-        "unknown-approval", f"--approve {name} names nothing that would be installed.", f"There is: {there}."
+        "unknown-approval", f"--approve {name} matches nothing that would be installed.", f"To approve: {there}."
     )
 
 
 def _consent_needed(request: InstallRequest, consent: Consent, waiting: Sequence[ItemChange]) -> RyeError:
-    """What waits for a yes, why, and the command that gives it."""
+    """The error: what waits for a yes, why, and the command that gives it."""
     stopping = [change for change in waiting if change.stops]
     why = "; ".join(f"{change.label} {_why(change)}" for change in stopping or waiting)
     if stopping:
@@ -114,7 +116,7 @@ def _consent_needed(request: InstallRequest, consent: Consent, waiting: Sequence
         hint = f"`{request.command} --yes` agrees to what is shown; on a terminal you are asked."
     return RyeError(
         "consent-needed",
-        f"Approval required; nothing was changed: {why}.",
+        f"Approval required, so nothing was changed: {why}.",
         hint,
         details={"changes": change_documents(waiting)},
     )
@@ -122,7 +124,7 @@ def _consent_needed(request: InstallRequest, consent: Consent, waiting: Sequence
 
 def _why(change: ItemChange) -> str:
     update = change.old is not None
-    reasons = ["is brought along by an update"] if change.pulled_in else []
+    reasons = ["is pulled in by an update"] if change.pulled_in else []
     if change.asks:
         more = ", …" if len(change.asks) > 1 else ""
         reasons.append(f"{'widens its rights' if update else 'asks for rights'} ({change.asks[0].pattern}{more})")
@@ -134,11 +136,11 @@ def _why(change: ItemChange) -> str:
     if change.new_mentions:
         reasons.append(f"mentions {_some([f'{m.fact}: {m.value} ({m.path}:{m.line})' for m in change.new_mentions])}")
     if change.signer_unknown and change.new is not None and change.new.source is not None:
-        reasons.append(f"is the first item of a source that you never agreed to ({change.new.registry})")
+        reasons.append(f"is the first item from a source that you never agreed to ({change.new.registry})")
     elif change.signer_unknown:
-        reasons.append("is the first item of a signer that you never agreed to")
+        reasons.append("is the first item from a signer that you never agreed to")
     elif change.brought and change.new is not None:
-        reasons.append(f"is a new item of {change.new.registry}, which nobody signed")
+        reasons.append(f"is a new, unsigned item from {change.new.registry}")
     if change.signer_changed:
         reasons.append(_why_signer(change))
     if change.newly_forced:
@@ -147,12 +149,12 @@ def _why(change: ItemChange) -> str:
 
 
 def _why_signer(change: ItemChange) -> str:
-    """What became of the signer; items of sources may have none before, after, or both."""
+    """How the signer changed; items of sources can have none before, after, or both."""
     if change.new is None or not change.new.is_unsigned:
-        return "is signed by another key"
+        return "is signed by a different key"
     if change.old is not None and change.old.is_unsigned:
-        return f"comes from another source ({change.new.registry}, before {change.old.registry})"
-    return "is not signed any more"
+        return f"comes from a different source ({change.new.registry}, previously {change.old.registry})"
+    return "is no longer signed"
 
 
 def _why_runs(runs: Sequence[Run], update: bool) -> list[str]:
@@ -161,7 +163,7 @@ def _why_runs(runs: Sequence[Run], update: bool) -> list[str]:
         "attached-file": "executables",
         "frontmatter-hook": "hooks of the agent program",
         "mcp-server": "MCP servers",
-        "inline-command": "commands that loading it runs",
+        "inline-command": "commands that run on loading",
         "tool-code": "code",
         "tool-needs": "needs beyond the sandbox",
     }
@@ -181,7 +183,7 @@ def _some(names: Sequence[str]) -> str:
 
 
 def change_documents(changes: Iterable[ItemChange]) -> list[dict[str, object]]:
-    """Changes for programs, as ``--json`` prints them."""
+    """Changes as ``--json`` prints them."""
     return [_document(change) for change in changes]
 
 
@@ -214,12 +216,12 @@ def _document(change: ItemChange) -> dict[str, object]:
 
 
 def run_document(run: Run) -> dict[str, str]:
-    """One thing that can run, for programs."""
+    """One thing that can run, as ``--json`` prints it."""
     return {"what": run.what, "where": run.where, "action": run.action, "sha256": run.sha256}
 
 
 def mention_document(mention: Mention) -> dict[str, object]:
-    """One thing that an item mentions, for programs."""
+    """One thing that an item mentions, as ``--json`` prints it."""
     return {
         "fact": mention.fact,
         "value": mention.value,

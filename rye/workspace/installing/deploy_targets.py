@@ -1,4 +1,4 @@
-"""rye.toml with the programs that a person chose to deploy to."""
+"""rye.toml with the targets that a person chose."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from rye.workspace.installing.project_texts import manifest_text_of
 
 
 def manifest_with_targets(project: Project, targets: Sequence[str]) -> bytes:
-    """The file's new bytes; the rest of it stays as it is."""
+    """The new bytes of rye.toml; only the targets change."""
     return set_deploy_targets(manifest_text_of(project), targets).encode()

@@ -1,4 +1,4 @@
-"""Two releases side by side, and installed files against the bytes that were signed."""
+"""Comparing two releases, and installed files with the signed bytes."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ class EditedFile(Struct, frozen=True):
     path: str
     state: str
     diff: str | None
-    """A unified diff from the bytes that rye.lock names; None for what is not text."""
+    """A unified diff from the locked bytes; None if they are not text."""
 
 
 def compare_releases(context: Context, names: Sequence[str]) -> tuple[Version, Version, Comparison]:
-    """Two releases, both from the registry and verified. One name: what is installed against the newest, or against the
-    version that it names. Works outside a project, too: then the user's registry answers."""
+    """Two releases, both from the registry and verified. With one name: the installed version and the newest, or the version in
+    the name. Outside a project, the user's registry is used."""
     project = find_project(context.cwd) or Project(context.cwd.absolute())
     state = read_state(context, project)
     manifest = state.manifest
@@ -49,7 +49,7 @@ def compare_releases(context: Context, names: Sequence[str]) -> tuple[Version, V
 
 
 def edited_files(context: Context, project: Project) -> list[EditedFile]:
-    """Every file that was edited by hand, by path. The bytes to compare with come from the cache, the registry or the source."""
+    """Every file edited by hand, by path. The bytes to compare with come from the cache, the registry or the source."""
     state = read_state(context, project)
     manifest, items = state.manifest, state.lock.items
     found = edited(project, items, scan(project))
@@ -69,13 +69,13 @@ def _items(lock: Lock, sources: Sources, names: Sequence[str]) -> list[VerifiedI
 
 
 def _of_source(locked: LockedItem, lock: Lock, sources: Sources, unlock: Unlock) -> VerifiedItem:
-    """The item as the lock has it, or, where it may move, as its source has it now."""
+    """The locked item, or its current state in the source if it may move."""
     sources.go_by(lock, unlock)
     history = sources.histories([locked.identity]).get(locked.identity)
     if unlock.is_nothing:
         return source_item(locked_source_record(locked, history), (), (), None)
     if not isinstance(history, SourceHistory):
-        raise differs(locked, "there is no such item in it any more")
+        raise differs(locked, "the source no longer has it")
     return source_item(history.records[0], (), (), None)
 
 
@@ -108,7 +108,7 @@ def _version(item: VerifiedItem) -> Version:
 def _signed_bytes(
     context: Context, project: Project, manifest: Manifest, lock: Lock, found: Sequence[Drift]
 ) -> dict[str, bytes]:
-    """What the lock has for these files, by path; checked against the lock's hash."""
+    """The locked bytes of these files, by path, checked against the lock's hash."""
     wanted: dict[str, list[tuple[str, str, int]]] = {}
     for entry in found:
         known = signed_hash(entry)

@@ -1,4 +1,4 @@
-"""Follow-up steps, such as a deploy, of an installation that changed nothing."""
+"""Follow-up steps, such as a deploy, after an installation that changed nothing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def follow(session: InstallSession) -> object | None:
-    """Do what the request says follows; what is to be said of it. Looked at first, since it seldom changes anything."""
+    """Run the request's follow-up and return its report. It is checked first, because it rarely changes anything."""
     look, project = session.request.follow, session.before.project
     found = look(session.context, project) if look is not None and not session.request.dry_run else None
     if look is None or found is None:

@@ -1,4 +1,4 @@
-"""Files of installed items that a person edited: never overwritten silently."""
+"""Files of installed items that a person edited. They are never overwritten silently."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def refuse_hand_edits(
     discard_command: str,
     signed: Iterable[LockedItem] = (),
 ) -> None:
-    """Raises RyeError ``edited-files`` where a person changed or added a file. ``discard_command``: gives the edits up.
+    """Raise RyeError ``edited-files`` if a person changed or added a file. ``discard_command``: discards the edits.
 
-    ``signed``: more items; a file that is as one of them has it is not an edit.
+    ``signed``: more items; a file that matches one of them is not an edit.
     """
     found = edited(project, items, present)
     if found:
@@ -33,7 +33,7 @@ def refuse_hand_edits(
 
 
 def edited_files(project: Project, edits: Sequence[Drift], discard_command: str) -> RyeError:
-    """The error: the difference of the first file, and the two ways on."""
+    """The error: the first file's diff, and the two ways to continue."""
     from rye.installation.hand_edits import cached_bytes, edit_diff
 
     first = edits[0]

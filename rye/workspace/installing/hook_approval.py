@@ -21,20 +21,20 @@ from rye.workspace.trusting.verified_items import require_verified
 
 
 class WaitingHooks(Struct, frozen=True):
-    """The hooks of an item that nobody approved."""
+    """The unapproved hooks of an item."""
 
     item: LockedItem
     hooks: tuple[HookAction, ...]
 
 
 ShowHooks = Callable[[WaitingHooks], None]
-"""Shows hooks with their exact action, before anybody is asked."""
+"""Shows hooks with their exact action, before the question."""
 
 
 def approve_hooks(context: Context, project: Project, name: str, show: ShowHooks) -> WaitingHooks:
-    """Approve all hooks of the installed item that ``[kind:]id`` means; those that were approved.
+    """Approve all hooks of the installed item ``[kind:]id``. Returns the hooks approved now.
 
-    ``--yes`` is consent enough, since the item is named. Raises RyeError ``not-installed``, ``consent-needed``, ``declined``
+    ``--yes`` is enough, because the item is named. Raises RyeError ``not-installed``, ``consent-needed``, ``declined``
     and ``lock-changed``.
     """
     lock = read_lock(project)
@@ -42,7 +42,7 @@ def approve_hooks(context: Context, project: Project, name: str, show: ShowHooks
     if item.approved_signer is not None:
         raise RyeError(
             "not-installed",
-            f"{item.identity} {item.version} is locked and not approved yet.",
+            f"{item.identity} {item.version} is locked but not yet approved.",
             "Run `rye install` first.",
         )
     require_verified(context, project, [item])
@@ -66,7 +66,7 @@ def approved_here(context: Context, project: Project, item: LockedItem) -> list[
 
 
 def approved_hooks(context: Context, found: EffectiveItem) -> list[HookAction] | None:
-    """The approved hooks of an item that is used; None for one that nobody installed: its author is its user."""
+    """The approved hooks of an item. None for an item that is not installed, whose author is its user."""
     installed = found.installed
     return approved_here(context, installed.project, installed.row) if installed is not None else None
 
@@ -78,7 +78,7 @@ def _require_consent(context: Context, waiting: WaitingHooks) -> None:
     if not context.interactive:
         raise RyeError(
             "consent-needed",
-            f"{item.identity} {item.version} has {count} hook{'s' * (count != 1)} that nobody approved.",
+            f"{item.identity} {item.version} has {count} unapproved hook{'s' * (count != 1)}.",
             f"`rye hooks approve {item.identity} --yes` approves them; `rye hooks list {item.identity}` shows them.",
         )
     if not context.ask("Approve these hooks?"):
@@ -88,7 +88,7 @@ def _require_consent(context: Context, waiting: WaitingHooks) -> None:
 def _record(project: Project, lock: Lock, item: LockedItem) -> None:
     with exclusive(project) as writer:
         if read_lock(project) != lock:
-            raise RyeError("lock-changed", "rye.lock was changed by another rye process.", "Run it again.")
+            raise RyeError("lock-changed", "rye.lock was changed by another rye process.", "Run the command again.")
         approved = replace(item, approved_hooks=item.hooks)
         items = tuple(approved if one.identity == item.identity else one for one in lock.items)
         writer.apply([Change(LOCK, lock_text(Lock(lock.wanted, items)).encode())])

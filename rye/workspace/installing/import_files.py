@@ -1,4 +1,4 @@
-"""The files of other tools that a project has: which they are, read as values (shell)."""
+"""Finding and reading the files of other tools in a project (shell)."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ _READERS: dict[str, Callable[[bytes, str], Foreign]] = {
 SKILL_FOLDERS = (".agents/skills", ".claude/skills")
 AGENT_FOLDER = ".claude/agents"
 KNOWN = (APM_MANIFEST, APM_LOCK, *_READERS, *SKILL_FOLDERS, AGENT_FOLDER)
-"""What is looked for, by path from the project."""
+"""The files to look for, by path from the project."""
 
 
 def read_foreign(root: Path, cwd: Path, given: Sequence[str], without: frozenset[str]) -> Foreign:
-    """What these files name; none given: all that the project has. ``without``: files and names to leave out.
+    """The entries of the given files, or of all known files in the project. ``without``: files and names to leave out.
 
-    Raises UsageError ``not-importable`` for a file of no known form, RyeError ``nothing-to-import``, ``bad-foreign-file``.
+    Raises UsageError ``not-importable`` for a file of unknown format, RyeError ``nothing-to-import``, ``bad-foreign-file``.
     """
     wanted = [_known(root, cwd, word) for word in given] if given else [(name, root / name) for name in KNOWN]
     files = {name: path for name, path in wanted if name not in without and (given or os.path.lexists(path))}
     if not files:
         raise RyeError(
             "nothing-to-import",
-            "There is nothing here that `rye import` knows.",
+            "This folder has no file that `rye import` reads.",
             f"It reads {', '.join(KNOWN)}.",
         )
     parts = [_READERS[name](_bytes(path), name) for name, path in files.items() if name in _READERS]
@@ -61,12 +61,14 @@ def read_foreign(root: Path, cwd: Path, given: Sequence[str], without: frozenset
 
 
 def _known(root: Path, cwd: Path, word: str) -> tuple[str, Path]:
-    """Which known file a person means, by the end of its path."""
+    """The known file that a person means, by the end of its path."""
     path = Path(os.path.abspath(cwd / word))
     for name in KNOWN:
         if path.as_posix().endswith(f"/{name}") and (name not in (*SKILL_FOLDERS, AGENT_FOLDER) or path == root / name):
             return name, path
-    raise UsageError("not-importable", f"{word!r} is nothing that `rye import` knows.", f"It reads {', '.join(KNOWN)}.")
+    raise UsageError(
+        "not-importable", f"{word!r} is not a file that `rye import` reads.", f"It reads {', '.join(KNOWN)}."
+    )
 
 
 def _bytes(path: Path) -> bytes:
@@ -74,7 +76,7 @@ def _bytes(path: Path) -> bytes:
 
 
 def _inside(part: Foreign, files: dict[str, Path], root: Path) -> Foreign:
-    """A folder of another machine's file, or of another project's, is none of this one."""
+    """Leave out folders that belong to another machine's or project's file."""
     kept: list[Entry] = []
     left_out = list(part.left_out)
     for entry in part.entries:
@@ -89,7 +91,7 @@ def _inside(part: Foreign, files: dict[str, Path], root: Path) -> Foreign:
 
 
 def _folders(root: Path, folders: Sequence[str], installed: frozenset[str]) -> list[Foreign]:
-    """The skills that lie in agents' folders and that neither another tool nor a deploy put there."""
+    """The skills in agents' folders that neither another tool nor a deploy put there."""
     deployed = _deployed(root)
     seen = set(installed)
     found = []
@@ -125,7 +127,7 @@ def _names(folder: Path) -> list[str]:
 
 
 def _agents(root: Path) -> list[Foreign]:
-    """The agents that lie in Claude Code's folder and that no deploy put there."""
+    """The agents in Claude Code's folder that no deploy put there."""
     if _is_reached_by_link(root, AGENT_FOLDER):
         return [Foreign((), (LeftOut(AGENT_FOLDER, AGENT_FOLDER, "it is reached through a link"),))]
     deployed = _deployed(root)
@@ -145,7 +147,7 @@ def _agents(root: Path) -> list[Foreign]:
 
 
 def _deployed(root: Path) -> str:
-    """What `rye deploy` says that it wrote, as text."""
+    """The record of what `rye deploy` wrote, as text."""
     return (read_project_file(root / STATE, PROJECT.lock_bytes) or b"").decode("utf-8", "replace")
 
 
@@ -163,6 +165,8 @@ def _without(found: Foreign, without: frozenset[str]) -> Foreign:
     unknown = sorted(without - {entry.name for entry in gone} - set(KNOWN))
     if unknown:
         names = ", ".join(shown(entry.name) for entry in found.entries[:8]) or "nothing"
-        raise UsageError("not-importable", f"--without {unknown[0]}: nothing is called so.", f"There is: {names}.")
+        raise UsageError(
+            "not-importable", f"--without {unknown[0]}: no file or entry has this name.", f"Available: {names}."
+        )
     kept = tuple(entry for entry in found.entries if entry.name not in without)
     return Foreign(kept, tuple(left_out), found.installed)

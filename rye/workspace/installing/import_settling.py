@@ -1,4 +1,4 @@
-"""Where each entry of an import comes from today: its commit, its folder, its items. Every digest is compared here (shell)."""
+"""Resolving each entry of an import to its commit, folder and items, and comparing every digest (shell)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Settled(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """As rye.toml names it."""
+        """Its key in rye.toml."""
         return f"{self.kind}:{self.source.name}/{self.local_id}"
 
 
@@ -54,7 +54,7 @@ class _At(Struct, frozen=True):
 
 
 class Settling:
-    """One run: sources that were given a name, and what was left out and noted on the way."""
+    """One run, with the named sources, the entries left out, and notes."""
 
     def __init__(
         self,
@@ -65,8 +65,8 @@ class Settling:
         cache: GitCache,
         opener: Opener,
     ) -> None:
-        """``locked``: the states that rye.lock has of the sources in rye.toml, by its rows; ``taken``: names that no new source
-        may have, besides those in the manifest."""
+        """``locked``: the states of rye.toml's sources in rye.lock's rows. ``taken``: names that new sources must not have,
+        besides those in the manifest."""
         self._project = project
         self._cache = cache
         self._opener = opener
@@ -82,7 +82,7 @@ class Settling:
         self.notes: list[str] = []
 
     def settle(self, entries: Iterable[Entry]) -> list[Settled]:
-        """Each entry's items. Raises SourceError, and RyeError ``digest-does-not-hold`` with every digest that does not."""
+        """The items of each entry. Raises SourceError, and RyeError ``digest-does-not-hold`` with every wrong digest."""
         found: dict[str, Settled] = {}
         for entry in entries:
             try:
@@ -118,7 +118,7 @@ class Settling:
         return rows or self._inner(entry, at, folder, told=_has_any(base, folder))
 
     def _agents(self, entry: Entry, at: _At | None, opened: OpenSource, inner: str, folder: str) -> list[Settled]:
-        """A plugin's agents, where nothing in its folder says that it is a plugin. ``inner``: the plugin's folder in the source,
+        """A plugin's agents, if its folder does not say that it is a plugin. ``inner``: the plugin's folder in the source;
         ``folder``: in the repository or the project."""
         place = f"{inner}/{AGENTS}/".removeprefix("/")
         if not entry.is_plugin or any(one.place.startswith(place) for one in opened.inventory.items):
@@ -132,8 +132,8 @@ class Settling:
         return []
 
     def _inner(self, entry: Entry, at: _At | None, folder: str, *, told: bool) -> list[Settled]:
-        """The skills in a package's own hidden folder, which no source looks into by itself. ``told``: whether it was said
-        already why nothing else of it can be taken."""
+        """The skills in a package's own hidden folder, which sources do not search by themselves. ``told``: whether the reason
+        why nothing else can be used was already reported."""
         rows: list[Settled] = []
         try:
             source = self._source(at, f"{folder}/{_INNER}".removeprefix("/"))
@@ -142,11 +142,11 @@ class Settling:
             if error.code != "no-such-folder":
                 raise
         if not rows and not told:
-            raise _Unusable("it has no skill or agent that Rye could take")
+            raise _Unusable("it has no skill or agent that Rye can use")
         return rows
 
     def _at(self, entry: Entry, place: GitPlace) -> _At:
-        """The state to take: the commit that the foreign lock has, else what the ref means today."""
+        """The state to use: the foreign lock's commit, or else the ref's current commit."""
         if place.ref is not None and is_commit(place.ref):
             return self._fetched(_At(place.url, place.ref, place.ref, place.ref))
         wanted = GitSource("x", place.url, place.ref)
@@ -158,12 +158,14 @@ class Settling:
         except SourceError as error:
             if error.code not in ("no-such-rev", "ambiguous-rev", "source-offline"):
                 raise
-            self.notes.append(f"{entry.file}: {shown(entry.name)}: {error.message} Its commit is taken by itself.")
+            self.notes.append(
+                f"{entry.file}: {shown(entry.name)}: {error.message} The locked commit is used without it."
+            )
             return self._fetched(_At(place.url, place.commit, place.commit, place.commit))
         if now.commit != place.commit and now.ref.startswith("refs/tags/"):
             self.notes.append(
-                f"{entry.file}: {shown(entry.name)}: the tag {place.ref} of {place.url} is {now.commit} today; the lock's "
-                f"{place.commit} is taken."
+                f"{entry.file}: {shown(entry.name)}: the tag {place.ref} of {place.url} is now {now.commit}; the lock's "
+                f"{place.commit} is used."
             )
         return self._fetched(_At(place.url, place.ref, now.ref, place.commit))
 
@@ -176,10 +178,10 @@ class Settling:
         return commit_folder(self._cache.objects(at.url, at.commit), at.commit, folder, with_files=with_files)
 
     def _one(self, entry: Entry, at: _At, base: OpenSource, folder: str) -> Settled:
-        """The skill in a folder: of the whole repository where it is found there, else of a source of its own."""
+        """The skill in a folder, from the whole repository if found there, or else from a separate source."""
         place = f"{folder}/SKILL.md".removeprefix("/")
         found = next((one for one in base.inventory.items if one.place == place), None)
-        why = _problem(base, found) if found is not None else "it is in none of the folders that Rye looks into"
+        why = _problem(base, found) if found is not None else "it is not in a folder that Rye searches"
         if found is not None and why is None:
             return self._settled(entry, base, found)
         if folder:
@@ -208,12 +210,12 @@ class Settling:
     # -- both ----------------------------------------------------------------------------------------------------------------
 
     def _many(self, entry: Entry, opened: OpenSource, folder: str) -> list[Settled]:
-        """The items below a folder: those that are wanted, or all that can be used."""
+        """The items below a folder: the wanted ones, or all usable ones."""
         there = [one for one in opened.inventory.items if not folder or one.place.startswith(f"{folder}/")]
         only = set(entry.only) if not entry.is_one else set()
         wanted = [one for one in there if not only or one.local_id in only]
         for name in sorted(only - {one.local_id for one in there}):
-            self.left_out.append(LeftOut(entry.file, f"{shown(entry.name)}: {shown(name)}", "no such item is there"))
+            self.left_out.append(LeftOut(entry.file, f"{shown(entry.name)}: {shown(name)}", "this item does not exist"))
         rows = []
         for one in wanted:
             why = _problem(opened, one)
@@ -221,7 +223,7 @@ class Settling:
                 rows.append(self._settled(entry, opened, one))
             else:
                 if one.kind == "agent":
-                    why = f"it is not an agent in Rye's own form ({why}); `rye new agent` makes one in .ai/agents"
+                    why = f"it is not an agent in Rye's own form ({why}); `rye new agent` creates one in .ai/agents"
                 self.left_out.append(LeftOut(entry.file, f"{shown(entry.name)}: {one.kind}:{shown(one.local_id)}", why))
         return rows
 
@@ -259,7 +261,7 @@ class Settling:
         return self._open[source.name]
 
     def _compare(self, entry: Entry, read: Callable[[bool], WholeFolder], where: str) -> None:
-        """That each digest of the foreign lock is the folder's."""
+        """Compare each digest of the foreign lock with the folder's, and record those that differ."""
         if not entry.digests:
             return
         try:
@@ -273,12 +275,12 @@ class Settling:
             found = _digest(digest, folder)
             if found != digest.value:
                 self._wrong.append(
-                    f"{entry.file}: {shown(entry.name)}: the lock has {digest.value}, and {where} has {found or 'none'}"
+                    f"{entry.file}: {shown(entry.name)}: the lock says {digest.value}, but {where} has {found or 'none'}"
                 )
 
 
 class _Unusable(ValueError):
-    """Why an entry is left out, as the end of a sentence."""
+    """The reason why an entry is left out, as the end of a sentence."""
 
 
 def _digest(digest: Digest, folder: WholeFolder) -> str | None:
@@ -300,13 +302,13 @@ def _has_skill(opened: OpenSource, folder: str) -> bool:
 
 
 def _folder_of_skill(opened: OpenSource, entry: Entry) -> str:
-    """The folder of a skill of which only the name is known."""
+    """The folder of a skill, given only its name."""
     named = [one for one in opened.inventory.items if one.kind == "skill" and one.local_id in entry.only]
     if named:
         return named[0].folder
     if any(one.place == "SKILL.md" for one in opened.inventory.items):
         return ""
-    raise _Unusable("nothing says which folder of the repository it is")
+    raise _Unusable("its folder in the repository is unknown")
 
 
 def _does_not_hold(wrong: Sequence[str]) -> RyeError:
@@ -314,8 +316,8 @@ def _does_not_hold(wrong: Sequence[str]) -> RyeError:
     listed = "\n".join(f"  {line}" for line in wrong[:_LISTED])
     return RyeError(
         "digest-does-not-hold",
-        f"What is there is not what the other tool's lock says; nothing was written:\n{listed}{more}",
-        "The repository moved on, or is not what it was. Bring the lock up to date with its own tool and read what changed, "
+        f"The sources do not match the other tool's lock, so nothing was written:\n{listed}{more}",
+        "The repository may have changed. Update the lock with its own tool and review the changes, "
         "or leave an entry out with --without NAME.",
         details={"digests": list(wrong)},
     )

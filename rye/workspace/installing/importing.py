@@ -1,7 +1,7 @@
-"""Taking over what another tool installs: its locks and manifests become sources and dependencies of rye.toml.
+"""Importing what another tool installs: its locks and manifests become sources and dependencies of rye.toml.
 
-The commits stay the same, and every digest is compared before anything is written. Nothing but rye.toml and rye.lock is written,
-and nothing is approved by it: `rye install` asks.
+The commits stay the same, and every digest is compared before anything is written. Only rye.toml and rye.lock are written,
+and nothing is approved: `rye install` asks.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ _NO_HASH = "0" * 64
 
 
 class ImportRequest(Struct, frozen=True):
-    """What to take over."""
+    """What to import."""
 
     files: tuple[str, ...] = ()
-    """Paths; none: all that the project has."""
+    """Paths; empty means all known files in the project."""
     without: frozenset[str] = frozenset()
     """Files, and names of what they list, to leave out."""
     dry_run: bool = False
 
 
 class ImportPlan(Struct, frozen=True):
-    """What an import writes."""
+    """What an import will write."""
 
     project: Path
     sources: tuple[Source, ...]
@@ -62,11 +62,11 @@ class ImportPlan(Struct, frozen=True):
     text: str
     """rye.toml as it will be."""
     present: int = 0
-    """Items that rye.toml asked for already."""
+    """Items that rye.toml already had."""
 
     @property
     def changes(self) -> bool:
-        """Whether anything is to be written but comments."""
+        """Whether it writes anything besides comments."""
         return bool(self.items)
 
 
@@ -75,7 +75,7 @@ Agreed = Callable[[ImportPlan], bool]
 
 
 def import_project(context: Context, request: ImportRequest, agreed: Agreed) -> ImportPlan:
-    """Take over what the project's files of other tools name. Without ``--yes`` a person is asked; a dry run writes nothing.
+    """Import what other tools' files in the project list. Without ``--yes``, asks a person. A dry run writes nothing.
 
     Raises RyeError ``nothing-to-import``, ``bad-foreign-file``, ``digest-does-not-hold``, ``consent-needed``, ``declined``,
     UsageError ``not-importable``, SourceError.
@@ -97,15 +97,15 @@ def _import(context: Context, project: Project, request: ImportRequest, agreed: 
     plan = _plan(project, text, manifest, settled, settling, foreign.left_out)
     if plan.text == state.manifest_text:
         return plan
-    lock = _lock(context, project, state, plan)  # also for a dry run: the policy has its say here
+    lock = _lock(context, project, state, plan)  # also in a dry run, because the policy is checked here
     if request.dry_run:
         return plan
     if not context.assume_yes:
         if not context.interactive:
             raise RyeError(
                 "consent-needed",
-                "Nothing was written: an import is looked at first.",
-                "`rye import --dry-run` shows it; `rye import --yes` writes it.",
+                "An import needs a yes, so nothing was written.",
+                "`rye import --dry-run` shows the import; `rye import --yes` writes it.",
             )
         if not agreed(plan):
             raise RyeError("declined", "Nothing was changed.")
@@ -132,8 +132,8 @@ def _plan(
     if len(manifest.sources) + len(sources) > SOURCES.sources:
         raise RyeError(
             "too-many-sources",
-            f"rye.toml would have {len(manifest.sources) + len(sources)} sources; at most {SOURCES.sources} are read.",
-            "Import some of them: `rye import FILE`, or leave entries out with --without NAME.",
+            f"rye.toml would have {len(manifest.sources) + len(sources)} sources; the limit is {SOURCES.sources}.",
+            "Import fewer: `rye import FILE`, or leave entries out with --without NAME.",
         )
     groups: dict[str, list[str]] = {}
     for row in items:
@@ -145,7 +145,7 @@ def _plan(
 
 
 def _lock(context: Context, project: Project, state: ProjectState, plan: ImportPlan) -> Lock:
-    """The lock for the new manifest: versions are chosen as ever, each new source in the state whose digests were compared."""
+    """The lock for the new manifest: versions are chosen as usual, new sources in the state whose digests were compared."""
     manifest = whole_manifest(plan.text, state.members)
     environment = judging_environment(context, manifest)
     pinned = Lock(state.lock.wanted, (*state.lock.items, *map(_pinned, plan.items)))
@@ -160,7 +160,7 @@ def _lock(context: Context, project: Project, state: ProjectState, plan: ImportP
 
 
 def _pinned(row: Settled) -> LockedItem:
-    """A row that says nothing but which state its source is in."""
+    """A row that only fixes the state of its source."""
     return LockedItem(
         kind=row.kind,
         id=f"{row.source.name}/{row.local_id}",

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 
 def install(context: Context, project: Project, request: InstallRequest, agree: Agree) -> InstallOutcome:
-    """Bring a project to what its rye.toml and rye.lock say."""
+    """Bring a project in line with its rye.toml and rye.lock."""
     return retry_when_overtaken(
         context, lambda: carry_out(open_session(context, project, request, agree), Unlock.nothing())
     )
 
 
 def carry_out(session: InstallSession, unlock: Unlock) -> InstallOutcome:
-    """Bring disk and lock to what the session's manifest asks for."""
+    """Bring disk and lock in line with the session's manifest."""
     if session.request.lock_use != "repair":
         require_fixed(session.before.lock.items, session.manifest)
     stale = session.request.lock_use != "repair" and is_stale(session.before.lock, session.manifest)
@@ -43,14 +43,14 @@ def carry_out(session: InstallSession, unlock: Unlock) -> InstallOutcome:
     if look is not None and look.in_order and not look.waiting:
         return InstallOutcome("in-order", warnings=look.warned, followed=follow(session))
     from rye.workspace.installing.install_steps import (
-        carry_on,  # solver, client, plan: not needed where all is in order
+        carry_on,  # loads solver, client and plan, not needed if all is up to date
     )
 
     return carry_on(session, unlock, look)
 
 
 def _look(session: InstallSession, unlock: Unlock) -> Look:
-    """What there is, and whether anything is to be done."""
+    """The state of the project, and whether anything has to be done."""
     request, before = session.request, session.before
     warned = (*session.look_for_shadows(before.lock.items), *session.look_for_unused_overrides())
     present = scan(before.project)

@@ -1,4 +1,4 @@
-"""What an installation did."""
+"""The results of an installation."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ class InstallOutcome(Struct, frozen=True):
     """The result of one installation. A failed one raises instead."""
 
     result: Literal["in-order", "nothing-wanted", "proposed", "installed"]
-    """``in-order``: there was nothing to do, and nothing was asked of a registry. ``nothing-wanted``: rye.toml has no
-    dependencies. ``proposed``: a dry run. ``installed``: disk and lock are as planned."""
+    """``in-order``: nothing to do, and no registry was asked. ``nothing-wanted``: rye.toml has no dependencies. ``proposed``: a
+    dry run. ``installed``: disk and lock are as planned."""
     changes: tuple[ItemChange, ...] = ()
-    """What was done, or would be done by ``proposed``."""
+    """The changes made, or proposed."""
     warnings: tuple[str, ...] = ()
     files_written: int = 0
     held_back: tuple[HeldBack, ...] = ()
-    """Of an update: items that others keep from their newest version."""
+    """After an update: items that others hold back from their newest version."""
     followed: object | None = None
-    """What the request's ``follow`` said; None: there was nothing to do on top."""
+    """The report of the request's ``follow``; None if it had nothing to do."""
 
 
 class LockOutcome(Struct, frozen=True):
@@ -37,17 +37,18 @@ class LockOutcome(Struct, frozen=True):
     items: int
     dry_run: bool = False
     moved: tuple[Moved, ...] = ()
-    """What the new lock has otherwise than the old one, by identity."""
+    """The differences between the new lock and the old one, by identity."""
 
 
 class LockCheck(Struct, frozen=True):
-    """Whether rye.lock fits rye.toml."""
+    """Whether rye.lock matches rye.toml."""
 
     exists: bool
     problems: tuple[Problem, ...]
     hint: str | None = None
-    """What to do about the problems."""
+    """How to fix the problems."""
 
     @property
     def fits(self) -> bool:
+        """Whether the lock exists and has no problems."""
         return not self.problems

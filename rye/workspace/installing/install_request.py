@@ -17,22 +17,22 @@ if TYPE_CHECKING:
     from rye.workspace.trusting.acceptance import Approval
 
 LockUse = Literal["repair", "locked", "frozen"]
-"""How far rye.lock binds: ``repair`` may change it, ``locked`` refuses one that does not fit rye.toml, ``frozen`` also refuses
-files that were edited by hand, and changes neither rye.toml nor rye.lock."""
+"""How far rye.lock binds: ``repair`` may change it, ``locked`` refuses one that does not match rye.toml, and ``frozen`` also
+refuses hand-edited files and changes neither rye.toml nor rye.lock."""
 
 
 Followed: TypeAlias = "tuple[Round, object]"
-"""Changes that belong to the same transaction, and what to say of them."""
+"""More changes for the same transaction, and a report of them."""
 Follow = Callable[["Context", "Project"], "Followed | None"]
-"""What belongs to the same transaction once the items are in place: more changes, and what to say of them, which
-:attr:`rye.workspace.installing.install_outcome.InstallOutcome.followed` passes on. None: nothing."""
+"""Runs once the items are in place: returns more changes for the same transaction and a report of them, which
+:attr:`rye.workspace.installing.install_outcome.InstallOutcome.followed` passes on, or None."""
 
 
 class InstallRequest(Struct, frozen=True):
-    """One installation, whatever started it."""
+    """A request for one installation."""
 
     command: str
-    """The command as it was given, without the options that agree to something; hints repeat it."""
+    """The command as given, without options that agree to something; hints repeat it."""
     approved: tuple[str, ...] = ()
     """``[kind:]id@version`` of changes that are approved by name."""
     dry_run: bool = False
@@ -42,11 +42,11 @@ class InstallRequest(Struct, frozen=True):
     """Groups to leave out."""
     lock_use: LockUse = "repair"
     trust_lock: bool = False
-    """Whether what rye.lock approves counts here without being accepted, for this run alone."""
+    """Whether rye.lock's approvals count without acceptance, for this run only."""
     strict_overrides: bool = False
     """Whether an override that does not fit a new version stops the installation."""
     airgap: Airgap | None = None
-    """A file to take every release from, instead of a registry."""
+    """A file to read every release from, instead of a registry."""
     follow: Follow | None = None
 
 
@@ -57,12 +57,12 @@ class Proposal(Struct, frozen=True):
     notes: tuple[str, ...]
     """Warnings about what will be installed."""
     waiting: tuple[ItemChange, ...]
-    """The changes that nobody agreed to yet."""
+    """The changes that still need consent."""
     time: datetime
-    """Now, for ages."""
+    """The current time, to show ages."""
     unseen: tuple[Approval, ...] = ()
-    """What rye.lock approves and this user has not seen. With neither of the two there is nothing to ask."""
+    """What rye.lock approves and this user has not seen. If this and ``waiting`` are empty, nothing is asked."""
 
 
 Agree = Callable[[Proposal], bool]
-"""Shows a proposal and, where something waits and a person can be asked, asks them once. Whether they said yes."""
+"""Shows a proposal and, if something waits and a person can be asked, asks once. Returns whether they said yes."""

@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 MOST_ATTEMPTS = 16
-"""How often a run plans again because another process changed the project first."""
+"""How often a run starts over because another process changed the project."""
 
 
 def retry_when_overtaken(context: Context, attempt: Callable[[], T]) -> T:
-    """The same attempt again where another process changed the project between its plan and its switch.
+    """Run ``attempt``, and again if another process changed the project between its plan and its switch.
 
-    What a person agreed to was another plan, so with a person the first change ends it.
+    A person agreed to a specific plan, so with a person there is no second attempt.
     """
     for _ in range(MOST_ATTEMPTS - 1):
         try:
@@ -50,13 +50,13 @@ def retry_when_overtaken(context: Context, attempt: Callable[[], T]) -> T:
 
 
 class Look(Struct, frozen=True):
-    """What a session found before anything was asked of a registry."""
+    """What a session found before asking any registry."""
 
     warned: tuple[str, ...]
     in_order: bool
-    """Whether nothing is to be done."""
+    """Whether nothing has to be done."""
     waiting: tuple[Approval, ...] = ()
-    """Where it is in order: what rye.lock approves and this user did not agree to yet."""
+    """If so: what rye.lock approves and this user has not agreed to."""
 
 
 class InstallSession(Struct, frozen=True):
@@ -67,12 +67,12 @@ class InstallSession(Struct, frozen=True):
     agree: Agree
     before: ProjectState
     manifest_text: str
-    """The manifest to install, which is written where it differs from the one on disk."""
+    """The manifest to install; written if it differs from the one on disk."""
     manifest: Manifest
     members: tuple[MemberText, ...]
-    """The members' manifests to install, which are written where they differ from those on disk."""
+    """The members' manifests to install; written if they differ from those on disk."""
     policies: OtherPolicies
-    """The policies beside the project's, read once for the attempt."""
+    """The policies besides the project's, read once per attempt."""
 
     @property
     def keeps_manifests(self) -> bool:
@@ -84,13 +84,13 @@ class InstallSession(Struct, frozen=True):
         return next((one.text for one in self.members if one.path == member), self.manifest_text)
 
     def with_manifest(self, text: str, member: str = "") -> InstallSession:
-        """The same attempt for another manifest, of the root or of a member."""
+        """The same attempt with another manifest, of the root or of a member."""
         members = tuple(MemberText(one.path, text) if one.path == member else one for one in self.members)
         text = self.manifest_text if member else text
         return replace(self, manifest_text=text, members=members, manifest=_manifest(text, members, self.request))
 
     def unseen(self, relied: Iterable[Approval]) -> tuple[Approval, ...]:
-        """Those of these approvals that this user has not agreed to; none where the run was told to trust the lock."""
+        """The approvals that this user has not agreed to; empty if the run trusts the lock."""
         if trusts_lock(self.context, self.request.trust_lock):
             return ()
         return unseen(self.before.project, relied)
@@ -98,11 +98,11 @@ class InstallSession(Struct, frozen=True):
     def look_at_changes(
         self, items: Sequence[LockedItem], signed: ReadSigned | None = None
     ) -> tuple[tuple[Approval, ...], tuple[str, ...]]:
-        """What of the project's customizations of these items this user has to agree to, and what was only told of them.
+        """The approvals that the project's customizations of these items need, and the notices about them.
 
-        ``signed``: the items' signed files; None: those on the disk or in the cache.
+        ``signed``: the items' signed files; None means those on disk or in the cache.
 
-        Raises RyeError ``policy-violation`` for what they make an item mention.
+        Raises RyeError ``policy-violation`` for forbidden mentions that they add.
         """
         project = self.before.project
         if self.policies.restrict(self.manifest):
@@ -120,8 +120,8 @@ class InstallSession(Struct, frozen=True):
         return found.asked, notice[:1]
 
     def look_for_shadows(self, items: Sequence[LockedItem]) -> tuple[str, ...]:
-        """Warn of own items with the id of one of ``items``; the warnings. Raises RyeError ``shadows-installed`` where the lock
-        may not be changed: what is used there must be what it names."""
+        """Warn about own items with the id of one of ``items``, and return the warnings. Raises RyeError ``shadows-installed`` if
+        the lock must not change, because then the items used must be the locked ones."""
         found = project_shadows(self.before.project, self.manifest.namespace, items)
         if found and self.request.lock_use != "repair":
             raise shadows_error(found)
@@ -130,18 +130,18 @@ class InstallSession(Struct, frozen=True):
         return tuple(shadow.message for shadow in found)
 
     def look_for_unused_overrides(self) -> tuple[str, ...]:
-        """Warn of lines of ``[overrides]`` that force nothing of what is locked; the warnings."""
+        """Warn about lines of ``[overrides]`` that force no locked item, and return the warnings."""
         if not self.manifest.overrides or is_stale(self.before.lock, self.manifest):
-            return ()  # a new graph says so itself
+            return ()  # choosing versions reports this itself
         told = [one.unused for one in unused(self.manifest.overrides, self.before.lock.by_identity())]
         for words in told:
             self.context.warn(*words)
         return tuple(message for message, _ in told)
 
     def refuse_edits(self, command: str, present: Mapping[str, Present], signed: Iterable[LockedItem] = ()) -> None:
-        """Stop for files that a person changed. ``command``: to repeat with the option that gives the edits up.
+        """Stop if a person changed files. ``command``: to repeat with the option that discards the edits.
 
-        ``signed``: items whose files are no edits, either, e.g. those that a merge brought and that are about to be installed.
+        ``signed``: items whose files are not edits either, e.g. from a merge and about to be installed.
         """
         if not self.request.discard_local_edits:
             items, known = self.before.lock.items, (*self.before.rows, *signed)
@@ -156,8 +156,8 @@ def open_session(
     manifest_text: str | None = None,
     members: Mapping[str, str] | None = None,
 ) -> InstallSession:
-    """Read the project for one attempt. ``manifest_text``: the manifest to install; None: the one on disk. ``members``: texts of
-    members' manifests, by folder, in place of those on disk."""
+    """Read the project for one attempt. ``manifest_text``: the manifest to install; None means the one on disk. ``members``:
+    texts of members' manifests, by folder, in place of those on disk."""
     before = read_state(context, project, joins_sides=request.lock_use == "repair")
     text = before.manifest_text if manifest_text is None else manifest_text
     found = before.members if manifest_text is None else members_of(project, text)

@@ -1,4 +1,4 @@
-"""What an installation that has something to do does, in order: choose, fetch and verify, show, get consent, switch."""
+"""The steps of an installation that has work to do: choose, fetch and verify, show, get consent, switch."""
 
 from __future__ import annotations
 
@@ -50,23 +50,23 @@ from rye.workspace.trusting.unverified_rows import unverified
 from rye.workspace.trusting.verified_items import verified_before
 
 _LOOKS_AGAIN = frozenset({"source-changed", "lock-does-not-fit"})
-"""Why a plain installation chooses again: a folder changed, or rye.toml names another place for a namespace."""
+"""Problems that make a plain installation choose again: a changed folder, or a namespace's new place in rye.toml."""
 _TOO_OLD = frozenset({"release-vanished", "no-such-item", "unsolvable"})
-"""What a head that is too old for rye.toml or rye.lock makes of what was published after it."""
+"""Errors that a head too old for rye.toml or rye.lock causes for later releases."""
 
 
 def session_sources(session: InstallSession, outages: Outages = "fail", *, names_source: bool = False) -> Sources:
-    """The registries that the session asks; a context manager. ``names_source``: whether a person named the source just now."""
+    """The session's registries; a context manager. ``names_source``: whether a person named the source in this command."""
     root, request = session.before.project.root, session.request
     contacts = names_source or request.trust_lock
     return project_sources(session.context, session.manifest, root, request.airgap, outages=outages, contacts=contacts)
 
 
 def carry_on(session: InstallSession, unlock: Unlock, look: Look | None) -> InstallOutcome:
-    """Everything but the attempt that has nothing to do at all. ``look`` None: the lock was made for another manifest."""
+    """Run an attempt that has work to do. ``look`` None means that the lock was made for another manifest."""
     if look is None:
         raise _stale(session)
-    if look.in_order:  # what rye.lock approves of what is installed counts here once a person agrees
+    if look.in_order:  # only rye.lock's approvals of installed items are open
         accept_lock(session.context, session.agree, look.waiting)
         items = in_groups(session.before.lock.items, session.request.without)
         remember_accepted(session.before.project, texts(items).union(look.waiting))
@@ -79,15 +79,15 @@ def carry_on(session: InstallSession, unlock: Unlock, look: Look | None) -> Inst
 def _stale(session: InstallSession) -> RyeError:
     """``no-lock`` or ``lock-does-not-fit``."""
     if session.before.lock_bytes is None:
-        return RyeError("no-lock", "There is no rye.lock to install from.", "Run `rye install`, and commit rye.lock.")
+        return RyeError("no-lock", "rye.lock does not exist.", "Run `rye install`, and commit rye.lock.")
     return does_not_fit(problems(session.manifest, session.before.lock, {}))
 
 
 def resolve_and_install(session: InstallSession, unlock: Unlock) -> InstallOutcome:
     """Open the registries, choose versions, and install them.
 
-    Where nothing is to move, the last verified head will do for a registry that does not answer. One that only took too long is
-    given more time where that head does not have what is needed.
+    If nothing has to move, the last verified head is enough for a registry that does not answer. A registry that was only slow
+    gets more time if that head lacks something.
     """
     if not unlock.is_nothing:
         with session_sources(session) as sources:
@@ -110,7 +110,7 @@ def resolve_and_install(session: InstallSession, unlock: Unlock) -> InstallOutco
 
 
 def _install_offline(session: InstallSession, unlock: Unlock) -> InstallOutcome:
-    """From trusted state and cache alone. What they lack to verify a row of the lock makes that row unverified."""
+    """Install from trusted state and cache only. A row that they cannot verify counts as unverified."""
     try:
         with session_sources(session) as sources:
             return install_from(session, sources, unlock)
@@ -122,14 +122,14 @@ def _install_offline(session: InstallSession, unlock: Unlock) -> InstallOutcome:
         unknown = [item for item in items if item.identity not in known]
         if not unknown:
             raise
-        hint = f"`{session.request.command}` without --offline fetches and verifies what rye.lock names."
+        hint = f"`{session.request.command}` without --offline fetches and verifies what rye.lock lists."
         raise unverified(unknown, error.message, hint, error.code) from error
 
 
 def _does_not_suffice(error: RyeError, outage: NoAnswer) -> NoAnswer:
     if isinstance(error, NoAnswer):
         return error
-    message = f"{outage.message} What was last verified of it does not suffice: {error.message}"
+    message = f"{outage.message} Its last verified state is not enough: {error.message}"
     return NoAnswer(outage.code, message, outage.hint)
 
 
@@ -150,9 +150,9 @@ def install_from(session: InstallSession, sources: Sources, unlock: Unlock) -> I
 def _choose(
     session: InstallSession, sources: Sources, environment: Environment, unlock: Unlock
 ) -> Mapping[Identity, Chosen]:
-    """Exactly what a lock has that fits; else versions are chosen again, the locked ones first.
+    """The releases of a matching lock; otherwise versions are chosen again, preferring the locked ones.
 
-    Raises RyeError ``lock-does-not-fit`` where the lock may not be repaired, or cannot be.
+    Raises RyeError ``lock-does-not-fit`` if the lock must not or cannot be repaired.
     """
     manifest, lock = session.manifest, session.before.lock
     if unlock.is_nothing and not is_stale(lock, manifest):
@@ -161,13 +161,13 @@ def _choose(
         except RyeError as error:
             if error.code not in _LOOKS_AGAIN or session.request.lock_use != "repair":
                 raise
-            session.context.tell(f"{error.message} Looking at it again.")
+            session.context.tell(f"{error.message} Checking again.")
             return resolve(manifest, lock, sources, environment, unlock)
         signed = {identity: signed_words(entry.record.release) for identity, entry in chosen.items()}
         found = problems(manifest, lock, signed)
         if not found:
             return chosen
-        check_rows(lock.items, verify_chosen(chosen, sources))  # a row that is not its release's is the worse news
+        check_rows(lock.items, verify_chosen(chosen, sources))  # first: a row that differs from its release is worse
         if session.request.lock_use != "repair" or not all(problem.repairable for problem in found):
             raise does_not_fit(found)
         session.context.tell(
@@ -183,7 +183,7 @@ def install_chosen(
     chosen: Mapping[Identity, Chosen],
     wanted: Mapping[str, str] | None = None,
 ) -> InstallOutcome:
-    """Fetch, verify, show, get consent, switch. ``wanted``: what the lock says was asked for; None: the manifest's."""
+    """Fetch, verify, show, get consent, switch. ``wanted``: the requirements to record in the lock; None means the manifest's."""
     request, before = session.request, session.before
     with session.context.progress("fetching"):
         prepared = prepare(
@@ -211,7 +211,7 @@ def install_chosen(
         session.agree(Proposal(prepared.plan, notes, (), session.context.now()))
         raise RyeError(
             "overrides-do-not-fit",
-            "Overrides do not fit the new versions; nothing was changed.",
+            "Overrides do not fit the new versions, so nothing was changed.",
             "The warnings above say what does not fit. Fix the overrides, or leave --strict-overrides out.",
         )
     frozen = request.lock_use == "frozen"
@@ -236,7 +236,7 @@ def install_chosen(
     signers |= {change.new.registry for change in prepared.plan.changes if change.new is not None and change.new.source}
     signers = {
         signer for signer in signers if not signer.startswith(FOLDER_PREFIXES)
-    }  # another project's ../x is another
+    }  # ../x means something else in another project
     if trusted:  # committers agreed to these, not this user
         signers -= {one.value for one in relied if one.what in ("signer", "source")}
     remember_signers(signers)
@@ -244,8 +244,8 @@ def install_chosen(
 
 
 def _found_manifest(session: InstallSession) -> Manifest:
-    """What rye.toml and its members wanted before this command changed them. One that cannot be read is replaced as a whole, and
-    then nothing of the new one was named."""
+    """What rye.toml and its members wanted before this command changed them. If it cannot be read, nothing counts as wanted
+    before."""
     if session.keeps_manifests:
         return session.manifest
     try:
@@ -255,8 +255,8 @@ def _found_manifest(session: InstallSession) -> Manifest:
 
 
 def _forced_at_first_contact(session: InstallSession, prepared: Prepared) -> set[Approval]:
-    """What ``[overrides]`` of a project that this user never accepted forces: it came with the repository. Where there is no lock
-    yet, every item is new, and ``--yes`` agrees to what is shown."""
+    """What ``[overrides]`` forces in a project that this user never accepted: it came with the repository. Without a lock, every
+    item is new, and ``--yes`` agrees to what is shown."""
     project, before = session.before.project, session.before
     if accepted_before(project) or (before.lock_bytes is None and session.context.assume_yes):
         return set()
@@ -264,7 +264,7 @@ def _forced_at_first_contact(session: InstallSession, prepared: Prepared) -> set
 
 
 def _look_at_late_alarms(session: InstallSession, prepared: Prepared) -> tuple[Approval, ...]:
-    """What this rye's rules find in rows that others approved: told, or asked where this user never agreed to those bytes."""
+    """What newer rules find in rows that others approved: reported, or asked if this user never agreed to those bytes."""
     kept = [change for change in prepared.plan.changes if change.action == "keep" and change.old is not None]
     named = set(session.request.approved)
     rows = [c.old for c in kept if c.old is not None and named.isdisjoint((c.label, c.label.partition(":")[2]))]
@@ -280,8 +280,8 @@ def _look_at_late_alarms(session: InstallSession, prepared: Prepared) -> tuple[A
 
 
 def _refuse_approvals_beyond(session: InstallSession, chosen: Mapping[Identity, Chosen], prepared: Prepared) -> None:
-    """That the lock fits by what the items' bytes say, too: what a release note leaves out, such as facts, was not known when
-    versions were chosen. Raises RyeError ``lock-does-not-fit``."""
+    """Check that the lock matches the items' bytes as well: what a release note omits, such as facts, was unknown when versions
+    were chosen. Raises RyeError ``lock-does-not-fit``."""
     signed = {identity: signed_words(entry.record.release) for identity, entry in chosen.items()}
     signed.update({identity: item.signed for identity, item in prepared.items.items()})
     found = problems(session.manifest, session.before.lock, signed)
@@ -296,10 +296,10 @@ def _locked(prepared: Prepared) -> list[LockedItem]:
 def _switch(
     session: InstallSession, sources: Sources, prepared: Prepared, lock: Lock, agreed: Iterable[Approval]
 ) -> tuple[int, object | None]:
-    """Write everything as one transaction; how many files changed, and what the request's ``follow`` said.
+    """Write everything as one transaction. Returns the number of changed files, and the report of ``follow``.
 
-    What the user agreed to is remembered first: a run that reads the new rye.lock finds it. A crash in between leaves approvals
-    that the user gave and rye.lock does not have, which let nothing through.
+    The user's consent is stored first, so that a run that reads the new rye.lock finds it. A crash in between leaves approvals
+    that rye.lock does not have, which allow nothing.
     """
     request, before, project = session.request, session.before, session.before.project
     with exclusive(project) as writer:
@@ -334,8 +334,8 @@ def changed_manifests(session: InstallSession) -> dict[str, str]:
 
 
 def _following(session: InstallSession, sources: Sources, said: list[object]) -> Round:
-    """The second round: what belongs on top of what was just put in place; what there is to say goes to ``said``."""
-    sources.verdicts.flush()  # whoever follows reads what was put in place; a run that is refused before remembers nothing
+    """The second round of changes, after the items are in place. The report is appended to ``said``."""
+    sources.verdicts.flush()  # the follow-up reads the new state; a run refused before this point stores nothing
     follow, project = session.request.follow, session.before.project
     found = follow(session.context, project) if follow is not None else None
     if found is None:

@@ -1,4 +1,4 @@
-"""An installation that a crash cut off."""
+"""Undoing an installation that a crash interrupted."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from rye.project.layout import Project
 
 
 def undo_interrupted(root: Path) -> None:
-    """Bring the project in ``root`` back to what it was before an installation that a crash cut off.
+    """Restore the project in ``root`` to its state before an interrupted installation.
 
-    Where another run is in the middle of its switch, this waits for its end. Raises RyeError.
+    If another run is switching, waits until it ends. Raises RyeError.
     """
     with exclusive(Project(root)):
         pass

@@ -1,4 +1,4 @@
-"""The items that a project can use, space by space, one row each; what is installed comes from the lock."""
+"""The items that a project can use, one row each, by space. Installed items come from the lock."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from rye.project.spaces import Entry, entries_of
 from rye.workspace.trusting.verified_items import verified_before, whole_before
 
 SPACES = LOOKED_UP
-"""In the order in which an item is looked up."""
+"""The spaces, in lookup order."""
 _WORST_FIRST = ("changed", "unverified", "missing", "wrong-flag")
 
 
@@ -40,27 +40,26 @@ class ItemRow(Struct, frozen=True):
     id: str
     version: str | None
     tier: str | None
-    """The worst tier of its rights and of the agent tools that it names; None where it has neither."""
+    """The worst tier of its rights and agent tools; None if it has neither."""
     signer: str | None
-    """Fingerprint; None for what is not installed."""
+    """Fingerprint; None if not installed."""
     space: str
     state: str
-    """``ok``. Of an installed item also ``changed``, ``missing``, ``wrong-flag``, ``unverified`` for a row of rye.lock that this
-    user's rye has not verified, and ``editable`` for one that is read from its folder as it lies there; of others ``invalid``
-    for what cannot be read, and ``shadows-installed`` for an own item with an installed item's id, which nobody can use by
-    it."""
+    """``ok``. For an installed item also ``changed``, ``missing``, ``wrong-flag``, ``unverified`` (a row of rye.lock that this
+    user's rye has not verified), or ``editable`` (read from its folder in place). For others ``invalid`` (unreadable), or
+    ``shadows-installed`` (an own item with an installed item's id, which cannot be used by id)."""
     registry: str | None
     groups: tuple[str, ...]
     capabilities: tuple[str, ...]
     source: dict[str, object] | None = None
-    """Where an item of ``[sources]`` comes from; then ``signer`` may be ``none (git commit …)``."""
+    """The source of an item of ``[sources]``, whose ``signer`` can be ``none (git commit …)``."""
 
 
 def item_rows(
     folder: Path, kind: str | None = None, space: str | None = None, member: str | None = None
 ) -> list[ItemRow]:
-    """The items that can be used in ``folder``, by space, kind and id. ``member``: only those that are installed for this member
-    of the workspace, by folder or name. Raises UsageError ``no-such-member``."""
+    """The usable items in ``folder``, by space, kind and id. ``member``: only items installed for this member of the
+    workspace, by folder or name. Raises UsageError ``no-such-member``."""
     project = find_project(folder)
     manifest = load_manifest(project) if project is not None else Manifest()
     namespace = manifest.namespace
@@ -73,7 +72,7 @@ def item_rows(
         needed = {(identity.kind, identity.id) for identity in reached(lock, asking)}
         return sorted((row for row in rows if (row.kind, row.id) in needed), key=lambda row: (row.kind, row.id))
     for name in SPACES:
-        if name != "installed" and space in (None, name):  # what is installed comes from the lock
+        if name != "installed" and space in (None, name):  # installed items come from the lock
             own = entries_of(name, project, namespace)
             rows.extend(_own(entry, project, lock.items) for entry in own if kind in (None, entry.location.kind))
     return sorted(rows, key=lambda row: (SPACES.index(row.space), row.kind, row.id))
@@ -98,7 +97,7 @@ def _installed(project: Project, lock: Lock, kind: str | None) -> list[ItemRow]:
 
 
 def with_found_signers(items: tuple[LockedItem, ...]) -> tuple[LockedItem, ...]:
-    """Rows of sources with the signers that were found when they were verified here, for the lock names none."""
+    """Rows of sources with the signers found when they were verified here, because the lock has none."""
     given = [item for item in items if item.source is not None]
     if not given:
         return items
@@ -107,7 +106,7 @@ def with_found_signers(items: tuple[LockedItem, ...]) -> tuple[LockedItem, ...]:
 
 
 def verified_here(project: Project, items: Sequence[LockedItem]) -> set[Identity]:
-    """The rows that were verified here, and repeat what their releases say. Nothing is fetched."""
+    """The rows that were verified here and match their releases. Fetches nothing."""
     if whole_before(project, items):
         return {item.identity for item in items}
     known, found = verified_before(items), set()

@@ -1,4 +1,4 @@
-"""Whether a project's lock fits its manifest, judged by what the signed releases say."""
+"""Whether a project's lock matches its manifest, according to the signed releases."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from rye.workspace.trusting.verified_items import require_verified, verified_bef
 
 
 def lock_problems(context: Context, state: ProjectState, manifest: Manifest) -> list[Problem]:
-    """Every problem, as far as it is known: each row must be verified, now or before. Where that is not possible, or the lock
-    was made for another manifest, what the lock shows by itself is enough to say that it does not fit.
+    """The known problems. Each row must be verified, now or before. If that is not possible, or the lock was made for another
+    manifest, problems visible in the lock itself are enough.
 
     Raises RyeError ``unverified-item``, ``lock-mismatch``, TrustError.
     """

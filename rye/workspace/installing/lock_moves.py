@@ -13,7 +13,7 @@ from rye.resolution.versions import Version
 
 
 class Moved(Struct, frozen=True):
-    """One item whose version a new lock changes; None: it is not in that lock."""
+    """One item whose version differs between two locks; None if it is not in that lock."""
 
     identity: Identity
     before: str | None
@@ -21,7 +21,7 @@ class Moved(Struct, frozen=True):
 
     @property
     def action(self) -> Literal["add", "remove", "update", "downgrade", "replace"]:
-        """As plans call it; ``replace``: the same version, from elsewhere or with other bytes."""
+        """The action as in plans; ``replace``: the same version, from elsewhere or with other bytes."""
         if self.before is None:
             return "add"
         if self.after is None:
@@ -31,7 +31,7 @@ class Moved(Struct, frozen=True):
         return "update" if Version.parse(self.before) < Version.parse(self.after) else "downgrade"
 
     def as_json(self) -> dict[str, object]:
-        """As the changes of an installation begin."""
+        """The first fields of an installation's change document."""
         return {
             "action": self.action,
             "kind": self.identity.kind,

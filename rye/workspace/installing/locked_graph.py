@@ -27,13 +27,13 @@ class Reasons(Struct, frozen=True):
     more: bool
     """Whether there are more chains than these."""
     versions: Mapping[Identity, str]
-    """Of everything that is locked."""
+    """The versions of all locked items."""
     unverified: frozenset[Identity] = frozenset()
-    """The rows that this user's rye has not verified."""
+    """Rows that this user's rye has not verified."""
 
 
 class LockedTree(Struct, frozen=True):
-    """What is locked, as a tree."""
+    """The locked items as a tree."""
 
     nodes: tuple[Node, ...]
     unverified: frozenset[Identity] = frozenset()
@@ -41,9 +41,9 @@ class LockedTree(Struct, frozen=True):
 
 
 def locked_tree(context: Context, depth: int | None, member: str | None = None) -> LockedTree:
-    """What is locked as a tree, down to ``depth`` levels below what rye.toml asks for; None: all of it. Nothing is fetched.
+    """The locked items as a tree, down to ``depth`` levels below rye.toml's items, or all. Fetches nothing.
 
-    ``member``: the workspace's member whose needs are shown; None: everybody's. Raises UsageError ``no-such-member``.
+    ``member``: show only what this member of the workspace needs; None means all members. Raises UsageError ``no-such-member``.
     """
     project = project_of(context)
     lock = _read(project)
@@ -63,8 +63,8 @@ def _unverified(project: Project, lock: Lock) -> frozenset[Identity]:
 
 
 def reasons_for(context: Context, name: str, member: str | None = None) -> Reasons:
-    """Why the item ``[KIND:]ID`` is locked. ``member``: only why this one needs it. Raises RyeError ``not-installed``, UsageError
-    ``no-such-member``."""
+    """Why the item ``[KIND:]ID`` is locked. ``member``: only why this member needs it. Raises RyeError ``not-installed``,
+    UsageError ``no-such-member``."""
     project = project_of(context)
     lock = _read(project)
     item = locked_item(lock, name)

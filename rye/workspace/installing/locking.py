@@ -1,4 +1,4 @@
-"""Choosing versions and writing rye.lock without installing; and whether a lock fits its manifest."""
+"""Choosing versions and writing rye.lock without installing, and checking whether a lock matches its manifest."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from rye.workspace.registries.project_sources import judging_environment, projec
 
 
 def relock(context: Context, project: Project, *, dry_run: bool = False) -> LockOutcome:
-    """Choose versions and write rye.lock. Nothing is approved by it."""
+    """Choose versions and write rye.lock. This approves nothing."""
     return retry_when_overtaken(context, lambda: _relock(context, project, dry_run))
 
 
 def check_lock(context: Context, project: Project) -> LockCheck:
-    """Whether rye.lock fits rye.toml. A registry is asked only about rows that were not verified here before."""
+    """Check whether rye.lock matches rye.toml. A registry is asked only about rows not verified here before."""
     state = read_state(context, project)
     return _check(context, state, state.manifest)
 
@@ -43,16 +43,16 @@ def _check(context: Context, state: ProjectState, manifest: Manifest) -> LockChe
 
 
 def _moved(context: Context, state: ProjectState, manifest: Manifest) -> list[Problem]:
-    """Items that rye.lock has from another registry than the one that rye.toml names."""
+    """Items that rye.lock has from a registry other than the one in rye.toml."""
     try:
         found = locked_elsewhere(context, manifest, state.lock, state.project.root)
-    except (OSError, msgspec.MsgspecError):  # asking the registries says what is wrong
+    except (OSError, msgspec.MsgspecError):  # asking the registries reports the error
         return []
     return [
         Problem(
             OTHER_REGISTRY,
             str(one.item.identity),
-            f"rye.lock has it from the registry {one.item.registry}; rye.toml names {one.address}, which is {one.origin}",
+            f"rye.lock has it from registry {one.item.registry}, but rye.toml names {one.address}, which is {one.origin}",
         )
         for one in found
     ]

@@ -1,8 +1,8 @@
-"""Whether an installation has anything to do, found out without a network.
+"""Whether an installation has nothing to do, decided without a network.
 
-There is nothing to do when every byte and executable bit on disk is the lock's, every row of the lock was verified here, the lock
-is complete (:mod:`rye.installation.completeness`), every right is approved, the policy in force allows it all, and each namespace
-still has the registry of its items.
+There is nothing to do if every byte and executable bit on disk matches the lock, every row was verified here, the lock is
+complete (:mod:`rye.installation.completeness`), every right is approved, the policy in force allows everything, and each
+namespace still has its items' registry.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ def nothing_to_do(
     present: Mapping[str, Present],
     policies: OtherPolicies,
 ) -> bool:
-    """Whether the project is in order. ``present``: as :func:`rye.installation.on_disk.scan` found the files; ``policies``: those
-    beside the project's.
+    """Whether the project is up to date. ``present``: the result of :func:`rye.installation.on_disk.scan`. ``policies``: those
+    besides the project's.
 
-    Raises RyeError ``lock-mismatch`` where the lock says something else of an item than its release does.
+    Raises RyeError ``lock-mismatch`` if the lock contradicts an item's release.
     """
     if state.conflicted or is_stale(state.lock, manifest):
         return False
@@ -50,13 +50,13 @@ def nothing_to_do(
     plainly_approved = all(set(item.capabilities) <= set(item.approved_capabilities) for item in items)
     if known and plainly_approved and not policies.restrict(manifest):
         return True
-    from rye.workspace.installing.order_check import in_order  # what a lock that was found whole before never needs
+    from rye.workspace.installing.order_check import in_order  # not needed for a lock already known to be complete
 
     return in_order(state, manifest, items, policies, known=known)
 
 
 def _folders_hold(context: Context, state: ProjectState, manifest: Manifest) -> bool:
-    """Whether folders of ``[sources]`` are what the lock says: what lies there may change at any time."""
+    """Whether the folders of ``[sources]`` still match the lock; they can change at any time."""
     found: bool = importlib.import_module("rye.workspace.registries.project_sources").folders_hold(
         context, manifest, state.project.root, state.lock.items
     )
@@ -64,7 +64,7 @@ def _folders_hold(context: Context, state: ProjectState, manifest: Manifest) -> 
 
 
 def _known_whole(state: ProjectState) -> bool:
-    """Whether this lock was found verified and complete before: one look-up."""
+    """Whether this lock was already found verified and complete: one lookup."""
     verdicts = user_verdicts()
     try:
         key = whole_lock_key(verdicts, state.lock_bytes or b"", state.joined_manifests, state.lock.items)

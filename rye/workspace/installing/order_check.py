@@ -1,4 +1,4 @@
-"""Whether an installed project is up to date, if the quick check cannot tell
+"""Whether an installed project is up to date, when the quick check cannot tell
 (:mod:`rye.workspace.installing.nothing_to_do`)."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def in_order(
 ) -> bool:
     """Whether every row was verified here, the lock is complete, every right is approved and the policy allows it all.
 
-    ``known``: the first two were found before. Raises RyeError ``lock-mismatch``.
+    ``known``: whether the first two are already known. Raises RyeError ``lock-mismatch``.
     """
     return (
         (known or _verified_and_complete(state, manifest, items))
@@ -62,7 +62,7 @@ def _rows_hold(verdicts: Verdicts, lock: Lock, manifest: Manifest, items: Sequen
 
 
 def _runs_are_approved(item: LockedItem, words: SignedRelease) -> bool:
-    """Whether the entry has and approves every run, agent tool and alarm of its release. What older locks leave out is asked."""
+    """Whether the entry has and approves every run, agent tool and alarm of its release. What older locks omit is asked about."""
     return (
         set(words.runs) <= set(item.approved_runs)
         and (words.runs, words.agent_tools, words.agent_limits) == (item.runs, item.agent_tools, item.agent_limits)
@@ -76,7 +76,7 @@ def _all_approved(lock: Lock, items: Sequence[LockedItem]) -> bool:
 
 
 def _all_allowed(manifest: Manifest, items: Sequence[LockedItem], policies: OtherPolicies) -> bool:
-    """Whether the policy allows what is installed, as far as the lock tells; where not, the installation says why."""
+    """Whether the policy allows the installed items, as far as the lock shows. If not, the installation says why."""
     if not policies.restrict(manifest):
         return True
     policy = policy_in_force(manifest, policies)

@@ -1,8 +1,8 @@
-"""What could be newer than what is locked.
+"""The locked items that have newer versions.
 
-The answer follows from rye.toml, rye.lock, the policy in force and what is trusted of the registries. So it is remembered with
-these as its key: where none of them changed, each registry is asked for its head, which costs one conditional request, and
-nothing else is read. A policy with a minimum age looks at the clock as well; under one, nothing is remembered.
+The answer depends on rye.toml, rye.lock, the policy in force and the trusted registry state, so it is cached under these.
+If none of them changed, each registry is asked only for its head (one conditional request). A policy with a minimum age also
+depends on the clock, so under one nothing is cached.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from rye.workspace.registries.project_sources import judging_environment, projec
 
 
 class OutdatedItem(Struct, frozen=True):
-    """One item that has a newer version, or whose locked release may not be installed any more."""
+    """One item that has a newer version, or whose locked release may no longer be installed."""
 
     newer: Newer
     direct: bool
-    """Whether rye.toml names it."""
+    """Whether rye.toml lists it."""
 
 
 def outdated(context: Context, project: Project, member: str | None = None) -> list[OutdatedItem]:
     """Every such item, by identity. ``member``: only what this member of the workspace needs, by folder or name. Raises NoAnswer
-    where a registry does not answer, UsageError ``no-such-member``."""
+    if a registry does not answer, and UsageError ``no-such-member``."""
     state = read_state(context, project)
     manifest = state.manifest
     asking = selected(manifest, member)
@@ -53,7 +53,7 @@ def outdated(context: Context, project: Project, member: str | None = None) -> l
         rows = _remembered(sources, _key(state, environment, sources, namespaces)) if timeless else None
         if rows is None:
             rows = _found(manifest, state.lock, sources, environment)
-            if timeless:  # under what is trusted now
+            if timeless:  # under the currently trusted state
                 sources.verdicts.put({_key(state, environment, sources, namespaces): msgspec.json.encode(rows)})
     direct = {line.id for line in asking.dependencies}
     needed = reached(state.lock, asking) if member is not None else {row.identity for row in rows}
@@ -61,7 +61,7 @@ def outdated(context: Context, project: Project, member: str | None = None) -> l
 
 
 _UPDATES = "rye.installation.updates"
-"""Imported by name, where there is no remembered answer: the solver costs the others nothing."""
+"""Imported by name, only without a cached answer, because the solver is slow to load."""
 
 
 def _found(manifest: Manifest, lock: Lock, sources: Sources, environment: Environment) -> list[Newer]:
@@ -73,12 +73,12 @@ def _remembered(sources: Sources, key: bytes) -> list[Newer] | None:
     data = sources.verdicts.get([key]).get(key)
     try:
         return None if data is None else msgspec.json.decode(data, type=list[Newer])
-    except msgspec.MsgspecError:  # not of today's form
+    except msgspec.MsgspecError:  # written by another version
         return None
 
 
 def _key(state: ProjectState, environment: Environment, sources: Sources, namespaces: Iterable[str]) -> bytes:
-    """Everything that the answer depends on. What is trusted of a registry holds its head, and so all that it states."""
+    """Everything that the answer depends on. A registry's trusted state includes its head, and so all its statements."""
     clients = {name: sources.client(name) for name in namespaces}
     registries = [part for name, client in clients.items() for part in (name, client.address, encode(client.state))]
     judged_by = msgspec.json.encode((environment.policy, environment.provides), order="deterministic")

@@ -1,4 +1,4 @@
-"""Which rollback state this user's rye kept, so that one that came with a clone is not used (DESIGN 6.1)."""
+"""Which rollback state this user's rye wrote, so that one that came with a clone is not used (DESIGN 6.1)."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from rye.workspace.trusting.acceptance import memory_of
 
 _FOLDER = "previous"
 _REMEMBERED = 2
-"""The state that is being kept, and the one before it, which still stands when the switch to the new one is interrupted."""
+"""The states to remember: the new one, and the one before it, which stays in place if the switch is interrupted."""
 
 
 def remember_previous(project: Project, kept: Sequence[Change]) -> None:
-    """Note that this user's rye keeps these files (:func:`~rye.installation.rollback.keep_previous`), before they are written."""
+    """Record that this user's rye saves these files (:func:`~rye.installation.rollback.keep_previous`), before the write."""
     place, sha256 = memory_of(project, _FOLDER), kept_sha256(kept)
     known = [line for line in _read(place) if line != sha256]
     private_files.make_folder(place.parent)
@@ -27,12 +27,12 @@ def remember_previous(project: Project, kept: Sequence[Change]) -> None:
 
 
 def require_own_previous(project: Project) -> None:
-    """Raises RyeError ``nothing-to-roll-back`` where the kept state is not one that this user's rye kept here."""
+    """Raise RyeError ``nothing-to-roll-back`` unless this user's rye wrote the saved state."""
     if present_sha256(project) in _read(memory_of(project, _FOLDER)):
         return
     raise RyeError(
         "nothing-to-roll-back",
-        "The earlier state in .ai/.rye/previous was not kept by your rye, so it may have come with the repository.",
+        "Your rye did not write the earlier state in .ai/.rye/previous, so it may have come with the repository.",
         "Restore rye.toml and rye.lock from version control, then run `rye install`.",
     )
 

@@ -17,21 +17,21 @@ from rye.workspace.installing.project_texts import bytes_of
 
 
 class ProjectState(Struct, frozen=True):
-    """What was on disk when the run began. The manifest's text is only parsed where it speaks of a workspace: it may be one that
-    the run replaces."""
+    """What was on disk when the run began. The manifest's text is parsed only if it mentions a workspace, because the run may
+    replace it."""
 
     project: Project
     manifest_text: str
-    """Empty where there is none; line endings as they are."""
+    """Empty if it does not exist; line endings as on disk."""
     lock_bytes: bytes | None
-    """None where there is no rye.lock."""
+    """None if rye.lock does not exist."""
     lock: Lock
     members: tuple[MemberText, ...] = ()
     """The manifests of a workspace's members."""
     rows: tuple[LockedItem, ...] = ()
-    """Of a lock with git's conflict markers: the rows of both sides, whose files may be on disk."""
+    """For a lock with git's conflict markers: the rows of both sides, whose files can be on disk."""
     conflicted: bool = False
-    """Whether rye.lock has git's conflict markers, so that it must be written again."""
+    """Whether rye.lock has git's conflict markers, so that it must be rewritten."""
 
     @property
     def manifest(self) -> Manifest:
@@ -40,24 +40,24 @@ class ProjectState(Struct, frozen=True):
 
     @property
     def joined_manifests(self) -> str:
-        """All that the manifests say, as one text."""
+        """The text of all manifests, joined."""
         return joined_text(self.manifest_text, self.members)
 
     def require_unchanged(self, command: str) -> None:
-        """That nobody changed manifest or lock since. Raises RyeError ``lock-changed``."""
+        """Raise RyeError ``lock-changed`` if the manifest or lock changed since they were read."""
         now = bytes_of(self.project.lock_path), *read_manifests(self.project)
         if now != (self.lock_bytes, self.manifest_text, self.members):
             raise RyeError(
                 "lock-changed",
-                "rye.lock or rye.toml was changed by another process; nothing was written.",
+                "rye.lock or rye.toml was changed by another process, so nothing was written.",
                 f"Run `{command}` again.",
             )
 
 
 def read_state(context: Context, project: Project, *, joins_sides: bool = False) -> ProjectState:
-    """Read the project, after undoing an installation that was interrupted.
+    """Read the project, after undoing an interrupted installation.
 
-    ``joins_sides``: whether a lock with git's conflict markers is one to choose versions by; otherwise it is a LockError.
+    ``joins_sides``: whether to read a lock with git's conflict markers as both sides; otherwise it is a LockError.
     """
     if needs_recovery(project):
         with exclusive(project):
@@ -65,7 +65,7 @@ def read_state(context: Context, project: Project, *, joins_sides: bool = False)
     require_manifest(project)
     data = bytes_of(project.lock_path)
     if joins_sides and data is not None and b"<<<<<<<" in data:
-        from rye.project.lock_conflict import join_sides  # versions are compared there
+        from rye.project.lock_conflict import join_sides  # loads version comparison
 
         text = data.decode("utf-8", "replace")
         if is_conflicted(text):
@@ -73,18 +73,18 @@ def read_state(context: Context, project: Project, *, joins_sides: bool = False)
             if joined.rows and not whole_manifest(manifest, members).dependencies:
                 raise RyeError(
                     "no-manifest",
-                    "rye.lock has git's conflict markers and names items, and rye.toml asks for none: a merge lost them.",
-                    "Restore rye.toml: `git checkout --ours rye.toml` (or --theirs). If nothing is wanted, delete rye.lock.",
+                    "rye.lock has git's conflict markers and lists items, but rye.toml lists none: a merge lost them.",
+                    "Restore rye.toml: `git checkout --ours rye.toml` (or --theirs). If you want no items, delete rye.lock.",
                 )
-            context.tell("rye.lock has conflict markers; versions are chosen again, those of both sides first")
+            context.tell("rye.lock has conflict markers; choosing versions again, preferring those of both sides")
             return ProjectState(project, manifest, data, joined.lock, members, joined.rows, conflicted=True)
     text, members = read_manifests(project)
     return ProjectState(project, text, data, read_lock(project), members)
 
 
 def require_manifest(project: Project) -> None:
-    """A lock or installed items without a rye.toml are an accident, never a wish to remove them. Raises RyeError
-    ``no-manifest``."""
+    """Raise RyeError ``no-manifest`` for a lock or installed items without a rye.toml: that is an accident, never a wish to
+    remove them."""
     if project.manifest_path.exists():
         return
     if project.lock_path.exists() or (project.packages.is_dir() and any(project.packages.iterdir())):

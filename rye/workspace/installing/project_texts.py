@@ -12,15 +12,15 @@ from rye.project.project_file import read_project_file
 
 
 def bytes_of(path: Path) -> bytes | None:
-    """The content of rye.toml or rye.lock; None where there is none. Raises RyeError for what is no such file."""
+    """The content of rye.toml or rye.lock; None if missing. Raises RyeError if it is not a regular file."""
     return read_project_file(path, PROJECT.lock_bytes if path.name == LOCK else PROJECT.manifest_bytes)
 
 
 def manifest_text_of(project: Project) -> str:
-    """The text of the project's manifest, line endings as they are; empty where there is none."""
+    """The text of the project's manifest, line endings as on disk; empty if missing."""
     return read_manifests(project)[0]
 
 
 def joined_manifests(project: Project) -> str:
-    """All that the manifests of the project and its members say, as one text."""
+    """The text of the project's and its members' manifests, joined."""
     return joined_text(*read_manifests(project))

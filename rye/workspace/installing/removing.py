@@ -28,8 +28,8 @@ def remove(
     agree: Agree,
     member: str | None = None,
 ) -> InstallOutcome:
-    """Take items out of rye.toml. ``member``: of the workspace's member that they are taken from, folder or name; None: the one
-    around the folder to work in, else the root.
+    """Remove items from rye.toml. ``member``: the workspace's member to remove them from, by folder or name; None means the one
+    around the working folder, or else the root.
 
     Raises RyeError ``not-a-dependency``, UsageError ``ambiguous`` or ``no-such-member``.
     """
@@ -48,7 +48,7 @@ def remove(
 
 
 def _without_sources(session: InstallSession, names: Iterable[str]) -> InstallSession:
-    """Without those of these sources that nothing is taken from any more."""
+    """The session without those of these sources that nothing uses any more."""
     used = {line.id.partition("/")[0] for line in session.manifest.dependencies}
     for name in sorted(set(names) & session.manifest.sources.keys() - used):
         session = session.with_manifest(remove_source(session.manifest_text, name))
@@ -56,17 +56,19 @@ def _without_sources(session: InstallSession, names: Iterable[str]) -> InstallSe
 
 
 def _without(text: str, name: str, whole: Manifest, member: str) -> str:
-    """The manifest without the one item that the name means. ``whole``: that of the workspace; ``member``: whose text it is."""
+    """The manifest without the named item. ``whole``: the workspace's manifest; ``member``: whose text it is."""
     wanted = parse_reference(name)
     dependencies = parse_manifest(text).dependencies
     meant = [line for line in dependencies if line.id == wanted.id and wanted.kind in (None, line.kind)]
     keys = list(dict.fromkeys(line.key for line in meant))
     if len({line.kind for line in meant}) > 1:
-        raise UsageError("ambiguous", f"{name!r} is {', '.join(keys)} in rye.toml.", f"Name one: {max(keys, key=len)}.")
+        raise UsageError(
+            "ambiguous", f"{name!r} matches {', '.join(keys)} in rye.toml.", f"Name one: {max(keys, key=len)}."
+        )
     if not keys:
         near = similar(wanted.id, (line.id for line in dependencies))
         listed = ", ".join(line.key for line in dependencies) or "nothing"
-        hint = f"Did you mean {', '.join(near)}?" if near else f"There is: {listed}."
+        hint = f"Did you mean {', '.join(near)}?" if near else f"It has: {listed}."
         others = sorted({line.member or "." for line in whole.dependencies if line.id == wanted.id})
         if others:
             hint = f"{', '.join(others)} has it: `rye remove {name} -p {others[0]}`."

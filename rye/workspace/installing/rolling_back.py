@@ -1,4 +1,4 @@
-"""Returning to the lock before the last change of it, through the same verification and consent as any installation."""
+"""Returning to the lock before its last change, with the same verification and consent as any installation."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ SHOWN_EDITS = 20
 
 
 def rollback(context: Context, project: Project, request: InstallRequest, agree: Agree) -> InstallOutcome:
-    """Install exactly the previous lock, under the previous manifest. Running it again goes forward again.
+    """Install exactly the previous lock, under the previous manifest. Running it again undoes that.
 
-    Raises RyeError ``nothing-to-roll-back``, ``edited-manifest`` where that gives up edits of rye.toml, and ``lock-mismatch`` or
-    ``lock-does-not-fit`` where the previous lock was never in order.
+    Raises RyeError ``nothing-to-roll-back``, ``edited-manifest`` if edits of rye.toml would be lost, and ``lock-mismatch`` or
+    ``lock-does-not-fit`` if the previous lock was never valid.
     """
     lock, text = previous(project)
     require_own_previous(project)
@@ -40,25 +40,25 @@ def rollback(context: Context, project: Project, request: InstallRequest, agree:
             signed = {identity: signed_words(entry.record.release) for identity, entry in chosen.items()}
             if found := problems(session.manifest, lock, signed):
                 raise does_not_fit(found)
-        # The previous manifest may have asked for something newer already: the lock says what it was made for.
+        # The previous manifest may already have been edited; the lock records what it was made for.
         return install_chosen(session, sources, environment, chosen, lock.wanted)
 
 
 def _refuse_edits(context: Context, session: InstallSession) -> None:
-    """What a person wrote into rye.toml is not taken out of it silently."""
+    """Refuse to discard a person's edits of rye.toml silently."""
     before = session.before
     edits = edits_since(before.project, before.lock, before.manifest_text, before.members)
     if not edits:
         return
     shown = [*edits[:SHOWN_EDITS], *["…"] * (len(edits) > SHOWN_EDITS)]
     lost = "\n".join(
-        ["rye.toml was edited since the last change of rye.lock; going back gives these edits up:", *shown]
+        ["rye.toml was edited since the last change of rye.lock; rolling back would discard these edits:", *shown]
     )
     if not context.assume_yes and not session.request.dry_run:
         raise RyeError(
             "edited-manifest",
             lost,
-            "Commit or copy rye.toml, then `rye rollback --yes`; another `rye rollback` brings it back.",
+            "Commit or copy rye.toml, then `rye rollback --yes`; another `rye rollback` restores it.",
             details={"edits": edits},
         )
     context.warn(lost)

@@ -1,4 +1,4 @@
-"""How a source is written on a command line: ``git+URL[#REV][:PATH]``, or a folder's path. Pure."""
+"""The syntax of a source on the command line: ``git+URL[#REV][:PATH]``, or a folder's path. Pure."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from rye.project.manifest import Manifest
 
 _FOLDERS = ("./", "../", "/")
 _ADDRESS = re.compile(r"https?://|ssh://|git://|[\w.-]+@[\w.-]+:|[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?::\d+)?/", re.ASCII)
-"""The address of a repository without ``git+``: no item's name has a scheme, or a host with a dot in front of its first ``/``."""
+"""A repository's address without ``git+``: item names have no scheme, and no dot before their first ``/``."""
 _SCP = re.compile(r"(?:[A-Za-z0-9_.-]+@)?[A-Za-z0-9.-]+:(?!//)")
 _HINT = "Write git+https://HOST/PATH.git#REV:FOLDER, or a folder's path such as ../shared-items."
 
 
 def is_source_word(word: str) -> bool:
-    """Whether an argument of ``rye add`` names a source and no item."""
+    """Whether an argument of ``rye add`` names a source, not an item."""
     return word.startswith((GIT_PREFIX, PATH_PREFIX, *_FOLDERS)) or word in (".", "..") or _is_bare_address(word)
 
 
@@ -39,7 +39,7 @@ def _is_bare_address(word: str) -> bool:
 
 
 def read_source(word: str) -> Source:
-    """The source that a word names; its name is still to be chosen. Raises UsageError ``bad-source``."""
+    """The source that a word names; its name is chosen later. Raises UsageError ``bad-source``."""
     if _is_bare_address(word):
         message = f"{word!a} is not an item's name. It looks like the address of a git repository."
         raise UsageError("bad-source", message, _with_prefix(word))
@@ -59,15 +59,15 @@ def read_source(word: str) -> Source:
 
 
 def as_editable(source: Source) -> PathSource:
-    """The source with its items used as they lie there. Raises UsageError ``bad-source`` for what is not a folder."""
+    """The source with its items used in place. Raises UsageError ``bad-source`` unless it is a folder."""
     if isinstance(source, PathSource):
         return replace(source, editable=True)
-    message = "--editable is for a folder: a commit of a repository does not change."
+    message = "--editable needs a folder: a repository's commit cannot be edited."
     raise UsageError("bad-source", message, "Clone the repository, and add the clone's folder with --editable.")
 
 
 def _with_prefix(word: str) -> str:
-    """How a bare address is written as a source: with ``git+``, and a scheme where it has none."""
+    """A hint for a bare address: with ``git+``, and with a scheme if missing."""
     if "://" in word:
         return f"Write {GIT_PREFIX}{word}"
     user, colon, path = word.partition(":")
@@ -77,7 +77,7 @@ def _with_prefix(word: str) -> str:
 
 
 def named(source: Source, manifest: Manifest, name: str | None) -> Source:
-    """The source with its name: the one given; that of the same place in rye.toml; else the last part of its address.
+    """The source with its name: the given one, or that of the same place in rye.toml, or the last part of its address.
 
     Raises UsageError ``bad-name``, RyeError ``source-name-taken``.
     """
@@ -85,29 +85,29 @@ def named(source: Source, manifest: Manifest, name: str | None) -> Source:
     chosen = name or (same.name if same is not None else _own_name(source))
     if not is_segment(chosen):
         hint = "Give it one: --as NAME (a-z, 0-9, '-' and '_'). It is the namespace of its items here."
-        raise UsageError("bad-name", f"{chosen!a} cannot be a source's name.", hint)
+        raise UsageError("bad-name", f"{chosen!a} is not a valid source name.", hint)
     taken = manifest.sources.get(chosen)
     if isinstance(taken, PathSource) and isinstance(source, PathSource) and _only_other_way(taken, source):
         way = "is editable" if taken.editable else "is copied"
-        message = f"The source {chosen!r} of rye.toml {way}, and so are all of its items."
-        hint = "Change `editable` in [sources] of rye.toml, or give this source another name: --as NAME."
+        message = f"The source {chosen!r} in rye.toml {way}, with all of its items."
+        hint = "Change `editable` in [sources] of rye.toml, or give this source another name with --as NAME."
         raise RyeError("source-name-taken", message, hint)
     if taken is not None and _place(taken) != _place(source):
-        message = f"rye.toml has a source {chosen!r} already: {taken.spec}."
-        raise RyeError("source-name-taken", message, "Give this one another name: --as NAME.")
+        message = f"rye.toml already has a source {chosen!r}: {taken.spec}."
+        raise RyeError("source-name-taken", message, "Give this one another name with --as NAME.")
     if chosen in manifest.registries or chosen == manifest.namespace:
-        message = f"{chosen!r} is a namespace of a registry, or of this project, already."
-        raise RyeError("source-name-taken", message, "Give the source another name: --as NAME.")
+        message = f"{chosen!r} is already a namespace of a registry or of this project."
+        raise RyeError("source-name-taken", message, "Give the source another name with --as NAME.")
     return replace(source, name=chosen)
 
 
 def _place(source: Source) -> tuple[str, str]:
-    """What makes two sources the same: the repository and the folder in it, whatever the rev."""
+    """The identity of a source: the repository and the folder in it, whatever the rev."""
     return (source.origin, source.path if isinstance(source, GitSource) else "")
 
 
 def _only_other_way(one: PathSource, other: PathSource) -> bool:
-    """Whether two sources are one folder, copied in one and editable in the other."""
+    """Whether two sources are the same folder, copied in one and editable in the other."""
     return one.path == other.path and one.editable != other.editable
 
 

@@ -21,8 +21,8 @@ from rye.workspace.installing.install_session import open_session, retry_when_ov
 def update(
     context: Context, project: Project, request: InstallRequest, names: Sequence[str], agree: Agree
 ) -> InstallOutcome:
-    """Move the named items, or all, to the newest versions that rye.toml allows; ``[kind:]id@version`` to exactly that one, which
-    rye.toml must allow as it is.
+    """Move the named items, or all, to the newest versions that rye.toml allows; ``[kind:]id@version`` to exactly that version,
+    which rye.toml must already allow.
 
     Raises RyeError ``not-installed``, ``no-such-version``, ``outside-range``, UsageError ``bad-version``, ``contradiction``.
     """
@@ -48,7 +48,7 @@ def _unlocked(lock: Lock, names: Iterable[str]) -> Unlock:
         version = _version(name, reference.range)
         if len(matches) > 1:
             listed = ", ".join(map(str, matches))
-            raise UsageError("ambiguous", f"{name!r} is {listed}.", f"Name one: {matches[0]}@{version}.")
+            raise UsageError("ambiguous", f"{name!r} matches {listed}.", f"Name one: {matches[0]}@{version}.")
         if exact.setdefault(matches[0], version) != version:
             raise UsageError("contradiction", f"{matches[0]} is named with two versions.", "Name it once.")
     return Unlock.to(exact, free)
@@ -62,5 +62,5 @@ def _version(name: str, text: str) -> str:
         raise UsageError(
             "bad-version",
             f"{name!r}: {text!r} is not one version.",
-            "`rye update ID@1.2.3` takes exactly that version; `rye add 'ID@^1.2'` changes the range in rye.toml.",
+            "`rye update ID@1.2.3` moves to exactly that version; `rye add 'ID@^1.2'` changes the range in rye.toml.",
         ) from error

@@ -46,6 +46,8 @@ class AdvisoryRequest(Struct, frozen=True):
 
 
 class AdvisoryOutcome(Struct, frozen=True):
+    """An advisory and its position in the log."""
+
     advisory: Advisory
     log: int
 

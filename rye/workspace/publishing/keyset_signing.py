@@ -40,6 +40,8 @@ class KeysetOutcome(Struct, frozen=True):
 
 
 class SignedFile(Struct, frozen=True):
+    """How many signatures a keyset file has now."""
+
     signatures: int
 
 

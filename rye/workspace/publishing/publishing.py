@@ -85,6 +85,8 @@ class Batch(Struct, frozen=True):
 
 
 class PublishOutcome(Struct, frozen=True):
+    """The result of publishing or staging a batch."""
+
     batch: Batch
     positions: tuple[int, ...] | None
     """Of each release in the log; None: nothing was published."""

@@ -32,6 +32,8 @@ class YankRequest(Struct, frozen=True):
 
 
 class YankOutcome(Struct, frozen=True):
+    """A version's status after the statement."""
+
     identity: Identity
     version: str
     reason: str
@@ -87,6 +89,8 @@ class DeprecationRequest(Struct, frozen=True):
 
 
 class DeprecationOutcome(Struct, frozen=True):
+    """An item's status after the statement."""
+
     identity: Identity
     replacement: Identity | None
     reason: str

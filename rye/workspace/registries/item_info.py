@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 
 class ItemInfo(Struct, frozen=True):
+    """A published item: its history, one release, and that release's content."""
+
     identity: Identity
     origin: str
     """The registry's."""

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 
 class ItemPage(Struct, frozen=True):
+    """An item and the address of its page."""
+
     identity: Identity
     address: str
 

@@ -52,6 +52,7 @@ class LogAudit(Struct, frozen=True):
 
     @property
     def ok(self) -> bool:
+        """Whether the log breaks none of its rules."""
         return self.count == 0
 
 
@@ -142,6 +143,8 @@ def _with_evidence(context: Context, error: RyeError, address: str, file: Path |
 
 
 class ReleaseProof(Struct, frozen=True):
+    """The proof that a release is in the log."""
+
     record: ReleaseRecord
     size: int
     """Of the tree that it is proved in."""

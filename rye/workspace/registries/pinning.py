@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 
 class PinRequest(Struct, frozen=True):
+    """The registry to pin."""
+
     address: str
     fingerprint: str | None = None
     """Pin it when its root has this fingerprint; None: a person is asked."""
@@ -31,6 +33,8 @@ class PinRequest(Struct, frozen=True):
 
 
 class Unpinned(Struct, frozen=True):
+    """The address that was unpinned, and the registry that was pinned there."""
+
     registry: str
     origin: str
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 
 class MirrorOutcome(Struct, frozen=True):
+    """A finished copy of a registry."""
+
     registry: str
     """The address that was copied."""
     origin: str
@@ -47,6 +49,8 @@ def mirror_registry(context: Context, target: Path) -> MirrorOutcome:
 
 
 class AirgapOutcome(Struct, frozen=True):
+    """A written bundle file: its size, and what it holds."""
+
     size: int
     """In bytes."""
     items: int

@@ -32,6 +32,8 @@ _STATIC_MATCHES = 200
 
 
 class SearchRequest(Struct, frozen=True):
+    """The words to search for, and filters."""
+
     words: str
     kind: str | None = None
     namespace: str | None = None
@@ -41,6 +43,8 @@ class SearchRequest(Struct, frozen=True):
 
 
 class SearchOutcome(Struct, frozen=True):
+    """The matches that are shown, and how many there are."""
+
     rows: tuple[dict[str, Any], ...]
     """The best first: ``id``, ``kind``, ``version``, ``description``, ``score``, ``space``, ``deprecated``."""
     total: SearchTotal

@@ -31,6 +31,7 @@ class OwnKeys:
         self._ask = ask
 
     def list(self) -> tuple[StoredKey, ...]:
+        """All of the user's keys."""
         return tuple(self.store.list())
 
     def generate(self, name: str, *, seal: bool) -> StoredKey:
