@@ -183,7 +183,7 @@ def test_an_unsigned_item_that_comes_from_another_place_is_not_told_as_another_k
     manifest.write_text(manifest.read_text().replace(server.url("kit"), server.url("fork")))
     refused = program.run("install", "-y", "--json")
     assert refused.error["code"] == "consent-needed"
-    places = f"git+{server.url('fork')}, before git+{server.url('kit')}"
+    places = f"git+{server.url('fork')}, previously git+{server.url('kit')}"
     assert f"comes from a different source ({places})" in refused.error["message"]
 
 
