@@ -8,8 +8,9 @@ Rules:
 * The file is in the server's data folder, next to the database, and is trusted as much: anyone who can write one can
   write the other. It is not part of a backup. Only pages for people read it; clients check the bytes themselves.
 * The file is only a cache. A damaged row is a miss, a damaged file starts over, and a file that cannot be written is
-  left alone.
-* Removing must not fail silently: removed rows are overwritten, and if that fails, the whole file is deleted.
+  left alone. A file whose writer was killed during a change starts over too, because its index may miss rows.
+* Removing must not fail silently: removed rows are overwritten, and if that fails, the whole file is deleted, even if
+  another file has replaced this server's.
 * The file is bounded. The oldest rows are deleted first.
 """
 
@@ -21,7 +22,7 @@ import logging
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -43,13 +44,16 @@ _WAIT_SECONDS = 0.1
 """How long to wait for another process that writes the file."""
 _READ = "SELECT value FROM analysis WHERE key = ?"
 _TABLES = (
-    "CREATE TABLE state (one INTEGER PRIMARY KEY CHECK (one = 1), code BLOB NOT NULL, entries INTEGER)",
+    (
+        "CREATE TABLE state (one INTEGER PRIMARY KEY CHECK (one = 1), code BLOB NOT NULL, entries INTEGER, "
+        "is_whole INTEGER NOT NULL)"
+    ),
     "CREATE TABLE analysis (key BLOB PRIMARY KEY, release TEXT NOT NULL, value BLOB NOT NULL)",
     "CREATE INDEX analysis_release ON analysis (release)",
 )
 _SETTINGS = (
     "synchronous=OFF",  # losing analyses in a power cut does no harm
-    "journal_mode=MEMORY",  # no second file that could retain removed rows
+    "journal_mode=MEMORY",  # no second file that could retain removed rows; `is_whole` reveals an unfinished change
     "secure_delete=ON",
 )
 
@@ -74,6 +78,8 @@ class Analyses:
         self._is_usable = path is not None
         self._code = code
         self._database: sqlite3.Connection | None = None
+        self._opened: tuple[int, int] | None = None
+        """The open file's device and number."""
         self._lock = threading.Lock()
         self._kept: Kept[bytes, Analysis] = Kept(PAGES.analyses_kept_bytes)
         self._waiting: dict[bytes, Waiting] = {}
@@ -144,34 +150,34 @@ class Analyses:
         given = [(row.key, row.release, _check(row.key, row.value) + row.value) for row in rows]
 
         def write(database: sqlite3.Connection) -> None:
-            database.executemany("INSERT OR REPLACE INTO analysis VALUES (?, ?, ?)", given)
-            _make_room(database)
+            with _change(database):
+                database.executemany("INSERT OR REPLACE INTO analysis VALUES (?, ?, ?)", given)
+                _make_room(database)
 
         self._with(write, None)
 
-    def remove(self, release: str) -> None:
-        """Remove everything about ``kind:id@version``, and overwrite it in the file."""
+    def remove(self, release: str) -> bool:
+        """Remove everything about ``kind:id@version``, and overwrite it in the file. Return whether it is gone."""
+        self._kept.clear()
         with self._lock:
             for key in [key for key, row in self._waiting.items() if row.release == release]:
                 self._waiting_bytes -= len(self._waiting.pop(key).value)
 
         def remove(database: sqlite3.Connection) -> bool:
-            for (key,) in database.execute("SELECT key FROM analysis WHERE release = ?", (release,)).fetchall():
-                self._kept.drop(key)
-            database.execute("DELETE FROM analysis WHERE release = ?", (release,))
+            if database.execute("SELECT 1 FROM analysis WHERE release = ?", (release,)).fetchone() is not None:
+                with _change(database):
+                    database.execute("DELETE FROM analysis WHERE release = ?", (release,))
             return True
 
-        if not self._with(remove, False):
-            with self._lock:
-                self._forget()
-                self._kept = Kept(PAGES.analyses_kept_bytes)
+        if self._with(remove, False):
+            return True
+        with self._lock:
+            return self._forget()
 
     def entries(self) -> int | None:
-        """Return how many log entries were analysed ahead of time; None: never started."""
-        found: int | None = self._with(
-            lambda database: database.execute("SELECT entries FROM state").fetchone()[0], None
-        )
-        return found
+        """Return how many log entries were analysed ahead of time; None: never started, or damaged."""
+        row = self._with(lambda database: database.execute("SELECT entries FROM state").fetchone(), None)
+        return row[0] if row is not None and isinstance(row[0], int) and row[0] >= 0 else None
 
     def set_entries(self, entries: int) -> None:
         """Store how many log entries were analysed ahead of time."""
@@ -212,26 +218,39 @@ class Analyses:
             self._forget()
 
     def _open(self, path: Path) -> sqlite3.Connection:
-        if self._database is None:
-            if self._code is None:
-                self._code = hashlib.sha256(running_code() + frame.version().encode()).digest()
-            self._database = _connected(path)
-            if not _is_ours(self._database, self._code):
+        """Return the connection to the file at ``path``. Raise OSError if another file has replaced the open one."""
+        if self._database is not None:
+            present = _number(path)
+            if present == self._opened:
+                return self._database
+            self._close()
+            if present is not None:
+                raise OSError(f"another file has taken the place of {path}")
+        if self._code is None:
+            self._code = hashlib.sha256(running_code() + frame.version().encode()).digest()
+        database = _connected(path)
+        try:
+            if not _is_ours(database, self._code):
+                database.close()
                 self._forget()
-                self._database = _connected(path)
-                with self._database:
+                database = _connected(path)
+                with database:
                     for statement in _TABLES:
-                        self._database.execute(statement)
-                    self._database.execute("INSERT INTO state VALUES (1, ?, NULL)", (self._code,))
-        return self._database
+                        database.execute(statement)
+                    database.execute("INSERT INTO state VALUES (1, ?, NULL, 1)", (self._code,))
+        except BaseException:
+            database.close()
+            raise
+        self._database, self._opened = database, _number(path)
+        return database
 
     def _close(self) -> None:
         if self._database is not None:
             self._database.close()
             self._database = None
 
-    def _forget(self) -> None:
-        """Delete the file."""
+    def _forget(self) -> bool:
+        """Delete the file. Return whether it is gone."""
         self._close()
         if self._path is not None:
             try:
@@ -239,6 +258,8 @@ class Analyses:
             except OSError as error:
                 _log.warning("cannot delete %s: %s", self._path, error)
                 self._is_usable = False
+                return False
+        return True
 
 
 def _connected(path: Path) -> sqlite3.Connection:
@@ -254,14 +275,47 @@ def _connected(path: Path) -> sqlite3.Connection:
     return database
 
 
-def _is_ours(database: sqlite3.Connection, code: bytes) -> bool:
-    """Whether this code wrote the file."""
+def _number(path: Path) -> tuple[int, int] | None:
+    """Device and number of the file at ``path``; None: there is none."""
     try:
-        return database.execute("SELECT code FROM state").fetchall() == [(code,)]
+        found = path.lstat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _is_ours(database: sqlite3.Connection, code: bytes) -> bool:
+    """Whether this code wrote the file, and every change to it was finished."""
+    try:
+        return database.execute("SELECT code, is_whole FROM state").fetchall() == [(code, 1)]
     except sqlite3.OperationalError as error:
-        if "no such table" in str(error):
+        if "no such" in str(error):
             return False
         raise
+
+
+@contextlib.contextmanager
+def _change(database: sqlite3.Connection) -> Iterator[None]:
+    """Mark the file during a change of several pages. No journal could undo half of one.
+
+    Raises sqlite3.DatabaseError if another process left the mark, or is changing the file now.
+    """
+    if not database.execute("UPDATE state SET is_whole = 0 WHERE is_whole = 1").rowcount:
+        raise sqlite3.DatabaseError("a change was not finished")
+    database.commit()
+    try:
+        yield
+    except BaseException:
+        database.rollback()
+        _unmark(database)
+        raise
+    database.commit()
+    _unmark(database)
+
+
+def _unmark(database: sqlite3.Connection) -> None:
+    with contextlib.suppress(sqlite3.Error), database:
+        database.execute("UPDATE state SET is_whole = 1")
 
 
 def _make_room(database: sqlite3.Connection) -> None:

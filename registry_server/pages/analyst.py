@@ -90,13 +90,15 @@ class Analyst:
         return not self._is_publishing() and self._clock() - self._busy >= PAGES.analysis_quiet_seconds
 
     def follow_takedowns(self) -> None:
-        """Remove what was taken down since the last call. Raises RyeError when the database does not answer."""
+        """Remove what was taken down since the last call. What cannot be removed is tried again at the next call.
+
+        Raises RyeError when the database does not answer.
+        """
         with database.reader(self._engine) as connection:
             size = Ledger(connection).size
             rows = _TAKEDOWNS.rows(connection, {"start": self._taken_down})
-        for name, version in sorted(set(rows)):
-            self._analyses.remove(f"{name}@{version}")
-        self._taken_down = size
+        if all(self._analyses.remove(f"{name}@{version}") for name, version in sorted(set(rows))):
+            self._taken_down = size
 
     def round(self) -> bool:
         """Analyse the next few releases of the log and write queued analyses. Return whether there may be more to do.

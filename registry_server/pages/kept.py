@@ -34,6 +34,12 @@ class Kept(Generic[K, V]):
         with self._lock:
             self._size -= self._values.pop(key, (0, None))[0]
 
+    def clear(self) -> None:
+        """Keep nothing any longer."""
+        with self._lock:
+            self._values.clear()
+            self._size = 0
+
     def put(self, key: K, value: V, size: int = 1) -> None:
         """Add a value, unless it alone exceeds the limit."""
         with self._lock:

@@ -269,8 +269,97 @@ class TestTakedown:
         shelf.analyst.follow_takedowns()
         assert not shelf.file.exists()
 
+    def test_memory_forgets_it_too_though_it_was_never_written(self, shelf: Shelf) -> None:
+        identity = shelf.put("item", self.SECRET)
+        shelf.page("item")
+        shelf.take_down(f"{identity}@1.0.0")
+        shelf.analyst.follow_takedowns()
+        assert not shelf.stored._kept._values
+
+    def test_it_leaves_a_copy_that_was_put_in_the_file_s_place(self, shelf: Shelf) -> None:
+        identity = shelf.put("item", self.SECRET)
+        shelf.catch_up()
+        data = shelf.file.read_bytes()
+        shelf.file.rename(shelf.file.with_suffix(".moved"))
+        shelf.file.write_bytes(data)
+        shelf.take_down(f"{identity}@1.0.0")
+        shelf.analyst.follow_takedowns()
+        assert not shelf.file.exists()
+
+    def test_where_the_file_cannot_be_deleted_it_is_tried_again(
+        self, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        identity = shelf.put("item", self.SECRET)
+        shelf.catch_up()
+        shelf.take_down(f"{identity}@1.0.0")
+        with monkeypatch.context() as patch:
+
+            def refused(_path: Path, missing_ok: bool = False) -> None:
+                raise PermissionError("read-only")
+
+            patch.setattr(Path, "unlink", refused)
+            patch.setattr(shelf.stored, "_is_usable", False)
+            shelf.analyst.follow_takedowns()
+            assert shelf.file.exists()
+        shelf.analyst.follow_takedowns()
+        assert not shelf.file.exists() or shelf.rows() == []
+
 
 class TestDamage:
+    def test_a_file_whose_writer_was_killed_starts_over(self, shelf: Shelf) -> None:
+        shelf.put("item")
+        shelf.catch_up()
+        shelf.stored.close()
+        with sqlite3.connect(shelf.file) as connection:  # as a process leaves it that is killed while it writes
+            connection.execute("UPDATE state SET is_whole = 0")
+        shelf.forget_pages()
+        shelf.page("item")
+        assert shelf.analysed == ["acme/a/item@1.0.0"]
+        shelf.catch_up()
+        assert len(shelf.rows()) == 1
+
+    def test_a_change_that_fails_leaves_a_whole_file(self, shelf: Shelf) -> None:
+        shelf.put("item")
+        shelf.catch_up()
+        rows = shelf.rows()
+        database = shelf.stored._open(shelf.file)
+        with pytest.raises(sqlite3.OperationalError), analyses._change(database):
+            database.execute("DELETE FROM analysis").execute("DELETE FROM nothing")
+        shelf.stored.close()
+        shelf.forget_pages()
+        shelf.page("item")
+        assert (shelf.analysed, shelf.rows()) == ([], rows)
+
+    def test_a_file_that_other_code_prepares_at_the_same_moment_is_not_read_unseen(
+        self, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        shelf.put("item")
+        shelf.catch_up()
+        shelf.stored.close()
+        with sqlite3.connect(shelf.file) as connection:
+            connection.execute("UPDATE state SET code = ?", (b"older",))
+
+        def busy(_database: sqlite3.Connection, _code: bytes) -> bool:
+            raise sqlite3.OperationalError("database is locked")
+
+        with monkeypatch.context() as patch:
+            patch.setattr(analyses, "_is_ours", busy)
+            patch.setattr(Analyses, "_judge", lambda _self, _error: None)
+            assert shelf.stored.entries() is None
+        shelf.forget_pages()
+        shelf.page("item")
+        assert shelf.analysed == ["acme/a/item@1.0.0"]
+
+    @pytest.mark.parametrize("entries", ["text", -5, b"1", 2.5])
+    def test_a_number_of_entries_that_is_none_counts_as_unknown(self, shelf: Shelf, entries: object) -> None:
+        shelf.put("item")
+        shelf.catch_up()
+        with sqlite3.connect(shelf.file) as connection:
+            connection.execute("UPDATE state SET entries = ?", (entries,))
+        assert shelf.stored.entries() is None
+        shelf.catch_up()
+        assert isinstance(shelf.stored.entries(), int)
+
     def test_a_damaged_row_is_made_again(self, shelf: Shelf) -> None:
         shelf.put("item")
         shelf.catch_up()
