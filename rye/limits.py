@@ -47,6 +47,8 @@ class ContentLimits(Struct, frozen=True):
     """Elements in a directive's fence."""
     xml_attributes: int = 256
     """Attributes of one element."""
+    xml_namespace: int = 256
+    """Characters of a namespace's address in a directive's fence."""
     markdown_depth: int = 32
     """Nesting of quotes and list items."""
     listed_findings: int = 200

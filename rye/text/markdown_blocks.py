@@ -228,7 +228,7 @@ class _Scanner(Cursor):
             self.columns(leaf.indent)
             assert leaf.lines is not None
             leaf.lines.append(self.remaining())
-            leaf.offsets.append(self.offset)
+            leaf.offsets.append(self.offset + (1 - self.rest_of_tab if self.rest_of_tab else 0))
             return True
         if leaf.kind == "html":
             if leaf.html >= 6 and self.blank:

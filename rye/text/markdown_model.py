@@ -44,7 +44,8 @@ class Fence(Struct, frozen=True):
     end: int
     """The offset of the line after the block, or the text's length."""
     offsets: tuple[int, ...] = ()
-    """For each content line, how many characters precede it on the file's line; empty if that is 0 for every line."""
+    """For each content line, how many characters precede it on the file's line; empty if that is 0 for every line. If the line
+    begins with what remains of a tab, its spaces count as preceding; so the number can be negative."""
 
     @property
     def word(self) -> str:
@@ -61,7 +62,7 @@ class Fence(Struct, frozen=True):
         """Convert a position in the content (line and column, from 1) to one in the file."""
         index = line - 1
         before = self.offsets[index] if 0 <= index < len(self.offsets) else 0
-        return self.line + line, column + before
+        return self.line + line, max(column + before, 1)
 
 
 class Html(Struct, frozen=True):

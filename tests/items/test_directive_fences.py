@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from rye.items.directive.xml_tree import parse
 from rye.text.markdown_blocks import MAX_DEPTH, scan
 from tests.effort import FUZZ, tries
 from tests.items.test_directive_sample import AFTER, FENCE, findings, only, reading, text, value
@@ -199,3 +200,33 @@ def test_a_quote_that_goes_on_lazily_for_many_lines_takes_linear_time() -> None:
     started = time.process_time()
     scan("> " * 30 + "a\n" + "b\n" * lines)
     assert time.process_time() - started < lines / 25_000
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "<!--> -->",
+        "<!DOCTYPE d SYSTEM '>'>",
+        "<!DOCTYPE d [<!ENTITY e ']'>]>",
+        "<!DOCTYPE d [<!-- ] -->]>",
+        "<!x '<a>'>",
+    ],
+)
+def test_D008_no_comment_or_declaration_hides_a_second_directive(before: str) -> None:
+    content = text(after=f"{AFTER}\n```xml\n{before}\n<directive name='a'/>\n```\n")
+    assert ("error", "D008") in findings(content)
+    assert reading(content).value is None
+
+
+@pytest.mark.parametrize(
+    ("content", "line", "column"),
+    [
+        (">```xml\n>\t<directive>\n>\t<b/>\n></directive>\n>```\n", 3, 3),
+        ("  ```xml\n\t<directive>\n\t<b/>\n  </directive>\n  ```\n", 3, 2),
+        ("- ```xml\n  <directive>\n\t<b/>\n  </directive>\n  ```\n", 3, 2),
+    ],
+)
+def test_a_place_behind_half_a_tab_is_the_file_s(content: str, line: int, column: int) -> None:
+    (element,) = parse(scan(content).fences[0]).children
+    assert (element.line, element.column) == (line, column)
+    assert content.split("\n")[line - 1][column - 1 :] == "<b/>"

@@ -159,6 +159,26 @@ def test_a_prefixed_element_is_not_the_element() -> None:
     assert parsed(reading(content)).permissions == ()
 
 
+@pytest.mark.parametrize("old", ["<metadata>", "<permissions>", "<execute>", "<tool>", "<hooks>", "<when>"])
+@pytest.mark.parametrize("attribute", [' xmlns="urn:x"', ' xmlns:p="urn:x" p:a=""'])
+def test_what_only_a_reader_without_namespaces_sees_grants_and_fires_nothing(old: str, attribute: str) -> None:
+    assert old in FENCE
+    directive = parsed(reading(text(FENCE.replace(old, old.replace(">", attribute + ">"), 1))))
+    assert (directive.permissions, directive.hooks) == ((), ())
+
+
+@pytest.mark.parametrize("length", [CONTENT.xml_namespace, CONTENT.xml_namespace + 1])
+@pytest.mark.parametrize("name", ["xmlns", "xmlns:p"])
+def test_a_long_namespace_is_refused_even_in_an_opaque_section(name: str, length: int) -> None:
+    found = reading(inside(f'<raw>é<a {name}="{"u" * length}"/></raw>'))
+    assert (found.value is None) == (length > CONTENT.xml_namespace)
+    assert ("D015" in [one.code for one in found.diagnostics]) == (length > CONTENT.xml_namespace)
+
+
+def test_an_attribute_that_only_begins_like_a_namespace_may_be_long() -> None:
+    assert reading(inside(f'<raw xmlns-text="{"u" * 1_000}"/>')).value is not None
+
+
 def test_depth_is_capped() -> None:
     deep = "<a>" * 10_000 + "</a>" * 10_000
     assert findings(inside(deep)) == [("error", "D006")]
@@ -203,6 +223,13 @@ HOSTILE: dict[str, Callable[[], str]] = {
     "declarations": lambda: text(after="```xml\n" + "<!x>" * 50_000 + "\n```\n"),
     "title": lambda: text(before="# a" + " #" * 60_000 + " b\n\n"),
     "blank title": lambda: text(before="# a" + " " * 120_000 + "b\n\n"),
+    "open comments in CDATA": lambda: changed("Deploy the app<", f"<![CDATA[{'<!--' * 60_000}]]><"),
+    "long namespace, many elements": lambda: text(
+        f'<directive xmlns="{"u" * 150_000}">{"".join(f"<b{n}/>" for n in range(4_900))}</directive>'
+    ),
+    "long namespace, many attributes": lambda: text(
+        f'<directive xmlns:x="{"u" * 120_000}" ' + " ".join(f'x:a{n}=""' for n in range(9_000)) + "/>"
+    ),
     "parentheses": lambda: changed("cost.current &gt; cost.limit * 0.9", "(" * 100_000),
 }
 

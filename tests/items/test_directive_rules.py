@@ -269,6 +269,23 @@ def test_R10_the_column_is_the_file_s_even_behind_an_entity() -> None:
     assert content.split("\n")[(found.line or 0) - 1][found.column - 1 :].startswith("weather.rain")
 
 
+@pytest.mark.parametrize(
+    ("when", "wrong"),
+    [
+        ("<![CDATA[a < <!-- ]]>", "<!-- "),
+        ("<![CDATA[ a & ; )]]>", "& ;"),
+        ("<![CDATA[a]]> )", ")"),
+        ("<!-- c -->  a )", ")"),
+    ],
+)
+def test_R10_the_column_is_the_file_s_in_and_behind_cdata_and_comments(when: str, wrong: str) -> None:
+    content = changed("cost.current &gt; cost.limit * 0.9", when)
+    found = only(content, "R10")
+    assert found.line is not None
+    assert found.column is not None
+    assert content.split("\n")[found.line - 1][found.column - 1 :].startswith(wrong)
+
+
 def test_R10_a_condition_on_its_own_line_is_found_there() -> None:
     content = changed("<when>cost.current &gt; cost.limit * 0.9</when>", "<when>\n          nope == 1\n        </when>")
     found = only(content, "R10")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 from random import Random
 from typing import Any
 
 import pytest
 from lxml import etree
 
+from rye.items.directive.text_lines import element_lines
 from rye.items.directive.xml_document import XmlError
 from rye.items.directive.xml_tree import Element, parse
 from rye.text.markdown_blocks import scan
@@ -74,3 +77,26 @@ def test_places_count_characters_not_bytes(content: str) -> None:
         line, column = content.count("\n", 0, element.start) + 1, element.start - content.rfind("\n", 0, element.start)
         assert (element.line, element.column) == (3 + line, column)
         assert content[element.end :].startswith(f"</{element.tag}>") or content[: element.end].endswith("/>")
+
+
+def test_a_text_is_let_go_with_its_tree_without_a_collection() -> None:
+    fence = scan("```xml\n<directive>é<b/></directive>\n```\n").fences[0]
+    broken = scan("```xml\n<directive><b xmlns='u'>\n```\n").fences[0]
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(20):
+            parse(fence)
+            with contextlib.suppress(XmlError):
+                parse(broken)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
+
+
+@pytest.mark.parametrize("inner", ["a\n&#10;b", "a\n<!-- x\n -->b", "\n<!-- -->\nc"])
+def test_in_cdata_comments_and_references_are_text_with_lines_of_their_own(inner: str) -> None:
+    (element,) = parse(scan(f"```xml\n<d><a>\n<![CDATA[x{inner}]]>\ny</a></d>\n```\n").fences[0]).children
+    lines = element_lines(element)
+    assert lines == tuple(range(3, 3 + len(lines)))
+    assert len(lines) == element.trimmed.count("\n") + 1

@@ -7,8 +7,10 @@ from rye.items.directive.expressions import Expression, ExpressionError, parse
 from rye.items.directive.metadata import no_children, single
 from rye.items.directive.model import Hook
 from rye.items.directive.rules import Findings
+from rye.items.directive.xml_document import BLANKS
 from rye.items.directive.xml_tree import Element
 from rye.items.identity import is_id
+from rye.text.lazy_pattern import lazy_pattern
 
 VARIABLES = frozenset(("cost", "loop_count", "error", "deviation", "directive"))
 """The top-level variables in an event's context."""
@@ -74,24 +76,31 @@ def _expression(when: Element, findings: Findings) -> Expression | None:
 
 def _place(when: Element, column: int) -> tuple[int, int]:
     """Convert a column of the expression to a position in the file, where for example `&lt;` is four characters."""
-    position = at = 0
-    source = when.source.lstrip(" \t\r\n")
-    while at < column - 1 and position < len(source):
-        if source[position] == "&":
-            position = source.find(";", position)
-        elif source.startswith("<!--", position):
-            position = source.find("-->", position) + 3
+    source = when.source.lstrip(BLANKS)
+    position, at = len(source), 0
+    for found in _PIECE.finditer(source):
+        start, text = found.start(), found.group()
+        if found[1] is not None:
+            start, text = found.start(1), found[1]
+        elif text.startswith("<!--"):
             continue
-        elif source.startswith("<![CDATA[", position):
-            position += 9
-            continue
-        position += 1
-        at += 1
+        elif text[0] == "&":
+            text = "&"
+        if not at:
+            start, text = start + len(text) - len(text.lstrip(BLANKS)), text.lstrip(BLANKS)
+        if at + len(text) >= column:
+            position = start + column - 1 - at
+            break
+        at += len(text)
     before = source[:position]
     newlines = before.count("\n")
     if newlines:
         return when.text_line + newlines, len(before) - before.rfind("\n")
     return when.text_line, when.text_column + position
+
+
+_PIECE = lazy_pattern(r"(?s)<!--.*?-->|<!\[CDATA\[(.*?)\]\]>|&[^;]*;|.")
+"""A comment, a CDATA section and its text, a reference, or any other character."""
 
 
 def _execute(hook: Element, execute: Element | None, findings: Findings) -> tuple[str, str] | None:

@@ -167,7 +167,7 @@ def _directive(root: Element, source: Source, sections: Sections, prose: _Prose,
     findings.attributes("error", "directive", root.attributes, root, ("name", "version"))
     no_text(root, findings)
     opaque, hidden = _sections(root)
-    _structure(root, hidden, findings)
+    is_plain = _structure(root, hidden, findings)
     name = _name(root, source, findings)
     version = _version(root, findings)
     metadata = single(root, "metadata", findings)
@@ -179,6 +179,8 @@ def _directive(root: Element, source: Source, sections: Sections, prose: _Prose,
     _required(parts, metadata or root, metadata is None, findings)
     limits = read_limits(parts["limits"], findings) if parts["limits"] else {}
     permissions, hooks = _powers(root, metadata, parts, findings)
+    if not is_plain:
+        permissions, hooks = (), ()
     description, author = parts["description"], parts["author"]
     category = _category(parts["category"], source, findings)
     directive = Directive(
@@ -260,8 +262,11 @@ def _sections(root: Element) -> tuple[tuple[Section, ...], frozenset[int]]:
     return tuple(sections), frozenset(hidden)
 
 
-def _structure(root: Element, hidden: frozenset[int], findings: Findings) -> None:
-    """Check what may be where: the root's children, R09, R12 and namespaces. Opaque sections are exempt."""
+def _structure(root: Element, hidden: frozenset[int], findings: Findings) -> bool:
+    """Check what may be where: the root's children, R09, R12 and namespaces. Opaque sections are exempt.
+
+    Returns whether no element uses a namespace. With one, a reader that knows namespaces sees other elements.
+    """
     for child in root.children:
         if child.tag in METADATA:
             message = f"`<{child.tag}>` is directly in `<directive>`, where it has no effect."
@@ -272,13 +277,15 @@ def _structure(root: Element, hidden: frozenset[int], findings: Findings) -> Non
         elif child.tag not in _PARTS and child.tag not in _PLACED:
             findings.unknown("warning", child.tag, child, "directive", _PARTS)
     if root.document.plain and len([tag for tag in root.document.tags if tag in _PLACED]) == _well_placed(root):
-        return
+        return True
+    is_plain = True
     stack: list[tuple[Element, tuple[str, ...]]] = [(root, ())]
     while stack:
         element, path = stack.pop()
         if id(element) in hidden:
             continue
         if element.prefixed:
+            is_plain = False
             findings.error(
                 "D015", f"`<{element.tag[:80]}>` uses a namespace.", element, "Write it without prefix and `xmlns`."
             )
@@ -296,6 +303,7 @@ def _structure(root: Element, hidden: frozenset[int], findings: Findings) -> Non
         for child in element.children:
             if child.children or child.prefixed or child.tag in _PLACED:
                 stack.append((child, below))
+    return is_plain
 
 
 def _well_placed(root: Element) -> int:

@@ -54,17 +54,20 @@ _ROOT = lazy_pattern(r"<([^\s<>/=\"'!?&]++)")
 
 
 def sniff_root(content: str) -> str | None:
-    """The name of the first element in ``content``, well-formed or not, without a namespace prefix, or None."""
+    """The name of the first element in ``content``, well-formed or not, without a namespace prefix, or None.
+
+    Behind a DOCTYPE, which no directive may have, ``directive`` if any element is one.
+    """
     position = 0
     while True:
         while position < len(content) and (content[position] in BLANKS or content[position] == "\ufeff"):
             position += 1
         if content.startswith("<!--", position):
-            position = content.find("-->", position)
+            position = content.find("-->", position + 4)
         elif content.startswith("<?", position):
-            position = content.find("?>", position)
+            position = content.find("?>", position + 2)
         elif content.startswith("<!", position):
-            position = _end_of_declaration(content, position)
+            return _declared_root(content, position)
         else:
             found = _ROOT.match(content, position)
             return found.group(1).rpartition(":")[2] if found else None
@@ -73,14 +76,11 @@ def sniff_root(content: str) -> str | None:
         position = content.find(">", position) + 1
 
 
-def _end_of_declaration(content: str, position: int) -> int:
-    """The offset of the ``>`` that ends ``<!…`` at ``position``, after any internal subset; -1 if it never ends."""
-    close = content.find(">", position)
-    subset = content.find("[", position)
-    if 0 <= subset < close:
-        subset_end = content.find("]", subset)
-        return content.find(">", subset_end) if subset_end >= 0 else -1
-    return close
+def _declared_root(content: str, position: int) -> str | None:
+    """The same for a text with a declaration at ``position``. Where the declaration ends depends on quotes and comments in it, so
+    any ``<directive>`` behind its beginning counts as the first element."""
+    names = [found[1].rpartition(":")[2] for found in _ROOT.finditer(content, position)]
+    return "directive" if "directive" in names else names[0] if names else None
 
 
 def escape(text: str) -> str:

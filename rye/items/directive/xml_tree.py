@@ -4,6 +4,8 @@ Expat reads it, since it says where every tag begins. The rules:
 
 * No DOCTYPE in any form, no entities beyond XML's five, no processing instructions, UTF-8 only, nothing fetched, nothing guessed,
   and a cap on depth, elements and attributes. A DOCTYPE is refused before Expat sees the text, and again by Expat's handler.
+* Expat puts a namespace's address in front of every name in it, so a long address could fill the memory. Addresses are measured
+  first, by a parser without namespaces.
 * Expat does not explain malformed XML well; :mod:`rye.items.directive.xml_problem` does.
 * A character reference can produce a character that the file itself must not contain, so the parsed text is checked again for
   hidden characters (DESIGN §5 Content).
@@ -123,7 +125,10 @@ def parse(fence: Fence) -> Element:
     """Return the root element of the fence's content. Raises XmlError at the first problem."""
     document = Document(fence, fence.text, [])
     _refuse(document)
-    root = _Tree(document).read()
+    data = document.content.encode("utf-8", "surrogatepass")
+    if "xmlns" in document.content:
+        _refuse_long_namespaces(document, data)
+    root = _Tree(document, data).read()
     if "&#" in document.content:
         _refuse_hidden(root)
     return root
@@ -141,12 +146,32 @@ def _refuse(document: Document) -> None:
             raise document.refusal(f"U+{ord(character):04X} is not allowed in XML.", at, "Delete the character.")
 
 
+def _refuse_long_namespaces(document: Document, data: bytes) -> None:
+    """Refuse an address that is longer than allowed. Malformed XML is left to the reader that comes next."""
+    most, parser = CONTENT.xml_namespace, expat.ParserCreate("utf-8")
+
+    def start(_name: str, attributes: dict[str, str]) -> None:
+        for name, value in attributes.items():
+            if len(value) > most and (name == "xmlns" or name.startswith("xmlns:")):
+                at = len(data[: parser.CurrentByteIndex].decode("utf-8", "replace"))
+                message = f"A namespace's address has more than {most} characters."
+                raise document.refusal(message, at, "Write names without prefix and `xmlns`.", "D015")
+
+    parser.StartElementHandler = start
+    try:
+        parser.Parse(data, True)
+    except expat.ExpatError:
+        return
+    finally:
+        parser.StartElementHandler = None
+
+
 class _Tree:
     """Builds the tree from Expat's events, which come in document order."""
 
-    def __init__(self, document: Document) -> None:
+    def __init__(self, document: Document, data: bytes) -> None:
         self.document = document
-        self.data = document.content.encode("utf-8", "surrogatepass")
+        self.data = data
         self.is_ascii = len(self.data) == len(document.content)
         self.placed_bytes = self.placed_characters = 0
         self.declares = False
@@ -196,7 +221,16 @@ class _Tree:
             parser.Parse(self.data, True)
         except expat.ExpatError as error:
             raise explained(document, error.code, self._offset(parser.ErrorByteIndex)) from None
+        finally:
+            self._let_go()
         return children[0][0]
+
+    def _let_go(self) -> None:
+        """Clear the handlers. They and the parser refer to each other, and would keep the text until a collection."""
+        parser = self.parser
+        parser.StartElementHandler = parser.EndElementHandler = parser.CharacterDataHandler = None
+        parser.XmlDeclHandler = parser.StartDoctypeDeclHandler = None
+        parser.ProcessingInstructionHandler = parser.StartNamespaceDeclHandler = None
 
     def _as_written(self, name: str, attributes: dict[str, str], at: int) -> tuple[str, dict[str, str], bool]:
         """An element in a text with namespaces: its name as the tag has it, its attributes, those in a namespace as
