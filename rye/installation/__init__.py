@@ -1,1 +1,1 @@
-"""Changing a project: what will change, who agrees to it, and one atomic switch."""
+"""Changes a project: plans the changes, gets consent, and applies them in one atomic transaction."""

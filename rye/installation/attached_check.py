@@ -1,4 +1,4 @@
-"""Checking an installed item's attached files against the lock: the item's signature covers only its own file."""
+"""Checks an installed item's attached files against the lock: the item's signature covers only its main file."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from rye.project.placement import item_folder
 
 
 def attached_problem(main_file: Path) -> str | None:
-    """What is wrong with the files attached to an installed ``SKILL.md`` or the like. None if the item is not
-    installed."""
+    """Return what is wrong with the files attached to an installed main file such as ``SKILL.md``; None if nothing is, or it
+    is not installed."""
     found = installed_place(main_file)
     if found is None or main_file.name not in KINDS.main_files():
         return None

@@ -199,33 +199,33 @@ _DRIFT = {
 
 
 class Finding(Struct, frozen=True):
-    """One thing that is wrong."""
+    """One result of an audit."""
 
     rule: str
     severity: Literal["error", "warning", "info"]
-    """``info`` fails nothing."""
+    """``info`` never fails an audit by default."""
     message: str
     path: str
-    """The file it is about, relative to the project; the item's own file where it is about the item, the lock where it is about
-    a namespace."""
+    """The file, relative to the project: the item's main file for an item, the lock for a namespace."""
     item: LockedItem | None = None
     hint: str | None = None
     about: str | None = None
     """``[kind:]id`` of an item that is not locked."""
     advisory: str | None = None
-    """The number of the advisory that it is."""
+    """The number of the advisory."""
     line: int = 1
-    """In the file at ``path``."""
+    """The line in ``path``."""
 
     @property
     def names(self) -> frozenset[str]:
-        """What ``[audit] ignore`` may call it."""
+        """The names by which ``[audit] ignore`` can refer to it."""
         item = str(self.item.identity) if self.item is not None else self.about or ""
         items = [item] if ":" in item or not item else [f"{kind}:{item}" for kind in KINDS]
         found = {f"{self.rule}:{name}" for name in items if name}
         return frozenset(found | ({self.advisory} if self.advisory is not None else set()))
 
     def as_json(self) -> dict[str, object]:
+        """Return the finding as ``rye audit --json`` prints it."""
         return {
             **({"code": "lock-does-not-fit"} if self.rule in completeness.RULES else {}),
             "rule": self.rule,
@@ -239,7 +239,7 @@ class Finding(Struct, frozen=True):
 
 
 def audit_disk(items: Iterable[LockedItem], present: Mapping[str, Present]) -> list[Finding]:
-    """Files against the lock. ``present``: as :func:`rye.installation.on_disk.scan` found them."""
+    """Compare files with the lock. ``present``: the result of :func:`rye.installation.on_disk.scan`."""
     found = []
     for entry in drift(items, present):
         name = f" of {entry.item.identity} {entry.item.version}" if entry.item is not None else ""
@@ -253,7 +253,7 @@ def audit_disk(items: Iterable[LockedItem], present: Mapping[str, Present]) -> l
 
 
 def audit_lock(items: Iterable[LockedItem], policy: Policy) -> list[Finding]:
-    """Rights and hooks that nobody approved, and what the policy forbids."""
+    """Report rights and hooks that no one approved, and what the policy forbids."""
     found = []
     for item in items:
         path, name = item_path(item), f"{item.identity} {item.version}"
@@ -273,7 +273,7 @@ def audit_lock(items: Iterable[LockedItem], policy: Policy) -> list[Finding]:
 
 
 def audit_runs(items: Iterable[LockedItem], signed: Mapping[Identity, SignedRelease], policy: Policy) -> list[Finding]:
-    """What can run, agent tools and alarms that nobody approved, and facts that the policy forbids, as the releases say it."""
+    """Report code that can run, agent tools and alarms that no one approved, and facts that the policy forbids."""
     found = []
     ask = "`rye install` asks for it."
     for item in items:
@@ -302,13 +302,13 @@ def audit_runs(items: Iterable[LockedItem], signed: Mapping[Identity, SignedRele
 
 
 def mention_path(item: LockedItem, mention: Mention) -> str:
-    """The installed file that a mention is about."""
+    """Return the installed file of a mention."""
     attached = {entry.path for entry in item.attached}
     return f"{item_folder(item)}/{mention.path}" if mention.path in attached else item_path(item)
 
 
 def audit_completeness(manifest: Manifest, lock: Lock, signed: Mapping[Identity, SignedRelease]) -> list[Finding]:
-    """Where the lock is not the whole answer to the manifest."""
+    """Report where the lock is not complete for the manifest."""
     items = {str(item.identity): item for item in lock.items}
     return [
         Finding(
@@ -325,7 +325,7 @@ def audit_completeness(manifest: Manifest, lock: Lock, signed: Mapping[Identity,
 
 
 def audit_forced(manifest: Manifest, lock: Lock, signed: Mapping[Identity, SignedRelease]) -> list[Finding]:
-    """What ``[overrides]`` forces: a warning where the version is outside of what somebody asks for, as far as that is known."""
+    """Report what ``[overrides]`` forces: a warning if the version is outside a range that something asks for."""
     items = lock.by_identity()
     needs = {identity: tuple(words.needs(manifest.provides)) for identity, words in signed.items() if identity in items}
     found = []
@@ -340,12 +340,12 @@ def audit_forced(manifest: Manifest, lock: Lock, signed: Mapping[Identity, Signe
 
 
 def audit_shadows(found: Iterable[Shadow]) -> list[Finding]:
-    """Own items with the ids of installed ones."""
+    """Report own items with the ids of installed ones."""
     return [Finding(shadows.CODE, "error", each.message, each.own, each.item, each.hint) for each in found]
 
 
 def audit_words(items: Iterable[LockedItem], signed: Mapping[Identity, SignedRelease]) -> list[Finding]:
-    """Where the lock repeats a release's hooks and agent tools otherwise than its verified bytes have them."""
+    """Report hooks and agent tools in the lock that differ from the release's verified bytes."""
     found = []
     for item in items:
         try:
@@ -356,7 +356,7 @@ def audit_words(items: Iterable[LockedItem], signed: Mapping[Identity, SignedRel
 
 
 def audit_origin(items: Iterable[LockedItem], sources: Sources) -> list[Finding]:
-    """Items that the lock has from another registry than the one that answers for their namespace."""
+    """Report items that are locked to a different registry than their namespace is mapped to."""
     found = []
     for item in items:
         if item.source is not None:
@@ -371,8 +371,8 @@ def audit_origin(items: Iterable[LockedItem], sources: Sources) -> list[Finding]
 
 
 def audit_refused(refused: Iterable[tuple[LockedItem, RyeError]]) -> list[Finding]:
-    """Rows that could not be verified, by what the check said of each: the bytes tell what a release's note leaves out, such as
-    hooks' conditions and what can run. An item whose bytes did not come was not examined, and that is said."""
+    """Report rows that could not be verified. An item whose bytes could not be fetched is reported as not examined, because
+    the release's note alone lacks hooks' conditions and what can run."""
     found = []
     for item, error in refused:
         rule, message = "not-examined", f"{item.identity} {item.version} was not examined: {error.message}"
@@ -388,8 +388,8 @@ def audit_refused(refused: Iterable[tuple[LockedItem, RyeError]]) -> list[Findin
 def audit_registry(
     items: Iterable[LockedItem], histories: Mapping[Identity, ItemHistory], environment: Environment
 ) -> list[Finding]:
-    """What was stated about these releases since they were locked, what the policy in force says of them by now, and where the
-    lock departs from them."""
+    """Report statements about these releases since they were locked, violations of the current policy, and differences
+    between the lock and the releases."""
     found = []
     for item in items:
         path, name = item_path(item), f"{item.identity} {item.version}"
@@ -428,7 +428,7 @@ def audit_registry(
 def audit_sources(
     items: Iterable[LockedItem], signed: Mapping[Identity, SignedRelease], policy: Policy
 ) -> list[Finding]:
-    """Items that nobody signed, and those that the policy does not take from where they come from."""
+    """Report unsigned items, and items whose source the policy does not allow."""
     found = []
     for item in with_signers([item for item in items if item.source is not None], signed):
         path, name = item_path(item), f"{item.identity} {item.version}"
@@ -446,7 +446,7 @@ def audit_sources(
 
 
 def audit_recoveries(pending: Iterable[Link]) -> list[Finding]:
-    """Namespaces that wait for other keys: what is released from then on is signed by somebody else."""
+    """Report namespaces that are about to get other keys, so that a different owner signs their later releases."""
     found = []
     for link in pending:
         namespace = link.keyset.namespace
@@ -462,7 +462,7 @@ def audit_recoveries(pending: Iterable[Link]) -> list[Finding]:
 
 
 def _hidden_by_lock(item: LockedItem, record: ReleaseRecord, path: str, name: str) -> list[Finding]:
-    """Rights and hooks of the signed release that an edited rye.lock leaves out, so that nobody would miss their approval."""
+    """Report rights and hooks of the signed release that an edited rye.lock leaves out to hide that they need approval."""
     hint = "Restore rye.lock from version control, then run `rye install`."
     found = [
         Finding(
@@ -479,7 +479,7 @@ def _hidden_by_lock(item: LockedItem, record: ReleaseRecord, path: str, name: st
 
 
 def _mismatches(item: LockedItem, record: ReleaseRecord, path: str, name: str) -> list[Finding]:
-    """Where the lock departs from the release that it names, beside the rights and hooks that it hides."""
+    """Report other differences between the lock and the release that it names."""
     release, found = record.release, []
     if item.log != record.line.log:
         message = f"{name} stands at position {record.line.log} of the registry's log; rye.lock says {item.log}."
@@ -504,5 +504,5 @@ def _mismatches(item: LockedItem, record: ReleaseRecord, path: str, name: str) -
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
-    """By severity, rule and place."""
+    """Sort findings by severity, rule and path."""
     return sorted(findings, key=lambda f: (SEVERITIES.index(f.severity), list(RULES).index(f.rule), f.path, f.message))

@@ -18,21 +18,22 @@ from rye.text.spelling import close_words
 
 Level = Literal["error", "warning", "info"]
 LEVELS: tuple[Level, ...] = ("error", "warning", "info")
-"""The worst first."""
+"""Most severe first."""
 
 
 class SetAside(Struct, frozen=True):
-    """A finding that rye.toml says to ignore, and by which line."""
+    """A finding that rye.toml ignores, and the line that does so."""
 
     finding: Finding
     ignored: Ignored
 
     def as_json(self) -> dict[str, object]:
+        """Return the finding's JSON with ``until`` and ``reason``."""
         return {**self.finding.as_json(), "until": self.ignored.until.isoformat(), "reason": self.ignored.reason}
 
 
 def check_rules(ignored: Iterable[Ignored]) -> None:
-    """That each ``RULE:KIND:ID`` names a rule of the audit. Raises ManifestError."""
+    """Check that each ``RULE:KIND:ID`` names a rule of the audit. Raises ManifestError."""
     for line in ignored:
         rule, colon, _ = line.id.partition(":")
         if colon and rule not in RULES:
@@ -44,7 +45,7 @@ def check_rules(ignored: Iterable[Ignored]) -> None:
 def set_aside(
     findings: Sequence[Finding], ignored: Sequence[Ignored], today: date
 ) -> tuple[list[Finding], list[SetAside]]:
-    """What stays, and what is set aside. A line whose day is over sets nothing aside, and the finding says so."""
+    """Split findings into those that count and those set aside. An expired line has no effect, and the finding says so."""
     kept, aside = [], []
     for finding in findings:
         lines = [line for line in ignored if line.id in finding.names]

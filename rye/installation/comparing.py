@@ -1,4 +1,4 @@
-"""Two versions of an item side by side: text, rights (exact containment), relations, hooks and attached files. Pure."""
+"""Compares two versions of an item: text, rights (exact containment), relations, hooks and attached files. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rye.permissions.risk import tiers
 from rye.text.matching_lines import hunks, matches
 
 _CONTEXT = 3
-"""Lines that stay, shown on each side of a change."""
+"""The number of unchanged lines shown on each side of a change."""
 
 
 class Version(Struct, frozen=True):
@@ -28,7 +28,7 @@ class Version(Struct, frozen=True):
 
 
 class Comparison(Struct, frozen=True):
-    """What the new side has beyond the old, and the other way round."""
+    """What the new version has beyond the old one, and vice versa."""
 
     text: tuple[str, ...]
     """A unified diff, without line ends."""
@@ -39,22 +39,24 @@ class Comparison(Struct, frozen=True):
     hooks_added: tuple[HookAction, ...]
     hooks_removed: tuple[HookAction, ...]
     tools_added: tuple[str, ...]
-    """Agent tools, and restrictions that are gone, in words."""
+    """Added agent tools, and removed restrictions, in words."""
     tools_removed: tuple[str, ...]
     runs_added: tuple[Run, ...]
-    """What of the item's own file can run; attached files are below."""
+    """Code in the item's main file that can run; attached files are in ``attached``."""
     runs_removed: tuple[Run, ...]
     attached: tuple[str, ...]
-    """``+ path``, ``- path`` or ``~ path`` each, ``(executable)`` behind it."""
+    """``+ path``, ``- path`` or ``~ path`` each, followed by ``(executable)`` if it is."""
     signer_changed: bool
 
     @property
     def equal(self) -> bool:
+        """Whether nothing differs."""
         changed = (self.text, self.widened, self.narrowed, self.relations_added, self.relations_removed)
         others = (self.hooks_added, self.hooks_removed, self.tools_added, self.tools_removed, self.attached)
         return not any((*changed, *others, self.runs_added, self.runs_removed, self.signer_changed))
 
     def as_json(self) -> dict[str, object]:
+        """Return the comparison as ``rye diff --json`` prints it."""
         return {
             "text": "\n".join(self.text),
             "capabilities": {
@@ -72,7 +74,7 @@ class Comparison(Struct, frozen=True):
 
 
 def compare(old: Version, new: Version) -> Comparison:
-    """Everything in which ``new`` differs from ``old``."""
+    """Return all differences between ``old`` and ``new``."""
     rights = diff(old.metadata.capabilities, new.metadata.capabilities)
     before, after = set(_relations(old.metadata)), set(_relations(new.metadata))
     hooks_before, hooks_after = old.metadata.hooks, new.metadata.hooks
@@ -96,8 +98,8 @@ def compare(old: Version, new: Version) -> Comparison:
 
 
 def unified(old: str, new: str, old_label: str, new_label: str) -> tuple[str, ...]:
-    """A unified diff of two texts, as lines without line ends. Its cost is bounded: of texts that are made to be hard to
-    compare, more lines count as replaced than had to."""
+    """Return a unified diff of two texts, as lines without line breaks. Its cost is bounded: for texts that are hard to
+    compare, the diff may be longer than necessary."""
     if old == new:
         return ()
     before, after = old.split("\n"), new.split("\n")
@@ -113,7 +115,7 @@ def unified(old: str, new: str, old_label: str, new_label: str) -> tuple[str, ..
 
 
 def _span(lines: range) -> str:
-    """Where a hunk stands on one side, as diff(1) writes it: an empty one stands behind the line before it."""
+    """Return the position of a hunk on one side, as diff(1) writes it: an empty one has the number of the line before it."""
     if len(lines) == 1:
         return str(lines.start + 1)
     return f"{lines.start + 1 if lines else lines.start},{len(lines)}"

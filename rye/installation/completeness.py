@@ -45,20 +45,20 @@ RULES: Mapping[str, str] = {
     "G6": "A locked item conflicts with another, or requires what the project does not provide.",
 }
 OTHER_REGISTRY = "other-registry"
-"""The rule of a problem that is none of the lock's content: an item is locked to another registry than rye.toml names."""
+"""The rule of a problem outside the lock's content: an item is locked to a different registry than rye.toml names."""
 MANIFEST_NAME = "rye.toml"
 _LISTED = 3
 
 
 class Problem(Struct, frozen=True):
-    """One way in which a lock does not fit."""
+    """One way in which a lock does not fit its manifest."""
 
     rule: str
     item: str
-    """``kind:id``; of G1 as rye.toml writes it."""
+    """``kind:id``; for G1 as written in rye.toml."""
     message: str
     chain: tuple[str, ...] = ()
-    """From ``rye.toml`` to what the problem is about; empty where nothing leads there."""
+    """The chain from ``rye.toml`` to the subject of the problem; empty if there is none."""
 
     @property
     def repairable(self) -> bool:
@@ -66,11 +66,12 @@ class Problem(Struct, frozen=True):
         return self.rule != "G6"
 
     def as_json(self) -> dict[str, object]:
+        """``{"rule", "item", "message", "chain"}``."""
         return {"rule": self.rule, "item": self.item, "message": self.message, "chain": list(self.chain)}
 
 
 def problems(manifest: Manifest, lock: Lock, signed: Mapping[Identity, SignedRelease]) -> list[Problem]:
-    """Every problem, by rule and item. An item that is not in ``signed`` is taken at the lock's word for its dependencies."""
+    """Return all problems, by rule and item. For an item that is not in ``signed``, the lock's dependencies are used."""
     graph = _Graph(manifest, lock, signed)
     found = [
         *_dependencies_are_locked(manifest, graph),
@@ -83,7 +84,7 @@ def problems(manifest: Manifest, lock: Lock, signed: Mapping[Identity, SignedRel
 
 
 def does_not_fit(found: Sequence[Problem]) -> RyeError:
-    """The error for a lock with these problems."""
+    """Return the error for a lock with these problems."""
     listed = "\n".join(f"  {_line(problem)}" for problem in found[:_LISTED])
     more = f"\n  and {len(found) - _LISTED} more" if len(found) > _LISTED else ""
     return RyeError(
@@ -95,7 +96,7 @@ def does_not_fit(found: Sequence[Problem]) -> RyeError:
 
 
 def next_step(found: Sequence[Problem]) -> str:
-    """What to do about a lock with these problems; none: it was made for another rye.toml."""
+    """Return what to do about a lock with these problems; an empty list: it was made for a different rye.toml."""
     if any(problem.rule == OTHER_REGISTRY for problem in found):
         return (
             "Where rye.toml names the wrong registry, put the right address there, or map the namespace in [registries]. "
@@ -115,7 +116,7 @@ def _line(problem: Problem) -> str:
 
 
 class _Graph:
-    """Who needs whom, as the signed releases say it."""
+    """The dependencies between items, according to the signed releases."""
 
     def __init__(self, manifest: Manifest, lock: Lock, signed: Mapping[Identity, SignedRelease]) -> None:
         self.lock = lock

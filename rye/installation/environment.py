@@ -30,7 +30,7 @@ class Environment(Struct, frozen=True):
     now: datetime
 
     def require(self, items: Iterable[tuple[LockedItem, Iterable[Mention]]]) -> None:
-        """Every item, with what it mentions, must keep to the policy, whatever a person would say. Raises RyeError
+        """Require that all items, and what they mention, comply with the policy; consent cannot replace that. Raises RyeError
         ``policy-violation``."""
         found = [
             (item, violation)
@@ -61,7 +61,7 @@ class Environment(Struct, frozen=True):
             )
 
     def exclusions(self, record: Record) -> dict[Exclusion, str]:
-        """Why this release may not be chosen."""
+        """Return the reasons why this release must not be chosen."""
         if isinstance(record, SourceRecord):
             return self._source_exclusions(record)
         policy, found = self.policy, {}

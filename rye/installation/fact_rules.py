@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 
 def by_other_rules(row: LockedItem) -> bool:
-    """Whether what the row approves was found by rules that are not this rye's. Of a row that nobody installed yet, or of an
-    editable folder: no."""
+    """Whether the row's approved facts were found by other rules than this Rye's. False for a row that was never installed,
+    and for an editable folder."""
     return row.facts_rules != RULES_VERSION and row.approved_signer is None and not row.is_editable
 
 
 def refused_alarms(row: LockedItem, mentions: Iterable[Mention] | None) -> list[Mention]:
-    """The alarms of the row's text that need an approval and have none."""
+    """Return the alarms of the row's text that need an approval and have none."""
     return [] if by_other_rules(row) else _open(row, mentions)
 
 
 def late_alarms(row: LockedItem, mentions: Iterable[Mention] | None) -> list[Mention]:
-    """The alarms that are only told, because other rules did not find them, or called them something else."""
+    """Return the alarms that are only reported, because the rules at approval did not find them or named them differently."""
     return _open(row, mentions) if by_other_rules(row) else []
 
 

@@ -14,13 +14,13 @@ from rye.project.manifest import Manifest, Wanted
 from rye.text.spelling import close_words
 
 MOST_CHAINS = 1000
-"""Chains that ``why`` lists; a graph of n levels can have exponentially many."""
+"""The maximum number of chains that ``why`` lists; a graph can have exponentially many."""
 
 Mark = Literal["", "seen", "cycle", "missing"]
 
 
 class Node(Struct, frozen=True):
-    """One line of the tree. ``mark``: ``seen`` (its dependencies stand further up), ``cycle`` (it stands above itself)."""
+    """One line of the tree. ``mark``: ``seen`` (its dependencies are listed further up), ``cycle`` (it depends on itself)."""
 
     depth: int
     last: tuple[bool, ...]
@@ -40,7 +40,7 @@ def roots(lock: Lock, manifest: Manifest) -> list[tuple[Wanted, Identity]]:
 
 
 def reached(lock: Lock, manifest: Manifest) -> set[Identity]:
-    """The locked items that the manifest needs, through whatever chain."""
+    """Return the locked items that the manifest needs, directly or indirectly."""
     items = lock.by_identity()
     found: set[Identity] = set()
     waiting = [identity for _, identity in roots(lock, manifest)]
@@ -119,7 +119,7 @@ def _ancestors(dependents: Mapping[Identity, list[Identity]], target: Identity) 
 
 
 def locked_item(lock: Lock, text: str) -> LockedItem:
-    """The one locked item that ``[kind:]id`` means. Raises RyeError ``not-installed``, UsageError ``ambiguous``."""
+    """Return the locked item that ``[kind:]id`` means. Raises RyeError ``not-installed``, UsageError ``ambiguous``."""
     reference = parse_reference(text)
     wanted = lookup_key(reference.id)
     of_kind = [item for item in lock.items if reference.kind in (None, item.kind)]

@@ -16,7 +16,7 @@ from rye.storage.folders import cache_dir
 
 
 def signed_hash(entry: Drift) -> tuple[str, int] | None:
-    """SHA-256 and size of what the lock has for this file; None for a file that it does not name."""
+    """Return the locked SHA-256 and size of a file; None if the lock does not name it."""
     if entry.item is None:
         return None
     sha256 = item_files(entry.item)[entry.path][0]
@@ -24,7 +24,7 @@ def signed_hash(entry: Drift) -> tuple[str, int] | None:
 
 
 def cached_bytes(entries: Iterable[Drift]) -> dict[str, bytes]:
-    """The bytes that rye.lock names, of these files, as far as the user's cache has them, by path; no network."""
+    """Return the locked bytes of these files that are in the user's cache, by path. Uses no network."""
     cache = Cache(cache_dir() / "registry")
     found: dict[str, bytes] = {}
     for entry in entries:
@@ -36,7 +36,7 @@ def cached_bytes(entries: Iterable[Drift]) -> dict[str, bytes]:
 
 
 def edit_diff(project: Project, entry: Drift, signed: bytes | None) -> tuple[str, ...]:
-    """A unified diff from the bytes of rye.lock to the file; nothing where one of them is not text, a link, or not known."""
+    """Return a unified diff from the locked bytes to the file; empty if either is unknown, not text, or a link."""
     if signed is None and entry.state != "extra":
         return ()
     path = project.root / entry.path

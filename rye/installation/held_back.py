@@ -18,15 +18,16 @@ from rye.resolution.versions import Version
 
 
 class HeldBack(Struct, frozen=True):
-    """One item, the newest version that it could have, and who says otherwise."""
+    """One item that stays below its newest usable version, and what holds it back."""
 
     identity: Identity
     version: str
     latest: str
     by: tuple[str, ...]
-    """Each who holds it, with the range: ``bundle:acme/kit 1.0.0 needs =1.0.0``. Never empty."""
+    """What holds it back, with the range: ``bundle:acme/kit 1.0.0 needs =1.0.0``. Never empty."""
 
     def as_json(self) -> dict[str, object]:
+        """``{"kind", "id", "version", "latest", "by"}``."""
         return {
             "kind": self.identity.kind,
             "id": self.identity.id,
@@ -47,7 +48,7 @@ def held_back(
     histories: Mapping[Identity, History],
     environment: Environment,
 ) -> tuple[HeldBack, ...]:
-    """Every chosen item that is not at its newest usable version because of others, by identity."""
+    """Return the chosen items that others keep below their newest usable version, by identity."""
     found = []
     for identity, entry in sorted(chosen.items()):
         latest = latest_version(histories.get(identity), environment)

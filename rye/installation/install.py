@@ -46,7 +46,7 @@ from rye.text.facts.fact import RULES_VERSION
 
 
 class Prepared(Struct, frozen=True):
-    """Everything that is needed to install, verified, and nothing written yet."""
+    """Everything needed to install, verified; nothing is written yet."""
 
     plan: Plan
     items: Mapping[Identity, VerifiedItem]
@@ -59,7 +59,7 @@ class Prepared(Struct, frozen=True):
 
 
 def choose_locked(lock: Lock, sources: Sources, environment: Environment) -> dict[Identity, Chosen]:
-    """Exactly the releases that a lock names."""
+    """Choose exactly the releases that a lock names."""
     records = locked_records(lock, sources, environment)
     return {
         item.identity: Chosen(records[item.identity], item.dependencies, item.groups, item.forced)
@@ -113,7 +113,7 @@ def prepare(
 
 
 def mentions_of(items: Mapping[Identity, VerifiedItem]) -> dict[Identity, tuple[Mention, ...]]:
-    """What verified items talk about."""
+    """Return what verified items mention."""
     return {identity: item.signed.mentions or () for identity, item in items.items()}
 
 
@@ -137,7 +137,7 @@ def _with_histories(plan: Plan, chosen: Mapping[Identity, Chosen], sources: Sour
 
 
 def check_rows(rows: Iterable[LockedItem], verified: Mapping[Identity, VerifiedItem]) -> None:
-    """What rows of a lock say of the releases that they name must be so. Raises RyeError ``lock-mismatch``."""
+    """Check that rows of a lock match the releases that they name. Raises RyeError ``lock-mismatch``."""
     for row in rows:
         if row.identity in verified:
             check_row(row, verified[row.identity].locked)
@@ -244,7 +244,7 @@ def _overruled(manifest: Manifest, chosen: Mapping[Identity, Chosen]) -> Iterabl
 
 
 def new_lock(prepared: Prepared, consent: Consent) -> Lock:
-    """The lock after this installation, with what was approved."""
+    """Return the lock after this installation, with its approvals."""
     return Lock(prepared.wanted, (*approved_items(prepared.plan, consent), *prepared.unasked))
 
 

@@ -35,7 +35,7 @@ _LEAST = 1 << 12
 
 
 class Present(Struct, frozen=True):
-    """One file that is there."""
+    """One existing file."""
 
     sha256: str | None
     """None for what is not a readable regular file (a link, a pipe)."""
@@ -43,7 +43,7 @@ class Present(Struct, frozen=True):
 
 
 class Drift(Struct, frozen=True):
-    """One file that is not as the lock has it."""
+    """One file that differs from the lock."""
 
     path: str
     """Relative to the project, with ``/``."""
@@ -53,7 +53,7 @@ class Drift(Struct, frozen=True):
 
 
 def scan(project: Project) -> dict[str, Present]:
-    """Every file below ``.ai/packages``."""
+    """Hash every file below ``.ai/packages``."""
     found: dict[str, Present] = {}
     waiting = [(str(project.packages), ".ai/packages")]
     if os.path.islink(waiting[0][0]):
@@ -77,7 +77,7 @@ def scan(project: Project) -> dict[str, Present]:
 
 
 def read_present(path: str) -> Present:
-    """One file, hashed; a link is not followed."""
+    """Hash one file, without following links."""
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError:
@@ -135,7 +135,7 @@ def _differs(sha256: str | None, written: str | None) -> bool:
 
 
 def read_written(project: Project) -> dict[str, str]:
-    """What the last run here wrote: path → SHA-256. Nothing where that is not known."""
+    """Return the hashes of what the last run here wrote, by path; empty if unknown."""
     try:
         table = json.loads(read_project_file(project.root / INSTALLED, PROJECT.lock_bytes) or b"{}")
     except (RyeError, ValueError, RecursionError):

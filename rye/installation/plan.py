@@ -58,7 +58,7 @@ class Asked(Struct, frozen=True):
 
 
 class ItemChange(Struct, frozen=True):
-    """What happens to one item."""
+    """The change of one item."""
 
     action: Action
     identity: Identity
@@ -71,13 +71,13 @@ class ItemChange(Struct, frozen=True):
     tools: tuple[str, ...] = ()
     """Tools of the agent program that are not approved, and restrictions of approved ones that went away, in words."""
     runs: tuple[Run, ...] = ()
-    """What can run and is not approved: new, or changed since."""
+    """Code that can run and is not approved: new or changed."""
     mentions: tuple[Mention, ...] = ()
     """Its cautions and alarms, the approved ones among them."""
     new_mentions: tuple[Mention, ...] = ()
     """Those that need consent: alarms that are not approved, and of an update cautions that the version before did not have."""
     signer_changed: bool = False
-    """Another key than the installed version's signed it."""
+    """It is signed by a different key than the installed version."""
     signer_new: bool = False
     """No approved item of its namespace is signed by this key: what ``rye lock`` only chose does not count."""
     signer_unknown: bool = False
@@ -138,6 +138,7 @@ class ItemChange(Struct, frozen=True):
 
     @property
     def needs_consent(self) -> bool:
+        """Whether someone must agree to the change, by answer, approval or ``--yes``."""
         return self.newly_forced or self.brought or self._asks
 
     @property
@@ -222,8 +223,8 @@ def make_plan(
 
 
 def _signer_changed(was: LockedItem, wanted: LockedItem) -> bool:
-    """Whether somebody else vouches for it. A source's bytes that stay as they are, or that a trusted key signs by now, are no
-    worse vouched for than before."""
+    """Whether a different signer vouches for it. For a source, bytes that are unchanged, or newly signed by a trusted key, are
+    vouched for at least as well as before."""
     before = _approved_signer(was)
     if wanted.source is not None and was.source is not None and was.registry == wanted.registry:
         same = (was.sha256, was.attached) == (wanted.sha256, wanted.attached)
@@ -240,7 +241,7 @@ def _is_known(wanted: LockedItem, known: frozenset[str], here: set[str]) -> bool
 
 
 def _mark_pulled_in(changes: Sequence[ItemChange]) -> tuple[ItemChange, ...]:
-    """An update that brings another item along has that item's rights as well, through a door that nobody looked at."""
+    """Mark items that an update pulls in: the updated item gains their rights indirectly, so they need consent as well."""
     added = {str(change.identity): change for change in changes if change.action == "add"}
     waiting = [c.new for c in changes if c.new is not None and c.action in ("update", "replace")]
     reached: set[str] = set()
@@ -260,7 +261,7 @@ def never_approved(item: LockedItem) -> bool:
 
 
 def _approved_signer(was: LockedItem) -> str:
-    """Who signed what was approved; empty where nothing was."""
+    """Return the signer of what was approved; empty if nothing was."""
     return was.signer if was.approved_signer is None else was.approved_signer
 
 

@@ -33,7 +33,7 @@ class Shadow(Struct, frozen=True):
 
     @property
     def message(self) -> str:
-        """What is wrong, naming both files."""
+        """The problem, naming both files."""
         return (
             f"{self.own} has the id of the installed {self.item.identity} {self.item.version} "
             f"({item_path(self.item)}), and would be used in its place."
@@ -41,7 +41,7 @@ class Shadow(Struct, frozen=True):
 
     @property
     def hint(self) -> str:
-        """What helps."""
+        """How to fix it."""
         return (
             f"Rename or remove {self.own}. To change the installed item, and keep the change through upgrades: "
             f"`rye override new {self.item.identity}`."
@@ -90,7 +90,7 @@ def project_shadows(project: Project, namespace: str | None, items: Sequence[Loc
 
 
 def shadows_error(found: list[Shadow]) -> RyeError:
-    """The error for all of them."""
+    """Return one error for all of them."""
     first = found[0]
     if len(found) == 1:
         return first.error()

@@ -12,7 +12,7 @@ from rye.items.reading import HookAction, Run
 
 
 class Mention(Struct, frozen=True):
-    """One thing that an item's text talks about, where it stands first (:mod:`rye.installation.mentions`)."""
+    """One thing that an item's text mentions, at its first position (:mod:`rye.installation.mentions`)."""
 
     fact: str
     value: str
@@ -22,16 +22,17 @@ class Mention(Struct, frozen=True):
 
     @property
     def word(self) -> str:
-        """As rye.lock writes it."""
+        """The mention as written in rye.lock."""
         return f"{self.fact} {self.value}"
 
     @property
     def is_alarm(self) -> bool:
+        """Whether its level is ``alarm``: it stops an installation without a person."""
         return self.level == "alarm"
 
     @property
     def is_note(self) -> bool:
-        """Whether consent leaves it alone."""
+        """Whether it never needs consent."""
         return self.level == "note"
 
 
@@ -67,10 +68,11 @@ class SignedRelease(Struct, frozen=True):
 
     @property
     def tools(self) -> AgentTools | None:
+        """The item's agent tools and their restrictions; None if it lists none."""
         return from_words(self.agent_tools, self.agent_limits)
 
     def needs(self, provides: frozenset[str]) -> Iterator[tuple[Identity, str]]:
-        """The items that it depends on, with their ranges; what the environment provides is not needed as an item."""
+        """Yield the items that it depends on, with their ranges, except features that the environment provides."""
         for relation in self.depends_on:
             if relation.identity is not None:
                 yield relation.identity, relation.range
@@ -79,7 +81,7 @@ class SignedRelease(Struct, frozen=True):
                 yield relation.identity, relation.range
 
     def missing_features(self, provides: frozenset[str]) -> list[str]:
-        """The features that the environment must provide and does not."""
+        """Return the required features that the environment does not provide."""
         wanted = (relation.feature for relation in self.requires if relation.identity is None)
         return sorted({feature for feature in wanted if feature not in provides})
 

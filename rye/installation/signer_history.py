@@ -16,11 +16,11 @@ from rye.signing.keys import PublicKey
 
 
 class SignerHistory(Struct, frozen=True):
-    """What a person should know about the signer of a release. Times are those of the statements."""
+    """Facts about the signer of a release, for a person. Times are those of the statements."""
 
     released: datetime
     key_since: datetime
-    """When the key first stood in a keyset of the namespace."""
+    """When the key was first in a keyset of the namespace."""
     namespace_since: datetime
     keyset: int
     """The keyset under which the key signed."""

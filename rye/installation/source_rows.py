@@ -74,7 +74,7 @@ def locked_source_record(item: LockedItem, history: ItemHistory | SourceHistory 
 
 
 def differs(item: LockedItem, what: str) -> RyeError:
-    """The error for a row that is not what its source has."""
+    """Return the error for a row that does not match its source."""
     assert item.source is not None
     if item.source.path is not None:
         return RyeError(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _N = TypeVar("_N")
 Open = Callable[[str], RegistryClient]
 Record: TypeAlias = ReleaseRecord | SourceRecord
-"""One item that may be chosen: a registry's release, or what a source has."""
+"""One candidate: a registry's release, or an item of a source."""
 History: TypeAlias = ItemHistory | SourceHistory
 
 
@@ -71,14 +71,14 @@ class Sources:
             self._finish()
 
     def client(self, namespace: str) -> RegistryClient:
-        """The registry that answers for a namespace."""
+        """Return the client of the registry that the namespace is mapped to."""
         address = self._registries.of(namespace)
         if address not in self._clients:
             self._clients[address] = self._open(address)
         return self._clients[address]
 
     def is_source(self, namespace: str) -> bool:
-        """Whether a namespace is a source's name here."""
+        """Whether a namespace is the name of a source."""
         return self.book is not None and self.book.answers_for(namespace)
 
     def go_by(self, lock: Lock, unlock: Unlock) -> None:
@@ -99,7 +99,7 @@ class Sources:
         return found
 
     def releases(self, identities: Iterable[Identity]) -> dict[Identity, ItemHistory]:
-        """The same of items of registries alone."""
+        """Do the same, but only for items of registries."""
         found: dict[Identity, ItemHistory] = {}
         for client, group in self._by_client(identities, lambda identity: identity.namespace):
             found.update(client.histories(group))
@@ -138,7 +138,7 @@ class Sources:
         return next((client.outage for client in self._clients.values() if client.outage is not None), None)
 
     def client_of(self, record: ReleaseRecord) -> RegistryClient:
-        """The client that a record came from."""
+        """Return the client that a record came from."""
         return self.client(record.identity.namespace)
 
     def _by_client(self, names: Iterable[_N], namespace: Callable[[_N], str]) -> list[tuple[RegistryClient, list[_N]]]:

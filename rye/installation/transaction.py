@@ -1,4 +1,4 @@
-"""Changing many files of a project atomically: after a crash at any point, either all changes are there or none.
+"""Changes many files of a project atomically: after a crash at any point, either all changes are there or none.
 
 The steps, in the project's ``.ai/.rye`` (a folder that version control ignores):
 
@@ -51,7 +51,7 @@ class Change(Struct, frozen=True):
     data: bytes | None
     executable: bool = False
     mode: int | None = None
-    """The permissions of somebody else's file that is changed: they stay. None: as for a new file."""
+    """The permissions of a shared file, which are kept. None: those of a new file."""
     before: str | None = None
     """SHA-256 of the file that the change was made for, :data:`NOTHING` where none was there: with any other, nothing is changed.
     None: whatever is there."""
@@ -70,11 +70,11 @@ class Round(Struct, frozen=True):
 
     changes: Sequence[Change]
     folders: Sequence[str] = ()
-    """Folders that go where they are empty, relative to the root."""
+    """Folders to delete if they are empty, relative to the root."""
 
 
 class TransactionError(RyeError):
-    """The project's files could not be changed; nothing was."""
+    """The project's files could not be changed. Nothing was changed."""
 
 
 Step = Callable[[str], None]
@@ -112,7 +112,7 @@ def _work(project: Project) -> Path:
 
 
 def needs_recovery(project: Project) -> bool:
-    """Whether an interrupted run left a journal. Cheap: one look at the disk."""
+    """Whether an interrupted run left a journal. Cheap: one file system call."""
     try:
         os.close(os.open(_work(project) / "journal", os.O_RDONLY | os.O_NONBLOCK))
     except FileNotFoundError:
@@ -123,7 +123,7 @@ def needs_recovery(project: Project) -> bool:
 
 
 class Writer:
-    """Applies changes to a locked project. Made by :func:`exclusive`."""
+    """Applies changes to a locked project. Created by :func:`exclusive`."""
 
     def __init__(self, project: Project, step: Step) -> None:
         self._project = project
@@ -317,7 +317,7 @@ class _Row(Struct, frozen=True):
 
     path: str
     existed: bool
-    """Whether something stood there."""
+    """Whether there was something before."""
     made: tuple[str, ...] = ()
     """Folders above it that were made for it; those in ``.ai`` go by themselves."""
     sha256: str | None = None
@@ -330,7 +330,7 @@ class _Row(Struct, frozen=True):
         return {**row, "made": list(self.made)} if self.made else row
 
     def is_ours(self) -> bool:
-        """Whether rye itself could have written the row."""
+        """Whether Rye itself could have written the row."""
         inside = re.fullmatch(_PLACE, self.path) and ".." not in self.path.split("/")
         return (bool(inside) or is_deploy_place(self.path)) and all(
             folder and self.path.startswith(f"{folder}/") and not folder.endswith("/") for folder in self.made
@@ -338,7 +338,7 @@ class _Row(Struct, frozen=True):
 
 
 def _read_journal(work: Path) -> list[_Row] | None:
-    """The rows of a journal; None: there is none.
+    """Read the rows of a journal; None if there is none.
 
     A hostile repository can bring one along, with "kept" files for any place. Only places that rye itself writes count.
     Raises TransactionError ``journal-damaged``.
@@ -391,7 +391,7 @@ def _remove_folders(root: Path, folders: Sequence[str]) -> None:
 
 
 def _digest(path: str) -> str:
-    """The hash of a file that was moved away; of anything else something that is not a hash."""
+    """Return the hash of a file that was moved away; a text that is not a hash for anything else."""
     if os.path.islink(path) or not os.path.isfile(path):
         return "-"
     with open(path, "rb", opener=_open_now) as stream:
@@ -399,7 +399,7 @@ def _digest(path: str) -> str:
 
 
 def _open_now(path: str, flags: int) -> int:
-    """Opens without waiting: a pipe that a repository brought has nobody at its other end."""
+    """Open without blocking: a pipe in a repository would otherwise wait for a writer forever."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
@@ -410,7 +410,7 @@ def _is_something(target: str) -> bool:
 
 
 def _make_room(target: Path) -> None:
-    """Take away the new file, or the empty folder, that stands where the old folder or file was."""
+    """Remove the new file, or the empty folder, that is where the old folder or file was."""
     if target.is_dir():
         target.rmdir()
     else:

@@ -10,7 +10,7 @@ from rye.items.identity import Identity
 
 
 class Unlock(Struct, frozen=True):
-    """Made by :meth:`nothing`, :meth:`only` or :meth:`everything`."""
+    """Created by :meth:`nothing`, :meth:`only` or :meth:`everything`."""
 
     identities: frozenset[Identity] = frozenset()
     all: bool = False
@@ -39,6 +39,7 @@ class Unlock(Struct, frozen=True):
 
     @property
     def is_nothing(self) -> bool:
+        """Whether no locked version may change."""
         return not self.all and not self.identities
 
     def frees(self, identity: Identity) -> bool:

@@ -51,7 +51,7 @@ def _wanted(manifest: Manifest, lock: Lock, sources: Sources, environment: Envir
 
 
 def _refused(history: History | None, item: LockedItem, environment: Environment) -> str | None:
-    """Why the locked release may not be chosen any more."""
+    """Return why the locked release could no longer be chosen; None if it could."""
     for record in history.records if history is not None else ():
         if record.version == item.version:
             for reason, why in environment.exclusions(record).items():
@@ -63,7 +63,7 @@ def _refused(history: History | None, item: LockedItem, environment: Environment
 
 
 def latest_version(history: History | None, environment: Environment) -> str | None:
-    """The highest version that nothing excludes; a pre-release only if there is no other."""
+    """Return the highest version that is not excluded; a pre-release only if there is no other."""
     records = [record for record in history.records if not environment.exclusions(record)] if history else []
     versions = [Version.parse(record.version) for record in records]
     stable = [version for version in versions if not version.is_prerelease]

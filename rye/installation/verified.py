@@ -97,7 +97,7 @@ def _relations(relations: Iterable[Relation]) -> tuple[SignedRelation, ...]:
 
 
 def item_runs(files: ItemFiles, metadata: Metadata) -> tuple[Run, ...]:
-    """What of a release can run: what its own file starts, and its attached files."""
+    """Return the code of a release that can run: started by its main file, or attached."""
     attached = (
         (entry.path, entry.executable, entry.sha256, files.attached[entry.path])
         for entry in files.record.release.attached
@@ -111,7 +111,7 @@ def judgement_inputs(record: ReleaseRecord) -> tuple[str, str]:
 
 
 def judge_files(files: ItemFiles) -> Metadata:
-    """What one release's bytes say of the item, when every check accepts them. Raises TrustError."""
+    """Check one release's bytes, and return the item's metadata. Raises TrustError."""
     release = files.record.release
     keys = [PublicKey(raw) for raw in files.record.link.keyset.keys]
     found = judge_release_file(release, files.file, keys)

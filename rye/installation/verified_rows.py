@@ -1,4 +1,4 @@
-"""Rows of rye.lock that this user's rye verified in full (DESIGN 6.1, Verified here).
+"""Rows of rye.lock that this user's Rye verified in full (DESIGN 6.1, Verified here).
 
 Rules:
 
@@ -36,13 +36,13 @@ TrustBasis = Callable[[str, str], str | None]
 is not pinned."""
 _WORDS = ("capabilities", "agent_tools", "agent_limits", "runs", "hooks")
 RELEASE_FIELDS = ("size", "suffix", "registry", "keyset", "signer", "attached", *_WORDS)
-"""What a row says of a release, next to the fields that name it."""
+"""What a row says about a release, besides the fields that identify it."""
 _LATER = frozenset(("agent_limits", "runs"))
 """What older locks do not say. A row without them is not a contradiction: it approves nothing of the sort."""
 
 
 def remember_rows(verdicts: Verdicts, rows: Iterable[tuple[LockedItem, SignedRelease]], basis: TrustBasis) -> None:
-    """Remember rows that were verified just now."""
+    """Remember rows that were just verified."""
     found: dict[bytes, bytes] = {}
     basis = cache(basis)
     for item, words in rows:
@@ -71,7 +71,7 @@ def remembered_rows(
 
 
 def check_words(items: Iterable[LockedItem], signed: Mapping[Identity, SignedRelease]) -> None:
-    """That each row repeats its release's rights, tools and hooks. Raises RyeError ``lock-mismatch``."""
+    """Check that each row has its release's rights, tools and hooks. Raises RyeError ``lock-mismatch``."""
     for item in items:
         if item.identity in signed:
             _check(item, signed[item.identity], _WORDS)
@@ -93,7 +93,7 @@ def check_row(locked: LockedItem, found: LockedItem) -> None:
 
 
 def mismatch(item: LockedItem, what: str) -> RyeError:
-    """The error for a row that is not its release's."""
+    """Return the error for a row that contradicts its release."""
     return RyeError(
         "lock-mismatch",
         f"rye.lock says something else of {item.identity} {item.version} than its release does: {what}.",

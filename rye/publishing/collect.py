@@ -1,4 +1,4 @@
-"""Reading the items to publish from disk, with their attached files."""
+"""Reads the items to publish from disk, with their attached files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Collected(Struct, frozen=True):
 
     items: tuple[Publishable, ...]
     without_version: tuple[str, ...]
-    """Files of a whole project that were left out, because nothing says their version."""
+    """Files of a whole project that were left out because they have no version."""
 
 
 def collect(

@@ -20,7 +20,7 @@ _SAFE = re.compile(r"[A-Za-z0-9._][A-Za-z0-9._-]*(?:/[A-Za-z0-9._][A-Za-z0-9._-]
 
 
 def write_export(folder: Path, files: Export) -> int:
-    """Bring the folder to exactly these files; how many changed. Raises RyeError ``not-an-export``."""
+    """Make the folder contain exactly these files, and return how many changed. Raises RyeError ``not-an-export``."""
     earlier = _earlier(folder)
     changed = 0
     for path in sorted(set(earlier) - set(files)):
@@ -40,7 +40,7 @@ def write_export(folder: Path, files: Export) -> int:
 
 
 def _earlier(folder: Path) -> list[str]:
-    """The files of the export that is there."""
+    """Return the files of the existing export."""
     try:
         found = json.loads((folder / LIST).read_text("utf-8"))
         if not isinstance(found, list) or not all(isinstance(path, str) and _is_safe(path) for path in found):
@@ -65,7 +65,7 @@ def _is_safe(path: str) -> bool:
 
 
 def _remove(folder: Path, path: str) -> bool:
-    """Take a file away, and the folders above it that are empty then."""
+    """Remove a file, and the folders above it that are then empty."""
     try:
         os.unlink(folder / path)
     except FileNotFoundError:

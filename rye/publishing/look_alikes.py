@@ -18,7 +18,7 @@ _SHORT = 2 * _EDGE + 3
 
 
 class NameIndex:
-    """Existing items, arranged so that a new one is compared with few of them."""
+    """Existing items, indexed so that a new one is compared with only a few of them."""
 
     def __init__(self, existing: Iterable[Identity]):
         self._buckets: dict[str, list[tuple[str, Identity]]] = {}

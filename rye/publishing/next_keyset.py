@@ -72,7 +72,7 @@ def selected_key(namespace: str, keys: Iterable[bytes], wanted: str) -> bytes:
 
 
 def without_key(before: Keyset, gone: bytes) -> tuple[bytes, ...]:
-    """The keys that are left. Raises RyeError ``last-key``."""
+    """Return the remaining keys. Raises RyeError ``last-key``."""
     rest = tuple(key for key in before.keys if key != gone)
     if not rest:
         raise RyeError(
@@ -84,7 +84,7 @@ def without_key(before: Keyset, gone: bytes) -> tuple[bytes, ...]:
 
 
 def refuse_revoked(before: Keyset, keys: Iterable[bytes]) -> None:
-    """A key that was revoked in a namespace never comes back. Raises RyeError ``key-revoked``."""
+    """Refuse a key that was revoked in the namespace. Raises RyeError ``key-revoked``."""
     gone = {revocation.key for revocation in before.revoked}
     for key in keys:
         if key in gone:

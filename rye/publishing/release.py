@@ -59,6 +59,7 @@ class Publishable(Struct, frozen=True):
 
     @property
     def size(self) -> int:
+        """The total size of all its files, in bytes."""
         return len(self.data) + sum(len(entry.data) for entry in self.attached)
 
 
@@ -124,7 +125,7 @@ def _strict(item: ItemFile, version: str, what: str) -> str:
 
 
 def refuse_secrets(item: Publishable) -> None:
-    """What is published stays public for ever. Raises RyeError ``secret-found``."""
+    """Refuse items that contain secrets, because what is published stays public. Raises RyeError ``secret-found``."""
     texts = [(item.shown, item.data)]
     for entry in item.attached:
         if is_secret_file(entry.path):

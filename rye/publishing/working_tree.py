@@ -1,4 +1,4 @@
-"""Whether what is about to be published is what version control has: a release from an uncommitted file cannot be traced."""
+"""Checks whether the files to publish are committed: a release from an uncommitted file cannot be traced."""
 
 from __future__ import annotations
 
