@@ -20,7 +20,7 @@ _GLOBAL = frozenset(str(option.name) for option in global_options())
 def pages() -> Mapping[str, str]:
     """Name → text of each page: an index, and one page for each section of ``rye --help``."""
     root = program()
-    context = click.Context(root, info_name="rye")
+    context = click.Context(root, info_name="rye", **root.context_settings)
     sections: dict[str, list[str]] = {}
     for name, (_, section, _line) in COMMANDS.items():
         sections.setdefault(section, []).append(name)

@@ -67,7 +67,7 @@ def problem(command: str, *, whole: bool = False) -> str | None:
     except ValueError as error:
         return str(error)
     found: click.Command = _programs()[words[0]]
-    context = click.Context(found, info_name=words[0])
+    context = click.Context(found, info_name=words[0], **found.context_settings)
     rest = words[1:]
     while isinstance(found, click.Group):
         rest, wrong = _options_before(found, context, rest)
