@@ -81,36 +81,36 @@ if TYPE_CHECKING:
 RULES: Mapping[str, str] = {
     "modified-file": "An installed file is not what its publisher signed.",
     "missing-file": "An installed file is missing.",
-    "wrong-flag": "An installed file is executable where its release says it is not, or the other way round.",
-    "extra-file": "A file that nobody installed lies among the installed ones.",
+    "wrong-flag": "An installed file's executable bit differs from the release's.",
+    "extra-file": "A file that Rye did not install is among the installed ones.",
     "revoked-key": "A release is signed with a key that was revoked.",
     "changed-release": "The registry no longer has a release as the lock names it.",
-    "lock-mismatch": "rye.lock says something else of a release than the release itself does.",
-    "not-examined": "A release could not be looked at, so nothing is known of it.",
+    "lock-mismatch": "rye.lock contradicts a release.",
+    "not-examined": "A release could not be checked.",
     "policy": "The policy forbids what an item asks for, its signer or its age.",
     "advisory": "An advisory is about an installed version.",
-    "unapproved-right": "An item has a right that nobody approved.",
-    "unapproved-hook": "An item has a hook that nobody approved; it is denied.",
-    "unapproved-run": "Something of an item can run, and nobody approved it.",
-    "unapproved-tool": "An item has tools of the agent program, or fewer restrictions, that nobody approved.",
-    "unapproved-fact": "An item mentions something alarming that nobody approved.",
+    "unapproved-right": "An item has a right that no one approved.",
+    "unapproved-hook": "An item has a hook that no one approved; it is denied.",
+    "unapproved-run": "Part of an item can run, and no one approved it.",
+    "unapproved-tool": "An item has more of the agent program's tools, or fewer restrictions, than anyone approved.",
+    "unapproved-fact": "An item mentions something alarming that no one approved.",
     "pending-recovery": "A namespace of installed items is about to get other keys.",
-    "yanked": "The publisher took an installed version back.",
+    "yanked": "The publisher yanked an installed version.",
     "deprecated": "An installed item should no longer be used.",
     "forced-version": "[overrides] of rye.toml forces an item's version.",
     "unused-override": "A line of [overrides] of rye.toml forces nothing.",
-    "unsigned": "An item comes from a git repository or a folder, and no key that counts here signed it.",
-    "source-changed": "A folder that an item comes from is not what the lock says.",
-    "editable-source": "An item is used as it lies in an editable folder: the lock fixes nothing of it.",
+    "unsigned": "An item comes from a git repository or a folder, without a signature by a trusted key.",
+    "source-changed": "A folder that an item comes from differs from what the lock says.",
+    "editable-source": "An item is used straight from an editable folder: the lock pins nothing of it.",
     "deploy-missing": "A deployed file is missing.",
     "deploy-drift": "A deployed file was edited.",
-    "deploy-stale": "A deployed file is not what the lock and the customizations make today.",
+    "deploy-stale": "A deployed file is from another version, or from other customizations.",
     "deploy-conflict": "A file that Rye did not write is where a deployed one belongs.",
-    "deploy-unchecked": "What is deployed cannot be compared with what should be.",
+    "deploy-unchecked": "The deployed files cannot be compared.",
     "unexplained-hook": "An agent program's settings name a hook that no deployed item explains.",
     "unexplained-server": "An agent program's settings name a server that no deployed item explains.",
     shadows.CODE: "An own item of the project has the id of an installed one.",
-    "orphaned-override": "An override is for an item, or for a part of one, that is not there.",
+    "orphaned-override": "An override is for an item, or for a part of one, that does not exist.",
     **completeness.RULES,
 }
 
@@ -127,21 +127,21 @@ _AGREE = (
 _COMPARE = "Compare rye.lock with version control, then run `rye install`. Somebody may have changed it."
 _REPAIR = "Run `rye install` to repair rye.lock, and commit it. `rye lock --check` lists all problems."
 
-_DEPLOY = "Run `rye deploy`: it puts the file right, or says what is in the way."
-_LOOK = "Look at it: whoever can commit can write it. Rye did not."
+_DEPLOY = "Run `rye deploy`: it fixes the file, or says why it cannot."
+_LOOK = "Review it: anyone who can commit can write it. Rye did not."
 
 HELP: Mapping[str, str] = {
     "modified-file": _RESTORE,
     "missing-file": "Run `rye install`.",
-    "wrong-flag": "Run `rye install`; it sets executable bits right.",
-    "extra-file": "Move the file out of .ai/packages: agent tools read what lies there. Own items belong below .ai.",
+    "wrong-flag": "Run `rye install`; it corrects executable bits.",
+    "extra-file": "Move the file out of .ai/packages, because agent tools read everything there. Own items belong below .ai.",
     "revoked-key": _UPDATE,
     "changed-release": (
         "Compare rye.lock with version control: `git log -p rye.lock`. If nobody edited it, install nothing from the "
         "registry and tell its operator; `rye log verify` checks the log."
     ),
     "lock-mismatch": _COMPARE,
-    "not-examined": "Run `rye audit` again when the registry answers. Until then nothing is known of the item.",
+    "not-examined": "Run `rye audit` again when the registry answers. Until then the item is not checked.",
     "policy": "Choose another item or version, or ask whoever maintains the policy to change it.",
     "advisory": _UPDATE,
     "unapproved-right": _AGREE,
@@ -157,7 +157,7 @@ HELP: Mapping[str, str] = {
     shadows.CODE: "Rename your own item, or use the installed one.",
     "unsigned": "Nothing is wrong. [policy] sources says where items may come from.",
     "source-changed": "Run `rye install`: it shows what changed, and writes rye.lock.",
-    "editable-source": "Take `editable = true` out of [sources] in rye.toml before anybody relies on it; run `rye install`.",
+    "editable-source": "Remove `editable = true` from [sources] in rye.toml before others rely on it; then run `rye install`.",
     "deploy-missing": _DEPLOY,
     "deploy-drift": _DEPLOY,
     "deploy-stale": _DEPLOY,
