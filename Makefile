@@ -4,39 +4,41 @@ VENV := .venv
 BIN := $(VENV)/bin
 .PHONY: demo test test-fast test-clients test-browser screenshots screens format lint check bench fuzz mutate requirements completion-table command-pages schemas rules-table error-pages dist clean
 
-# A stamp for each set of pinned requirements: installing is skipped until the pins or the project's metadata change.
+# One stamp file for each set of pinned requirements, so that installing is skipped until the pins or the project's metadata change.
 $(VENV)/.runtime: requirements/runtime.txt pyproject.toml
-	@echo 'setting up .venv, once: some twenty seconds with a network'
+	@echo 'setting up .venv (first run only): about twenty seconds, needs a network'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/runtime.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $@
 
 $(VENV)/.dev: requirements/dev.txt $(VENV)/.runtime
-	@echo 'installing what tests and linters need, once: about a minute'
+	@echo 'installing test and lint dependencies (first run only): about a minute'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	touch $@
 
 demo: $(VENV)/.runtime
 	@$(BIN)/rye demo
 
-# Python keeps what it compiled, whatever the environment says: collecting the tests is three times as fast from the second run on.
+# Let Python write bytecode even if the environment forbids it: from the second run on, collecting the tests is three times as fast.
 test test-fast: export PYTHONDONTWRITEBYTECODE =
 
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest
 
-# For while you work: under a minute, no processes.
+# For use while you work: takes under a minute and starts no processes.
 test-fast: $(VENV)/.dev
 	RYE_TEST_FAST=1 $(BIN)/python -m pytest -n 2 -m "not processes and not slow and not clients and not browser"
 
-# The real agent programs against what `rye deploy` writes. Needs npm; what cannot be installed in CLIENTS_SECONDS is skipped, and says so.
+# Run the real agent programs on what `rye deploy` writes. Needs npm. Programs that cannot be installed in CLIENTS_SECONDS are skipped
+# with a message.
 CLIENTS_SECONDS ?= 600
 test-clients: $(VENV)/.dev
 	$(BIN)/python -m tests.clients.installing --seconds $(CLIENTS_SECONDS)
 	$(BIN)/python -m pytest -m clients -rs -n 2 tests/clients
 
-# The registry's pages in Chromium: nothing runs, nothing leaves, and everybody can read them. Without Chromium they are skipped, and say so.
+# Open the registry's pages in Chromium: no script runs, no request leaves the site, and the pages are accessible. Without Chromium
+# these tests are skipped with a message.
 test-browser: $(VENV)/.dev
 	@$(BIN)/python -c 'from tests.browser.chromium import WHY, program; program() or print(WHY)'
 	$(BIN)/python -m pytest -m browser -rs -n 2 tests/browser
@@ -46,7 +48,7 @@ SCREENSHOTS ?= build/screenshots
 screenshots: $(VENV)/.dev
 	$(BIN)/python -m tests.browser.screenshots $(SCREENSHOTS) $(DOCS)
 
-# What commands print on a terminal, in tests/cli/screens (tests/cli/test_screens.py holds it current). Review the diff before you commit it.
+# What commands print on a terminal, in tests/cli/screens (tests/cli/test_screens.py checks that it is up to date). Review the diff before you commit it.
 screens: $(VENV)/.dev
 	$(BIN)/python -m tests.cli.screens
 
@@ -64,17 +66,17 @@ BASE ?= main
 check: lint
 	$(BIN)/python -m tests.changed $(BASE)
 
-# Measures against what a user would pick instead; prints ratios. See benchmarks/README.md.
+# Compare with the tools that a user would choose instead, and print ratios. See benchmarks/README.md.
 bench: $(VENV)/.dev
 	for program in benchmarks/*.py; do echo "== $$program"; $(BIN)/python $$program || exit 1; done
 
-# The files that test properties, with examples that no run had before, and those whose tests try more when asked to
-# (tests/effort.py): many more examples, and hostile inputs at full size.
+# Run the property tests with new random examples, and the tests that can try harder (tests/effort.py) with many more examples and
+# full-size hostile inputs.
 fuzz: $(VENV)/.dev
 	RYE_FUZZ=1 $(BIN)/python -m pytest $$(grep -rlE --include='test_*.py' '^from (tests.effort|hypothesis) import' tests)
 
-# Changes the modules that decide about trust, one place at a time: at least 95 % of the changes must fail a test. About forty minutes of
-# one core for all of them; `make mutate ONLY=merkle` for those with that word in their path. See tests/mutation/accepted.toml.
+# Mutation testing of the modules that decide about trust: at least 95 % of the mutants must fail a test. All modules take about forty
+# minutes on one core; `make mutate ONLY=merkle` takes those with that word in their path. See tests/mutation/accepted.toml.
 mutate: $(VENV)/.dev
 	$(BIN)/python -m tests.mutation $(ONLY)
 
@@ -87,28 +89,28 @@ requirements:
 	  --no-emit-index-url --no-emit-find-links --custom-compile-command "make requirements" \
 	  -c requirements/runtime.txt requirements/client.in -o requirements/client.txt
 
-# The table of commands that shells' completion reads (tests/cli/completing holds it current).
+# Generate the table of commands that shell completion reads (tests/cli/completing checks that it is up to date).
 completion-table: $(VENV)/.dev
 	$(BIN)/python -m rye.cli.completing.table > $@.json && mv $@.json rye/cli/completing/commands.json
 
-# The JSON schemas of docs/schemas, from the types (tests/schemas holds them current).
+# Generate the JSON schemas in docs/schemas from the types (tests/schemas checks that they are up to date).
 schemas: $(VENV)/.dev
 	$(BIN)/python -m rye.schemas.catalog docs/schemas
 
-# The table of rules and the tests that cite them, docs/design/rules.md (tests/test_citations.py holds it current).
+# Generate docs/design/rules.md: the rules and the tests that cite them (tests/test_citations.py checks that it is up to date).
 rules-table: $(VENV)/.dev
 	$(BIN)/python -m tests.rules_table
 
-# The pages of docs/reference/commands, from the commands' own help (tests/cli/test_command_pages.py holds them current).
+# Generate docs/reference/commands from the commands' help (tests/cli/test_command_pages.py checks that it is up to date).
 command-pages: $(VENV)/.dev
 	$(BIN)/python -m tests.command_pages docs/reference/commands
 
-# The pages of docs/reference/errors, from the table of error codes and its examples (tests/explaining holds them current).
+# Generate docs/reference/errors from the table of error codes and its examples (tests/explaining checks that it is up to date).
 error-pages: $(VENV)/.dev
 	$(BIN)/python -m rye.explaining.pages docs/reference/errors
 
-# The wheel, the same bytes for the same commit: build it twice and compare. The client's packages alone are its dependencies; `rye[server]`,
-# `rye[mcp]` and `rye[lsp]` bring the rest.
+# Build the wheel reproducibly: the same commit gives the same bytes. It depends only on the client's packages; `rye[server]`, `rye[mcp]`
+# and `rye[lsp]` add the rest.
 dist: $(VENV)/.runtime
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m hatchling build -t wheel -d dist
 	cd dist && sha256sum rye-*.whl
