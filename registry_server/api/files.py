@@ -46,6 +46,7 @@ class Files:
         self._looked = -_HEAD_SECONDS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request for a file of the store; pass on any other (ASGI)."""
         if scope["type"] == "http":
             method = scope["method"]
             if self._gate is not None:

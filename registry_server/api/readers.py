@@ -45,6 +45,7 @@ class Readers:
         self._git = GitReading(service)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request of another program's protocol; pass on any other (ASGI)."""
         asked = wanted(scope["path"]) if scope["type"] == "http" else None
         if asked is None or READER[type(asked)] not in self._on:
             await self._behind(scope, receive, send)

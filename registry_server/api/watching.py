@@ -39,6 +39,7 @@ class Watched:
         self._settings = settings
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request on, and count and log its answer (ASGI)."""
         if scope["type"] != "http":
             await self._application(scope, receive, send)
             return

@@ -50,7 +50,8 @@ _SAYS_ALL = frozenset({"declined", "interrupted"})
 class Advance(Protocol):
     """Advance a progress bar by an amount."""
 
-    def __call__(self, amount: int = 1) -> None: ...
+    def __call__(self, amount: int = 1) -> None:
+        """Advance by ``amount`` of what is counted."""
 
 
 class Console:

@@ -88,6 +88,7 @@ class BearerGate:
         self._demanded = demanded
 
     async def __call__(self, scope: _Scope, receive: _Receive, send: _Send) -> None:
+        """Check the token of a request before anything else reads it (ASGI)."""
         if scope["type"] == "http":
             try:
                 scope = {**scope, GRANT: await self._grant(scope)}

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 class Advance(Protocol):
     """Advance a progress display by an amount."""
 
-    def __call__(self, amount: int = 1) -> None: ...
+    def __call__(self, amount: int = 1) -> None:
+        """Advance by ``amount`` of what is counted."""
 
 
 class Context(Protocol):

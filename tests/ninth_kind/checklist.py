@@ -12,12 +12,15 @@ from rye.text.yaml_reading import YamlError, read_yaml
 
 
 class Checklist(Struct, frozen=True):
+    """What to tick off before something is done."""
+
     name: str
     tasks: tuple[str, ...]
     body: str
 
 
 def read(source: Source, options: ReadOptions) -> Reading[Checklist]:
+    """Read a checklist, or say what is wrong with it."""
     try:
         parts = split(source.text)
         document = read_yaml(parts.yaml, first_line=parts.yaml_line)
@@ -26,7 +29,7 @@ def read(source: Source, options: ReadOptions) -> Reading[Checklist]:
     data, found = document.value, list[Diagnostic]()
     tasks = data.get("tasks") if isinstance(data, dict) else None
     if not isinstance(tasks, list) or not tasks or not all(isinstance(task, str) for task in tasks):
-        found.append(Diagnostic("error", "X02", "tasks must be a list of texts.", document.line("tasks")))
+        found.append(Diagnostic("error", "X02", "tasks must be a list of strings.", document.line("tasks")))
         return Reading(None, None, tuple(found))
     name = str(data.get("name"))
     if source.name is not None and name != source.name:
@@ -38,14 +41,17 @@ def read(source: Source, options: ReadOptions) -> Reading[Checklist]:
 
 
 def as_json(checklist: Checklist) -> dict[str, object]:
+    """What `rye show --json` prints."""
     return {"name": checklist.name, "tasks": list(checklist.tasks), "body": checklist.body}
 
 
 def prompt(checklist: Checklist, text: str) -> str:
+    """What an agent gets."""
     return "\n".join((checklist.body, "", *(f"[ ] {task}" for task in checklist.tasks)))
 
 
 def template(name: str, category: str = "", author: str | None = None) -> str:
+    """What `rye new` writes."""
     return f"""---
 name: {name}
 version: 0.1.0

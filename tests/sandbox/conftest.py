@@ -1,3 +1,5 @@
+"""Fixtures of the sandbox's tests."""
+
 from __future__ import annotations
 
 import pytest

@@ -42,7 +42,9 @@ class Unreachable(Exception):
 class Post(Protocol):
     """Sends one request and waits at most ``seconds`` for the complete answer. Raises Unreachable."""
 
-    def __call__(self, url: str, headers: Mapping[str, str], body: bytes, seconds: float) -> Answered: ...
+    def __call__(self, url: str, headers: Mapping[str, str], body: bytes, seconds: float) -> Answered:
+        """Send one request and return its complete answer."""
+        ...
 
 
 class ModelFailed(Exception):

@@ -29,6 +29,7 @@ class HttpPost:
         """The socket of the newest connection; there is one request at a time."""
 
     def __call__(self, url: str, headers: Mapping[str, str], body: bytes, seconds: float) -> Answered:
+        """Send one request over a connection that is kept. Raises Unreachable."""
         encrypted = urlsplit(url).scheme == "https"
         if encrypted not in self._clients:
             self._clients[encrypted] = httpx.Client(follow_redirects=False, trust_env=encrypted)

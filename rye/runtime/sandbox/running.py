@@ -81,7 +81,9 @@ class Walls(Struct, frozen=True):
 class Builder(Protocol):
     """Returns the walls for a scene. Raises SandboxUnavailable."""
 
-    def __call__(self, scene: Scene, /) -> Walls: ...
+    def __call__(self, scene: Scene, /) -> Walls:
+        """Return the walls for ``scene``."""
+        ...
 
 
 def run(tool: ToolRun, cancel: Event, environ: Mapping[str, str], build: Builder) -> Outcome:
