@@ -2,7 +2,7 @@
 
 The corpus is ``benchmarks/facts/``: its cases are of our own writing, after published incidents; see the README there.
 The real skills are not part of the repository: ``../shared/corpus/skills``, or below the folder that ``RYE_SHARED`` names.
-Every alarm on them is listed with its line, because somebody should read it; ``--cautions`` lists the cautions, too.
+Every alarm on them is listed with its line, because someone should read it; ``--cautions`` also lists the cautions.
 Run: ``python benchmarks/facts.py``.
 """
 

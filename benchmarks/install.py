@@ -32,8 +32,8 @@ from install_tools import npm, rye, uv
 from install_tools.tool import SITUATIONS, Tool
 
 NOTE = """\
-With a lock and a cache, npm and uv ask nobody; rye, in warm and frozen, asks the registry for its head, so that what was revoked
-meanwhile is not installed. In no-op nobody asks anybody."""
+With a lock and a cache, npm and uv send no requests; rye, in warm and frozen, asks the registry for its head, so that it does
+not install a release that was revoked meanwhile. In no-op no tool sends a request."""
 Start = Callable[[Path, int, ExitStack], Tool]
 Times = Mapping[str, Sequence[float]]
 """Situation → seconds of each round."""

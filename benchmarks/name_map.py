@@ -4,7 +4,7 @@
 
 The tree is never built as a whole: 8 bytes of each name's SHA-256, sorted, tell how many names are in each range, and so levels,
 nodes and sizes of the real tree. `--rounds` names are chosen; for each, the nodes on its path are made as they are in that tree
-(only the hashes of nodes beside the path are stand-ins), and the pure core's `update` is timed on them. Memory: some 24 bytes a
+(only the hashes of nodes next to the path are stand-ins), and the pure core's `update` is timed on them. Memory: some 24 bytes a
 name, and one path.
 
 Bounds checked: a publish rewrites at most 64 kB, a look-up reads as many nodes as there are levels and as many bytes, a head has

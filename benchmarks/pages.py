@@ -5,11 +5,11 @@
 A page is requested as a browser requests it, over a connection that stays open. Four kinds of pages are measured:
 
 * *unread*: requested right after the publish, before the server analysed the release in the background;
-* *new*: analysed, but nobody viewed the item since the server started;
+* *new*: analysed, but not viewed since the server started;
 * *first*: made once, requested for the first time after a publish changed the head;
 * *kept*: requested since the head changed.
 
-Then two publishers publish, alone and beside the readers, in turns. The median of the rounds counts. Each figure has its bound
+Then two publishers publish, alone and while the readers read, in turn. The median of the rounds counts. Each figure has its bound
 next to it, and pages per second of the server's processor time, which other programs on the machine change less.
 """
 
@@ -38,7 +38,7 @@ from registry_server.pages.analyses import FILE
 BOUND_PAGES = 500
 BOUND_BYTES = 50_000
 BOUND_BESIDE = 1.5
-"""How many times as long a publish may take beside the readers."""
+"""How many times as long a publish may take while the readers read."""
 PUBLISHERS, PUBLISHES = 2, 20
 MOST_SECONDS = 60
 """For the readers beside the publishers, whatever happens."""
@@ -162,7 +162,7 @@ def _beside(registry: Registry, paths: list[str], readers: int, rounds: int) -> 
     print(f"publishing alone                 p50 {p50[0]:>6.1f} ms")
     ratio = p50[1] / p50[0]
     print(
-        f"publishing beside {readers:>2} page readers p50 {p50[1]:>6.1f} ms   {ratio:>6.2f} times as long, "
+        f"publishing with {readers:>2} page readers   p50 {p50[1]:>6.1f} ms   {ratio:>6.2f} times as long, "
         f"{ratio / BOUND_BESIDE:.2f} of the bound of {BOUND_BESIDE} times"
     )
 

@@ -1,4 +1,4 @@
-"""How long 2,000 real-shaped directives take to read in full, beside the least that any reader must do.
+"""How long 2,000 real-shaped directives take to read in full, compared with the least that any reader must do.
 
 The bounds of the same run: lxml alone on the fences' XML, which finds no fence, no place and no rule; markdown-it-py in full on
 the files, which is what a reader built on it would start with. Prints CPU seconds (another program on the same core changes them

@@ -60,7 +60,7 @@ def _peers(folder: Path, stack: ExitStack, options: argparse.Namespace) -> list[
     peers: list[Peer] = []
     found = verdaccio()
     if isinstance(found, str):
-        print(f"verdaccio is left out: {found}")
+        print(f"verdaccio skipped: {found}")
     else:
         peers.append(NpmRegistry(found, folder / "verdaccio", stack))
     peers.append(Registry("rye, SQLite and a folder", folder / "sqlite", stack, NAMES, {}))

@@ -2,8 +2,8 @@
 
     python benchmarks/reads.py [--readers 8] [--rounds 3] [--each 2000]
 
-Ours: an index file and an item's bytes; verdaccio's: a packument and a tarball, for anybody. A reader keeps its connection and
-asks for the next once the one before has come. The peers take turns; of the rounds the median counts. Reads of a folder
+Ours: an index file and an item's bytes; verdaccio's: a packument and a tarball, without a login. A reader keeps its connection
+and sends the next request once the previous answer has arrived. The peers take turns; of the rounds the median counts. Reads of a folder
 that nginx serves cost this server nothing, so they are not measured here.
 """
 
@@ -52,7 +52,7 @@ def main() -> None:
         targets = [Target(rye, what, _paths(Path(folder, "rye", "public"), part)) for what, part in pairs]
         found = verdaccio()
         if isinstance(found, str):
-            print(f"verdaccio is left out: {found}")
+            print(f"verdaccio skipped: {found}")
         else:
             npm = NpmRegistry(found, Path(folder, "npm"), stack)
             measure(npm, "r", 4, ITEMS // 4)

@@ -1,4 +1,4 @@
-"""What a sandbox costs a call, beside the same program started bare: at most 60 ms (bubblewrap) or 15 ms (Landlock) more.
+"""What a sandbox costs a call, compared with the same program without one: at most 60 ms (bubblewrap) or 15 ms (Landlock) more.
 
 A tool that does nothing, in shell and in Python, in a project with some secrets and in one of 5,000 files; sandboxed and bare
 calls take turns, so that a busy machine slows both. Run: ``python benchmarks/sandbox.py [rounds]``.
@@ -74,7 +74,7 @@ def main() -> None:
             try:
                 sandbox = backend({"RYE_SANDBOX": name})
             except RyeError as error:
-                print(f"{name:<12}left out: {error.message}")
+                print(f"{name:<12}skipped: {error.message}")
                 continue
             for label, suffix, code in TOOLS:
                 script = Path(base, f"bare{suffix}")

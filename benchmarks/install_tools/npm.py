@@ -1,4 +1,4 @@
-"""npm with tiny packages: from verdaccio, or from memory where there is none."""
+"""npm with tiny packages: from verdaccio, or from memory where verdaccio is not installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a repository says is a claim (DESIGN 6.1): locks and installed files that somebody committed, through the program."""
+"""What a repository says is a claim (DESIGN 6.1): locks and installed files that someone committed, through the program."""
 
 from __future__ import annotations
 

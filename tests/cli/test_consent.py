@@ -1,4 +1,4 @@
-"""Nobody gets more rights than a person agreed to: the consent screen, approvals, hooks, signers and policies (DESIGN §7)."""
+"""No item gets more rights than a person approved: the consent screen, approvals, hooks, signers and policies (DESIGN §7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The registry goes away (DESIGN 6.1, last paragraph): what goes on, what fails, how fast, and what an unchanged head costs."""
+"""The registry goes away (DESIGN 6.1, last paragraph): what continues, what fails, how fast, and what an unchanged head costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies that need no trust: mirrors, bundles for machines without a network, audits, and proofs that anybody checks."""
+"""Copies that need no trust: mirrors, bundles for machines without a network, audits, and proofs that anyone can check."""
 
 from __future__ import annotations
 

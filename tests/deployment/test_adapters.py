@@ -1,4 +1,4 @@
-"""What each program is told of an agent's rights, as values: nothing wider than the item says unless somebody agreed to it
+"""What each program is told of an agent's rights, as values: nothing wider than the item says unless someone approved it
 (design/agents.md 1)."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What somebody who can commit puts into ``.ai/deploy.lock`` and into the folders: no file of anybody else's goes or changes."""
+"""Attacks by someone who can commit, through ``.ai/deploy.lock`` and the folders: no foreign file is deleted or changed."""
 
 from __future__ import annotations
 

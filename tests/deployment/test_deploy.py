@@ -1,4 +1,4 @@
-"""``rye deploy``, ``rye undeploy``: what is written, what is refused, and that nothing of anybody else's is ever touched
+"""``rye deploy``, ``rye undeploy``: what is written, what is refused, and that no foreign file is ever touched
 (design/agents.md 2)."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Blocks and keys in files of somebody else's: every other byte stays, and taking ours out gives the bytes of before."""
+"""Blocks and keys in foreign files: every other byte stays, and removing ours restores the original bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Text that is not NFC is called that, wherever it stands (DECISIONS Directives 13)."""
+"""Text that is not NFC is reported as such, wherever it appears (DECISIONS Directives 13)."""
 
 from __future__ import annotations
 

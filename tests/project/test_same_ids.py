@@ -1,4 +1,4 @@
-"""Two files with one id: whoever uses it gets neither, so validating and signing say it."""
+"""Two files with the same id: neither can be used, and validating and signing report it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What ``FILE|ID`` means, and what is refused before anybody uses it."""
+"""What ``FILE|ID`` means, and what is refused before it is used."""
 
 from __future__ import annotations
 

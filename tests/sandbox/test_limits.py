@@ -1,4 +1,4 @@
-"""What a tool can use up: memory, processor, processes, files, time, output. Each beside a control within the limit."""
+"""What a tool can use up: memory, processor, processes, files, time, output. Each has a control within the limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sandboxes hold for a user without any privilege, too: the probes, run as nobody by the system's Python."""
+"""The sandboxes also hold for a user without any privileges: the probes, run as nobody by the system's Python."""
 
 from __future__ import annotations
 

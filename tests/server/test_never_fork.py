@@ -1,4 +1,4 @@
-"""An older database beside a newer store never writes again, whatever restored it (docs/how-to/registry-upkeep.md)."""
+"""An older database next to a newer store never writes again, whatever restored it (docs/how-to/registry-upkeep.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bytes that owners take down are gone for good, and everybody who misses them learns why (docs/reference/statements.md,
+"""Bytes that owners take down are gone permanently, and everyone who asks for them learns why (docs/reference/statements.md,
 rye.takedown/v1)."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Webhooks (design/server.md 4): signed, tried again, recorded, and never into the network that the server stands in."""
+"""Webhooks (design/server.md 4): signed, tried again, recorded, and never sent into the server's own network."""
 
 from __future__ import annotations
 

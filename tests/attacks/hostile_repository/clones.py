@@ -1,4 +1,4 @@
-"""Somebody's clone of the team's project, and what an attacker does to it before.
+"""A reader's clone of the team's project, and what an attacker changes in it beforehand.
 
 A reader has a home and a data folder of their own. Which one says what they did before:
 

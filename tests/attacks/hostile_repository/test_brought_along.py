@@ -1,4 +1,4 @@
-"""What a repository brings along beside its items: registries, pins, settings, keys, and rye's own notes about a project."""
+"""What a repository brings along besides its items: registries, pins, settings, keys, and rye's own notes about a project."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What a repository ships for agent programs: their folders, ``.ai/deploy.lock``, ``[deploy]``, and texts that only deploy shows.
 
 Whoever can commit can write those folders themselves. What they cannot do is have ``rye deploy`` do it: vouch for a file of
-theirs, write or delete anywhere else, or deploy what nobody here agreed to.
+theirs, write or delete anywhere else, or deploy an item that no one here approved.
 """
 
 from __future__ import annotations

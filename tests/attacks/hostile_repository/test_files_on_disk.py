@@ -1,4 +1,4 @@
-"""What a repository can put among the installed files: links, pipes, modes, look-alikes, files that nobody released."""
+"""What a repository can put among the installed files: links, pipes, modes, look-alikes, files that no one released."""
 
 from __future__ import annotations
 
