@@ -1,7 +1,7 @@
 """Deploying 50 items to three programs: the first time, and again with nothing to do, against the bounds of the design.
 
-The command runs as a person starts it, and what ``rye --version`` takes is taken off, since every command pays it. Processor time is
-printed next to wall-clock time: on a busy machine only processor time is meaningful::
+The command runs as a person starts it, and what ``rye --version`` takes is subtracted, since every command pays it.
+Processor time is printed next to wall-clock time: on a busy machine only the former is meaningful::
 
     python -m benchmarks.deploy [repetitions]
 """

@@ -3,8 +3,8 @@
     python benchmarks/reads.py [--readers 8] [--rounds 3] [--each 2000]
 
 Ours: an index file and an item's bytes; verdaccio's: a packument and a tarball, without a login. A reader keeps its connection
-and sends the next request once the previous answer has arrived. The peers take turns; of the rounds the median counts. Reads of a folder
-that nginx serves cost this server nothing, so they are not measured here.
+and sends the next request once the previous answer has arrived. The peers take turns; of the
+rounds the median counts. Reads of a folder that nginx serves cost this server nothing, so they are not measured here.
 """
 
 from __future__ import annotations

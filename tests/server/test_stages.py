@@ -1,4 +1,4 @@
-"""Stage and approve (design/server.md 4): no outsider sees a stage, and no token publishes one without a maintainer's key."""
+"""Stage and approve (design/server.md 4): a stage changes nothing in public, and publishing it needs a maintainer's key."""
 
 from __future__ import annotations
 
