@@ -10,11 +10,14 @@ from typing import NamedTuple
 
 from rye.errors import RyeError
 
+_NAME = 32
+"""Characters of a file's name in the temporary file's, so that the latter is not longer than file systems allow."""
+
 
 def replace_file(path: Path, data: bytes) -> None:
     """Write ``data`` next to ``path`` and rename it into place. A new file gets the user's default permissions."""
     folder = path.parent
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=folder)
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:_NAME]}.", dir=folder)
     try:
         with os.fdopen(descriptor, "wb") as stream:
             stream.write(data)
@@ -37,30 +40,49 @@ class Replacement(NamedTuple):
 
 
 def replace_files(changes: Sequence[Replacement]) -> None:
-    """Replace all files, or none: if one fails, those before it get their old bytes back.
+    """Replace all files, or none: if one fails, or the user interrupts, those before it get their old bytes back.
 
+    A file that someone edits after it was replaced keeps that edit. A file given twice, such as by way of a link, is replaced
+    once.
     Raises RyeError ``changed-meanwhile`` if a file no longer has the bytes that were read, and OSError.
     """
+    changes = list({(change.path, change.old, change.new): change for change in changes}.values())
     for change in changes:
         _require_unchanged(change)
     for index, change in enumerate(changes):
         try:
             _require_unchanged(change)
             replace_file(change.path, change.new)
-        except (OSError, RyeError):
-            for written in changes[:index]:
-                replace_file(written.path, written.old)
+        except BaseException:
+            _restore(changes[: index + 1])
             raise
 
 
-def _require_unchanged(change: Replacement) -> None:
-    """Raise RyeError ``changed-meanwhile`` if the file does not have its old bytes. Reads at most one byte more."""
+def _restore(changes: Sequence[Replacement]) -> None:
+    """Give each file that has its new bytes its old ones. Tries all; then raises the OSError of the last that failed."""
+    failed: OSError | None = None
+    for change in changes:
+        try:
+            if _has(change.path, change.new):
+                replace_file(change.path, change.old)
+        except OSError as error:
+            failed = error
+    if failed is not None:
+        raise failed
+
+
+def _has(path: Path, data: bytes) -> bool:
+    """Whether the file exists with exactly these bytes. Reads at most one byte more."""
     try:
-        with change.path.open("rb") as stream:
-            unchanged = stream.read(len(change.old) + 1) == change.old
+        with path.open("rb") as stream:
+            return stream.read(len(data) + 1) == data
     except FileNotFoundError:
-        unchanged = False
-    if not unchanged:
+        return False
+
+
+def _require_unchanged(change: Replacement) -> None:
+    """Raise RyeError ``changed-meanwhile`` if the file does not have its old bytes."""
+    if not _has(change.path, change.old):
         raise RyeError(
             "changed-meanwhile", f"{change.shown} changed just now, so nothing was written.", "Run the command again."
         )

@@ -55,6 +55,78 @@ def test_an_edit_made_while_files_are_replaced_undoes_the_others(
     assert [(tmp_path / name).read_bytes() for name in ("a", "b")] == [b"old", b"mine"]
 
 
+@pytest.mark.parametrize("words", [("version", "bump", "patch"), ("sign",)])
+def test_a_file_given_twice_by_way_of_a_link_is_changed_once(words: tuple[str, ...], tmp_path: Path) -> None:
+    rye = Program(tmp_path)
+    rye.ok("init", "--namespace", "acme")
+    rye.ok("new", "knowledge", "notes/style")
+    rye.ok("keys", "generate")
+    path = rye.folder / ".ai/knowledge/notes/style.md"
+    link = path.with_name("link.md")
+    link.symlink_to(path.name)
+    before = path.read_bytes()
+    rye.ok(*words, str(path), str(link))
+    assert path.read_bytes() != before
+    assert link.is_symlink()
+
+
+def test_a_file_whose_name_is_as_long_as_names_may_be_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / ("é" * 126 + ".md")
+    atomic.replace_file(path, b"new")
+    assert [entry.read_bytes() for entry in tmp_path.iterdir()] == [b"new"]
+
+
+def test_an_interruption_undoes_all_even_right_after_a_rename(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    changes = _pair(tmp_path)
+    replace = atomic.replace_file
+
+    def then_interrupted(path: Path, data: bytes) -> None:
+        replace(path, data)
+        if data == b"new" and path.name == "b":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(atomic, "replace_file", then_interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        replace_files(changes)
+    assert [(tmp_path / name).read_bytes() for name in ("a", "b")] == [b"old", b"old"]
+
+
+def test_undoing_keeps_an_edit_of_a_file_that_was_already_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changes = _pair(tmp_path)
+    replace = atomic.replace_file
+
+    def then_both_are_edited(path: Path, data: bytes) -> None:
+        replace(path, data)
+        for name in ("a", "b"):
+            (tmp_path / name).write_bytes(b"mine")
+
+    monkeypatch.setattr(atomic, "replace_file", then_both_are_edited)
+    with pytest.raises(RyeError):
+        replace_files(changes)
+    assert [(tmp_path / name).read_bytes() for name in ("a", "b")] == [b"mine", b"mine"]
+
+
+def test_a_file_that_cannot_be_restored_does_not_stop_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "c").write_bytes(b"changed")
+    changes = [*_pair(tmp_path), Replacement(tmp_path / "c", "c", b"changed", b"new")]
+    replace = atomic.replace_file
+
+    def disk_full(path: Path, data: bytes) -> None:
+        if path.name == "c" or (path.name == "a" and data == b"old"):
+            raise OSError(28, "No space left on device", str(path))
+        replace(path, data)
+
+    monkeypatch.setattr(atomic, "replace_file", disk_full)
+    with pytest.raises(OSError, match="No space left") as failed:
+        replace_files(changes)
+    assert failed.value.filename == str(tmp_path / "a")
+    assert [(tmp_path / name).read_bytes() for name in ("a", "b", "c")] == [b"new", b"old", b"changed"]
+
+
 @pytest.mark.parametrize(
     ("words", "module", "name"),
     [(("version", "bump", "patch"), version_bump, "with_version"), (("sign",), signing, "sign_bytes")],
