@@ -259,7 +259,7 @@ class Console:
         """Print printable text on stderr, wrapped to a terminal's width."""
         whole = "".join(text for text, _ in spans)
         most = self.width if wide else min(_PROSE, self.width)
-        if not sys.stderr.isatty() or (whole.isascii() and len(whole) <= most and "\n" not in whole):
+        if not sys.stderr.isatty() or (whole.isascii() and whole.isprintable() and len(whole) <= most):
             click.echo(
                 "".join(self._styled(text, style) for text, style in spans), err=True, color=self._color_err or None
             )

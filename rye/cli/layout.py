@@ -41,19 +41,25 @@ class Column(Struct, frozen=True):
 
 
 def columns(text: str) -> int:
-    """The width of printable text on a terminal: wide characters take two columns, combining characters none."""
-    if text.isascii():
-        return len(text)
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in ("W", "F") else 1 for c in text
-    )
+    """The width of printable text on a terminal: wide characters take two columns, combining characters none.
+
+    Combining characters with a width of their own (category Mc) count: terminals disagree, and a line that looks shorter than
+    it is would continue at the left edge.
+    """
+    return len(text) if text.isascii() else sum(map(_width, text))
+
+
+def _width(character: str) -> int:
+    if unicodedata.east_asian_width(character) in ("W", "F"):
+        return 2
+    return 0 if unicodedata.combining(character) and unicodedata.category(character) == "Mn" else 1
 
 
 def cut(text: str, width: int) -> str:
     """Cut ``text`` to at most ``width`` columns; the cut is marked with ``…``."""
     if columns(text) <= width:
         return text
-    kept = _fitting(text, width - 1)
+    kept = _fitting(text, 0, len(text), width - 1)
     return text[:kept].rstrip() + "…"
 
 
@@ -61,7 +67,8 @@ def breaks(text: str, width: int, hang: int, *, hard: bool = False) -> list[tupl
     """Return the start and end of each line that ``text`` breaks into. Every line but the first has ``width - hang`` columns.
 
     Text between double spaces stays together if it fits on one line. ``hard``: also break words that are longer than a line,
-    after a ``/`` if possible; otherwise they stay whole, so that they can be copied.
+    after a ``/`` if possible; otherwise they stay whole, so that they can be copied. Words that are not ASCII are always broken:
+    they can contain blank characters, which would push a forged line to the terminal's left edge.
     """
     if columns(text) <= width:
         return [(0, len(text))]
@@ -71,15 +78,16 @@ def breaks(text: str, width: int, hang: int, *, hard: bool = False) -> list[tupl
     begin = end = 0
     for number, (start, stop) in enumerate(words):
         room = most if parts else width
-        kept_whole = _together(text, words[number:], most)
-        in_place = hard and end - begin <= hang and _slash(text[begin:stop], room) > end - begin
+        kept_whole = _together(text, words, number, most)
+        breakable = hard or not text[start:stop].isascii()
+        in_place = breakable and end - begin <= hang and _slash(text, begin, stop, room) > end - begin
         in_place = in_place and columns(text[start:stop].lstrip(" ")) > most
         if text[begin:end].strip() and not in_place and columns(text[begin:kept_whole]) > room:
             parts.append((begin, end))
             begin = stop - len(text[start:stop].lstrip(" "))
             room = most
-        while hard and columns(text[begin:stop]) > room:
-            kept = begin + _broken(text[begin:stop], room)
+        while breakable and begin + _fitting(text, begin, stop, room) < stop:
+            kept = begin + _broken(text, begin, stop, room)
             parts.append((begin, kept))
             begin, room = kept, most
         end = stop
@@ -88,32 +96,34 @@ def breaks(text: str, width: int, hang: int, *, hard: bool = False) -> list[tupl
     return parts
 
 
-def _together(text: str, words: Sequence[tuple[int, int]], most: int) -> int:
-    """The end of the text to keep together with the first word: up to the next double space, if that fits on one line."""
-    begin, stop = words[0]
+def _together(text: str, words: Sequence[tuple[int, int]], number: int, most: int) -> int:
+    """The end of the text to keep together with a word: up to the next double space, if that fits on one line."""
+    begin, stop = words[number]
     if text[begin : begin + 2] != "  ":
         return stop
-    for start, end in words[1:]:
+    for later in range(number + 1, len(words)):
+        start, end = words[later]
         if text[start : start + 2] == "  ":
             break
         stop = end
-    return stop if columns(text[begin:stop].lstrip(" ")) <= most else words[0][1]
+    return stop if columns(text[begin:stop].lstrip(" ")) <= most else words[number][1]
 
 
-def _broken(text: str, room: int) -> int:
+def _broken(text: str, begin: int, stop: int, room: int) -> int:
     """How many characters of a word that is too long go on this line."""
-    fitting = max(1, _fitting(text, room))
-    slash = _slash(text, room)
+    fitting = max(1, _fitting(text, begin, stop, room))
+    slash = _slash(text, begin, stop, room)
     return slash if slash * 3 > fitting else fitting
 
 
-def _slash(text: str, room: int) -> int:
-    """The position after the last ``/`` that fits; 0 if there is none."""
-    return text.rfind("/", 0, _fitting(text, room)) + 1
+def _slash(text: str, begin: int, stop: int, room: int) -> int:
+    """The position in the word after the last ``/`` that fits; 0 if there is none."""
+    return max(0, text.rfind("/", begin, begin + _fitting(text, begin, stop, room)) + 1 - begin)
 
 
 def flow(spans: Sequence[Span], width: int, hang: int, *, hard: bool = False) -> list[Line]:
     """Break styled text into lines of at most ``width`` columns, all but the first indented by ``hang``; see :func:`breaks`."""
+    spans = [(text.replace("\t", " "), style) for text, style in spans]  # a tab has no width of its own
     whole = "".join(text for text, _ in spans)
     lines: list[Line] = []
     for begin, end in breaks(whole, width, hang, hard=hard):
@@ -150,7 +160,7 @@ def table(rows: Sequence[Sequence[Cell]], header: Sequence[Column], width: int) 
     for row in [titles, *body]:
         own = columns(row[0][0]) > room
         if own:
-            lines.append([row[0]])
+            lines.extend(flow([row[0]], width, _INDENT, hard=True))
         lines.extend(_row([("", None), *row[1:]] if own else row, header, [room, *widths[1:]]))
     return lines
 
@@ -204,13 +214,13 @@ def _trimmed(line: Line) -> Line:
     return [*line[:-1], (line[-1][0].rstrip(), line[-1][1])] if line else line
 
 
-def _fitting(text: str, width: int) -> int:
-    """How many leading characters fit in ``width`` columns."""
+def _fitting(text: str, begin: int, stop: int, width: int) -> int:
+    """How many characters from ``begin`` fit in ``width`` columns. Reads no further than they go."""
     if text.isascii():
-        return min(len(text), max(0, width))
+        return min(stop - begin, max(0, width))
     kept = used = 0
-    for character in text:
-        used += columns(character)
+    for place in range(begin, stop):
+        used += _width(text[place])
         if used > width:
             break
         kept += 1
@@ -220,7 +230,7 @@ def _fitting(text: str, width: int) -> int:
 def _words(text: str, most: int) -> list[tuple[int, int]]:
     """Start and end of each word with the spaces before it. A command in backticks is one word if it fits on one line."""
     found = []
-    for word in re.finditer(_WORD, text):
+    for word in re.finditer(_WORD, text.rstrip(" ")):
         begin, end = word.span()
         if columns(word[0].lstrip()) <= most:
             found.append((begin, end))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rye.cli.layout import Column, Line, columns, cut, flow, table
 
-WORDS = st.text(alphabet="ab/:. `→日\u0301", max_size=120)
+WORDS = st.text(alphabet="ab/:. `→日\u0301\u1b44", max_size=120)
 ITEM = "directive:acme/workflows/rotate_all_production_credentials"
 
 
@@ -62,6 +64,34 @@ class TestFlow:
         assert more
         assert all(line.startswith(" " * 8) and columns(line) <= 60 for line in more)
 
+    @pytest.mark.parametrize("blank", ["\u2800", "\u3164", "\u1b44"])
+    @pytest.mark.parametrize("before", ["when x", "e.g. "])
+    def test_nor_where_long_words_stay_whole(self, before: str, blank: str) -> None:
+        """Errors, hooks and findings keep an address whole. A word with blank characters is none."""
+        lines = texts(flow([(f"{before}{blank * 54}allowed{blank}by{blank}you", None)], 60, 4))
+        assert len(lines) > 1
+        assert all(columns(line) <= 60 for line in lines)
+        assert all(line.startswith("    ") for line in lines[1:])
+
+    def test_marks_that_a_terminal_may_show_in_a_column_of_their_own_are_counted(self) -> None:
+        """Balinese Adeg Adeg combines, but has a width: a hundred of them would otherwise count as nothing."""
+        assert columns("a" + "\u1b44" * 100) == 101
+        assert columns("a" + "\u0301" * 100) == 1
+
+    @pytest.mark.parametrize("hard", [True, False])
+    def test_tabs_cannot_make_a_line_wider_than_it_counts(self, hard: bool) -> None:
+        lines = texts(flow([("when x" + "\ty" * 60, None)], 60, 4, hard=hard))
+        assert len(lines) > 1
+        assert "\t" not in "".join(lines)
+
+    @pytest.mark.parametrize(
+        "text", ["x" + " " * 40_000, "日" * 40_000, "a  " * 20_000, "`" * 40_001, "\u0301 " * 20_000]
+    )
+    def test_the_time_grows_with_the_text_not_with_its_square(self, text: str) -> None:
+        begun = time.process_time()
+        assert flow([(text, None)], 20, 4, hard=True)
+        assert time.process_time() - begun < 3
+
 
 class TestCut:
     @given(st.text(alphabet="ab日\u0301", max_size=40), st.integers(1, 30))
@@ -85,6 +115,12 @@ class TestTable:
         assert first == ITEM
         assert below.strip() == "1.0.0"
         assert header.index("VERSION") == below.index("1.0.0") == second.index("2.0.0")
+
+    def test_a_first_cell_longer_than_the_terminal_continues_indented(self) -> None:
+        rows = [["x" * 70 + "ok:", "1.0.0"], ["a", "2.0.0"], ["b", "3.0.0"]]
+        shown = laid(rows, [Column("ITEM"), Column("VERSION")], 60)
+        assert all(columns(line) <= 60 for line in shown)
+        assert shown[2].startswith("    x")
 
     def test_where_room_is_short_all_rows_have_two_lines(self) -> None:
         rows = [[ITEM, "1.0.0", "installed"], [ITEM + "_2", "1.0.0", "installed"]]
