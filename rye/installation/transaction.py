@@ -122,6 +122,10 @@ def needs_recovery(project: Project) -> bool:
     return True
 
 
+_RECORDS = ".ai/.rye/"
+"""The folder of what Rye remembers about a project, as the paths of changes begin."""
+
+
 class Writer:
     """Applies changes to a locked project. Created by :func:`exclusive`."""
 
@@ -133,7 +137,8 @@ class Writer:
         self._targets: dict[str, str] = {}
 
     def apply(self, changes: Sequence[Change], then: Then | None = None, folders: Sequence[str] = ()) -> int:
-        """Make all changes, or none. Returns how many files really changed; unchanged ones are not touched.
+        """Make all changes, or none. Returns how many files really changed, without Rye's own records in ``.ai/.rye``; unchanged
+        ones are not touched.
 
         ``then``: gives more changes, which belong to the same step; what it raises undoes everything. ``folders``: those that go
         where they are empty.
@@ -158,7 +163,7 @@ class Writer:
             _sync_folder(self._work)
             self._step("clean")
             self._clean()
-        return len(rows)
+        return sum(not row.path.startswith(_RECORDS) for row in rows)
 
     def _needed(self, changes: Sequence[Change]) -> list[Change]:
         ordered = sorted(changes, key=lambda change: change.data is not None)

@@ -49,8 +49,8 @@ def no_registry() -> RyeError:
     return RyeError(
         "no-registry",
         "No registry is configured.",
-        "Pin one with `rye registry add ADDRESS --default`, which needs no token, or name one with --registry; "
-        "`rye registry serve` starts one here.",
+        "`rye registry add ADDRESS --default` pins one, which needs no token; `rye login ADDRESS` also stores a token, "
+        "to publish; `rye registry serve` starts one here.",
     )
 
 

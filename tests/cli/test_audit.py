@@ -65,6 +65,10 @@ class TestAudit:
         user.ok("add", "acme/work/top", "--yes")
         assert user.ok("audit").stdout == "2 items, no findings\n"
 
+    def test_one_item_is_not_called_items(self, user: Program) -> None:
+        user.ok("add", "acme/work/base", "--yes")
+        assert user.ok("audit").stdout == "1 item, no findings\n"
+
     def test_changed_missing_and_extra_files(self, user: Program) -> None:
         user.ok("add", "acme/work/top", "--yes")
         user.write(".ai/packages/acme/directives/work/base.md", "changed")

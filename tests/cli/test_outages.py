@@ -111,6 +111,14 @@ class Test_A_registry_that_is_away:
         assert seconds < 15
         assert (away.path("rye.toml").read_bytes(), away.path("rye.lock").read_bytes()) == before
 
+    def test_hand_edits_are_shown_from_the_cache(self, away: Program) -> None:
+        """The hint of `rye install` and `rye render` leads here, and it must lead somewhere without a network, too."""
+        path = away.path(".ai/packages/acme/directives/work/base.md")
+        path.write_text(path.read_text().replace("Do the work.", "Do my work."))
+        done = away.ok("diff", "--edited")
+        assert "-Do the work.\n+Do my work." in done.stdout
+        assert "Going on with what was last verified" in done.stderr
+
     def test_what_is_neither_cached_nor_installed_is_an_error(self, away: Program) -> None:
         lose_files(away)
         shutil.rmtree(away.home / "cache")

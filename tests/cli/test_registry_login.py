@@ -51,6 +51,13 @@ class TestLogin:
         user.ok("login", registry.url, env={"RYE_TOKEN": registry.token})
         user.fails("login", registry.url, "--token", "-", code="no-token", exit_code=2)
 
+    def test_without_any_registry_the_next_command_is_named(self, tmp_path: Path) -> None:
+        user = User(tmp_path)
+        assert "`rye login ADDRESS`" in user.fails("login", code="no-registry")["hint"]
+        listed = user.ok("registry", "list")
+        assert listed.stdout == ""
+        assert "`rye registry add ADDRESS --default`" in listed.stderr
+
     def test_a_wrong_token_is_not_stored(self, registry: Registry, tmp_path: Path) -> None:
         user = registry.reader(tmp_path)
         user.fails("login", registry.url, "--token", "rye_0000000000000000_" + "A" * 43, code="unauthorized")

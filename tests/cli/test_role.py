@@ -68,6 +68,15 @@ def test_an_unknown_role_says_what_was_meant(program: Program) -> None:
     assert not program.path(".ai/role-directives").exists()
 
 
+def test_without_any_role_the_hint_makes_one(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    program.write("rye.toml", "[project]\n")
+    for words in (["role", "show", "clerk"], ["prime", "clerk"]):
+        result = program.run(*words, "--json")
+        assert result.error["code"] == "unknown-role"
+        assert result.error["hint"] == "There are no roles here. `rye new role clerk` makes one."
+
+
 @pytest.mark.parametrize("name", ["../clerk", "a/b", ".", "", "Clerk", "clerk.md", "/etc/passwd", "nul", "a\x00b"])
 @pytest.mark.parametrize("words", [["role", "show"], ["role", "edit"], ["prime"]])
 def test_names_have_no_path_parts(program: Program, name: str, words: list[str]) -> None:

@@ -215,7 +215,7 @@ class _Demo:
         lines = run.stdout.rstrip().splitlines()
         hidden = max(0, len(lines) - last) if last is not None else 0
         if hidden:
-            self.print(f"… {hidden} lines like these:")
+            self.print(f"… after {hidden} {'line' if hidden == 1 else 'lines'} like these:")
         self.print("\n".join(lines[hidden:]))
         self.check(run.returncode, words, fails)
 

@@ -59,6 +59,8 @@ def list_registries(session: Session) -> None:
     if session.json:
         session.console.document({"registries": [asdict(row) for row in rows]})
         return
+    if not rows:
+        session.console.say("No registry is pinned. `rye registry add ADDRESS --default` pins one.")
     session.console.table(
         [["*" if r.default else "", r.origin, r.registry, str(r.size), str(r.fingerprint)] for r in rows],
         ["", "ORIGIN", "ADDRESS", "LOG SIZE", "FINGERPRINT"],

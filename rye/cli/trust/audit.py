@@ -72,7 +72,7 @@ def _show(session: Session, found: Audit) -> None:
         session.console.say(f"  until {each.ignored.until}: {one_line(each.ignored.reason)}", "dim")
     if not fails(found.findings, "warning"):
         said = "all in order" if found.findings else "no findings"
-        session.console.data(f"{found.items} items, {said}")
+        session.console.data(f"{counted(found.items, 'item')}, {said}")
         return
     severities = Counter(finding.severity for finding in found.findings)
     counts = [counted(severities[each], each) for each in ("error", "warning") if severities[each]]

@@ -43,8 +43,12 @@ def require_role(context: Context, where: Places, role: str) -> None:
 def unknown_role(role: str, names: Sequence[str]) -> RyeError:
     """The error for an unknown role."""
     near = get_close_matches(role, sorted(set(names)), 3, 0.5)
-    listed = ", ".join(sorted(set(names))) or "none"
-    hint = f"Did you mean {' or '.join(near)}?" if near else f"Roles: {listed}."
+    if near:
+        hint = f"Did you mean {' or '.join(near)}?"
+    elif names:
+        hint = f"Roles: {', '.join(sorted(set(names)))}."
+    else:
+        hint = f"There are no roles here. `rye new role {role}` makes one."
     return RyeError("unknown-role", f"Unknown role {role!r}.", hint)
 
 

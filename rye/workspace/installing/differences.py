@@ -118,7 +118,7 @@ def _signed_bytes(
     if not wanted:
         return signed
     origins = {item.identity.namespace: item.registry for item in lock.items}
-    with project_sources(context, manifest, project.root) as sources:
+    with project_sources(context, manifest, project.root, outages="survive") as sources:
         for entry in found:
             if entry.item is not None and entry.item.source is not None and entry.path in _paths_of(wanted):
                 item = _of_source(entry.item, lock, sources, Unlock.nothing())
