@@ -92,7 +92,7 @@ class Test_A_registry_that_is_away:
         done, seconds = timed(away, *command, patience=30)
         assert (done.code, done.stderr.count("warning:")) == (0, 1)
         assert "does not answer" in done.stderr
-        assert "Going on with what was last verified" in done.stderr
+        assert "Using its last verified state" in done.stderr
         assert away.path(".ai/packages/acme/directives/work/top.md").exists()
         assert seconds < 15
 

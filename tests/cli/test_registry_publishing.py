@@ -123,7 +123,7 @@ class TestBarePublish:
         result = user.ok("publish", "--json")
         assert [(row["id"], row["version"]) for row in result.json["published"]] == [("bare/work/two", "1.1.0")]
         assert [row["id"] for row in result.json["unchanged"]] == ["bare/work/one"]
-        assert "SKILL.md carries no version and is left out" in result.stderr
+        assert "SKILL.md: no version" in result.stderr
         assert user.ok("publish").stdout == "nothing new to publish\n"
 
     def test_a_project_with_nothing_that_has_a_version_is_an_error(self, registry: Registry, tmp_path: Path) -> None:
@@ -206,7 +206,7 @@ class TestRefusedBeforeAnythingIsSent:
         other = registry.reader(tmp_path, "acne")
         other.ok("login", registry.url, "--token", registry.token)
         other.ok("keys", "generate")
-        assert "close to the namespace 'acme'" in other.ok("namespace", "claim", "acne").stderr
+        assert "similar to the namespace 'acme'" in other.ok("namespace", "claim", "acne").stderr
         result = other.ok("publish", other.directive("popular/deploy_servise"))
         assert "directive:acme/popular/deploy_service" in result.stderr
         assert "warning" not in other.ok("publish", other.directive("popular/deploy_servise", "1.1.0")).stderr
@@ -482,7 +482,7 @@ class TestSearchAndInfo:
             nothing = user.ok("search", "faraway", "--offline", *more)
             assert nothing.stdout == ""
             assert "Only local items were searched: " in nothing.stderr
-            assert "without --offline" in nothing.stderr
+            assert "Omit --offline." in nothing.stderr
             assert "Nothing matches 'faraway'" in nothing.stderr
 
     def test_deprecated_items_are_marked(self, acme: User, registry: Registry, tmp_path: Path) -> None:
@@ -506,7 +506,7 @@ class TestSearchAndInfo:
             monkeypatch.setattr(RegistryClient, "histories", mock.Mock(side_effect=error))
             found = user.ok("search", "foggy", "--json")
             assert [row["deprecated"] for row in found.json["results"]] == [None]
-            assert f"Which items are deprecated is not known: {error.message}" in found.stderr
+            assert f"Cannot tell which items are deprecated: {error.message}" in found.stderr
         monkeypatch.setattr(RegistryClient, "histories", mock.Mock(side_effect=TrustError("keyset-fork", "Two.")))
         user.fails("search", "foggy", code="keyset-fork")
 

@@ -234,7 +234,7 @@ def test_an_override_with_an_alarm_that_nobody_saw_is_not_deployed(deployed: Sho
 def test_an_override_without_an_alarm_is_told_and_deployed(deployed: Shop) -> None:
     deployed.write(PLACE, OVERRIDE.format(text="Be kind."))
     done = deployed.ok("deploy")
-    assert "New or changed since you accepted this project" in done.stderr
+    assert "New or changed customizations of installed items" in done.stderr
     assert PLACE in done.stderr
     assert "Be kind." in deployed.path(".claude/agents/one.md").read_text()
 

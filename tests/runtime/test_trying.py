@@ -68,7 +68,7 @@ def test_arguments_go_before_the_files(program: Program) -> None:
 def test_needs_that_are_not_granted_start_nothing(program: Program) -> None:
     done = program.run("run", "tool:text/asks")
     assert done.code == 1
-    assert "needs what is not granted to it: network 127.0.0.1:9" in done.stderr
+    assert "needs access that rye.toml does not grant: network 127.0.0.1:9" in done.stderr
 
 
 def test_a_host_that_is_not_granted_is_named(program: Program) -> None:

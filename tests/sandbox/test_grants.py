@@ -77,7 +77,7 @@ def test_a_grant_that_a_commit_adds_later_does_not_count(project: Project) -> No
 
 
 def test_a_project_with_grants_is_not_accepted_by_nobody(project: Project) -> None:
-    with pytest.raises(RyeError, match="grants tools what this user has not agreed to") as caught:
+    with pytest.raises(RyeError, match="grants tools what you have not agreed to") as caught:
         accept_project(LibraryContext(project.root), project, lambda _: False)
     assert caught.value.code == "project-not-accepted"
     assert in_force(project, GRANTS) == NOTHING

@@ -1,1 +1,1 @@
-"""Publishing releases and the statements of owners."""
+"""Publishing releases and owners' statements."""

@@ -1,4 +1,4 @@
-"""Signed warnings about versions with a known fault, by an item's owners or by the registry's."""
+"""Signed warnings about faulty versions, from an item's owners or from the registry's owners."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from rye.workspace.trusting.own_keys import OwnKeys
 
 _NO_VERSION = "<0.0.0-0"
-"""The range that holds no version: it withdraws an advisory (docs/reference/statements.md, rye.advisory/v1)."""
+"""A range that matches no version. It withdraws an advisory (docs/reference/statements.md, rye.advisory/v1)."""
 
 
 class AdvisoryRequest(Struct, frozen=True):
-    """``reference``: ``[kind:]id``; ``affected``: the range of versions with the fault."""
+    """``reference``: ``[kind:]id``; ``affected``: the range of faulty versions."""
 
     reference: str
     number: str
@@ -53,12 +53,12 @@ class AdvisoryOutcome(Struct, frozen=True):
 
 
 def is_withdrawn(advisory: Advisory) -> bool:
-    """Whether it holds for no version."""
+    """Whether the advisory matches no version."""
     return advisory.range == _NO_VERSION
 
 
 def publish_advisory(context: Context, keys: OwnKeys, request: AdvisoryRequest) -> AdvisoryOutcome:
-    """Warn of versions of an item; the same number replaces the earlier warning. Raises RyeError."""
+    """Publish an advisory about versions of an item. It replaces an earlier one with the same number. Raises RyeError."""
     title = one_line("--title", request.title)
     Range.parse(request.affected)
     with open_registry(context, registry_of(context, request.reference)) as client:
@@ -71,7 +71,7 @@ def publish_advisory(context: Context, keys: OwnKeys, request: AdvisoryRequest) 
 
 
 def draft_advisory(context: Context, request: AdvisoryRequest) -> str:
-    """The text of an advisory that the registry's owners sign. Raises RyeError."""
+    """The text of an advisory for the registry's owners to sign. Raises RyeError."""
     title = one_line("--title", request.title)
     Range.parse(request.affected)
     with open_registry(context, registry_of(context, request.reference)) as client:
@@ -81,15 +81,15 @@ def draft_advisory(context: Context, request: AdvisoryRequest) -> str:
 
 
 def withdraw_advisory(context: Context, keys: OwnKeys, reference: str, number: str, key: str | None) -> AdvisoryOutcome:
-    """Take an advisory back: from then on it holds for no version. Raises RyeError ``no-such-advisory``."""
+    """Withdraw an advisory: publish it again with a range that matches no version. Raises RyeError ``no-such-advisory``."""
     with open_registry(context, registry_of(context, reference)) as client:
         identity, _ = published(client, reference)
         known = {advisory.number: advisory for advisory in client.histories([identity])[identity].advisories}
     if number not in known or is_withdrawn(known[number]):
         raise RyeError(
             "no-such-advisory",
-            f"There is no advisory {number} about {identity}.",
-            f"`rye advisory list {identity}` shows those there are.",
+            f"{identity} has no advisory {number}.",
+            f"`rye advisory list {identity}` lists its advisories.",
         )
     found = known[number]
     return publish_advisory(
@@ -105,8 +105,8 @@ def submit_advisory(context: Context, file: Path) -> AdvisoryOutcome:
         if client.origin != advisory.origin:
             raise RyeError(
                 "other-registry",
-                f"The advisory is for {advisory.origin}; {client.address} is {client.origin}.",
-                "Name the right one with --registry.",
+                f"The advisory is for the registry {advisory.origin}, but {client.address} is {client.origin}.",
+                "Name the right registry with --registry.",
             )
         position = send_note(
             context, client, advisory.identity, note.encode(), lambda history: advisory in history.advisories
@@ -139,6 +139,6 @@ def _advisory(
         advisory.text()
     except StatementError as error:
         raise UsageError(
-            "bad-advisory", error.message, "The number is A-Z, 0-9 and -; the range is as `rye add` takes it."
+            "bad-advisory", error.message, "The number consists of A-Z, 0-9 and -. Write the range as for `rye add`."
         ) from None
     return advisory

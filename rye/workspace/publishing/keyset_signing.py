@@ -1,4 +1,4 @@
-"""From a keyset to the log: signed with the keys of this machine, and by other owners through a file where that is not enough."""
+"""Sign a keyset and log it. If this machine's keys are not enough, a file carries it to the other owners."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Signing(Struct, frozen=True):
-    """With which keys a keyset is signed (none named: every own key that counts), and where it goes when that is not enough."""
+    """The keys that sign a keyset (none named: all of the user's owner keys), and the file to write if they are not enough."""
 
     key_names: tuple[str, ...] = ()
     output: Path | None = None
@@ -48,9 +48,9 @@ class SignedFile(Struct, frozen=True):
 def sign_and_send(
     context: Context, client: RegistryClient, keys: OwnKeys, keyset: Keyset, signing: Signing
 ) -> KeysetOutcome:
-    """Sign with the keys of this machine; publish when that is enough, else write the file for the other owners.
+    """Sign with this machine's keys. Publish if that is enough; otherwise write the file for the other owners.
 
-    Raises RyeError ``signatures-missing`` where there is no file to write.
+    Raises RyeError ``signatures-missing`` if no file was named.
     """
     link = client.keysets([keyset.namespace])[keyset.namespace].current(context.now())
     note = sign_keyset(keys, keyset, signing.key_names, link.keyset if link is not None else None)
@@ -61,26 +61,28 @@ def sign_and_send(
         raise RyeError(
             "signatures-missing",
             f"Keyset {keyset.number} of {keyset.namespace!r} needs {missing}.",
-            "Write it to a file for the other owners with -o FILE; each runs `rye namespace sign FILE`.",
+            "Write it to a file with -o FILE. Each of the other owners then runs `rye namespace sign FILE`.",
         )
     write_keyset(signing.output, note)
     return KeysetOutcome(keyset, file=signing.output, missing=missing)
 
 
 def sign_keyset(keys: OwnKeys, keyset: Keyset, key_names: Sequence[str], before: Keyset | None = None) -> SignedNote:
-    """The keyset as a note, signed with the keys named or, with none named, every own key that owns it now or before."""
+    """The keyset as a signed note. Without ``key_names``, all of the user's keys in this keyset or the previous one sign."""
     return notes.sign(keyset.text(), _signers(keys, keyset, key_names, before))
 
 
 def add_signature(
     keys: OwnKeys, path: Path, shown: str, key_names: Sequence[str], agreed: Callable[[str, Sequence[str]], bool]
 ) -> SignedFile:
-    """Sign a keyset that another owner wrote to a file. ``agreed`` sees its text, and the fingerprints of own keys that are not
-    among its keys. Raises RyeError ``declined``."""
+    """Sign a keyset that another owner wrote to a file. Raises RyeError ``declined``.
+
+    ``agreed`` gets its text and the fingerprints of the signing keys that the keyset does not list.
+    """
     note, keyset = _read(path)
     outside = [key.fingerprint for key in map(keys.public, key_names or (None,)) if key.raw not in keyset.keys]
     if not agreed(note.text, outside):
-        raise RyeError("declined", f"{shown} was not signed.")
+        raise RyeError("declined", f"You declined to sign {shown}.")
     signed = notes.add_signatures(note, _signers(keys, keyset, key_names))
     path.write_text(signed.encode(), encoding="utf-8")
     return SignedFile(len(signed.signatures))
@@ -95,19 +97,19 @@ def submit_keyset(context: Context, path: Path, shown: str) -> KeysetOutcome:
             raise RyeError(
                 "signatures-missing",
                 f"Keyset {keyset.number} of {keyset.namespace!r} needs {missing}.",
-                f"Another owner runs `rye namespace sign {shown}` first.",
+                f"Have another owner run `rye namespace sign {shown}` first.",
             )
         return KeysetOutcome(keyset, log=_send(context, client, keyset, note))
 
 
 def write_keyset(path: Path, note: SignedNote) -> None:
-    """Raises RyeError ``file-exists``."""
+    """Write the note to a new file. Raises RyeError ``file-exists``."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with path.open("x", encoding="utf-8") as stream:
             stream.write(note.encode())
     except FileExistsError:
-        raise RyeError("file-exists", f"{str(path)!r} exists.", "Give another name to -o.") from None
+        raise RyeError("file-exists", f"{str(path)!r} already exists.", "Choose another file name for -o.") from None
 
 
 def _signers(keys: OwnKeys, keyset: Keyset, key_names: Sequence[str], before: Keyset | None = None) -> list[Signer]:
@@ -118,7 +120,7 @@ def _signers(keys: OwnKeys, keyset: Keyset, key_names: Sequence[str], before: Ke
 
 
 def _missing(context: Context, client: RegistryClient, keyset: Keyset, note: SignedNote) -> str | None:
-    """What a keyset still needs, in words; None when it can be published."""
+    """The signatures that a keyset still needs, in words; None if it can be published."""
     before = client.keysets([keyset.namespace])[keyset.namespace].current(context.now())
     needs = [(keyset, "its own keys")]
     if before is not None and keyset.recovery is None:
@@ -137,7 +139,9 @@ def _send(context: Context, client: RegistryClient, keyset: Keyset, note: Signed
     chain = client.keysets([keyset.namespace])[keyset.namespace]
     if not any(link.keyset == keyset for link in chain.links):
         raise RyeError(
-            "not-in-log", "The registry answered, but its log does not show the keyset.", "Do not rely on it."
+            "not-in-log",
+            "The registry accepted the keyset, but it is not in the registry's log.",
+            "Do not rely on it. `rye log verify` checks the registry.",
         )
     return answer.results[0].log
 

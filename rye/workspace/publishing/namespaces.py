@@ -1,4 +1,4 @@
-"""Who may publish under a name: claiming it, and every change of its keys. Its owners sign; the registry only logs (DESIGN 5)."""
+"""Claim a namespace and change its keys. The owners sign every change; the registry only logs it (DESIGN 5)."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ _RECOVERY_MARGIN = timedelta(hours=1)
 
 
 class Thresholds(Struct, frozen=True):
-    """How many keys must sign from now on; None: as many as before."""
+    """How many keys must sign from now on. None: no change."""
 
     changes: int | None = None
-    """Changes of the keys."""
+    """For changes of the keys."""
     releases: int | None = None
 
 
 class NamespaceState(Struct, frozen=True):
-    """A namespace's chain as the registry's snapshot has it."""
+    """A namespace's chain of keysets in the registry's snapshot."""
 
     current: Link
     pending: Link | None
@@ -55,12 +55,12 @@ def claim(
     thresholds: Thresholds,
     signing: Signing,
 ) -> KeysetOutcome:
-    """Claim a namespace for the person's keys, and for those in ``owner_files``. Raises RyeError."""
+    """Claim a namespace for the user's keys and the keys in ``owner_files``. Raises RyeError."""
     if not is_segment(namespace) or namespace == "root":
         raise UsageError(
             "bad-name",
-            f"{namespace!r} cannot be a namespace.",
-            "Names: a-z, 0-9, '-' and '_', at most 64; `root` is reserved.",
+            f"{namespace!r} is not a valid namespace.",
+            "Use at most 64 characters from a-z, 0-9, '-' and '_'. `root` is reserved.",
         )
     own = _own(keys, signing)
     owners = {key.raw for key in (*own, *(read_key_file(file)[0] for file in owner_files))}
@@ -68,8 +68,8 @@ def claim(
     if max(threshold, releases) > len(owners):
         raise UsageError(
             "bad-threshold",
-            f"{max(threshold, releases)} of {len(owners)} owners cannot sign.",
-            "Name more with --owner.",
+            f"A threshold of {max(threshold, releases)} is too high: only {len(owners)} owners are named.",
+            "Name more owners with --owner, or lower the threshold.",
         )
     with open_registry(context, configured(context).of(namespace)) as client:
         present = client.keysets([namespace])[namespace].current(context.now())
@@ -90,14 +90,16 @@ def claim(
 
 
 def state_of(context: Context, namespace: str) -> NamespaceState:
-    """Keys, how many must sign, and the history of keysets. Raises RyeError ``no-such-namespace``."""
+    """A namespace's current and pending keysets, and its history. Raises RyeError ``no-such-namespace``."""
     with open_registry(context, configured(context).of(namespace)) as client:
         chain = client.keysets([namespace])[namespace]
         time = client.head.snapshot.time
     current = chain.current(time)
     if current is None:
         raise RyeError(
-            "no-such-namespace", f"Nobody owns {namespace!r}.", f"`rye namespace claim {namespace}` makes it yours."
+            "no-such-namespace",
+            f"The namespace {namespace!r} has no owner.",
+            f"Claim it with `rye namespace claim {namespace}`.",
         )
     return NamespaceState(current, chain.pending(time), tuple(chain.links))
 
@@ -112,7 +114,7 @@ def add_key(
         if added.raw in before.keys:
             raise RyeError(
                 "key-there",
-                f"{added.fingerprint} is a key of {namespace!r} already.",
+                f"{added.fingerprint} is already a key of {namespace!r}.",
                 f"`rye namespace show {namespace}` lists its keys.",
             )
         refuse_revoked(before, [added.raw])
@@ -129,7 +131,7 @@ def add_key(
 def remove_key(
     context: Context, keys: OwnKeys, namespace: str, wanted: str, thresholds: Thresholds, signing: Signing
 ) -> KeysetOutcome:
-    """Take a key out; what it signed so far stays good."""
+    """Remove a key. Its earlier signatures stay valid."""
     with open_registry(context, configured(context).of(namespace)) as client:
         before = keyset_in_force(context, client, namespace)
         gone = selected_key(namespace, before.keys, wanted)
@@ -144,7 +146,7 @@ def remove_key(
 
 
 class Revoking(Struct, frozen=True):
-    """``wanted``: fingerprint or key id; ``position``: from where in the log it no longer counts (None: from now on)."""
+    """``wanted``: fingerprint or key id. ``position``: the log position from which the key no longer counts (None: now)."""
 
     namespace: str
     wanted: str
@@ -153,7 +155,7 @@ class Revoking(Struct, frozen=True):
 
 
 def revoke_key(context: Context, keys: OwnKeys, request: Revoking, signing: Signing) -> KeysetOutcome:
-    """Revoke a key: what it signed from a position on is never installed again. This cannot be undone, so it asks first.
+    """Revoke a key: nothing that it signed from a position on is ever installed. Asks first, as this cannot be undone.
 
     Raises RyeError, among them ``declined``, ``confirmation-needed``.
     """
@@ -161,20 +163,20 @@ def revoke_key(context: Context, keys: OwnKeys, request: Revoking, signing: Sign
     with open_registry(context, configured(context).of(namespace)) as client:
         before = keyset_in_force(context, client, namespace)
         links = client.keysets([namespace])[namespace].links
-        # A key that was only taken out can turn out to be stolen later.
+        # A key that was only removed can turn out to be stolen later.
         ever = tuple(dict.fromkeys(key for link in links for key in link.keyset.keys))
         gone = selected_key(namespace, (*before.keys, *ever), request.wanted)
         known = next((revocation for revocation in before.revoked if revocation.key == gone), None)
         if known is not None:
             raise RyeError(
                 "key-revoked",
-                f"The key is revoked from position {known.position} already.",
-                f"`rye namespace show {namespace}` lists what is revoked.",
+                f"The key is already revoked from position {known.position}.",
+                f"`rye namespace show {namespace}` lists revoked keys.",
             )
         size = client.head.checkpoint.size
         if position is not None and position > size:
             raise UsageError(
-                "bad-position", f"The log has {size} entries; position {position} is beyond it.", "Leave --from out."
+                "bad-position", f"Position {position} is out of range: the log has {size} entries.", "Omit --from."
             )
         start = size if position is None else position
         keyset = next_keyset(
@@ -186,12 +188,12 @@ def revoke_key(context: Context, keys: OwnKeys, request: Revoking, signing: Sign
             revoked=(*before.revoked, Revocation(gone, start)),
         )
         what = f"{PublicKey(gone).fingerprint} of {namespace!r} from position {start} on"
-        confirm(context, f"Revoke {what}, for ever?", "nothing was revoked.")
+        confirm(context, f"Permanently revoke {what}?", "nothing was revoked.")
         return sign_and_send(context, client, keys, keyset, signing)
 
 
 def draft_recovery(context: Context, keys: OwnKeys, namespace: str, signing: Signing, output: Path) -> Keyset:
-    """Write the keyset that gives a namespace whose keys are lost to the person's keys; the registry's owners sign it."""
+    """Write the keyset that transfers a namespace with lost keys to the user's keys, for the registry's owners to sign."""
     with open_registry(context, configured(context).of(namespace)) as client:
         before = keyset_in_force(context, client, namespace)
         now = statement_time(context)
@@ -203,13 +205,13 @@ def draft_recovery(context: Context, keys: OwnKeys, namespace: str, signing: Sig
 
 
 def object_to_recovery(context: Context, keys: OwnKeys, namespace: str, signing: Signing) -> KeysetOutcome:
-    """Object to a recovery that has not taken effect: the present keys stay. Raises RyeError ``nothing-to-do``."""
+    """Object to a recovery before it takes effect: the current keys stay. Raises RyeError ``nothing-to-do``."""
     with open_registry(context, configured(context).of(namespace)) as client:
         before = keyset_in_force(context, client, namespace)
         if client.keysets([namespace])[namespace].pending(context.now()) is None:
             raise RyeError(
                 "nothing-to-do",
-                f"No recovery of {namespace!r} is waiting.",
+                f"{namespace!r} has no pending recovery.",
                 f"`rye namespace show {namespace}` shows its history.",
             )
         keyset = next_keyset(before, before.keys, None, statement_time(context))
@@ -226,16 +228,16 @@ def _warn_of_look_alikes(context: Context, client: RegistryClient, namespace: st
     )
     if near:
         context.warn(
-            f"{namespace!r} is close to the namespace {near[0]!r}: people may take one for the other.",
+            f"{namespace!r} is similar to the namespace {near[0]!r}: people may confuse them.",
             "Choose another name unless both are yours.",
         )
 
 
 def _taken(namespace: str, keyset: Keyset, own: Iterable[PublicKey]) -> RyeError:
     if any(key.raw in keyset.keys for key in own):
-        return RyeError("namespace-yours", f"{namespace!r} is yours already.", "Go on with `rye publish`.")
+        return RyeError("namespace-yours", f"You already own {namespace!r}.", "Continue with `rye publish`.")
     return RyeError(
         "namespace-taken",
         f"The namespace {namespace!r} is taken.",
-        f"Choose another, or ask its owners (`rye namespace show {namespace}`) to add your key.",
+        f"Choose another name, or ask its owners to add your key: `rye namespace show {namespace}` lists them.",
     )

@@ -1,4 +1,4 @@
-"""What owners say about published items: who signs it, that they may, and that the log has it."""
+"""Owners' statements about published items: check the signer, sign, send, and confirm that the log has them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def statement_time(context: Context) -> datetime:
-    """The time that a statement gets: whole seconds, UTC."""
+    """The current time for a statement: whole seconds, UTC."""
     return context.now().replace(microsecond=0)
 
 
@@ -33,20 +33,20 @@ def keyset_in_force(context: Context, client: RegistryClient, namespace: str) ->
     if link is None:
         raise RyeError(
             "no-such-namespace",
-            f"Nobody owns {namespace!r} in {client.origin}.",
-            f"`rye namespace claim {namespace}` makes it yours.",
+            f"The namespace {namespace!r} has no owner in {client.origin}.",
+            f"Claim it with `rye namespace claim {namespace}`.",
         )
     return link.keyset
 
 
 def owner_key(keys: OwnKeys, keyset: Keyset, name: str | None) -> PrivateKey:
-    """The private key called ``name`` (None: the default one), one of the keyset's. Raises RyeError ``not-an-owner``."""
+    """The private key called ``name`` (None: the default), if it is in the keyset. Raises RyeError ``not-an-owner``."""
     require_owner(keys, keyset, name)
     return keys.private(name)
 
 
 def require_owner(keys: OwnKeys, keyset: Keyset, name: str | None) -> None:
-    """The key called ``name`` must be one of the keyset's; nothing is unsealed. Raises RyeError ``not-an-owner``."""
+    """Require that the key called ``name`` is in the keyset, without unsealing it. Raises RyeError ``not-an-owner``."""
     public = keys.public(name)
     if public.raw not in keyset.keys:
         raise RyeError(
@@ -57,12 +57,12 @@ def require_owner(keys: OwnKeys, keyset: Keyset, name: str | None) -> None:
 
 
 def owner_signer(origin: str, namespace: str, private: PrivateKey) -> Signer:
-    """How a namespace's key signs notes for the registry ``origin``."""
+    """The signer of notes for the registry ``origin`` with a namespace's key."""
     return Signer(VerifierKey(namespace_key_name(origin, namespace), private.public.raw), private.sign)
 
 
 def one_line(option: str, text: str) -> str:
-    """Text that can stand in a statement. Raises UsageError ``bad-text``."""
+    """The text, if a statement can contain it. Raises UsageError ``bad-text``."""
     try:
         return text_reader(MAX_REASON_CHARACTERS)(text)
     except StatementError as error:
@@ -81,7 +81,7 @@ def send(
     private: PrivateKey,
     shows: Callable[[ItemHistory], bool],
 ) -> int:
-    """Sign, publish, and read it back from the log; its position there. Raises RyeError ``not-in-log``."""
+    """Sign and publish a statement, then read it back from the log. Return its position. Raises RyeError ``not-in-log``."""
     note = notes.sign(statement.text(), [owner_signer(client.origin, identity.namespace, private)])
     return send_note(context, client, identity, note.encode(), shows)
 
@@ -89,14 +89,14 @@ def send(
 def send_note(
     context: Context, client: RegistryClient, identity: Identity, note: str, shows: Callable[[ItemHistory], bool]
 ) -> int:
-    """Publish a signed note about an item and read it back."""
+    """Publish a signed note about an item and read it back. Return its log position."""
     answer = open_api(context, client).post_statements([note])
     client.refresh()
     history = client.histories([identity]).get(identity)
     if history is None or not shows(history):
         raise RyeError(
             "not-in-log",
-            "The registry answered, but its log does not show the statement.",
-            "Do not rely on it; `rye log verify` checks the registry.",
+            "The registry accepted the statement, but it is not in the registry's log.",
+            "Do not rely on it. `rye log verify` checks the registry.",
         )
     return answer.results[0].log

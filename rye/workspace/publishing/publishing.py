@@ -1,8 +1,8 @@
-"""Publishing: which items of a project are new, whether the registry may take them, and one signed batch for the log.
+"""Publishing: find a project's new items, check them, and send them to the log as one signed batch.
 
-Everything that could refuse a publish is asked before anything is uploaded, so a dry run fails wherever a publish would:
-the keyset, its key on this machine, git, signatures, references, names that look like taken ones, and the very function that the
-server and every client ask (:mod:`rye.registry.trust.file_acceptance`).
+Every check runs before anything is uploaded, so a dry run fails wherever a publish would: the keyset and the user's key,
+git, signatures, references, look-alike names, and the acceptance check that the server and every client use
+(:mod:`rye.registry.trust.file_acceptance`).
 """
 
 from __future__ import annotations
@@ -58,30 +58,30 @@ if TYPE_CHECKING:
 
 
 class PublishRequest(Struct, frozen=True):
-    """What to publish. No ``paths``: every item of the project whose version is new."""
+    """What to publish. Without ``paths``: every item of the project with a new version."""
 
     paths: tuple[str, ...] = ()
     namespace: str | None = None
     version: str | None = None
-    """Of items whose format carries none."""
+    """For items whose format has no version."""
     key: str | None = None
     dry_run: bool = False
     allow_uncommitted: bool = False
     stage: bool = False
     """Upload for a maintainer to sign, instead of signing and publishing now."""
     trusted: bool = False
-    """Let the build server say who publishes, instead of a stored token."""
+    """Use the build server's identity instead of a stored token."""
 
 
 class Batch(Struct, frozen=True):
-    """What would become public, dependencies first."""
+    """What would be published, dependencies first."""
 
     origin: str
     releases: tuple[Release, ...]
     items: tuple[Publishable, ...]
-    """Of each release, in the same order."""
+    """The item of each release, in the same order."""
     unchanged: tuple[Publishable, ...]
-    """Published before, with the same bytes."""
+    """Already published with the same bytes."""
 
 
 class PublishOutcome(Struct, frozen=True):
@@ -89,7 +89,7 @@ class PublishOutcome(Struct, frozen=True):
 
     batch: Batch
     positions: tuple[int, ...] | None
-    """Of each release in the log; None: nothing was published."""
+    """The log position of each release; None: nothing was published."""
     stages: tuple[str, ...] | None = None
     """The stage of each release; None: nothing was staged."""
 
@@ -97,7 +97,7 @@ class PublishOutcome(Struct, frozen=True):
 def publish(
     context: Context, keys: OwnKeys, request: PublishRequest, agreed: Callable[[Batch], bool]
 ) -> PublishOutcome:
-    """Publish items as one batch, all or none. ``agreed`` sees the batch before anything is sent.
+    """Publish items as one batch, all or none. ``agreed`` gets the batch before anything is sent.
 
     Raises RyeError, among them ``declined``, ``uncommitted``, ``not-signed``, ``version-exists``, ``name-look-alike``.
     """
@@ -152,15 +152,14 @@ def _chosen(context: Context, request: PublishRequest, namespace: str) -> tuple[
         more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
         hint = f"Give one: `rye publish {left_out[0]} --version 1.0.0`."
         if not collected.items:
-            raise UsageError("no-version", f"{left_out[0]}{more} carries no version.", hint)
-        context.warn(f"{left_out[0]}{more} carries no version and is left out.", hint)
+            raise UsageError("no-version", f"{left_out[0]}{more} has no version.", hint)
+        context.warn(f"Skipped {left_out[0]}{more}: no version.", hint)
     _refuse_needs_of_sources(context, collected.items)
     return collected.items
 
 
 def _refuse_needs_of_sources(context: Context, items: Iterable[Publishable]) -> None:
-    """What is public must be complete in registries: nobody else has this project's ``[sources]``. Raises RyeError
-    ``needs-a-source``."""
+    """Refuse items that need an item from ``[sources]``, which no other project has. Raises RyeError ``needs-a-source``."""
     manifest = project_manifest(context)
     if manifest is None or not manifest.sources:
         return
@@ -171,20 +170,20 @@ def _refuse_needs_of_sources(context: Context, items: Iterable[Publishable]) -> 
                 raise RyeError(
                     "needs-a-source",
                     f"{item.shown} has {dependency.relation} {dependency.reference}, which comes from [sources] of rye.toml: "
-                    f"{manifest.sources[name].spec}. Nobody who installs it from a registry has that.",
-                    "Publish that item, too, and name the published one; or take the relation out.",
+                    f"{manifest.sources[name].spec}. People who install it from a registry do not have that source.",
+                    "Publish that item as well and name the published one, or remove the relation.",
                 )
 
 
 def _warn_of_placeholders(context: Context, items: Iterable[Publishable]) -> None:
-    """A version is for ever, and so is what a template said in it."""
+    """Warn of text that a template left behind: a published version is permanent."""
     for item in items:
         for found in placeholder_text(item.data.decode("utf-8", "replace")):
             context.warn(f"{item.shown}:{found.line}: {found.message}", found.hint)
 
 
 def _new_versions(client: RegistryClient, items: Sequence[Publishable]) -> tuple[list[Publishable], list[Publishable]]:
-    """The items whose version is new, and those that are published already with the same bytes."""
+    """The items with a new version, and those already published with the same bytes. Raises RyeError ``version-exists``."""
     records = client.releases([item.identity for item in items])
     fresh, unchanged = [], []
     for item in items:
@@ -196,10 +195,10 @@ def _new_versions(client: RegistryClient, items: Sequence[Publishable]) -> tuple
         else:
             raise RyeError(
                 "version-exists",
-                f"{item.identity} {item.version} is published with other bytes; a version is never reused.",
+                f"{item.identity} {item.version} is already published with different bytes. A version cannot be reused.",
                 f"Raise the version in {item.shown}, sign it again, and publish."
                 if item.metadata.version is not None
-                else f"Its format carries no version: give a higher one, `rye publish {item.shown} --version X.Y.Z`.",
+                else f"Give a higher version: `rye publish {item.shown} --version X.Y.Z`.",
             )
     return fresh, unchanged
 
@@ -241,33 +240,35 @@ def _batch(
 
 
 def _judge(release: Release, item: Publishable, owners: Sequence[PublicKey]) -> None:
-    """What the server and every client would refuse is refused before it is uploaded."""
+    """Refuse, before the upload, what the server and every client would refuse. Raises RyeError ``invalid-item``."""
     found = judge_release_file(release, item.data, owners, ReadOptions(publishing=True))
     if isinstance(found, Refusal):
         reason = found.reason.rstrip(".")
         hint = found.finding.hint if found.finding is not None else None
         raise RyeError(
-            "invalid-item", f"{item.shown} cannot be published: {reason}.", hint or f"`rye validate {item.shown}`"
+            "invalid-item", f"{item.shown} cannot be published: {reason}.", hint or f"Run `rye validate {item.shown}`."
         )
 
 
 def _api(context: Context, client: RegistryClient, token: str | None) -> RegistryApi:
-    """The API with the token that a build server got, else with the user's."""
+    """The API with the build server's token, if there is one; otherwise with the user's."""
     return open_api(context, client) if token is None else RegistryApi(client.address, client.api, token)
 
 
 def _check_token(api: RegistryApi, namespace: str, *, stage: bool) -> None:
-    """Raises RyeError ``insufficient-scope``, and ``wrong-namespace`` where the token is for other namespaces."""
+    """Check that the token may publish here. Raises RyeError ``insufficient-scope`` and ``wrong-namespace``."""
     account = api.whoami()
     if account.scopes and not stage and "publish" not in account.scopes:
-        hint = "Stage it, then a maintainer signs: `rye publish --stage`." if "stage" in account.scopes else None
-        message = f"Your token {account.name} may not publish: it has the scopes {', '.join(account.scopes)}."
-        raise RyeError("insufficient-scope", message, hint or "Ask the registry's operator for one that may.")
+        hint = "Stage it for a maintainer to sign: `rye publish --stage`." if "stage" in account.scopes else None
+        message = f"Your token {account.name} cannot publish: its scopes are {', '.join(account.scopes)}."
+        raise RyeError(
+            "insufficient-scope", message, hint or "Ask the registry's operator for a token with the scope publish."
+        )
     if account.namespaces and namespace not in account.namespaces:
         raise RyeError(
             "wrong-namespace",
             f"Your token {account.name} is for {', '.join(account.namespaces)}, not for {namespace}.",
-            f"Ask the registry's operator for one: `rye-registry token create NAME --namespace {namespace}`.",
+            f"Ask the registry's operator for a token: `rye-registry token create NAME --namespace {namespace}`.",
         )
 
 
@@ -280,12 +281,12 @@ def _refuse_uncommitted(items: Sequence[Publishable]) -> None:
         raise RyeError(
             "uncommitted",
             f"{changed[0]} is not committed{f', nor are {len(changed) - 1} more files' if len(changed) > 1 else ''}.",
-            "Commit first, so that the release can be traced; or give --allow-uncommitted.",
+            "Commit it, so that the release can be traced to a commit, or pass --allow-uncommitted.",
         )
 
 
 def _checkout(path: Path) -> Path:
-    """The folder to ask git about: the nearest one above with a ``.git``, so that one call serves a whole project."""
+    """The folder to run git in: the nearest parent with a ``.git``, so that one call covers a whole project."""
     for folder in path.absolute().parents:
         if (folder / ".git").exists():
             return folder
@@ -293,16 +294,16 @@ def _checkout(path: Path) -> Path:
 
 
 def _check_names(context: Context, client: RegistryClient, items: Sequence[Publishable]) -> None:
-    """Names that are new in the registry are compared with all others there.
+    """Compare names that are new in the registry with the names there.
 
-    One that folds to a taken one is refused, as the server will refuse it (DESIGN 5 Names); one that is only close is a
+    A name that folds to a taken one is refused, as the server would refuse it (DESIGN 5 Names). A similar name gives a
     warning. Raises RyeError ``name-look-alike``.
     """
     records = client.releases([item.identity for item in items])
     new = [item.identity for item in items if not records[item.identity]]
     if not new:
         return
-    names = client.names() or ()  # of a registry with too many names to list, the server alone refuses look-alikes
+    names = client.names() or ()  # with too many names to list, only the server refuses look-alikes
     taken = {(name.kind, fold(name.id)): name for name in names}
     index = NameIndex(names)
     for identity in new:
@@ -310,24 +311,24 @@ def _check_names(context: Context, client: RegistryClient, items: Sequence[Publi
         if other != identity:
             raise RyeError(
                 "name-look-alike",
-                f"{identity} looks like {other}, which is taken: `._-` are left out, `l` and `i` read as 1, `o` as 0.",
-                "Choose a name that nobody can mistake for it.",
+                f"{identity} looks like {other}, which is taken. Names are compared without `._-`; `l`, `i` read as 1, `o` as 0.",
+                "Choose a name that people cannot confuse with it.",
             )
         near = index.near(identity)
         if near:
             context.warn(
-                f"{identity} is close to {', '.join(map(str, near[:3]))}: people may take one for the other.",
-                "Choose another name unless that is what you mean; a published name stays for ever.",
+                f"{identity} is similar to {', '.join(map(str, near[:3]))}: people may confuse them.",
+                "Choose another name unless you mean this one: a published name is permanent.",
             )
 
 
-# -- what references stand for --------------------------------------------------------------------------------------------
+# -- resolving references --------------------------------------------------------------------------------------------
 
 
 def _resolver(
     context: Context, where: Registries, client: RegistryClient, items: Sequence[Publishable]
 ) -> Callable[[tuple[Identity, ...]], Identity | None]:
-    """Finds what references stand for: in the batch, then in the registry of each namespace; one wave for all of them."""
+    """A function that resolves references: in the batch, then in each namespace's registry, with one request per namespace."""
     batch = {(item.identity.kind, lookup_key(item.identity.id)): item.identity for item in items}
     wanted: dict[str, set[str]] = {}
     for item in items:
@@ -364,17 +365,17 @@ def _known(
 
 
 def _require_single_signature(keyset: Keyset) -> None:
-    """Raises RyeError ``more-signatures-needed``."""
+    """Require that one signature is enough for a release. Raises RyeError ``more-signatures-needed``."""
     if keyset.release_threshold > 1:
         raise RyeError(
             "more-signatures-needed",
             f"A release of {keyset.namespace!r} needs the signatures of {keyset.release_threshold} maintainers.",
-            "Stage it, then each of them approves: `rye publish --stage`, `rye stage approve`.",
+            "Stage it with `rye publish --stage`. Each maintainer then runs `rye stage approve`.",
         )
 
 
 def _stage(context: Context, api: RegistryApi, batch: Batch) -> tuple[str, ...]:
-    """Upload the bytes and the notes that maintainers will sign; the stage of each release."""
+    """Upload the bytes and the notes for maintainers to sign. Return the stage of each release."""
     _upload(context, api, batch.items)
     drafts = [release.text() for release in batch.releases]
     found: list[str] = []
@@ -387,10 +388,10 @@ def _stage(context: Context, api: RegistryApi, batch: Batch) -> tuple[str, ...]:
 
 
 def _send(context: Context, api: RegistryApi, batch: Batch, private: PrivateKey) -> tuple[int, ...]:
-    """Log the releases, in requests of no more statements than the server takes; small files travel with them.
+    """Log the releases, in requests no larger than the server accepts. Small files are sent in the same requests.
 
-    Dependencies come first, so every request stands by itself. When one fails, what was logged before stays, and publishing
-    again goes on from there.
+    Dependencies come first, so every request is complete by itself. If one fails, the earlier ones stay logged, and
+    publishing again continues from there.
     """
     signed = [
         notes.sign(release.text(), [owner_signer(release.origin, release.identity.namespace, private)]).encode()
@@ -422,7 +423,7 @@ def _send(context: Context, api: RegistryApi, batch: Batch, private: PrivateKey)
 
 
 def _fitting(items: Sequence[Publishable | None]) -> Sequence[Publishable | None]:
-    """The first of the items, as many as one request may carry the files of; None: one whose files are uploaded."""
+    """The leading items whose files fit into one request. None is an item whose files were uploaded separately."""
     total = 0
     for count, item in enumerate(items):
         total += item.size if item is not None else 0
@@ -449,7 +450,7 @@ def _upload(context: Context, api: RegistryApi, items: Iterable[Publishable]) ->
 
 
 def _check_logged(client: RegistryClient, releases: Sequence[Release]) -> None:
-    """Do not take the registry's word: read the releases back, with proofs that they are in its log."""
+    """Read the releases back, with proofs that they are in the log. Raises RyeError ``not-in-log``."""
     client.refresh()
     records = client.releases([release.identity for release in releases])
     logged = [
@@ -460,6 +461,8 @@ def _check_logged(client: RegistryClient, releases: Sequence[Release]) -> None:
     ]
     if len(logged) != len(releases):
         raise RyeError(
-            "not-in-log", "The registry answered, but its log does not show the releases.", "Do not rely on it."
+            "not-in-log",
+            "The registry accepted the releases, but they are not in the registry's log.",
+            "Do not rely on them. `rye log verify` checks the registry.",
         )
     client.check_logged(logged)

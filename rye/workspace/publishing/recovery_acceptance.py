@@ -1,4 +1,4 @@
-"""Accepting a namespace whose lost keys the registry's owners replaced (docs/reference/statements.md, rye.keyset/v1)."""
+"""Accept a namespace whose lost keys the registry's owners replaced (docs/reference/statements.md, rye.keyset/v1)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Recovery(Struct, frozen=True):
-    """A recovery that this user has not accepted. Keys are given as fingerprints."""
+    """A recovery that this user has not accepted. Keys are fingerprints."""
 
     statement: str
     """The hash of its statement."""
@@ -30,7 +30,7 @@ class Recovery(Struct, frozen=True):
 def accept_recoveries(
     context: Context, namespace: str, statement: str | None, agreed: Callable[[Recovery], bool]
 ) -> tuple[Recovery, ...]:
-    """Accept each recovery of a namespace that waits for this user, after ``agreed`` said yes; ``statement``: only that one.
+    """Accept the recoveries of a namespace that this user has not accepted, if ``agreed``. ``statement``: only that one.
 
     Raises RyeError ``declined``, ``other-recovery``, ``recovery-pending``, ``nothing-to-accept``.
     """
@@ -46,11 +46,11 @@ def accept_recoveries(
                 if statement not in (None, found.statement):
                     raise RyeError(
                         "other-recovery",
-                        f"The recovery of {namespace!r} that waits is {found.statement}, not {statement}.",
-                        f"Compare it again; `rye trust accept {namespace} --statement {found.statement}` accepts that one.",
+                        f"The recovery of {namespace!r} is {found.statement}, not {statement}.",
+                        f"Compare it again. To accept it: `rye trust accept {namespace} --statement {found.statement}`.",
                     ) from error
                 if not agreed(found):
-                    raise RyeError("declined", f"The recovery of {namespace!r} was not accepted.") from error
+                    raise RyeError("declined", f"You declined the recovery of {namespace!r}.") from error
                 client.accept_recovery(found.statement)
                 accepted.append(found)
             else:
@@ -75,7 +75,7 @@ def _nothing(namespace: str, pending: str | None) -> RyeError:
     if pending is not None:
         return RyeError(
             "recovery-pending",
-            f"The recovery of {namespace!r} takes effect at {pending}; until then its old keys are in force.",
-            f"Ask its owners whether it is theirs. They can object until then: `rye namespace object {namespace}`.",
+            f"The recovery of {namespace!r} takes effect at {pending}. Until then its old keys are valid.",
+            f"Ask its owners whether they started it. Until then they can object: `rye namespace object {namespace}`.",
         )
-    return RyeError("nothing-to-accept", f"No recovery of {namespace!r} waits for you.", "There is nothing to do.")
+    return RyeError("nothing-to-accept", f"{namespace!r} has no recovery for you to accept.", "Nothing to do.")

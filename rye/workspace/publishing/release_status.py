@@ -1,4 +1,4 @@
-"""Owners' statements about what is published: a version is yanked or available again, an item deprecated or supported."""
+"""Owners' statements about releases: yank a version or make it available again, deprecate an item or undo that."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _AVAILABLE_AGAIN = "available again"
 
 
 class YankRequest(Struct, frozen=True):
-    """``reference``: ``[kind:]id@version``; ``reason`` None: only where a version becomes available again."""
+    """``reference``: ``[kind:]id@version``; ``reason``: None only when a yank is undone."""
 
     reference: str
     yanked: bool
@@ -38,7 +38,7 @@ class YankOutcome(Struct, frozen=True):
     version: str
     reason: str
     log: int | None
-    """The statement's position; None: the log says so already, and nothing was sent."""
+    """The statement's position; None: the log already says this, and nothing was sent."""
 
 
 def set_yanked(context: Context, keys: OwnKeys, request: YankRequest) -> YankOutcome:
@@ -56,7 +56,7 @@ def set_yanked(context: Context, keys: OwnKeys, request: YankRequest) -> YankOut
         keyset = keyset_in_force(context, client, identity.namespace)
         private = owner_key(keys, keyset, request.key)
         if request.yanked:
-            confirm(context, f"Yank {identity} {version} for everybody?", "nothing was yanked.")
+            confirm(context, f"Yank {identity} {version} for everyone?", "nothing was yanked.")
         statement = Yank(
             origin=client.origin,
             identity=identity,
@@ -105,8 +105,8 @@ def deprecate(context: Context, keys: OwnKeys, request: DeprecationRequest) -> D
         if version is not None:
             raise UsageError(
                 "no-version-here",
-                "An item is deprecated as a whole, not one version of it.",
-                f"Leave @{version} out; `rye yank {identity}@{version}` takes one version back.",
+                "Only a whole item can be deprecated, not one version.",
+                f"Omit @{version}. To take back one version: `rye yank {identity}@{version}`.",
             )
         instead = published(client, request.replacement)[0] if request.replacement else None
         if request.undo and client.histories([identity])[identity].deprecation is None:

@@ -1,9 +1,9 @@
-"""Stages: releases that a build server or a colleague uploaded, and that maintainers look at and sign.
+"""Stages: releases that a build server or a colleague uploaded for maintainers to review and sign.
 
 What the registry says about a stage is only a claim. The bytes must have the hashes in the draft, the item's in-file
-signature must be by a key of the namespace, and the draft must match the bytes. The same function checks this that
-every client calls before it installs (:mod:`rye.registry.trust.file_acceptance`). The signature made here is the
-author's; the registry adds none.
+signature must be by a key of the namespace, and the draft must match the bytes. Every client runs the same check
+before it installs (:mod:`rye.registry.trust.file_acceptance`). The maintainer signs here; the registry does not sign
+releases.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ if TYPE_CHECKING:
 StageRow = wire.StageRow
 _ID = re.compile(r"[0-9a-f]{16}")
 _REUSED = timedelta(hours=20)
-"""How old a note that others have signed may be to be signed, too: it must be in the log within a day of its time."""
+"""The greatest age of a note with signatures that gets another one: it must be logged within a day of its time."""
 
 
 class Staged(Struct, frozen=True):
-    """A stage that was looked at: its bytes are what its draft says, and signed by a key of the namespace."""
+    """A checked stage: its bytes match its draft and are signed by a key of the namespace."""
 
     row: StageRow
     release: Release
@@ -65,12 +65,12 @@ class Staged(Struct, frozen=True):
     runs: tuple[Run, ...]
     facts: tuple[Fact, ...]
     before: str | None
-    """The version that it is compared with: the latest published one."""
+    """The latest published version, with which it is compared."""
     comparison: Comparison | None
 
 
 def list_stages(context: Context, *, everything: bool = False, namespace: str | None = None) -> list[StageRow]:
-    """What waits in a registry, as far as this user's token may see it."""
+    """The stages in a registry that this user's token may see. ``everything``: decided ones also."""
     where = configured(context)
     address = where.of(namespace) if namespace is not None else where.main()
     with open_registry(context, address) as client:
@@ -79,7 +79,7 @@ def list_stages(context: Context, *, everything: bool = False, namespace: str | 
 
 
 def look_at(context: Context, wanted: str) -> Staged:
-    """A stage by its id or ``KIND:ID@VERSION``, with everything checked. Raises RyeError."""
+    """Find a stage by its id or ``KIND:ID@VERSION`` and check it. Raises RyeError."""
     with open_registry(context, _address(context, wanted)) as client:
         api = open_api(context, client)
         return _look(context, client, api, _find(api, wanted))[0]
@@ -88,7 +88,7 @@ def look_at(context: Context, wanted: str) -> Staged:
 def approve(
     context: Context, keys: OwnKeys, wanted: str, key: str | None, agreed: Callable[[Staged], bool]
 ) -> StageRow:
-    """Sign the release note of a stage; the last signature that is needed publishes it. ``agreed`` sees it before.
+    """Sign a stage's release note, if ``agreed``. The last signature that is needed publishes it.
 
     Raises RyeError, among them ``declined``, ``not-an-owner``, ``stage-damaged``.
     """
@@ -98,8 +98,8 @@ def approve(
         if staged.row.state != "staged":
             raise RyeError(
                 "stage-decided",
-                f"{wanted} is {staged.row.state} already.",
-                "`rye stage list --all` shows what became of it.",
+                f"{wanted} is already {staged.row.state}.",
+                "`rye stage list --all` shows decided stages.",
             )
         require_owner(keys, staged.keyset, key)
         if not agreed(staged):
@@ -115,14 +115,14 @@ def approve(
 
 
 def reject(context: Context, wanted: str, reason: str) -> StageRow:
-    """End a stage; nobody will see it."""
+    """Reject a stage, so that it is never published."""
     reason = one_line("--reason", reason)
     with open_registry(context, _address(context, wanted)) as client:
         api = open_api(context, client)
         return api.reject_stage(_find(api, wanted), reason)
 
 
-# -- which ---------------------------------------------------------------------------------------------------------------
+# -- finding a stage ---------------------------------------------------------------------------------------------------
 
 
 def _address(context: Context, wanted: str) -> str:
@@ -130,7 +130,7 @@ def _address(context: Context, wanted: str) -> str:
 
 
 def _find(api: RegistryApi, wanted: str) -> str:
-    """The id of the stage that is meant. Raises RyeError ``unknown-stage`` and UsageError ``ambiguous``."""
+    """The id of the stage that the reference names. Raises RyeError ``unknown-stage`` and UsageError ``ambiguous``."""
     if _ID.fullmatch(wanted):
         return wanted
     name, _, version = wanted.rpartition("@")
@@ -143,14 +143,16 @@ def _find(api: RegistryApi, wanted: str) -> str:
         and (not name or row.version == version)
     ]
     if not found:
-        raise RyeError("unknown-stage", f"No stage of {wanted} waits.", "`rye stage list` shows what waits.")
+        raise RyeError("unknown-stage", f"No stage of {wanted} found.", "`rye stage list` lists stages to review.")
     if len(found) > 1:
         listed = ", ".join(f"{row.id} ({row.kind}:{row.name}@{row.version})" for row in found)
-        raise UsageError("ambiguous", f"{wanted} is {listed}.", f"Name one by its id: {found[0].id}.")
+        raise UsageError(
+            "ambiguous", f"{wanted} is ambiguous: {listed}.", f"Name one by its id, for example {found[0].id}."
+        )
     return found[0].id
 
 
-# -- looking -------------------------------------------------------------------------------------------------------------
+# -- checking a stage -------------------------------------------------------------------------------------------------
 
 
 def _look(
@@ -162,11 +164,11 @@ def _look(
     shown = (row.id, row.kind, row.name, row.version, row.sha256)
     said = (identifier, release.identity.kind, release.identity.id, release.version, release.file.sha256)
     if shown != said or release.origin != client.origin:
-        raise _damaged(identifier, "the registry shows another release than its draft")
+        raise _damaged(identifier, "the registry shows a different release than the draft")
     keyset = keyset_in_force(context, client, release.identity.namespace)
     if row.state != "staged":
         raise RyeError(
-            "stage-decided", f"The stage {identifier} is {row.state} already.", "`rye stage list --all` shows it."
+            "stage-decided", f"The stage {identifier} is already {row.state}.", "`rye stage list --all` shows it."
         )
     data = _bytes(api, identifier, release.file.sha256, release.file.size)
     attached = {entry.path: _bytes(api, identifier, entry.sha256, entry.size) for entry in release.attached}
@@ -188,14 +190,14 @@ def _look(
 def _bytes(api: RegistryApi, identifier: str, wanted: str, size: int) -> bytes:
     data = api.stage_file(identifier, wanted)
     if len(data) != size or sha256(data).hexdigest() != wanted:
-        raise _damaged(identifier, f"the file {wanted} is not what its draft says")
+        raise _damaged(identifier, f"the file {wanted} does not match the draft")
     return data
 
 
 def _compare(
     client: RegistryClient, release: Release, judged: Accepted, text: str
 ) -> tuple[str | None, Comparison | None]:
-    """What differs from the latest published version."""
+    """The latest published version and the differences from it; None, None if it does not exist or cannot be read."""
     history = client.histories([release.identity]).get(release.identity)
     last = latest_release(history) if history is not None else None
     if last is None:
@@ -218,8 +220,8 @@ def _compare(
 def _damaged(identifier: str, reason: str) -> RyeError:
     return RyeError(
         "stage-damaged",
-        f"The stage {identifier} must not be signed: {reason}.",
-        f"Reject it, and stage it again: `rye stage reject {identifier} --reason TEXT`",
+        f"The stage {identifier} is not safe to sign: {reason}.",
+        f"Reject it with `rye stage reject {identifier} --reason TEXT`, then stage it again.",
     )
 
 
@@ -227,7 +229,7 @@ def _damaged(identifier: str, reason: str) -> RyeError:
 
 
 def _to_sign(staged: Staged, detail: wire.StageDetail, now: datetime) -> Release:
-    """The note that others signed before, while it can still be published; else a new one with this moment's time."""
+    """The note that others already signed, if it can still be published; otherwise a new one with the current time."""
     if detail.note is not None:
         release = Release.parse(notes.parse(detail.note).text)
         same = replace(staged.release, time=release.time, keyset=release.keyset) == release
@@ -237,7 +239,7 @@ def _to_sign(staged: Staged, detail: wire.StageDetail, now: datetime) -> Release
 
 
 def _check_logged(client: RegistryClient, release: Release) -> None:
-    """Read it back, with the proof that it is in the log. Raises RyeError ``not-in-log``."""
+    """Read the release back, with the proof that it is in the log. Raises RyeError ``not-in-log``."""
     client.refresh()
     records = [
         record
@@ -246,6 +248,8 @@ def _check_logged(client: RegistryClient, release: Release) -> None:
     ]
     if not records:
         raise RyeError(
-            "not-in-log", "The registry answered, but its log does not show the release.", "Do not rely on it."
+            "not-in-log",
+            "The registry accepted the release, but it is not in the registry's log.",
+            "Do not rely on it. `rye log verify` checks the registry.",
         )
     client.check_logged(records)

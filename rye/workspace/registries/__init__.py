@@ -1,1 +1,1 @@
-"""Reaching registries: pins, tokens, search, copies, the log."""
+"""Access to registries: pins, tokens, search, copies and the log."""

@@ -1,4 +1,4 @@
-"""Reading a registry from an air-gap file: nothing but the file, and what this machine trusts already."""
+"""Read a registry from an air-gap file, using only the file and what this machine already trusts."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class Airgap(Struct, frozen=True):
 
     path: Path
     shown: str
-    """As the person gave it."""
+    """The path as the user gave it."""
     as_of: date | None = None
-    """The day by which its age is judged; None: today."""
+    """The day on which its age is checked; None: today."""
 
 
 def airgap_opener(context: Context, airgap: Airgap) -> Callable[[str], RegistryClient]:
-    """Opens registries from the file, which must hold what the project's lock names. The caller commits and closes the clients.
+    """A function that opens registries from the file, which must hold what rye.lock names.
 
-    Raises AirgapError.
+    The caller commits and closes the clients. Raises AirgapError.
     """
     file = open_airgap(airgap.path)
     _check_lock(context, file, airgap.shown)
@@ -50,7 +50,7 @@ def airgap_opener(context: Context, airgap: Airgap) -> Callable[[str], RegistryC
 
 
 def open_from_airgap(context: Context, airgap: Airgap, address: str, accept_root: AcceptRoot) -> RegistryClient:
-    """A client of the registry at ``address`` over the file; the caller commits and closes it. Raises AirgapError."""
+    """A client that reads the registry at ``address`` from the file. The caller commits and closes it. Raises AirgapError."""
     return _open(context, open_airgap(airgap.path), airgap, address, accept_root)
 
 
@@ -62,7 +62,7 @@ def _open(context: Context, file: AirgapFile, airgap: Airgap, address: str, acce
         if error.code != "registry-unpinned":
             raise
         hint = (
-            "Compare the fingerprint with the one its operator publishes, then run: "
+            "Compare the fingerprint with the one that its operator publishes, then run: "
             f"rye registry add {address} --bundle {airgap.shown} --fingerprint {error.details.get('fingerprint')}"
         )
         raise RyeError(error.code, error.message, hint, details=error.details) from error
@@ -72,7 +72,7 @@ def _open(context: Context, file: AirgapFile, airgap: Airgap, address: str, acce
 
 
 def _check_lock(context: Context, file: AirgapFile, shown: str) -> None:
-    """Say early, and in words, that a file was made for another lock."""
+    """Fail early with a clear message if the file was made for a different lock."""
     project = find_project(context.cwd)
     if project is None:
         return
@@ -81,6 +81,6 @@ def _check_lock(context: Context, file: AirgapFile, shown: str) -> None:
         if (item.identity, item.version, item.sha256) not in held:
             raise AirgapError(
                 "bundle-other-lock",
-                f"The bundle {shown} was made for another rye.lock: it does not hold {item.identity} {item.version}.",
-                "Make one for this lock on a machine with a network: `rye mirror --bundle FILE`.",
+                f"The bundle {shown} was made for a different rye.lock: it does not contain {item.identity} {item.version}.",
+                "Create one for this lock on a machine with a network: `rye mirror --bundle FILE`.",
             )

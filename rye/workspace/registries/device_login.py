@@ -1,7 +1,7 @@
-"""Logging in through a browser (RFC 8628): this program gets a code, a person confirms it on a page of the registry.
+"""Log in through a browser (RFC 8628): rye gets a code, and the user confirms it on a page of the registry.
 
-The page's address is made here, from the registry's own: what the server says of it is not opened. Nothing is sent but this
-program's name; the token that comes back is for the registry's own host, like any other.
+The page's address is built from the registry's address; an address that the server sends is never opened. Only the names of
+this program and this machine are sent. The token is for the registry's own host, like any other token.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LEAST_INTERVAL, _MOST_INTERVAL = 1.0, 30.0
 
 
 class BrowserPrompt(Struct, frozen=True):
-    """What a person is told."""
+    """The page to open and the code to confirm there."""
 
     page: str
     code: str
@@ -43,12 +43,12 @@ def token_from_browser(
     shows: Callable[[BrowserPrompt], None],
     sleep: Callable[[float], None] = time.sleep,
 ) -> str:
-    """A token that a person confirms on the registry's page.
+    """Get a token that the user confirms on the registry's page.
 
     Raises RyeError ``no-token``, ``login-refused``, ``login-expired``.
     """
     if context.offline:
-        raise RyeError("offline", "Logging in needs the network, and --offline forbids it.")
+        raise RyeError("offline", "Logging in needs the network, and --offline forbids it.", "Omit --offline.")
     api = api_of(address)
     if api is None:
         raise _without_browser(address)
@@ -56,7 +56,9 @@ def token_from_browser(
     with httpx.Client(timeout=REGISTRY.connect_seconds, follow_redirects=False) as client:
         host = httpx.URL(base)
         if host.scheme != "https" and not is_loopback(host.host):
-            raise RyeError("insecure-registry", f"{base} is not https: a token would be readable on the way.")
+            raise RyeError(
+                "insecure-registry", f"{base} does not use https: others could read the token on the network."
+            )
         status, begun = _post(
             client, f"{base}/device/authorize", {"client_id": "rye", "name": f"rye on {platform.node()}"}
         )
@@ -74,16 +76,16 @@ def token_from_browser(
             if status == 200 and isinstance(token, str):
                 return token
             if error == "access_denied":
-                raise RyeError("login-refused", "The login was refused on the registry's page.", "Nothing was stored.")
+                raise RyeError("login-refused", "The login was refused on the registry's page.", "No token was stored.")
             if error == "slow_down":
                 interval = min(interval + 5.0, _MOST_INTERVAL)
             elif error != "authorization_pending" and status not in (429, 503):
                 break
-    raise RyeError("login-expired", "Nobody confirmed the code in time.", f"`rye login {address}` begins again.")
+    raise RyeError("login-expired", "The code was not confirmed in time.", f"Run `rye login {address}` again.")
 
 
 def _post(client: httpx.Client, address: str, form: Mapping[str, str]) -> tuple[int, dict[str, Any]]:
-    """Status and JSON object of an answer; an empty object for anything else."""
+    """The status and JSON object of an answer. The object is empty if the answer is not a JSON object."""
     try:
         with client.stream("POST", address, data=dict(form), headers={"Accept": "application/json"}) as answer:
             data = b""
@@ -109,6 +111,6 @@ def _number(document: Mapping[str, Any], name: str, default: float) -> float:
 def _without_browser(address: str) -> RyeError:
     return UsageError(
         "no-token",
-        f"No token is given, and {address} has no page to confirm a login.",
-        "Give --token TOKEN, --token - to read it from standard input, or RYE_TOKEN.",
+        f"No token was given, and {address} does not support login in a browser.",
+        "Pass --token TOKEN, pass --token - to read it from standard input, or set RYE_TOKEN.",
     )

@@ -1,4 +1,4 @@
-"""Everything that a registry says of one published item."""
+"""Everything that a registry says about a published item."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ class ItemInfo(Struct, frozen=True):
 
     identity: Identity
     origin: str
-    """The registry's."""
+    """The registry's origin."""
     history: ItemHistory
     record: ReleaseRecord
-    """The release asked for, or the latest."""
+    """The requested release, or the latest."""
     pending: Link | None
     """A recovery of the namespace that has not taken effect."""
     content: ItemContent | None
-    """None: the release cannot be fetched, or its file is refused."""
+    """None: the release cannot be fetched, or its file is invalid."""
 
 
 class ItemContent(Struct, frozen=True):
-    """What the release's own bytes say, which its release note leaves out."""
+    """Facts from the release's bytes that its release note does not contain."""
 
     agent_tools: AgentTools | None
     runs: tuple[Run, ...]
@@ -49,7 +49,7 @@ class ItemContent(Struct, frozen=True):
 
 
 def item_info(context: Context, reference: str) -> ItemInfo:
-    """``reference``: ``[kind:]id[@range]``. Raises RyeError, among them ``no-such-item``, ``no-such-version``."""
+    """What the registry knows about ``[kind:]id[@range]``. Raises RyeError, among them ``no-such-item``, ``no-such-version``."""
     with open_registry(context, registry_of(context, reference)) as client:
         identity, wanted = published(client, reference)
         history = client.histories([identity])[identity]
@@ -78,5 +78,5 @@ def _chosen(history: ItemHistory, wanted: str | None, name: str) -> ReleaseRecor
         found = max(matching, key=lambda entry: entry[0], default=(None, None))[1]
     if found is None:
         versions = ", ".join(record.version for record in history.records[-10:])
-        raise RyeError("no-such-version", f"{name} has no version {wanted or ''}.", f"There are: {versions}.")
+        raise RyeError("no-such-version", f"{name} has no version {wanted or ''}.", f"Its versions: {versions}.")
     return found

@@ -1,4 +1,4 @@
-"""Where a person reads about a published item in a browser."""
+"""The web page of a published item."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def item_page(context: Context, reference: str) -> ItemPage:
     if address is None:
         raise RyeError(
             "no-page",
-            f"{registry} is a folder, and only a registry's server has pages.",
+            f"{registry} is a folder. Only a registry server has pages.",
             f"Name the server: `rye info {reference} --web --registry https://ADDRESS`.",
         )
     return ItemPage(identity, address)
 
 
 def page_address(registry: str, identity: Identity, version: str | None = None) -> str | None:
-    """The address of an item's page; None for a registry that no browser can read. ``version``: None for the newest."""
+    """The address of an item's page; None for a registry without a web address. ``version``: None for the newest."""
     if not registry.startswith(("https://", "http://")):
         return None
     return registry.rstrip("/") + item_page_path(identity, version)

@@ -1,4 +1,4 @@
-"""Proofs that releases are in a registry's log, as far as this machine can make them: nothing is fetched."""
+"""Proofs that releases are in a registry's log, made from what this machine already has. Nothing is fetched."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from rye.workspace.registries.project_sources import project_sources
 
 
 def known_proof(context: Context, project: Project, kind: str, item_id: str, version: str | None) -> str | None:
-    """The C2SP tlog-proof of an installed release; None for what is not installed, and where trusted state and cache do not
-    suffice."""
+    """The C2SP tlog-proof of an installed release; None if it is not installed, or trusted state and cache are not enough."""
     if not project.lock_path.exists():
         return None
     row = read_lock(project).find(Identity(kind, item_id))

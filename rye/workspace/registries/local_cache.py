@@ -1,4 +1,4 @@
-"""The user's cache: what was fetched and verified once, shared by all of their projects."""
+"""The user's cache of fetched and verified files, shared by all of their projects."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ def _cache() -> Cache:
 
 
 def cache_folder() -> Path:
-    """Where it is; it may not be there yet."""
+    """The folder of the cache, which may not exist yet."""
     return _cache().folder
 
 
 def cache_info() -> CacheInfo:
-    """How much is in it."""
+    """The number and size of the cached files."""
     return _with_repositories(_cache().info(), _repositories())
 
 
 def clean_cache() -> CacheInfo:
-    """Delete everything in it, and what was found when it was checked; what was deleted. What is needed is fetched again."""
+    """Delete the cache and the stored results of checks. Return what was deleted. Rye fetches files again when it needs them."""
     Verdicts(data_dir() / VERDICTS).forget()
     gone = _repositories()
     found = _with_repositories(_cache().info(), gone)
@@ -50,10 +50,10 @@ def clean_cache() -> CacheInfo:
 
 
 def prune_cache(older_than: str) -> CacheInfo:
-    """Delete what was not used for that long, e.g. ``3d``; what was deleted. Raises UsageError ``bad-age``."""
+    """Delete files not used for an age such as ``3d``. Return what was deleted. Raises UsageError ``bad-age``."""
     age = parse_age(older_than)
     if age is None:
-        raise UsageError("bad-age", f"{older_than!r} is not an age.", "Write 36h, 3d or 2w.")
+        raise UsageError("bad-age", f"{older_than!r} is not a valid age.", "Write an age such as 36h, 3d or 2w.")
     limit = time.time() - age.total_seconds()
     gone = [place for place in _repositories() if _last_use(place) < limit]
     found = _with_repositories(_cache().prune(age.total_seconds()), gone)
@@ -68,13 +68,13 @@ def _repositories() -> list[Path]:
 
 
 def _with_repositories(info: CacheInfo, places: Iterable[Path]) -> CacheInfo:
-    """The same with the files of these repositories counted in."""
+    """``info`` plus the files of these repositories."""
     sizes = [path.lstat().st_size for place in places for path in place.rglob("*") if path.is_file()]
     return replace(info, objects=info.objects + len(sizes), bytes=info.bytes + sum(sizes))
 
 
 def _last_use(place: Path) -> float:
-    """When something of the repository was last read or written."""
+    """When the repository was last read or written."""
     times = [path.lstat() for path in (place, *place.glob("objects/pack/*"))]
     return max(max(one.st_mtime, one.st_atime) for one in times)
 

@@ -37,7 +37,7 @@ _TRANSIENT = ("fetch-unreachable", "fetch-deadline", "fetch-slow", "fetch-status
 
 
 class LogAudit(Struct, frozen=True):
-    """What the entries of a log come to; ``findings`` are the rules that it breaks, with their entries."""
+    """The result of auditing a log. ``findings``: the rules that it breaks, each with its entry."""
 
     registry: str
     origin: str
@@ -48,18 +48,18 @@ class LogAudit(Struct, frozen=True):
     names: int
     findings: tuple[dict[str, object], ...]
     count: int
-    """Of findings, those not listed included."""
+    """The number of findings, including those not listed."""
 
     @property
     def ok(self) -> bool:
-        """Whether the log breaks none of its rules."""
+        """Whether the log breaks no rule."""
         return self.count == 0
 
 
 def audit_log(context: Context) -> LogAudit:
-    """Read every entry and compute everything again: tree, snapshots, index, keys, signatures. Raises RyeError ``offline``."""
+    """Read every entry and recompute tree, snapshots, index, keys and signatures. Raises RyeError ``offline``."""
     if context.offline:
-        raise RyeError("offline", "The log is read from the network, and --offline forbids it.", "Leave --offline out.")
+        raise RyeError("offline", "Auditing a log needs the network, and --offline forbids it.", "Omit --offline.")
     address = configured(context).main()
     with open_registry(context, address) as client:
         state, head = client.state, client.head
@@ -74,7 +74,7 @@ def audit_log(context: Context) -> LogAudit:
     audit = auditor.finish()
     findings = [finding.as_json() for finding in audit.findings]
     if (audit.root_hash, audit.map) != (head.checkpoint.root_hash, head.map):
-        message = "The entries do not make the head that the registry shows."
+        message = "The entries do not match the head that the registry shows."
         findings.append({"position": audit.size - 1, "code": "head-mismatch", "message": message})
     return LogAudit(
         registry=address,
@@ -90,7 +90,7 @@ def audit_log(context: Context) -> LogAudit:
 
 
 class Observation(Struct, frozen=True):
-    """A head as it was seen."""
+    """A head that was observed."""
 
     size: int
     root_hash: bytes
@@ -98,7 +98,7 @@ class Observation(Struct, frozen=True):
 
 
 def observe(context: Context, address: str, evidence: Path | None) -> Observation | None:
-    """One look at the head; None, with a warning, where the registry did not answer.
+    """Fetch and check the head once. None, with a warning, if the registry did not answer.
 
     A fork or a rollback writes both signed heads to ``evidence`` (None: a new file in the current folder) and raises TrustError's
     code as a RyeError that names the file.
@@ -117,7 +117,7 @@ def observe(context: Context, address: str, evidence: Path | None) -> Observatio
 
 
 def _with_evidence(context: Context, error: RyeError, address: str, file: Path | None) -> RyeError:
-    """The error with both signed heads in a file that is never written over."""
+    """Write both signed heads to a new file, and return the error that names it."""
     now = context.now()
     path = file or context.cwd / f"rye-evidence-{now:%Y%m%dT%H%M%SZ}.json"
     document: dict[str, object] = {
@@ -132,12 +132,12 @@ def _with_evidence(context: Context, error: RyeError, address: str, file: Path |
             json.dump(document, out, indent=2)
             out.write("\n")
     except OSError as problem:
-        hint = f"The evidence could not be written to {path} ({problem.strerror}); it is in --json."
+        hint = f"Cannot write the evidence to {path}: {problem.strerror}. The output of --json contains it."
         return RyeError(error.code, error.message, hint, details=error.details)
     return RyeError(
         error.code,
         error.message,
-        f"Do not install from it. Both signed heads are in {path}: show them to the operator and to other users.",
+        f"Do not install from it. Both signed heads are in {path}. Send the file to the operator and other users.",
         details={**error.details, "file": str(path)},
     )
 
@@ -147,13 +147,13 @@ class ReleaseProof(Struct, frozen=True):
 
     record: ReleaseRecord
     size: int
-    """Of the tree that it is proved in."""
+    """The size of the tree."""
     text: str
-    """C2SP tlog-proof."""
+    """The proof as a C2SP tlog-proof."""
 
 
 def prove_release(context: Context, reference: str) -> ReleaseProof:
-    """The proof that a release (``[kind:]id@version``) is in the log, for anybody to check without a network."""
+    """The proof that a release (``[kind:]id@version``) is in the log. Anyone can check it without a network."""
     with open_registry(context, registry_of(context, reference)) as client:
         record = published_release(client, reference)
         paths = client.prove([record]).paths
@@ -163,7 +163,7 @@ def prove_release(context: Context, reference: str) -> ReleaseProof:
 
 
 class CheckedProof(Struct, frozen=True):
-    """A proof that holds for the registry that the user pinned."""
+    """A proof that is valid for the log of ``origin``."""
 
     origin: str
     log: int
@@ -176,8 +176,8 @@ def check_proof(
 ) -> CheckedProof:
     """Check a proof file, or the page of an entry as JSON, and that ``item`` has the bytes of its release.
 
-    ``stream``: read where the file is called ``-``; ``keys``: the log's keys as ``name+id+key``, none: those of the registry that
-    the user pinned. Raises RyeError, among them ``registry-unpinned``, ``not-a-release``, ``other-bytes``, ``note-key-invalid``.
+    ``stream``: reads the file called ``-``. ``keys``: the log's keys as ``name+id+key``; empty: those of the pinned registry.
+    Raises RyeError, among them ``registry-unpinned``, ``not-a-release``, ``other-bytes``, ``note-key-invalid``.
     """
     data = given_bytes(proof_file, stream, tlog_proof.MAX_PAGE_BYTES)
     is_page = data.lstrip(b" \t\r\n")[:1] == b"{"
@@ -190,12 +190,12 @@ def check_proof(
 
 
 def _given_keys(keys: Sequence[str]) -> tuple[str, tuple[VerifierKey, ...]]:
-    """The origin that keys of a log are named for, and the keys. Raises RyeError ``note-key-invalid``, ``several-logs``."""
+    """The origin in the names of a log's keys, and the keys. Raises RyeError ``note-key-invalid``, ``several-logs``."""
     read = tuple(VerifierKey.from_vkey(key) for key in keys)
     names = {key.name for key in read}
     if len(names) > 1:
         shown = " and ".join(sorted(names))
-        raise RyeError("several-logs", f"The keys are of different logs: {shown}.", "Give keys of one log.")
+        raise RyeError("several-logs", f"The keys belong to different logs: {shown}.", "Pass the keys of one log.")
     return read[0].name, read
 
 
@@ -205,18 +205,18 @@ def _pinned_keys(proof: TlogProof) -> tuple[str, tuple[VerifierKey, ...]]:
     if state is None:
         raise RyeError(
             "registry-unpinned",
-            f"The proof is of the registry {origin}, which is not pinned here.",
-            "Pin it first: `rye registry add ADDRESS --fingerprint HASH`; or give the log's key: `--key NAME+ID+KEY`.",
+            f"The proof is from the registry {origin}, which is not pinned.",
+            "Pin it with `rye registry add ADDRESS --fingerprint HASH`, or pass the log's key with `--key NAME+ID+KEY`.",
         )
     return origin, log_keys(state.root)
 
 
 def _check_item(statement: Logged, item: Path, shown: str) -> None:
     if not isinstance(statement, Release):
-        raise RyeError("not-a-release", "The proof is not of a release.", "Leave --item out.")
+        raise RyeError("not-a-release", "The proof is not for a release.", "Omit --item.")
     if sha256(read_bytes(item, CONTENT.item_bytes)).hexdigest() != statement.file.sha256:
         raise RyeError(
             "other-bytes",
-            f"{shown} does not have the bytes of {statement.identity} {statement.version}.",
-            "It was changed, or is another version: `rye verify` checks its signature.",
+            f"{shown} differs from {statement.identity} {statement.version}.",
+            "It was changed or is a different version. `rye verify` checks its signature.",
         )

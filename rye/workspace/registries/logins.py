@@ -1,4 +1,4 @@
-"""Tokens for the APIs of registries: stored after the registry confirmed them, forgotten, and looked up. Reading needs none."""
+"""Store, forget and look up tokens for registry APIs. Reading a public registry needs no token."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ if TYPE_CHECKING:
 
 
 class LoginRequest(Struct, frozen=True):
-    """``address``: None means the registry that flag, project or user name."""
+    """``address``: None for the registry set by --registry, the project or the user's settings."""
 
     address: str | None
     token: Callable[[str], str]
-    """Gives the token for an address; called once, when the registry asks for it or is known to be the one that is pinned."""
+    """Gets the token for an address. Called once: if the registry asks for it, or once its pin has been checked."""
     fingerprint: str | None = None
-    """Pin a new registry when its root has this fingerprint."""
+    """Pin a new registry if its root has this fingerprint."""
 
 
 class Login(Struct, frozen=True):
-    """Whose token a registry knows."""
+    """The account that a registry has for a token."""
 
     registry: str
     origin: str
     name: str
     namespaces: tuple[str, ...]
     token: str | None = None
-    """What the registry calls the token; never the token itself."""
+    """The registry's name for the token, never the token itself."""
 
 
 def log_in(context: Context, request: LoginRequest) -> Login:
-    """Store a token that the registry confirms. The first registry becomes the default one."""
+    """Store a token after the registry confirmed it. The first registry becomes the default."""
     where = _address(context, request.address)
     given = request.address is not None
-    secret = cache(partial(request.token, where))  # a registry for members alone wants it before it shows anything
+    secret = cache(partial(request.token, where))  # a registry that only members may read asks for it first
     with open_registry(context, where, fingerprint=request.fingerprint, named=given, token=secret) as client:
         found = RegistryApi(client.address, client.api, secret()).whoami()
         origin = client.origin
@@ -55,19 +55,19 @@ def log_in(context: Context, request: LoginRequest) -> Login:
 
 
 def log_out(context: Context, address: str | None) -> str:
-    """Forget the token for a registry; its address. Raises RyeError ``not-logged-in``."""
+    """Forget the token for a registry. Return its address. Raises RyeError ``not-logged-in``."""
     where = _address(context, address)
     if not forget_credential(where):
-        raise RyeError("not-logged-in", f"There is no token for {where}.", "`rye login` stores one.")
+        raise RyeError("not-logged-in", f"No token is stored for {where}.", f"Log in with `rye login {where}`.")
     return where
 
 
 def who_am_i(context: Context, address: str | None) -> Login:
-    """Whose token is used for a registry, as the registry says. Raises RyeError ``not-logged-in``."""
+    """The account of the user's token, as the registry reports it. Raises RyeError ``not-logged-in``."""
     where = _address(context, address)
     named = where if address or context.registry else None
     if credential(where, named) is None:
-        raise RyeError("not-logged-in", f"You are not logged in to {where}.", f"`rye login {where}` stores a token.")
+        raise RyeError("not-logged-in", f"You are not logged in to {where}.", f"Log in with `rye login {where}`.")
     with open_registry(context, where, named=address is not None) as client:
         found = open_api(context, client, argument=named).whoami()
         return Login(where, client.origin, found.name, tuple(found.namespaces), found.token)

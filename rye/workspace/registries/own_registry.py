@@ -1,4 +1,4 @@
-"""The user's own registry on this machine: where it is, whose it is, and being its first user."""
+"""The user's own registry on this machine: its folder, its pin and its first login."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rye.registry.trust.trusted import fingerprint_of
 from rye.storage.folders import data_dir
 
 MakeToken = Callable[[], tuple[str, str]]
-"""Makes an upload token in the registry: its name and the token."""
+"""Creates an upload token in the registry. Returns its name and the token."""
 
 
 class OwnRegistry(Struct, frozen=True):
@@ -25,19 +25,19 @@ class OwnRegistry(Struct, frozen=True):
 
 
 def default_folder() -> Path:
-    """Where the registry's data is unless somebody says otherwise."""
+    """The default folder of the registry's data."""
     return data_dir() / "registry"
 
 
 def is_made(data: Path) -> bool:
-    """Whether there is a registry in this folder."""
+    """Whether this folder contains a registry."""
     return (data / "registry.toml").exists()
 
 
 def pin_own(data: Path, url: str, make_token: MakeToken) -> OwnRegistry:
-    """Pin the registry that is served from ``data`` at ``url``, log in to it, and make it the default where there is none.
+    """Pin the registry that is served from ``data`` at ``url``, log in to it, and make it the default if none is set.
 
-    Its root comes from its own folder, so this needs nobody's word for a fingerprint.
+    The root is read from its folder, so no one has to compare a fingerprint.
     """
     fingerprint = fingerprint_of((data / "public" / "root" / "1").read_text("utf-8"))
     with RegistryClient.open(url, accept_root=fingerprint) as client:

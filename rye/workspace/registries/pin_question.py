@@ -1,7 +1,7 @@
-"""The questions at the first contact with a registry: may it be contacted, and is it the one that the person means?
+"""The questions at the first contact with a registry: whether to contact it, and whether it is the right one.
 
 Anyone who can commit can put an address into a project's rye.toml. It is contacted only after this user pinned a
-registry there, or agreed on a terminal (DESIGN 6.1). So inspecting a clone sends no request to anyone.
+registry there, or agreed on a terminal (DESIGN 6.1), so inspecting a clone sends no requests.
 """
 
 from __future__ import annotations
@@ -22,24 +22,23 @@ if TYPE_CHECKING:
 
 
 def require_contact(context: Context, address: str, *, asks: bool = True) -> None:
-    """That this user wants the registry at ``address`` to be contacted: they pinned it, named it, or say so now.
+    """Require that this user wants to contact the registry at ``address``: they pinned it, named it, or agree now.
 
-    ``asks``: whether a person may be asked. Raises RyeError ``registry-unpinned`` or ``declined``. Without a network there is
-    nothing to ask.
+    ``asks``: whether to ask the user. Offline, this does nothing. Raises RyeError ``registry-unpinned`` or ``declined``.
     """
     if context.offline or _is_known(context, address):
         return
     if not (asks and context.interactive):
         raise RyeError(
             "registry-unpinned",
-            f"rye.toml names the registry {address}, and you never pinned one there, so it was not contacted.",
-            f"`rye registry add {address}` contacts it and shows its fingerprint; compare it with the one that its operator "
-            "publishes. A build server pins it with RYE_PINS.",
+            f"rye.toml names the registry {address}, which you have not pinned, so rye did not contact it.",
+            f"Run `rye registry add {address}` and compare the fingerprint with the one that its operator publishes. "
+            "On a build server, pin it with RYE_PINS.",
             details={"address": address},
         )
-    context.tell(f"rye.toml of this project names the registry {address}, which you never pinned.", "strong")
+    context.tell(f"This project's rye.toml names the registry {address}, which you have not pinned.", "strong")
     if not context.ask("Contact it?"):
-        raise RyeError("declined", f"{address} was not contacted.")
+        raise RyeError("declined", f"You declined to contact {address}.")
 
 
 def _is_known(context: Context, address: str) -> bool:
@@ -50,9 +49,9 @@ def _is_known(context: Context, address: str) -> bool:
 
 
 def pin_question(context: Context, *, asks: bool = True) -> Callable[[PinProposal], bool] | None:
-    """Says whether to pin a new registry: as ``RYE_PINS`` has it, else as a person answers. None where neither can say.
+    """A function that decides whether to pin a new registry, by ``RYE_PINS`` or by asking; None if neither is possible.
 
-    ``asks``: whether a person may be asked. What it returns raises TrustError where ``RYE_PINS`` expects another registry.
+    ``asks``: whether to ask the user. The function raises TrustError if ``RYE_PINS`` names a different registry.
     """
     pins = given_pins(context)
     asks = asks and context.interactive

@@ -1,4 +1,4 @@
-"""The registries that this user pinned: which they are, and what is trusted of each."""
+"""The registries that this user pinned, and the trusted state of each."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
 
 class PinnedRegistry(Struct, frozen=True):
-    """What is known of a pinned registry; None for what was never read."""
+    """A pinned registry. None where a fact was never read."""
 
     registry: str
     """Its address."""
     origin: str
     fingerprint: str | None
     size: int | None
-    """Entries of the largest log that was seen of it."""
+    """The number of entries in its largest log seen so far."""
     default: bool
-    """Whether it is used when nothing else names a registry."""
+    """Whether it is the default registry."""
 
 
 class TrustedState(Struct, frozen=True):
-    """What is trusted of a registry now: its root, its owners, its head. Keys, times and hashes are text."""
+    """The trusted state of a registry: its root, owners and head. Keys, times and hashes are text."""
 
     registry: str
     origin: str
@@ -61,7 +61,7 @@ def pinned_registries() -> tuple[PinnedRegistry, ...]:
 
 
 def trusted_state(context: Context, address: str | None) -> TrustedState:
-    """What is trusted of a registry after its head was fetched; None: of the one that flag, project or user name."""
+    """Fetch a registry's head and return its trusted state. ``address``: None for the configured registry."""
     where = normal_address(address, context.cwd) if address else configured(context).main()
     with open_registry(context, where, named=address is not None) as client:
         root, head = client.state.root, client.head
@@ -81,5 +81,5 @@ def trusted_state(context: Context, address: str | None) -> TrustedState:
 
 
 def state_store() -> StateStore:
-    """What this user's rye knows of registries."""
+    """The store of this user's trusted state."""
     return StateStore(data_dir() / "registries")

@@ -1,4 +1,4 @@
-"""Pinning a registry to an address, and unpinning it."""
+"""Pin a registry to an address, or unpin it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class PinRequest(Struct, frozen=True):
 
     address: str
     fingerprint: str | None = None
-    """Pin it when its root has this fingerprint; None: a person is asked."""
+    """Pin it if its root has this fingerprint; None: ask the user."""
     bundle: Airgap | None = None
     """Read it from this file instead of the network."""
     make_default: bool = False
@@ -40,7 +40,7 @@ class Unpinned(Struct, frozen=True):
 
 
 def pin_registry(context: Context, request: PinRequest) -> PinnedRegistry:
-    """From now on only this registry, with this history, is accepted at this address."""
+    """Pin a registry: from now on only this registry, with this history, is accepted at this address."""
     where = normal_address(request.address, context.cwd)
     with _opened(context, request, where) as client:
         origin, found, size = client.origin, client.state.fingerprint, client.head.checkpoint.size
@@ -58,7 +58,7 @@ def _opened(context: Context, request: PinRequest, where: str) -> AbstractContex
 
 
 def unpin_registry(context: Context, address: str, *, forget_trusted_history: bool = False) -> Unpinned:
-    """Unpin an address and forget its token. What is trusted of the registry itself stays, unless told otherwise.
+    """Unpin an address and forget its token. The registry's trusted state is kept by default.
 
     Raises RyeError ``not-pinned``.
     """
@@ -66,7 +66,9 @@ def unpin_registry(context: Context, address: str, *, forget_trusted_history: bo
     store = state_store()
     origin = store.origin_at(where)
     if origin is None:
-        raise RyeError("not-pinned", f"No registry is pinned at {where}.", "`rye registry list` shows those there are.")
+        raise RyeError(
+            "not-pinned", f"No registry is pinned at {where}.", "`rye registry list` lists the pinned registries."
+        )
     store.forget_address(where)
     forget_credential(where)
     if read_settings().get("registry") == where:

@@ -1,4 +1,4 @@
-"""Which registries a project uses, as far as settings, manifest and pins tell: no registry is asked."""
+"""The registries that a project uses, according to settings, manifest and pins. No registry is contacted."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from rye.workspace.trusting.source_basis import is_source, source_basis, source_
 
 
 def project_registries(context: Context, manifest: Manifest, root: Path) -> Registries:
-    """Which registry answers for which namespace here."""
+    """The registry of each namespace in this project."""
     return registries(context.registry, manifest, read_settings().get("registry"), root)
 
 
 def user_basis() -> TrustBasis:
-    """Origin and namespace → what this user's rye judges its releases by; each registry's files are read once."""
+    """A function from origin and namespace to the basis on which releases are checked. Each registry's files are read once."""
     folder = data_dir() / "registries"
     read = cache(lambda origin: read_basis(folder, origin))
     read_source_basis = cache(source_basis)
@@ -43,13 +43,13 @@ def user_basis() -> TrustBasis:
 
 
 def user_verdicts() -> Verdicts:
-    """What this user's earlier runs verified."""
+    """The results of this user's earlier verifications."""
     return Verdicts(data_dir() / VERDICTS)
 
 
 def whole_lock_key(verdicts: Verdicts, lock: bytes, manifest_text: str, items: Iterable[LockedItem]) -> bytes:
-    """Names a lock under a manifest and what its releases are judged by: one look-up where nothing changed since all its rows
-    were verified and it was found complete."""
+    """A key for a lock, its manifest and the basis of its checks: one look-up shows that the complete lock was verified and
+    nothing changed since."""
     basis = user_basis()
     names = {(item.registry, item.id.partition("/")[0]) for item in items}
     grounds = [f"{origin} {namespace} {basis(origin, namespace)}" for origin, namespace in sorted(names)]
@@ -61,13 +61,13 @@ class Elsewhere(Struct, frozen=True):
 
     item: LockedItem
     address: str
-    """Of the registry that is asked for its namespace now."""
+    """The address of the registry that now serves its namespace."""
     origin: str
-    """What is pinned at that address."""
+    """The origin pinned at that address."""
 
 
 def locked_elsewhere(context: Context, manifest: Manifest, lock: Lock, root: Path) -> list[Elsewhere]:
-    """The items that are locked to another registry than their namespace is mapped to, as far as the pins tell.
+    """The items locked to a different registry than their namespace is mapped to, according to the pins.
 
     Raises OSError and MsgspecError where the pins cannot be read.
     """
@@ -81,7 +81,7 @@ def locked_elsewhere(context: Context, manifest: Manifest, lock: Lock, root: Pat
                 found.append(Elsewhere(item, source.origin, source.origin))
             continue
         if item.source is not None:
-            found.append(Elsewhere(item, "no source of that name", "none"))
+            found.append(Elsewhere(item, "no source with that name", "none"))
             continue
         address = where.by_namespace.get(item.identity.namespace) or where.default or ""
         origin = pinned.get(address, item.registry)
@@ -91,8 +91,8 @@ def locked_elsewhere(context: Context, manifest: Manifest, lock: Lock, root: Pat
 
 
 def same_registries(context: Context, manifest: Manifest, lock: Lock, root: Path) -> bool:
-    """Whether every namespace is still mapped to the registry that its items are locked to, as far as the pins tell."""
+    """Whether every namespace is still mapped to the registry that its items are locked to, according to the pins."""
     try:
         return not locked_elsewhere(context, manifest, lock, root)
-    except (OSError, msgspec.MsgspecError):  # asking the registries says what is wrong
+    except (OSError, msgspec.MsgspecError):  # opening the registries reports the error
         return False

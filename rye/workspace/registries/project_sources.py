@@ -1,4 +1,4 @@
-"""The registries that a project's items come from, opened for one run."""
+"""The registries and sources of a project's items, opened for one run."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from rye.workspace.registries.airgap_access import Airgap
 
 Outages = Literal["fail", "survive", "survive-patiently"]
-"""What becomes of a run whose registry does not answer: it fails; it goes on with the last verified head after a moment; or after
-as long as a failing one waits."""
+"""How a run treats a registry that does not answer: fail; continue with the last verified head after a short wait; or
+continue with it after the full wait of a failing run."""
 
 
 def project_sources(
@@ -44,12 +44,12 @@ def project_sources(
     outages: Outages = "fail",
     contacts: bool = False,
 ) -> Sources:
-    """The registries that a project asks; a context manager.
+    """The registries of a project; a context manager.
 
-    ``airgap``: a file that answers in their place. ``offline``: whether only trusted state and cache answer; None: as the
-    context says. ``asks``: whether a person may be asked to pin a registry. ``outages``: what becomes of a registry that does
-    not answer; one whose last verified head stands for it is told once, as a warning. ``contacts``: whether a repository of
-    ``[sources]`` that this user never agreed to may be contacted, because the command names it, or trusts the lock.
+    ``airgap``: a file to read instead of the registries. ``offline``: whether to use only trusted state and cache; None: as
+    in the context. ``asks``: whether to ask the user to pin a registry. ``outages``: how to treat a registry that does not
+    answer; using its last verified head gives one warning. ``contacts``: whether to contact repositories of ``[sources]``
+    that this user never agreed to, because the command names them or trusts the lock.
     """
     cache, verdicts = WriteBehindCache.at(cache_dir() / "registry"), user_verdicts()
     if airgap is not None:
@@ -91,7 +91,7 @@ def project_sources(
 
 
 def folders_hold(context: Context, manifest: Manifest, root: Path, rows: Sequence[LockedItem]) -> bool:
-    """Whether the folders that some of these rows come from are still what the rows say; nothing is read where none does."""
+    """Whether the source folders of these rows still match the rows. Nothing is read if no row has one."""
     if all(row.source is None or row.source.path is None for row in rows):
         return True
     held: bool = importlib.import_module(_BOOK).folders_hold(context, manifest.sources, root, rows)
@@ -99,9 +99,9 @@ def folders_hold(context: Context, manifest: Manifest, root: Path, rows: Sequenc
 
 
 _AIRGAP = "rye.workspace.registries.airgap_access"
-"""Imported by name, where a bundle is given: the others pay nothing for reading archives."""
+"""Imported only for a bundle: other runs do not load the archive reader."""
 _BOOK = "rye.workspace.registries.source_book"
-"""Imported by name, where a project has sources: git's machinery costs the others nothing."""
+"""Imported only for a project with sources: other runs do not load the git modules."""
 
 
 def _book(context: Context, manifest: Manifest, root: Path, *, offline: bool, asks: bool, contacts: bool) -> SourceBook:
@@ -114,10 +114,10 @@ def _book(context: Context, manifest: Manifest, root: Path, *, offline: bool, as
 def _tell_outage(context: Context, client: RegistryClient, outage: NoAnswer) -> None:
     hours = (context.now() - client.head.snapshot.time) // timedelta(hours=1)
     age = f"{hours} hours" if hours > 1 else "less than two hours"
-    context.warn(f"{outage.message} Going on with what was last verified of it, {age} old.")
+    context.warn(f"{outage.message} Using its last verified state, {age} old.")
 
 
 def judging_environment(context: Context, manifest: Manifest, others: OtherPolicies | None = None) -> Environment:
-    """What releases are judged by, now. ``others``: the policies beside the project's, where they were read already."""
+    """The current basis for checking releases. ``others``: the policies besides the project's, if already read."""
     policy = policy_in_force(manifest, others if others is not None else read_other_policies())
     return Environment(manifest.provides, policy, context.now())

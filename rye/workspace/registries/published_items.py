@@ -1,4 +1,4 @@
-"""Which published item a person means, and which registry answers for it."""
+"""Find the published item that a reference names, and its registry."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def registry_of(context: Context, text: str) -> str:
-    """The address of the registry that answers for ``[kind:]id[@version]``."""
+    """The address of the registry for ``[kind:]id[@version]``."""
     return configured(context).of(parse_reference(text).id.split("/", 1)[0])
 
 
@@ -32,11 +32,15 @@ def published(client: RegistryClient, text: str) -> tuple[Identity, str | None]:
         raise RyeError(
             "no-such-item",
             f"{reference.id!r} is not published in {client.origin}.",
-            f"`rye search {reference.id.rpartition('/')[2]}` finds what is.",
+            f"`rye search {reference.id.rpartition('/')[2]}` searches for published items.",
         )
     if len(kinds) > 1:
         listed = ", ".join(f"{kind}:{reference.id}" for kind in kinds)
-        raise UsageError("ambiguous", f"{reference.id!r} is {listed}.", f"Name one: {kinds[0]}:{reference.id}.")
+        raise UsageError(
+            "ambiguous",
+            f"{reference.id!r} is ambiguous: {listed}.",
+            f"Name one, for example {kinds[0]}:{reference.id}.",
+        )
     return Identity(kinds[0], reference.id), reference.range
 
 
@@ -47,8 +51,10 @@ def published_release(client: RegistryClient, text: str) -> ReleaseRecord:
     """
     identity, version = published(client, text)
     if version is None:
-        raise UsageError("no-version", "Say which version.", f"Write {identity}@X.Y.Z.")
+        raise UsageError("no-version", "No version was given.", f"Write {identity}@X.Y.Z.")
     record = next((r for r in client.releases([identity])[identity] if r.version == version), None)
     if record is None:
-        raise RyeError("no-such-version", f"{identity} has no version {version}.", f"`rye info {identity}` lists them.")
+        raise RyeError(
+            "no-such-version", f"{identity} has no version {version}.", f"`rye info {identity}` lists its versions."
+        )
     return record

@@ -1,4 +1,4 @@
-"""Which registry a use case talks to, by which pin, and with which token."""
+"""Open the registry for a use case, with its pin and token."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 
 def project_manifest(context: Context) -> Manifest | None:
-    """The manifest of the project around, where there is one."""
+    """The manifest of the enclosing project; None outside a project."""
     project = find_project(context.cwd)
     return load_manifest(project) if project is not None else None
 
 
 def configured(context: Context) -> Registries:
-    """The registries that flag, project and user name."""
+    """The registries set by --registry, the project and the user's settings."""
     setting = read_settings().get("registry")
     return registries(context.registry, project_manifest(context), setting, context.cwd)
 
@@ -45,11 +45,11 @@ def open_registry(
     named: bool = False,
     token: Callable[[], str | None] | None = None,
 ) -> Iterator[RegistryClient]:
-    """A client with a verified head; what it came to trust is kept when the block ends without an error.
+    """A client with a verified head. Its new trusted state is saved if the block ends without an error.
 
-    ``named``: whether the user gave this very address; else it must be pinned, configured, or agreed to
-    (:func:`rye.workspace.registries.pin_question.require_contact`). Raises TrustError where ``RYE_PINS`` names another one,
-    also for a registry that was pinned before. ``token``: gives the token in the place of the stored one.
+    ``named``: whether the user gave this address; otherwise it must be pinned, configured, or agreed to
+    (:func:`rye.workspace.registries.pin_question.require_contact`). Raises TrustError if ``RYE_PINS`` names a different one,
+    even if the registry is already pinned. ``token``: gets the token to use instead of the stored one.
     """
     if not named and fingerprint is None:
         require_contact(context, address)
@@ -69,9 +69,9 @@ def open_registry(
 
 
 def reading_token(context: Context, address: str, argument: str | None = None) -> Callable[[], str | None]:
-    """Gives the token for a registry that only members may read; nothing is looked up before the registry asks for it.
+    """A function that gets the token for a registry that only members may read. It is called when the registry asks.
 
-    ``argument``: the address, where the command was given it. RYE_TOKEN also goes to the one registry that RYE_PINS names.
+    ``argument``: the address on the command line, if any. RYE_TOKEN is also sent to the one registry that RYE_PINS names.
     """
 
     def look_up() -> str | None:
@@ -87,7 +87,7 @@ def reading_token(context: Context, address: str, argument: str | None = None) -
 def open_api(
     context: Context, client: RegistryClient, *, needs_token: bool = True, argument: str | None = None
 ) -> RegistryApi:
-    """The registry's API with the user's token. ``argument``: the address, where the command was given it.
+    """The registry's API with the user's token. ``argument``: the address on the command line, if any.
 
     Raises RyeError ``not-logged-in``.
     """
@@ -99,26 +99,26 @@ def open_api(
         raise RyeError(
             "not-logged-in",
             f"You are not logged in to {client.address}.",
-            f"`rye login {client.address} --token -` stores a token from its operator; without --token you sign in on a page.",
+            f"`rye login {client.address} --token -` stores a token from its operator. Without --token, log in on a web page.",
         )
     return RegistryApi(client.address, client.api, found.token if found else None)
 
 
 def namespace_of(context: Context, given: str | None = None) -> str:
-    """The namespace to write to: the one given, else the project's. Raises RyeError ``no-namespace``."""
+    """The namespace to write to: ``given``, otherwise the project's. Raises RyeError ``no-namespace``."""
     manifest = project_manifest(context)
     found = given or (manifest.namespace if manifest is not None else None)
     if found is None:
-        write = 'Write namespace = "…" into [project] of rye.toml, or give --namespace.'
-        init = "There is no rye.toml here: `rye init --namespace NAME` writes one."
-        raise RyeError("no-namespace", "No namespace is given.", init if manifest is None else write)
+        write = 'Set namespace = "…" in [project] of rye.toml, or pass --namespace.'
+        init = "No rye.toml found. Create one with `rye init --namespace NAME`."
+        raise RyeError("no-namespace", "No namespace is set.", init if manifest is None else write)
     return found
 
 
 def last_seen_keyset(context: Context, namespace: str) -> Keyset | None:
-    """A namespace's keyset as the registry that the user pinned for it had it when it was last read.
+    """A namespace's keyset from its pinned registry, as of the last read.
 
-    Nothing is fetched: None for what is not cached, or not verified.
+    Nothing is fetched: None if it is not cached or not verified.
     """
     try:
         client = RegistryClient.open(configured(context).of(namespace), offline=True)

@@ -1,4 +1,4 @@
-"""Copies of registries: a whole one as a folder, or what one lock needs as an air-gap file. Everything is verified."""
+"""Verified copies of registries: a whole registry as a folder, or one lock's items as an air-gap file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class MirrorOutcome(Struct, frozen=True):
 
 
 def mirror_registry(context: Context, target: Path) -> MirrorOutcome:
-    """Copy the whole registry to a folder; what is there and good stays. Raises RyeError ``offline`` and others."""
+    """Copy the whole registry to a folder. Valid files already there are kept. Raises RyeError ``offline`` and others."""
     _refuse_offline(context)
     address = configured(context).main()
     with open_registry(context, address) as client:
@@ -49,7 +49,7 @@ def mirror_registry(context: Context, target: Path) -> MirrorOutcome:
 
 
 class AirgapOutcome(Struct, frozen=True):
-    """A written bundle file: its size, and what it holds."""
+    """A bundle file: its size and contents."""
 
     size: int
     """In bytes."""
@@ -63,13 +63,15 @@ def write_airgap_file(context: Context, file: Path) -> AirgapOutcome:
     project = require_project(context.cwd)
     lock = read_lock(project)
     if not lock.items:
-        raise RyeError("empty-lock", "rye.lock names nothing to bundle.", "Make one with `rye lock` or `rye add`.")
+        raise RyeError(
+            "empty-lock", "rye.lock has no items to bundle.", "Add an item with `rye add`, or run `rye lock`."
+        )
     from_sources = sorted({item.registry for item in lock.items if item.source is not None})
     if from_sources:
         lock = Lock(lock.wanted, tuple(item for item in lock.items if item.source is None))
         context.warn(
-            f"The file has the items of registries alone. Not in it: what comes from {', '.join(from_sources)}.",
-            "The machine that installs from the file needs these repositories or folders, or its own cache of them.",
+            f"The file contains only items from registries. It does not contain items from {', '.join(from_sources)}.",
+            "The machine that installs from the file needs access to these repositories or folders, or a cached copy.",
         )
     store = StateStore(data_dir() / "registries")
     wanted = _wanted(context, lock)
@@ -84,11 +86,11 @@ def write_airgap_file(context: Context, file: Path) -> AirgapOutcome:
 
 def _refuse_offline(context: Context) -> None:
     if context.offline:
-        raise RyeError("offline", "A copy is made from the network, and --offline forbids it.", "Leave --offline out.")
+        raise RyeError("offline", "Copying a registry needs the network, and --offline forbids it.", "Omit --offline.")
 
 
 def _wanted(context: Context, lock: Lock) -> list[Wanted]:
-    """What of which registry; every registry is contacted once, so that it is pinned and what the lock says it is."""
+    """The items to take from each registry. Each registry is contacted once, to pin it and check its origin against the lock."""
     where = configured(context)
     parts = []
     for origin in sorted({item.registry for item in lock.items}):
@@ -98,14 +100,14 @@ def _wanted(context: Context, lock: Lock) -> list[Wanted]:
             raise RyeError(
                 "other-registry",
                 f"The items of {origin} are mapped to several addresses: {', '.join(sorted(addresses))}.",
-                "Map all its namespaces to one in [registries] of rye.toml.",
+                "Map all its namespaces to one address in [registries] of rye.toml.",
             )
         address = addresses.pop()
         with open_registry(context, address) as client:
             if client.origin != origin:
                 raise RyeError(
                     "other-registry",
-                    f"{items[0].identity} is locked to the registry {origin}; {address} is {client.origin}.",
+                    f"{items[0].identity} is locked to the registry {origin}, but {address} is {client.origin}.",
                     "Map the namespace to its registry in [registries] of rye.toml.",
                 )
         parts.append(Wanted(address, origin, tuple((item.identity, item.version) for item in items)))

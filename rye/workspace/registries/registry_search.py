@@ -1,4 +1,4 @@
-"""Search: words in ids and descriptions, here and in the registries that the project maps, each for its own namespaces alone."""
+"""Search ids and descriptions, locally and in the project's registries, each only for its own namespaces."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from rye.workspace.context import Context
 
 _PAGE = 100
-"""Results of one request; what servers give by default."""
+"""Results per request: the servers' default."""
 _MAX_READ = SEARCH_TOTAL
-"""Results of one registry that are read at the most, those that are not its own to give included."""
+"""The most results to read from one registry, including those outside its namespaces."""
 _STATIC_MATCHES = 200
-"""Matches whose index is read where a registry has no search of its own."""
+"""The most matches whose index is read if a registry has no search API."""
 
 
 class SearchRequest(Struct, frozen=True):
@@ -43,16 +43,16 @@ class SearchRequest(Struct, frozen=True):
 
 
 class SearchOutcome(Struct, frozen=True):
-    """The matches that are shown, and how many there are."""
+    """The matches to show, and the total."""
 
     rows: tuple[dict[str, Any], ...]
-    """The best first: ``id``, ``kind``, ``version``, ``description``, ``score``, ``space``, ``deprecated``."""
+    """Best first: ``id``, ``kind``, ``version``, ``description``, ``score``, ``space``, ``deprecated``."""
     total: SearchTotal
-    """How many there are, counted up to a thousand; then ``"1000+"``."""
+    """The total, up to a thousand; beyond that ``"1000+"``."""
 
 
 def search(context: Context, request: SearchRequest) -> SearchOutcome:
-    """Find items. What one registry cannot answer is a warning, as long as something answers."""
+    """Find items. A registry that fails gives a warning, as long as anything else answers."""
     results = search_local(context, request.words, kind=request.kind, namespace=request.namespace)
     for row in results:
         row["deprecated"] = None
@@ -73,7 +73,7 @@ def search(context: Context, request: SearchRequest) -> SearchOutcome:
 
 
 _Count = int | None
-"""How many; None: more than anybody counted."""
+"""The total; None: too many to count."""
 
 
 def _sum(*counts: _Count) -> _Count:
@@ -82,9 +82,9 @@ def _sum(*counts: _Count) -> _Count:
 
 
 def _in_registries(context: Context, request: SearchRequest, found_here: bool) -> tuple[list[dict[str, Any]], _Count]:
-    """What the registries have and how much there is, each asked once; what one of them cannot answer is a warning.
+    """Ask each registry once for its matches and their total. A registry that fails gives a warning.
 
-    A registry that breaks a rule of trust is never only a warning, nor is it one that none answers where nothing else was found.
+    A registry that breaks a trust rule is an error. So is every registry failing when nothing was found locally.
     """
     rows: list[dict[str, Any]] = []
     total: _Count = 0
@@ -112,15 +112,15 @@ def _in_registries(context: Context, request: SearchRequest, found_here: bool) -
         offline = problem.code == "fetch-offline"
         if none_answered and not offline and (not found_here or context.registry is not None):
             raise problem
-        why = "what the registry has is not cached, and this is offline." if offline else problem.message
-        hint = "Run it without --offline." if offline else problem.hint
+        why = "its index is not cached, and --offline forbids the network." if offline else problem.message
+        hint = "Omit --offline." if offline else problem.hint
         what = "Only local items were searched" if none_answered else f"{address} was not searched"
         context.warn(f"{what}: {why}", hint)
     return rows, total
 
 
 def _asked(registries: Registries, namespace: str | None) -> dict[str, tuple[str, ...] | None]:
-    """The registries to ask, and the namespaces to ask each for; None: for all of which no other one answers.
+    """The registries to ask, each with its namespaces; None: all namespaces that no other registry serves.
 
     Raises RyeError ``no-registry``.
     """
@@ -185,10 +185,10 @@ def _from_api(
     limit: int,
     answers_for: Callable[[Identity], bool],
 ) -> tuple[list[SearchResult], _Count]:
-    """Results that this registry may give, as many as are wanted where there are so many, and how many there are.
+    """Up to ``limit`` results within this registry's namespaces, and the total.
 
-    The API proves nothing: what is not a name or is another registry's to say is left out, and the rest is only shown.
-    `rye info` and installing verify.
+    The API proves nothing: results with invalid names or from other registries' namespaces are dropped, and the rest is
+    only shown. `rye info` and installing verify.
     """
     kept: list[SearchResult] = []
     offset = left_out = 0
@@ -209,13 +209,13 @@ def _from_api(
 
 
 def _deprecated(context: Context, client: RegistryClient, identities: list[Identity]) -> dict[Identity, str]:
-    """Why items should no longer be used, by those that should not; the log says it, search servers do not."""
+    """The reasons of deprecated items, by item. They come from the log, since search servers do not report them."""
     try:
         histories = client.histories(identities)
     except RyeError as error:
         if isinstance(error, TrustError) and error.code != "recovery-unaccepted":
             raise
-        context.warn(f"Which items are deprecated is not known: {error.message}", error.hint)
+        context.warn(f"Cannot tell which items are deprecated: {error.message}", error.hint)
         return {}
     return {name: found.deprecation.reason for name, found in histories.items() if found.deprecation is not None}
 
@@ -223,16 +223,18 @@ def _deprecated(context: Context, client: RegistryClient, identities: list[Ident
 def _static(
     client: RegistryClient, words: str, kind: str | None, answers_for: Callable[[Identity], bool], limit: int
 ) -> tuple[list[dict[str, Any]], int]:
-    """Search a registry that is only files: names that match first; of the others as many descriptions as may be read."""
+    """Search a registry without a server: matching names first, then as many descriptions as the limit allows."""
     listed = client.names()
     if listed is None:
         raise RyeError(
             "search-unavailable",
-            f"The registry {client.origin} has too many names to search them without its server.",
-            "Name an item: `rye info ID`; or search the registry's own address.",
+            f"The registry {client.origin} has too many names to search without its server.",
+            "Name an item with `rye info ID`, or search the address of the registry's server.",
         )
     names = [name for name in listed if (kind is None or name.kind == kind) and answers_for(name)]
-    by_score = sorted(names, key=lambda identity: -score(words, identity.id, ""))  # stable: else in the names' order
+    by_score = sorted(
+        names, key=lambda identity: -score(words, identity.id, "")
+    )  # a stable sort keeps names in order otherwise
     histories = client.histories(by_score[:_STATIC_MATCHES])
     rows: list[dict[str, Any]] = []
     for identity, history in histories.items():

@@ -1,4 +1,4 @@
-"""The sources of a project, opened for one run. Imported only where rye.toml has ``[sources]``: other projects never need git."""
+"""The sources of a project, opened for one run. Imported only if rye.toml has ``[sources]``: other projects need no git."""
 
 from __future__ import annotations
 
@@ -35,30 +35,30 @@ def source_book(
     asks: bool = True,
     contacts: bool = False,
 ) -> SourceBook:
-    """``asks``: whether a person may be asked: git for a password, and later somebody for consent. ``contacts``: whether a source
-    that this user never agreed to may be contacted all the same. Raises RyeError ``source-name-taken``."""
+    """Open the sources. ``asks``: whether git may ask for a password, and rye for consent. ``contacts``: whether to contact
+    sources that this user never agreed to. Raises RyeError ``source-name-taken``."""
     _refuse_pinned(sources)
     opener = source_opener(context, root, offline=offline, asks=asks, contacts=contacts)
     return SourceBook(sources, opener, source_basis())
 
 
 def _refuse_pinned(sources: Mapping[str, Source]) -> None:
-    """A name means one thing: none that a registry which this user pinned has as a namespace."""
+    """Refuse a source named like a namespace of a pinned registry, so that a name has one meaning."""
     pinned = pinned_namespaces()
     for name in sorted(sources.keys() & pinned.keys()):
         raise RyeError(
             "source-name-taken",
-            f"[sources] {name!r} is a namespace of the registry {pinned[name]}, which you pinned.",
-            "Give the source another name: --as NAME, or in [sources] of rye.toml with the dependencies.",
+            f"[sources] {name!r} is also a namespace of the registry {pinned[name]}, which you pinned.",
+            "Rename the source with --as NAME, or in [sources] and the dependencies of rye.toml.",
         )
 
 
 def pinned_namespaces() -> dict[str, str]:
-    """The namespaces of the registries that this user pinned, as far as they are known here: the registry's origin by each."""
+    """The locally known namespaces of pinned registries: namespace → origin."""
     folder = data_dir() / "registries"
     try:
         origins = sorted(set(read_addresses(folder).values()))
-    except (OSError, msgspec.MsgspecError):  # asking that registry says what is wrong
+    except (OSError, msgspec.MsgspecError):  # opening that registry reports the error
         return {}
     found: dict[str, str] = {}
     for origin in origins:
@@ -68,8 +68,8 @@ def pinned_namespaces() -> dict[str, str]:
 
 
 def source_opener(context: Context, root: Path, *, offline: bool, asks: bool = True, contacts: bool = False) -> Opener:
-    """What opens the sources of the project at ``root``. A repository that rye.toml names is contacted once this user agreed to
-    it, or where somebody is there to agree."""
+    """The opener of the sources of the project at ``root``. A repository in rye.toml is contacted only if this user agreed to
+    it before or can be asked now."""
     willing = contacts or trusts_lock(context) or (asks and (context.interactive or context.assume_yes))
 
     def may_contact(url: str) -> bool:
@@ -81,7 +81,7 @@ def source_opener(context: Context, root: Path, *, offline: bool, asks: bool = T
 def source_cache(
     context: Context, *, offline: bool, asks: bool = True, may_contact: Callable[[str], bool] = lambda url: True
 ) -> GitCache:
-    """The user's cache of repositories. ``may_contact``: as :class:`rye.sources.git_cache.GitCache` takes it."""
+    """The user's cache of repositories. ``may_contact``: see :class:`rye.sources.git_cache.GitCache`."""
     asking = Asking(terminal=asks and context.interactive)
     return GitCache(
         cache_dir() / GIT_CACHE, context.environment, offline=offline, asking=asking, may_contact=may_contact
@@ -89,11 +89,11 @@ def source_cache(
 
 
 def opener_of(root: Path, cache: GitCache) -> Opener:
-    """What opens the sources of the project at ``root`` from this cache."""
+    """The opener of the sources of the project at ``root`` with this cache."""
     trusted = trusted_keys(())
     return Opener(root, cache, Keys(trusted.keys, trusted.revoked))
 
 
 def folders_hold(context: Context, sources: Mapping[str, Source], root: Path, rows: Sequence[LockedItem]) -> bool:
-    """Whether the folders that these rows come from are still what the rows say."""
+    """Whether the source folders of these rows still match the rows."""
     return stands(source_opener(context, root, offline=True), sources, rows)

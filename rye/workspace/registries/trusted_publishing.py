@@ -1,11 +1,11 @@
-"""Publishing from CI without a stored secret: the build server says who builds, and the registry gives a token of some minutes.
+"""Publish from CI without a stored secret: the build server proves the build's identity for a short-lived registry token.
 
-The identity token is made for one registry's address, so it is worth nothing anywhere else. It comes from
+The identity token is made for one registry's address, so it is useless elsewhere. It comes from
 
 * GitHub Actions: ``ACTIONS_ID_TOKEN_REQUEST_URL`` and ``ACTIONS_ID_TOKEN_REQUEST_TOKEN`` (a job with ``id-token: write``);
 * GitLab and others: ``RYE_ID_TOKEN``, made for the registry's address.
 
-A token that the user stored or gave in ``RYE_TOKEN`` goes before, unless ``--trusted`` asks for the build's identity.
+A stored token or ``RYE_TOKEN`` takes precedence, unless ``--trusted`` demands the build's identity.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ANSWER_BYTES = 64 * 1024
 
 
 def publishing_token(context: Context, address: str, *, demanded: bool) -> str | None:
-    """A token for what the build server says of this build; None: the stored one is used, or there is no build server.
+    """A token for this build's identity; None: use the stored token, or no build server was found.
 
     ``demanded``: by ``--trusted``. Raises RyeError ``no-build-identity``, and what the registry refuses with.
     """
@@ -45,8 +45,8 @@ def publishing_token(context: Context, address: str, *, demanded: bool) -> str |
     if not _is_offered(context):
         raise RyeError(
             "no-build-identity",
-            "No build server says who publishes.",
-            f"In GitHub Actions give the job `id-token: write`; elsewhere set {_ID_TOKEN}. See docs/how-to/ci.md.",
+            "No build server provides an identity.",
+            f"In GitHub Actions, give the job `id-token: write`. Elsewhere, set {_ID_TOKEN}. See docs/how-to/ci.md.",
         )
     if context.offline:
         raise RyeError("offline", "This needs the registry's API, and --offline forbids the network.")
@@ -59,7 +59,7 @@ def publishing_token(context: Context, address: str, *, demanded: bool) -> str |
 
 
 def api_of(address: str) -> str | None:
-    """Where a registry's API is: on its own host, as its ``config.json`` says, which even a private registry shows."""
+    """The address of a registry's API, on its own host, from its ``config.json``, which even a private registry shows."""
     transport = open_transport(address)
     try:
         (data,) = transport.fetch_many([Request("config.json", REGISTRY.config_bytes)])
@@ -83,22 +83,22 @@ def _identity(context: Context, address: str) -> str:
     url = context.environment[_REQUEST_URL]
     parts = urlsplit(url)
     if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(parts.hostname or "")):
-        raise _no_identity(f"{_REQUEST_URL} is not https")
+        raise _no_identity(f"{_REQUEST_URL} does not use https")
     joined = f"{url}{'&' if parts.query else '?'}audience={quote(address.rstrip('/'), safe='')}"
     headers = {"Authorization": bearer(context.environment[_REQUEST_TOKEN]), "Accept": "application/json"}
     try:
         answer = httpx.get(joined, headers=headers, timeout=REGISTRY.connect_seconds, follow_redirects=False)
         found = answer.json().get("value") if answer.is_success and len(answer.content) <= _ANSWER_BYTES else None
     except (httpx.HTTPError, ValueError, AttributeError) as error:
-        raise _no_identity(f"the build server does not answer as it should ({type(error).__name__})") from None
+        raise _no_identity(f"the build server's answer is invalid ({type(error).__name__})") from None
     if not isinstance(found, str) or not found:
-        raise _no_identity(f"the build server answers with status {answer.status_code} and no token")
+        raise _no_identity(f"the build server returned status {answer.status_code} and no token")
     return found
 
 
 def _no_identity(reason: str) -> RyeError:
     return RyeError(
         "no-build-identity",
-        f"There is no identity token: {reason}.",
+        f"Cannot get an identity token: {reason}.",
         "Give the job `id-token: write`. See docs/how-to/ci.md.",
     )

@@ -1,1 +1,1 @@
-"""What was verified here, whose keys count, and what this user agreed to."""
+"""What this machine verified, which keys the user trusts, and what the user agreed to."""

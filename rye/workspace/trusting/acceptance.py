@@ -56,19 +56,18 @@ _LISTED = 3
 
 
 class Approval(Struct, frozen=True, order=True):
-    """One thing that a lock approves, a customization of an installed item, or a grant of rye.toml to a tool."""
+    """One approval in a lock, a customization of an installed item, or a grant of rye.toml to a tool."""
 
     item: str
-    """``kind:id``; of a signer its namespace, since it speaks for all its items."""
+    """``kind:id``; for a signer, the namespace, since it signs all of its items."""
     what: What
     value: str
-    """The pattern, the hook as :func:`hook_text` writes it, the tool as :func:`tool_texts` does, what can run as :func:`run_text`
-    does, ``FACT VALUE``, the key's fingerprint, the range that a version is forced to,
-    ``TARGET FIELD SHA-256`` of what ``--allow-widening`` agreed to, or a
+    """The pattern; the text of :func:`hook_text`, :func:`tool_texts` or :func:`run_text`; ``FACT VALUE``; the key's
+    fingerprint; the range that a version is forced to; ``TARGET FIELD SHA-256`` that ``--allow-widening`` agreed to; or a
     customization's file with its hash."""
 
     def line(self) -> str:
-        """As it is remembered: one line of JSON."""
+        """The stored form: one line of JSON."""
         text = self.item + self.value
         if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
             return f'["{self.item}", "{self.what}", "{self.value}"]'
@@ -76,13 +75,13 @@ class Approval(Struct, frozen=True, order=True):
 
 
 _MARK = ".ai/.rye/accepted"
-"""A number that is in no other folder, so that another clone at the same path is another project. Version control ignores it."""
+"""A number unique to this folder, so that another clone at the same path is a different project. Version control ignores it."""
 _MARK_BYTES = 64
 
 
 def hook_text(hook: HookAction) -> str:
-    """A hook's condition and exact action, on one line. Two hooks never read alike: what could be taken for another part of the
-    line is in quotation marks."""
+    """A hook's condition and exact action, on one line. The text is unambiguous: a part that could be read as another part
+    is quoted."""
     inputs = "".join(f" {_word(name)}={json.dumps(value, ensure_ascii=False)}" for name, value in hook.inputs)
     when = json.dumps(hook.when) if ": execute " in hook.when or not hook.when.isprintable() else hook.when
     return f"when {when}: execute {_word(hook.item_type)} {_word(hook.item_id)}{inputs}"
@@ -94,18 +93,18 @@ def _word(text: str) -> str:
 
 
 def run_text(run: Run) -> str:
-    """What can run, where, how, and the first half of its hash, on one line."""
+    """What can run, where, how, and half of its hash, on one line."""
     return f"{run.what} {run.where}: {run.action} (sha256 {run.sha256[:32]})"
 
 
 def tool_texts(item: LockedItem) -> list[str]:
-    """The approved agent tools, each with what restricts them: with fewer restrictions it is another approval."""
+    """The approved agent tools with their restrictions. Fewer restrictions make a different approval."""
     limits = f" ({'; '.join(item.approved_limits)})" if item.approved_limits else ""
     return [f"{name}{limits}" for name in item.approved_tools]
 
 
 def approvals(items: Iterable[LockedItem]) -> set[Approval]:
-    """Everything that these rows approve. A row that ``rye lock`` wrote and nobody installed approves what stood before it."""
+    """Everything that these rows approve. A row that ``rye lock`` wrote and no one installed keeps the earlier approvals."""
     found: set[Approval] = set()
     for item in items:
         name = str(item.identity)
@@ -117,7 +116,7 @@ def approvals(items: Iterable[LockedItem]) -> set[Approval]:
         if item.forced is not None:
             found.add(Approval(name, "forced", item.forced))
         signer = item.signer if item.approved_signer is None else item.approved_signer
-        if signer and item.source is not None:  # nobody vouches for a source's items, so each of them is agreed to
+        if signer and item.source is not None:  # no owner vouches for a source's items, so each needs consent
             found.add(Approval(name, "source", item.registry))
         elif signer:
             found.add(Approval(item.identity.namespace, "signer", signer))
@@ -125,25 +124,24 @@ def approvals(items: Iterable[LockedItem]) -> set[Approval]:
 
 
 def forced_versions(items: Iterable[LockedItem]) -> set[Approval]:
-    """The versions that ``[overrides]`` of rye.toml forces, as these rows have them."""
+    """The versions in these rows that ``[overrides]`` of rye.toml forces."""
     return {Approval(str(item.identity), "forced", item.forced) for item in items if item.forced is not None}
 
 
 def of_the_lock(given: Iterable[Approval]) -> list[Approval]:
-    """Those that rye.lock approves; the others are about what the project changes and grants."""
+    """The approvals from rye.lock, without those about customizations, grants and the project."""
     return [one for one in given if one.what not in ("customization", "customization-fact", "project", "grant")]
 
 
 def trusts_lock(context: Context, given: bool = False) -> bool:
-    """Whether this run was told that whoever may commit may agree. ``given``: ``--trust-lock``. A value that is not a
-    clear yes is
-    none: it must not turn the question off."""
+    """Whether this run accepts what the lock approves. ``given``: ``--trust-lock``. A value of RYE_TRUST_LOCK that is not a
+    clear yes does not turn the question off."""
     return given or context.environment.get(TRUST_LOCK, "").lower() in _SET
 
 
 def unseen(project: Project, wanted: Iterable[Approval]) -> tuple[Approval, ...]:
-    """Those of these approvals that this user has not agreed to in this project, sorted. A right that lies within those agreed
-    to for the item is nothing new."""
+    """The approvals that this user has not agreed to in this project, sorted. A right covered by the item's agreed rights is
+    not new."""
     asked = set(wanted)
     if not asked:
         return ()
@@ -152,20 +150,20 @@ def unseen(project: Project, wanted: Iterable[Approval]) -> tuple[Approval, ...]
 
 
 def accepted_before(project: Project) -> bool:
-    """Whether this user accepted this very checkout, or installed in it: what changes an installed item later is told."""
+    """Whether this user accepted this checkout or installed in it. If so, later customizations are only reported."""
     mark = _read_mark(project)
     return mark is not None and _accepted(mark).line() in _read(memory_of(project, _FOLDER))
 
 
 def remember_accepted(project: Project, agreed: Iterable[Approval]) -> None:
-    """As :func:`remember`; and from now on this checkout counts as accepted, where its work folder can be written."""
+    """Remember these, and that this checkout is accepted if its work folder is writable. Errors as for :func:`remember`."""
     mark = _read_mark(project)
     if mark is None:
         mark = os.urandom(_MARK_BYTES // 2).hex()
         try:
             with exclusive(project) as writer:
                 writer.apply([Change(_MARK, mark.encode())])
-        except (RyeError, OSError):  # it is asked about again
+        except (RyeError, OSError):  # rye asks again next time
             remember(project, agreed)
             return
     remember(project, (*agreed, _accepted(mark)))
@@ -199,8 +197,8 @@ def _within(approval: Approval, known: frozenset[str]) -> bool:
 
 
 def remember(project: Project, agreed: Iterable[Approval]) -> None:
-    """This user agreed to these in this project, now or by giving the approvals themselves. What another run remembers at the
-    same time stays. Raises RyeError ``project-busy``."""
+    """Store that this user agreed to these in this project. Keeps what another run stores at the same time. Raises RyeError
+    ``project-busy``."""
     place = memory_of(project, _FOLDER)
     added = {one.line() for one in agreed}
     if added <= _read(place):
@@ -213,13 +211,13 @@ def remember(project: Project, agreed: Iterable[Approval]) -> None:
     except LockTimeout:
         raise RyeError(
             "project-busy",
-            "Another rye is recording what you agreed to in this project.",
-            "Wait for it, or end it, and run again.",
+            "Another rye process is saving what you agreed to in this project.",
+            "Wait for it to finish or stop it, then run the command again.",
         ) from None
 
 
 def forget(project: Project) -> bool:
-    """Take the acceptance of a project back; whether there was any."""
+    """Revoke the acceptance of a project. Return whether it was accepted."""
     place = memory_of(project, _FOLDER)
     existed = os.path.lexists(place)
     place.unlink(missing_ok=True)
@@ -227,7 +225,7 @@ def forget(project: Project) -> bool:
 
 
 def not_accepted(waiting: tuple[Approval, ...]) -> RyeError:
-    """The error where nobody can be asked."""
+    """The error if no one can be asked."""
     if all(one.what == "grant" for one in waiting):
         return _refused("rye.toml grants tools", waiting)
     lock = of_the_lock(waiting)
@@ -247,9 +245,9 @@ def _refused(said: str, waiting: tuple[Approval, ...]) -> RyeError:
     more = f"; and {len(waiting) - _LISTED} more" if len(waiting) > _LISTED else ""
     return RyeError(
         "project-not-accepted",
-        f"{said} what this user has not agreed to: {listed}{more}.",
-        "On a terminal, `rye trust project` shows all of it and asks. On a build server that trusts everyone who can commit, "
-        f"give --trust-lock, or set {TRUST_LOCK}=1.",
+        f"{said} what you have not agreed to: {listed}{more}.",
+        "On a terminal, run `rye trust project` to review and accept it. On a build server that trusts everyone who can "
+        f"commit, pass --trust-lock or set {TRUST_LOCK}=1.",
         details={"approvals": [{"item": one.item, "what": one.what, "value": one.value} for one in waiting]},
     )
 
@@ -259,12 +257,12 @@ def _root(project: Project) -> str:
 
 
 def memory_of(project: Project, folder: str) -> Path:
-    """The file below ``folder`` in the user's data folder that is about this project, by its real place."""
+    """The file for this project below ``folder`` in the user's data folder, named by the project's real path."""
     return data_dir() / folder / hashlib.sha256(_root(project).encode()).hexdigest()[:32]
 
 
 def _read(place: Path) -> frozenset[str]:
-    """The lines; nothing where the file is not the user's own, so that the question comes again."""
+    """The lines. Empty if others can write the file, so that rye asks again."""
     try:
         descriptor = os.open(place, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError:

@@ -1,9 +1,8 @@
-"""What this user agreed to for one installed item (DESIGN 6.1, Agreed here): what rye.lock approves, as far as they
-saw it.
+"""What this user agreed to for one installed item (DESIGN 6.1, Agreed here).
 
-An item's text says what it wants, and rye.lock says what the team approved. Here, only what both have and this user
-agreed to counts. Any other right, tool or runnable code is denied, and a text that comes with one is not returned for
-use.
+An item's text says what it wants, and rye.lock says what the team approved. On this machine, only what is in both and
+this user agreed to counts. Any other right, tool or runnable code is denied, and a text that comes with one is not
+returned for use.
 """
 
 from __future__ import annotations
@@ -31,49 +30,49 @@ _LISTED = 3
 
 
 class CheckedItem(Struct, frozen=True):
-    """An installed item whose bytes are the lock's, and whose row was verified here."""
+    """An installed item whose bytes match the lock, and whose row was verified on this machine."""
 
     project: Project
     row: LockedItem
     release: SignedRelease
-    """What its signed release says."""
+    """Its signed release."""
 
 
 class AgreedHere(Struct, frozen=True):
-    """What of an installed item counts on this machine, and what does not yet."""
+    """What an installed item may do on this machine, and what still needs consent."""
 
     identity: Identity
     capabilities: tuple[str, ...]
-    """The patterns that were agreed to."""
+    """The patterns that the user agreed to."""
     waiting: tuple[Approval, ...] = ()
-    """What rye.lock approves of it and this user has not agreed to, without its signer."""
+    """Approvals in rye.lock that this user has not agreed to, without its signer."""
     unapproved: tuple[Approval, ...] = ()
-    """What its release asks for and rye.lock does not approve. Hooks are none of it: each is denied by itself."""
+    """What its release asks for and rye.lock does not approve, except hooks, which are denied one by one."""
 
     @property
     def is_whole(self) -> bool:
-        """Whether everything that it comes with was agreed to."""
+        """Whether the user agreed to everything that the item comes with."""
         return not self.waiting and not self.unapproved
 
     def allowed(self, wanted: Iterable[str]) -> tuple[str, ...]:
-        """Those of these patterns that lie within what was agreed to."""
+        """The patterns covered by what the user agreed to."""
         return tuple(
             pattern for pattern in wanted if pattern in self.capabilities or not _beyond(self.capabilities, (pattern,))
         )
 
     def waits_for(self, what: str) -> frozenset[str]:
-        """The values of one sort that nobody agreed to here."""
+        """The values of one sort that still need consent."""
         return frozenset(one.value for one in (*self.waiting, *self.unapproved) if one.what == what)
 
     def refusal(self) -> RyeError | None:
-        """Why the item's text is not handed out for use; None where nothing is missing."""
+        """The error why the item's text is not returned for use; None if no consent is missing."""
         if self.unapproved:
             return unapproved(self.identity, self.unapproved)
         return not_accepted(self.waiting) if self.waiting else None
 
 
 def agreed_here(context: Context, item: CheckedItem, trust_lock: bool = False) -> AgreedHere:
-    """What this user agreed to. ``trust_lock``: as ``--trust-lock`` says it."""
+    """What this user agreed to. ``trust_lock``: the option ``--trust-lock``."""
     row = item.row
     waiting: tuple[Approval, ...] = ()
     if not trusts_lock(context, trust_lock):
@@ -85,7 +84,7 @@ def agreed_here(context: Context, item: CheckedItem, trust_lock: bool = False) -
 
 
 def not_approved(row: LockedItem, release: SignedRelease) -> Iterable[Approval]:
-    """What a release comes with beyond what its row approves, hooks left out."""
+    """What a release comes with beyond what its row approves, except hooks."""
     name = str(row.identity)
     for pattern in _beyond(row.approved_capabilities, release.capabilities):
         yield Approval(name, "right", pattern)
@@ -105,12 +104,12 @@ def _beyond(agreed: tuple[str, ...], wanted: tuple[str, ...]) -> list[str]:
 
 
 def unapproved(identity: Identity, what: tuple[Approval, ...]) -> RyeError:
-    """The error for what an item comes with and rye.lock does not approve."""
+    """The error for parts of an item that rye.lock does not approve."""
     listed = "; ".join(f"{one.what} {one.value}" for one in what[:_LISTED])
     more = f"; and {len(what) - _LISTED} more" if len(what) > _LISTED else ""
     return RyeError(
         "consent-needed",
-        f"{identity} comes with what rye.lock does not approve: {listed}{more}.",
-        "`rye install` shows it and asks.",
+        f"rye.lock does not approve everything in {identity}: {listed}{more}.",
+        "Run `rye install` to review and approve it.",
         details={"approvals": [{"item": one.item, "what": one.what, "value": one.value} for one in what]},
     )

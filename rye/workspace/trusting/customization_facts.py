@@ -1,7 +1,7 @@
-"""What customizations bring to installed items that their signed texts do not talk about (DESIGN 6.1, 7.2).
+"""The facts that customizations add to installed items, beyond those of the signed texts (DESIGN 6.1, 7.2).
 
-Of overrides, the facts of the effective text that the signed one has not, each at the file and line that it was written on; of an
-overlay or a role directive, the facts of its own text that the item has not.
+For overrides: facts of the effective text that are not in the signed one, each with the file and line where it was
+written. For an overlay or a role directive: facts of its own text that are not in the item.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from rye.workspace.trusting.customizations import Customization
 def brought_facts(
     project: Project, manifest: Manifest, item: LockedItem, data: bytes | None, found: Sequence[Customization]
 ) -> tuple[Fact, ...]:
-    """The facts that these customizations of an item bring to it. ``data``: the item's signed file; where that is not at hand,
-    all facts of the customizations' own texts."""
+    """The facts that these customizations add to an item. ``data``: the item's signed file; None: return all facts of the
+    customizations' own texts."""
     if data is None:
         texts = {one.shown: text for one in found if (text := _text(project.root / one.shown)) is not None}
         return tuple(find_facts(texts))
@@ -56,7 +56,7 @@ def brought_facts(
 
 
 def signed_file(project: Project, item: LockedItem) -> bytes | None:
-    """The signed bytes of an item: from the disk where they are there unchanged, else from the user's cache."""
+    """The signed bytes of an item: from the project if unchanged there, otherwise from the user's cache."""
     try:
         data = read_bytes(project.root / item_path(item), CONTENT.item_bytes)
     except RyeError:
@@ -75,7 +75,7 @@ def _of_overrides(project: Project, manifest: Manifest, item: LockedItem, text: 
     try:
         files = entry_sources(rye_places(project), entry, project, manifest.namespace)
     except RyeError:
-        return ()  # no text comes of files that cannot be read
+        return ()  # unreadable files produce no effective text
     result = effective(
         base,
         files,
@@ -91,7 +91,7 @@ def _of_overrides(project: Project, manifest: Manifest, item: LockedItem, text: 
 
 
 def placed(facts: Iterable[Fact], origins: Mapping[str, Sequence[Origin]]) -> list[Fact]:
-    """Facts of merged texts, each at the file and line that it was written on. ``origins``: by the text's name."""
+    """Facts of merged texts, each with the file and line where it was written. ``origins``: by the text's name."""
     found = []
     for fact in facts:
         lines = origins.get(fact.path)

@@ -1,6 +1,6 @@
-"""What a project changes about installed items: overrides, overlays of formulas, and role directives (DESIGN 6.1).
+"""A project's changes to installed items: overrides, formula overlays and role directives (DESIGN 6.1).
 
-They come with the repository like everything else. The first acceptance of a project shows them and remembers their
+They are part of the repository. The first acceptance of a project shows them and remembers their
 hashes. Later, new or changed ones are reported, and ``rye trust project`` shows them. Customizations that a person
 creates with rye's own commands count as seen. A user's own customizations, in their own space, are not affected.
 """
@@ -40,19 +40,19 @@ class Customization(Struct, frozen=True, order=True):
     """``kind:id``."""
     sort: Sort
     sha256: str | None
-    """Of its bytes; None for what cannot be read."""
+    """The hash of its bytes; None if it cannot be read."""
 
     @property
     def approval(self) -> Approval:
-        """What is remembered of it: these bytes, for this item."""
+        """The approval to store for it: these bytes, for this item."""
         said = f"sha256 {self.sha256[:32]}" if self.sha256 is not None else "cannot be read"
         return Approval(self.item, "customization", f"{self.shown} ({said})")
 
 
 def customizations(project: Project, namespace: str | None, items: Sequence[LockedItem]) -> tuple[Customization, ...]:
-    """What the project's files change about these items, sorted. ``namespace``: the project's own.
+    """The project's customizations of these items, sorted. ``namespace``: the project's own.
 
-    Raises RyeError for more files than anybody writes.
+    Raises RyeError for more files than the limit.
     """
     if not items:
         return ()
@@ -98,7 +98,7 @@ def _is_meant(identifier: str, item: LockedItem, project: Project, namespace: st
 
 
 def _by_name(folder: Folder, suffix: str, items: Sequence[LockedItem], sort: Sort) -> Iterator[Customization]:
-    """Files that are named as an item is, its namespace left out."""
+    """Customizations from files named like an item's local id."""
     for path in folder.files(suffix) if items else ():
         name = path.name.removesuffix(suffix)
         yield from (_customization(folder, path, item, sort) for item in items if item.identity.local_id == name)
@@ -115,10 +115,10 @@ def _customization(folder: Folder, path: Path, item: LockedItem, sort: Sort) -> 
 
 
 def remember_made_here(project: Project | None, path: Path, before: bytes | None, *, was_shown: bool = False) -> None:
-    """This user made or changed a customization with rye, so nobody shows it to them again.
+    """Remember as seen a customization that this user created or changed with rye.
 
-    ``before``: its bytes until now; None: it was not there. What they never saw of it does not become seen by an addition,
-    unless ``was_shown``: they had the whole text before them.
+    ``before``: its earlier bytes; None: a new file. If the user had not seen the earlier bytes, a change does not make the
+    file count as seen, unless ``was_shown``: the user saw the whole text.
     """
     if project is None or not project.lock_path.exists():
         return

@@ -1,10 +1,10 @@
-"""The pins that a build server was given: a file named by ``RYE_PINS``, one registry a line (DESIGN 6.1).
+"""The pins of a build server, from the file named by ``RYE_PINS`` with one registry per line (DESIGN 6.1).
 
 ::
 
     ORIGIN FINGERPRINT URL
 
-The file counts like the user's answer on a terminal. It pins a registry at the first contact, and a registry with
+The file has the same effect as the user's answer on a terminal. It pins a registry at the first contact, and a registry with
 another origin or root is refused. A fingerprint in a repository pins nothing. A malformed line is an error, even if
 its registry is not needed. A registry that is not needed is never contacted.
 """
@@ -32,23 +32,25 @@ _LINE = r"([!-~]{1,255}) ([0-9a-f]{64}) ([!-~]{1,2000})"
 
 
 class GivenPin(Struct, frozen=True):
-    """What the registry at an address must be."""
+    """The origin and fingerprint that the registry at an address must have."""
 
     origin: str
     fingerprint: str
     """SHA-256 of the text of its first root."""
 
     def require(self, address: str, origin: str, fingerprint: str) -> None:
-        """That a registry is the one. Raises TrustError ``root-origin`` or ``root-fingerprint``."""
+        """Require that the registry matches this pin. Raises TrustError ``root-origin`` or ``root-fingerprint``."""
         if origin != self.origin:
-            raise TrustError("root-origin", f"{address} is the registry {origin}; {VARIABLE} names {self.origin}.")
+            raise TrustError("root-origin", f"{address} is the registry {origin}, but {VARIABLE} names {self.origin}.")
         if fingerprint != self.fingerprint:
-            message = f"{origin} at {address} has the fingerprint {fingerprint}; {VARIABLE} names {self.fingerprint}."
+            message = (
+                f"{origin} at {address} has the fingerprint {fingerprint}, but {VARIABLE} names {self.fingerprint}."
+            )
             raise TrustError("root-fingerprint", message, pinned=self.fingerprint, found=fingerprint)
 
 
 def given_pins(context: Context) -> Mapping[str, GivenPin]:
-    """The pins by address; nothing where the variable is not set. Raises RyeError ``bad-pins``."""
+    """The pins by address; empty if the variable is not set. Raises RyeError ``bad-pins``."""
     named = context.environment.get(VARIABLE)
     if not named:
         return {}
@@ -85,4 +87,4 @@ def given_pins(context: Context) -> Mapping[str, GivenPin]:
 
 
 def _bad(what: str) -> RyeError:
-    return RyeError("bad-pins", f"{VARIABLE}: {what}", "Write one registry a line: ORIGIN FINGERPRINT URL.")
+    return RyeError("bad-pins", f"{VARIABLE}: {what}", "Write one registry per line: ORIGIN FINGERPRINT URL.")

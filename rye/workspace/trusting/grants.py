@@ -1,8 +1,8 @@
-"""Which grants of rye.toml count on this machine: ``[sandbox]``, and calls that nobody is asked about (DESIGN 6.1, Agreed here;
+"""The grants of rye.toml in force on this machine: ``[sandbox]`` and calls allowed without asking (DESIGN 6.1, Agreed here;
 docs/how-to/tools.md, docs/explanation/runtime.md).
 
-Whoever can commit can write a grant. Each one counts once this user agreed to it: with the project's first acceptance, or by
-``rye trust project``. A build server's ``RYE_TRUST_LOCK=1`` lets all count.
+Anyone who can commit can write a grant. It takes effect once this user agreed to it, at the project's first acceptance or
+with ``rye trust project``. On a build server, ``RYE_TRUST_LOCK=1`` accepts all grants.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def grant_approvals(manifest: Manifest) -> list[Approval]:
-    """One approval for each entry of each tool, and for each row of ``[policy.approval]`` that takes a question away."""
+    """One approval for each entry of each tool, and for each row of ``[policy.approval]`` that allows without asking."""
     return [
         *(
             Approval(tool, "grant", f"{key} {value}")
@@ -37,8 +37,8 @@ def _unasked(pattern: str) -> Approval:
 
 
 def approval_in_force(context: Context, project: Project, manifest: Manifest) -> Mapping[str, str]:
-    """What counts of rye.toml's ``[policy.approval]``: a row that asks or denies always, one that allows once this user
-    agreed."""
+    """The rows of rye.toml's ``[policy.approval]`` in force: a row that asks or denies always is; one that allows, once this
+    user agreed."""
     written = manifest.policy.approval
     if trusts_lock(context):
         return written
@@ -49,7 +49,7 @@ def approval_in_force(context: Context, project: Project, manifest: Manifest) ->
 
 
 def grants_in_force(context: Context, project: Project, manifest: Manifest, tool: str) -> Needs:
-    """What counts of the grants to ``tool:id``."""
+    """The grants to ``tool:id`` in force."""
     written = manifest.sandbox.get(tool, NOTHING)
     if trusts_lock(context):
         return written
@@ -58,8 +58,8 @@ def grants_in_force(context: Context, project: Project, manifest: Manifest, tool
 
 
 def require_granted(tool: str, needs: Needs, manifest: Manifest, in_force: Needs) -> None:
-    """That a tool gets what it needs. Raises RyeError ``not-runnable`` with the lines that rye.toml lacks, or with the command
-    that agrees to those it has."""
+    """Require that a tool is granted what it needs. Raises RyeError ``not-runnable`` with the lines to add to rye.toml, or
+    with the command to agree to existing ones."""
     lacking = missing(needs, in_force)
     if not lacking.lines():
         return
@@ -70,20 +70,20 @@ def require_granted(tool: str, needs: Needs, manifest: Manifest, in_force: Needs
         table = toml_lines(tool, joined(written, unwritten), [key for key, _ in unwritten.lines()])
         raise RyeError(
             "not-runnable",
-            f"{tool} needs what is not granted to it: {named}.",
-            f"If you want it to have that, write in rye.toml:\n{table}\nThen agree to it: rye trust project",
+            f"{tool} needs access that rye.toml does not grant: {named}.",
+            f"To grant it, add to rye.toml:\n{table}\nThen agree to it: rye trust project",
             details={"needs": [f"{key} {value}" for key, value in lacking.lines()], "toml": table},
         )
     raise RyeError(
         "not-runnable",
-        f"rye.toml grants {tool} what you have not agreed to on this machine: {named}.",
-        "`rye trust project` shows the grants and asks.",
+        f"rye.toml grants {tool} access that you have not agreed to on this machine: {named}.",
+        "Run `rye trust project` to review and accept the grants.",
         details={"needs": [f"{key} {value}" for key, value in lacking.lines()]},
     )
 
 
 def toml_lines(tool: str, grants: Needs, keys: Iterable[str]) -> str:
-    """The table of a tool with these of its keys, as rye.toml takes it. No entry holds a quote or a backslash."""
+    """A tool's table for rye.toml with these keys. No entry contains a quote or a backslash."""
     wanted = dict.fromkeys(keys)
     quoted = {key: ", ".join(f'"{value}"' for value in getattr(grants, key)) for key in wanted}
     rows = [f"{key} = [{values}]" for key, values in quoted.items()]

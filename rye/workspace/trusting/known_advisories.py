@@ -1,4 +1,4 @@
-"""Advisories about what is installed, as far as this machine saw them: nothing is fetched."""
+"""Advisories about installed items that this machine already knows. Nothing is fetched."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from rye.workspace.registries.project_sources import project_sources
 def known_advisories(
     context: Context, project: Project, manifest: Manifest, rows: Sequence[LockedItem]
 ) -> dict[Identity, str]:
-    """What the worst advisory about each row says, of more than low severity; rows without one are left out.
+    """The worst advisory about each row, in words. Low severity and rows without advisories are omitted.
 
-    A registry whose trusted state or index is not on this machine says nothing: `rye audit` asks it.
+    A registry without trusted state or index on this machine is skipped; `rye audit` asks it.
     """
     found: dict[Identity, str] = {}
     by_namespace: dict[str, list[LockedItem]] = {}
     for row in rows:
-        if row.source is not None:  # no registry says anything of it
+        if row.source is not None:  # no registry has advisories for sources
             continue
         by_namespace.setdefault(row.identity.namespace, []).append(row)
     for items in by_namespace.values():

@@ -1,4 +1,4 @@
-"""Whose items this user agreed to before (DESIGN 7.1): a first item of anybody else asks, whether it has rights or not."""
+"""The signers whose items this user agreed to (DESIGN 7.1). The first item of any other signer asks, even without rights."""
 
 from __future__ import annotations
 
@@ -15,6 +15,6 @@ def agreed_signers() -> frozenset[str]:
 
 
 def remember_signers(fingerprints: Iterable[str]) -> None:
-    """Keys whose items were installed with consent. A full or read-only disk costs a question next time and nothing else."""
+    """Remember keys whose items were installed with consent. If the disk is full or read-only, rye only asks again next time."""
     with contextlib.suppress(OSError):
         remember_agreed(data_dir() / AGREED, fingerprints)

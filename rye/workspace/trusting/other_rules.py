@@ -1,4 +1,4 @@
-"""Alarms that a different version of the rules missed, or named differently: asked at first contact, then reported.
+"""Alarms that a different version of the rules missed or named differently: asked at first contact, then reported.
 
 Which rules found a row's facts is a claim, like everything in rye.lock. So it counts only for exact bytes that this
 user agreed to before. A user who never did sees the alarms and is asked. A run that trusts the lock also trusts this
@@ -25,15 +25,17 @@ _LISTED = 3
 
 
 def texts(rows: Iterable[LockedItem]) -> set[Approval]:
-    """That this user agreed to these very bytes, whatever rules find in them later."""
+    """The approvals of exactly these bytes, whatever rules find in them later."""
     return {_text(row) for row in rows}
 
 
 def unseen_alarms(
     project: Project, rows: Sequence[LockedItem], signed: Mapping[Identity, SignedRelease] | None = None
 ) -> tuple[Approval, ...]:
-    """Of rows by other rules the alarms in bytes that this user never agreed to, with those bytes. ``signed``: what the releases
-    say; None: what was verified here before."""
+    """The alarms that another version of the rules did not find, in bytes that this user never agreed to, with those bytes.
+
+    ``signed``: the signed releases; None: those verified on this machine before.
+    """
     found: list[Approval] = []
     for row, alarms in _late(rows, signed):
         mark = _text(row)
@@ -45,7 +47,7 @@ def unseen_alarms(
 def notice(
     rows: Sequence[LockedItem], signed: Mapping[Identity, SignedRelease] | None = None
 ) -> tuple[str, str] | None:
-    """What a person is told of such alarms, and the command that agrees to them; None: there are none."""
+    """The warning about such alarms and the command that approves them; None without alarms."""
     late = _late(rows, signed)
     if not late:
         return None
@@ -53,8 +55,8 @@ def notice(
     more = f"; and {len(late) - _LISTED} more" if len(late) > _LISTED else ""
     named = " ".join(f"--approve {row.identity}@{row.version}" for row, _ in late)
     return (
-        f"This rye's rules find what the rules that rye.lock was approved by did not: {listed}{more}",
-        f"`rye facts ID` shows it. `rye install {named}` approves it, and writes that into rye.lock.",
+        f"The rules of this version of rye find more than the rules that rye.lock was approved with: {listed}{more}",
+        f"`rye facts ID` shows it. `rye install {named}` approves it in rye.lock.",
     )
 
 

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from rye.workspace.context import Context
 
 AskPassphrase = Callable[[str], str]
-"""Takes the question; called only where a person can be asked."""
+"""Asks the question given as text. Called only if a person can be asked."""
 
 
 class OwnKeys:
-    """The user's private keys, as a use case may use them."""
+    """The user's private keys for a use case."""
 
     def __init__(self, context: Context, ask: AskPassphrase):
         self.context = context
@@ -35,43 +35,49 @@ class OwnKeys:
         return tuple(self.store.list())
 
     def generate(self, name: str, *, seal: bool) -> StoredKey:
-        """Make a key pair and trust it; ``seal``: under a new passphrase."""
+        """Generate a key pair and trust it. ``seal``: with a new passphrase."""
         return self.store.generate(name, self.context.now(), self.new_passphrase() if seal else None)
 
     def import_from(self, path: Path, name: str, *, seal: bool) -> StoredKey:
-        """Store the private key of a file (PEM or sealed) and trust it. ``seal``: under a new passphrase; else as it was."""
+        """Store the private key of a file (PEM or sealed) and trust it. ``seal``: with a new passphrase; otherwise as it was."""
         text = read_bytes(path, KEYS.file_bytes).decode("utf-8", "replace")
         opened = self.passphrase() if is_sealed(text) else None
         sealed_with = self.new_passphrase() if seal else opened
         return self.store.import_private(name, text, self.context.now(), sealed_with, unseal_with=opened)
 
     def public(self, name: str | None = None) -> PublicKey:
-        """The public half of the key called ``name`` (None: the default one)."""
+        """The public half of the key called ``name`` (None: the default)."""
         return self.store.get(name).public
 
     def private(self, name: str | None = None) -> PrivateKey:
-        """The private key, unsealed, with a warning when others can read its file."""
+        """The private key, unsealed. Warns if others can read its file."""
         stored = self.store.get(name)
         if stored.warning:
             self.context.warn(stored.warning)
         return self.store.private(name, lambda: self.passphrase(f"Passphrase of the key {stored.name!r}"))
 
     def passphrase(self, question: str = "Passphrase of the key", variable: str = "RYE_PASSPHRASE") -> str:
-        """From the environment, else a person's answer. Raises RyeError ``passphrase-needed`` where there is neither."""
+        """The passphrase from the environment, otherwise from the user. Raises RyeError ``passphrase-needed`` without either."""
         given = self.context.environment.get(variable)
         if given is not None:
             return given
         if not self.context.interactive:
-            raise RyeError("passphrase-needed", "A passphrase is needed.", f"Set {variable}, or run on a terminal.")
+            raise RyeError(
+                "passphrase-needed", "The key needs a passphrase.", f"Set {variable}, or run the command on a terminal."
+            )
         return self._ask(question)
 
     def new_passphrase(self, variable: str = "RYE_PASSPHRASE") -> str:
-        """A passphrase to seal with; a person gives it twice. Raises ``passphrase-mismatch`` and ``empty-passphrase``."""
+        """A passphrase to seal with. The user enters it twice. Raises ``passphrase-mismatch`` and ``empty-passphrase``."""
         found = self.passphrase("New passphrase", variable)
         if not found:
             raise UsageError(
-                "empty-passphrase", "An empty passphrase seals nothing.", "Leave --passphrase out, or give one."
+                "empty-passphrase",
+                "An empty passphrase does not protect a key.",
+                "Omit --passphrase, or enter a passphrase.",
             )
-        if variable not in self.context.environment and self._ask("The same passphrase again") != found:
-            raise RyeError("passphrase-mismatch", "The two passphrases differ; nothing was changed.", "Run it again.")
+        if variable not in self.context.environment and self._ask("Repeat the new passphrase") != found:
+            raise RyeError(
+                "passphrase-mismatch", "The passphrases do not match. Nothing was changed.", "Run the command again."
+            )
         return found

@@ -30,31 +30,30 @@ if TYPE_CHECKING:
     from rye.text.facts import Fact
 
 ReadSigned = Callable[["LockedItem"], bytes | None]
-"""The bytes of an item's signed file; None where they are not at hand. Where no such function is given, they come from the disk,
-else from the user's cache."""
+"""Reads the bytes of an item's signed file; None if not available. The default reads the project, then the user's cache."""
 
 
 class ProjectChanges(Struct, frozen=True):
-    """What of a project's customizations this user has not seen."""
+    """The customizations and grants of a project that this user has not seen."""
 
     asked: tuple[Approval, ...] = ()
-    """Customizations and what they bring, to be agreed to."""
+    """Customizations, their facts and grants that need consent."""
     told: tuple[Customization, ...] = ()
-    """Those that are only told."""
+    """Customizations that are only reported."""
 
     def notice(self) -> tuple[str, str] | None:
-        """What is told, and the command that shows them."""
+        """The warning about reported customizations, and the command that shows them."""
         if not self.told:
             return None
         files = sorted({one.shown for one in self.told})
         return (
-            f"New or changed since you accepted this project, and changing installed items: {', '.join(files)}",
-            "`rye trust project` shows what they change, and remembers that you saw it.",
+            f"New or changed customizations of installed items since you accepted this project: {', '.join(files)}",
+            "`rye trust project` shows what they change and marks them as seen.",
         )
 
 
 def shown_lines(asked: Sequence[Approval]) -> list[str]:
-    """What a project changes, for a person: one line for each customization."""
+    """A project's changes, in words: one line for each customization and grant."""
     lines: list[str] = []
     changes = [one for one in asked if one.what == "customization"]
     if changes:
@@ -63,7 +62,7 @@ def shown_lines(asked: Sequence[Approval]) -> list[str]:
         lines += (f"  {one.value} → {one.item}" for one in changes)
     grants = [one for one in asked if one.what == "grant"]
     if grants:
-        lines.append("rye.toml lets tools do more than they otherwise may:")
+        lines.append("rye.toml grants tools additional access:")
         lines += (f"  {one.value}   {one.item}" for one in grants)
     return lines
 
@@ -76,7 +75,7 @@ def project_changes(
     *,
     asks_all: bool = False,
 ) -> ProjectChanges:
-    """What this user has not seen. ``asks_all``: whether everything is asked about, as ``rye trust project`` does."""
+    """What this user has not seen. ``asks_all``: ask about everything, as ``rye trust project`` does."""
     found = customizations(project, manifest.namespace, items)
     new = set(unseen(project, [one.approval for one in found]))
     waiting = [one for one in found if one.approval in new]
@@ -108,7 +107,7 @@ def project_changes(
 def require_allowed(
     policy: Policy, project: Project, manifest: Manifest, items: Sequence[LockedItem], signed: ReadSigned | None = None
 ) -> None:
-    """That no customization makes an installed item mention what the policy forbids. Raises RyeError ``policy-violation``."""
+    """Require that no customization adds facts that the policy forbids. Raises RyeError ``policy-violation``."""
     if not policy.facts:
         return
     found = customizations(project, manifest.namespace, items)
@@ -124,7 +123,7 @@ def forbidden(item: str, fact: Fact) -> RyeError:
     return RyeError(
         "policy-violation",
         f"{item}: {fact.path}:{fact.line} mentions {fact.fact}, which the policy forbids: {fact.value}",
-        "Change the customization, or ask whoever maintains the policy to change it.",
+        "Change the customization, or ask the policy's maintainers to change the policy.",
         details={"fact": fact.as_json()},
     )
 
@@ -133,7 +132,7 @@ def _facts(
     project: Project, manifest: Manifest, item: LockedItem, signed: ReadSigned | None, found: Sequence[Customization]
 ) -> tuple[Fact, ...]:
     from rye.workspace.trusting.customization_facts import (
-        brought_facts,  # merging and the cache, which only unseen customizations need
+        brought_facts,  # loads merging and the cache, which only unseen customizations need
         signed_file,
     )
 

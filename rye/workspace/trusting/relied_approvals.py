@@ -1,4 +1,4 @@
-"""Which approvals an installation takes from rye.lock."""
+"""The approvals that an installation takes from rye.lock."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from rye.workspace.trusting.acceptance import Approval, approvals, hook_text, ru
 
 
 def relied_on(plan: Plan) -> set[Approval]:
-    """The approvals that an installation takes from the lock, because it does not ask for them itself."""
+    """The approvals that an installation takes from the lock instead of asking."""
     found: set[Approval] = set()
     for change in plan.changes:
         if change.new is None or change.old is None or never_approved(change.old):
@@ -17,11 +17,11 @@ def relied_on(plan: Plan) -> set[Approval]:
         asked.update(run_text(run) for run in change.runs)
         asked.update(mention.word for mention in change.new_mentions)
         if change.forces_anew and change.forced is not None:
-            asked.add(change.forced)  # this run's own, which rye.lock did not have
+            asked.add(change.forced)  # this run asks for it; rye.lock did not have it
         if change.signer_changed:
             asked.add(change.new.signer)
         [row] = approved_items(Plan((change,)), Consent())
         found.update(one for one in approvals([row]) if one.what != "tool" and one.value not in asked)
-        if not change.tools:  # as many as before or fewer: those of before are what was agreed to
+        if not change.tools:  # no new tools: the user agreed to the earlier ones
             found.update(one for one in approvals([change.old]) if one.what == "tool")
     return found

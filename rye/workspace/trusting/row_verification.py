@@ -1,4 +1,4 @@
-"""Verifying rows of rye.lock in full: release in the log, signer in the keyset, in-file signature, bytes."""
+"""Verify rows of rye.lock in full: release in the log, signer in the keyset, in-file signature, bytes."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from rye.workspace.registries.project_sources import project_sources
 from rye.workspace.trusting.unverified_rows import unverified
 
 _SAID = ("lock-mismatch", "source-changed", "source-forged", "commit-vanished")
-"""What is wrong with a row itself, and no lack of a network."""
+"""Errors in a row itself, not caused by a missing network."""
 _FINAL = ("signer-revoked", "release-taken-down")
-"""What is permanently known about a release: no network makes it better."""
+"""Permanent facts about a release, which asking the registry cannot change."""
 
 
 def verify_rows(context: Context, project: Project, items: Sequence[LockedItem]) -> dict[Identity, SignedRelease]:
-    """What the signed releases of these rows say; each is remembered.
+    """Verify these rows and remember the result. Return their signed releases.
 
-    Trusted state and cache are tried first: they may suffice, and what they do not know is not yet wrong. Nobody is asked to pin
-    a registry here. Raises RyeError ``unverified-item``, ``lock-mismatch``, TrustError.
+    Trusted state and cache are tried first, then the registries. Never asks to pin a registry.
+    Raises RyeError ``unverified-item``, ``lock-mismatch``, TrustError.
     """
     manifest = load_manifest(project)
     try:
@@ -52,7 +52,7 @@ def verify_rows(context: Context, project: Project, items: Sequence[LockedItem])
 
 
 def verify_rows_from(items: Sequence[LockedItem], sources: Sources) -> dict[Identity, SignedRelease]:
-    """As :func:`verify_rows`, from registries that are open. Raises what they raise."""
+    """Verify rows from open registries, as :func:`verify_rows` does. Raises RyeError."""
     sources.go_by(Lock({}, tuple(items)), Unlock.nothing())
     histories = sources.histories(item.identity for item in items)
     chosen: dict[Identity, Chosen] = {}

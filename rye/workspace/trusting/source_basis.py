@@ -1,4 +1,4 @@
-"""What rows of ``[sources]`` are judged by on this machine: the user's trust store, whose keys make a signature count."""
+"""The basis for checking rows of ``[sources]`` on this machine: the user's trust store, which says whose signatures count."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ _STORE = "trusted-keys.toml"
 
 
 def is_source(origin: str) -> bool:
-    """Whether an origin is a source's and no registry's: no registry is called like one."""
+    """Whether an origin is a source. No registry has an origin of this form."""
     return origin.startswith((GIT_PREFIX, *FOLDER_PREFIXES))
 
 
 def source_grounds(origin: str, basis: str) -> str:
-    """What a remembered row rests on: its place, and whose signatures count (``SourceBook.grounds`` says the same)."""
+    """The basis of a remembered row: its origin and whose signatures count. The same as ``SourceBook.grounds``."""
     return f"{origin} {basis}"
 
 
 def source_basis() -> str:
-    """A digest of the trust store as it is. Another key, and every row is judged again."""
+    """A digest of the current trust store. If its keys change, every row is checked again."""
     try:
         data = (config_dir() / _STORE).read_bytes()
     except OSError:

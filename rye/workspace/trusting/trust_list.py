@@ -1,4 +1,4 @@
-"""The user's trust store: whose signatures count. Trust comes only from the user (DESIGN 4)."""
+"""The user's trust store, which says whose signatures count. Only the user grants trust (DESIGN 4)."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from rye.workspace.context import Context
 
 
 def key_of_file(path: Path) -> tuple[PublicKey, str | None]:
-    """The key in a file (PEM, or a key TOML), and the owner that the file names. Raises RyeError ``bad-key``."""
+    """The key in a file (PEM or key TOML), and the owner named there. Raises RyeError ``bad-key``."""
     return read_key_file(path)
 
 
 def trust_key(context: Context, key: PublicKey, label: str, source: str) -> TrustedKey:
-    """Count what the key signs from now on."""
+    """Trust a key: its signatures count from now on."""
     return _store().add(key, label, source, context.now())
 
 
 def trust_entries() -> tuple[TrustedKey, ...]:
-    """Trusted and revoked keys."""
+    """The trusted and revoked keys."""
     return tuple(_store().entries())
 
 
 def offered_keys(context: Context) -> list[Proposal]:
-    """Keys that the project around brings along and that the user neither trusts nor revoked."""
+    """Keys in the enclosing project that the user has neither trusted nor revoked."""
     project = find_project(context.cwd)
     known = {entry.key for entry in trust_entries()}
     return [p for p in (proposals(project.root) if project else ()) if p.key is not None and p.key not in known]
@@ -39,7 +39,7 @@ def forget_key(name: str) -> TrustedKey:
 
 
 def revoke_key(context: Context, name: str) -> TrustedKey:
-    """Keep a key as revoked."""
+    """Mark a key as revoked."""
     return _store().revoke(name, context.now())
 
 

@@ -1,4 +1,4 @@
-"""The public keys that count when signatures are verified. Trust comes only from the user (DESIGN 4)."""
+"""The public keys that count when signatures are verified. Only the user grants trust (DESIGN 4)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from rye.storage.folders import config_dir
 
 
 class Trusted(Struct, frozen=True):
-    """The keys that a verification counts."""
+    """The keys that a verification accepts."""
 
     keys: tuple[PublicKey, ...]
     revoked: tuple[PublicKey, ...]
 
 
 def trusted_keys(files: Iterable[Path]) -> Trusted:
-    """The user's trust store and the key files that they named; nothing that a project or package brings along."""
+    """The keys of the user's trust store and of key files that they named, never those of a project or package."""
     named = tuple(read_key_file(file)[0] for file in files)
     store = TrustStore(config_dir())
     return Trusted((*named, *store.trusted()), store.revoked())

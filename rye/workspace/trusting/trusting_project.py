@@ -1,4 +1,4 @@
-"""Accepting what a project's lock approves, without installing, and revoking that."""
+"""Accept what a project's lock approves without installing, or revoke that."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from rye.workspace.trusting.verified_items import require_verified
 
 
 def accept_project(context: Context, project: Project, agree: Agree) -> tuple[Approval, ...]:
-    """Ask a person about everything that the lock approves, and the project changes about installed items, and this user has not
-    seen; what they agreed to.
+    """Ask about approvals in the lock and customizations of installed items that this user has not seen. Return what they
+    agreed to.
 
-    Raises RyeError ``project-not-accepted`` where nobody can be asked, ``declined``, and where a row cannot be verified.
+    Raises RyeError ``project-not-accepted`` if no one can be asked, ``declined``, and errors of rows that cannot be verified.
     """
     state = read_state(context, project)
     manifest, items = state.manifest, state.lock.items
@@ -31,5 +31,5 @@ def accept_project(context: Context, project: Project, agree: Agree) -> tuple[Ap
 
 
 def forget_project(project: Project) -> bool:
-    """Take the acceptance back; whether there was any."""
+    """Revoke the acceptance. Return whether the project was accepted."""
     return forget(project)

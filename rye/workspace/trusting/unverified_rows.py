@@ -1,4 +1,4 @@
-"""The error for rows of rye.lock that do not count on this machine (DESIGN 6.1, Verified here)."""
+"""The error for rows of rye.lock that were not verified on this machine (DESIGN 6.1, Verified here)."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _LISTED = 3
 
 
 def unverified(items: Sequence[LockedItem], why: str, hint: str | None = None, cause: str | None = None) -> RyeError:
-    """The error: ``why`` says what stopped the check, ``cause`` is that error's code."""
+    """The error. ``why``: what stopped the check. ``cause``: the code of that error."""
     names = ", ".join(f"{item.identity} {item.version}" for item in items[:_LISTED])
     more = f" and {len(items) - _LISTED} more" if len(items) > _LISTED else ""
     return RyeError(
         "unverified-item",
-        f"{names}{more}: rye.lock names it, and this user's rye has not verified it: {why}",
-        hint or "`rye install`, with a network, verifies what rye.lock names.",
+        f"{names}{more}: rye.lock names it, but rye has not verified it on this machine: {why}",
+        hint or "Run `rye install` with a network to verify what rye.lock names.",
         details={"items": [str(item.identity) for item in items], "cause": cause},
     )

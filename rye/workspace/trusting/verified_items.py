@@ -1,8 +1,8 @@
 """Rows of rye.lock that count on this machine (DESIGN 6.1, Verified here).
 
-Anyone who can commit can write a row. It counts once this user's rye has verified the release in full.
+Anyone who can commit can write a row. It counts once rye has verified the release in full for this user.
 
-Every use case that hands out an installed item's content, or calls it installed, asks here.
+Every use case that returns an installed item's content, or reports it as installed, checks here.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def whole_before(project: Project, items: Sequence[LockedItem]) -> bool:
-    """Whether this very lock was found verified and complete, under the manifest and the pins as they are."""
+    """Whether exactly this lock was verified and complete with the current manifest and pins."""
     lock, manifest_text = bytes_of(project.lock_path), joined_manifests(project)
     verdicts = user_verdicts()
     try:
@@ -35,7 +35,7 @@ def whole_before(project: Project, items: Sequence[LockedItem]) -> bool:
 
 
 def verified_before(items: Sequence[LockedItem]) -> dict[Identity, SignedRelease]:
-    """What the signed releases of these rows say, as far as this user's rye verified them before. Nothing is fetched."""
+    """The signed releases of these rows that rye verified before for this user. Nothing is fetched."""
     verdicts = user_verdicts()
     try:
         return remembered_rows(verdicts, items, user_basis())
@@ -46,11 +46,11 @@ def verified_before(items: Sequence[LockedItem]) -> dict[Identity, SignedRelease
 def require_verified(
     context: Context, project: Project, items: Sequence[LockedItem], *, fetch: bool = True
 ) -> Mapping[Identity, SignedRelease]:
-    """What the signed releases of these rows say, each verified: before, or now from trusted state and cache, or by asking the
-    registries. Without ``fetch`` only what was verified before counts.
+    """The verified signed releases of these rows: verified before, or now from trusted state and cache or the registries.
+    Without ``fetch``, only earlier verifications count.
 
-    Raises RyeError ``unverified-item`` where none of that is possible, ``lock-mismatch`` and TrustError where a row is not its
-    release's.
+    Raises RyeError ``unverified-item`` if a row cannot be verified, and ``lock-mismatch`` or TrustError if it does not match
+    its release.
     """
     signed = verified_before(items)
     unknown = [item for item in items if item.identity not in signed]
@@ -58,7 +58,7 @@ def require_verified(
         raise unverified(unknown, "no registry was asked.")
     if unknown:
         from rye.workspace.trusting.row_verification import (
-            verify_rows,  # the registry's client, which a known row never needs
+            verify_rows,  # loads the registry's client, which a known row never needs
         )
 
         signed.update(verify_rows(context, project, unknown))
