@@ -25,7 +25,7 @@ def attached_problem(main_file: Path) -> str | None:
     except RyeError as error:
         return error.message
     if item is None:
-        return "It lies among the installed items, and rye.lock does not name it."
+        return "It is in the folder of installed items, but rye.lock does not list it."
     present = {file: here for file, here in scan(project).items() if file.startswith(f"{place}/")}
     wrong = [f"{entry.path.removeprefix(f'{place}/')} ({entry.state})" for entry in drift([item], present)]
-    return f"Its files are not those of {item.identity} {item.version}: {', '.join(wrong[:8])}." if wrong else None
+    return f"Its files differ from {item.identity} {item.version}: {', '.join(wrong[:8])}." if wrong else None

@@ -13,11 +13,11 @@ lock-mismatch      error        The lock contradicts the release itself.
 not-examined       error        The release could not be checked, e.g. because its bytes could not be fetched.
 policy             error        The policy forbids what the item asks for, its signer, or a release as young as this one.
 advisory           error        An advisory is about this version (a warning when its severity is low).
-unapproved-right   error        The item has a right that nobody approved.
-unapproved-hook    warning      The item has a hook that nobody approved; it is denied.
-unapproved-run     error        Part of the item can run, and nobody approved it, or only other bytes were approved.
+unapproved-right   error        The item has a right that no one approved.
+unapproved-hook    warning      The item has a hook that no one approved; it is denied.
+unapproved-run     error        Part of the item can run, and no one approved it, or only other bytes were approved.
 unapproved-tool    error        The item may use more tools of the agent program, or is less restricted, than approved.
-unapproved-fact    error        The item mentions something alarming that nobody approved.
+unapproved-fact    error        The item mentions something alarming that no one approved.
 pending-recovery   warning      The registry's owners will give a namespace to other keys, unless its own owners object.
 yanked             warning      The publisher yanked this version.
 unsigned           info         The item comes from a git repository or a folder, without a signature by a trusted key.
@@ -32,7 +32,7 @@ unused-override    warning      A line of [overrides] of rye.toml has no effect.
 deploy-missing     warning      A deployed file is missing.
 deploy-drift       error        A deployed file was edited.
 deploy-stale       warning      A deployed file is from another version, or from other customizations.
-deploy-conflict    warning      A file that Rye did not write is where a deployed one belongs.
+deploy-conflict    warning      A file that Rye did not write takes the place of a deployed one.
 deploy-unchecked   error        The deployed files cannot be compared.
 unexplained-hook   info         An agent program's project settings name a hook that no deployed item explains.
 unexplained-server info         They name a server that no deployed item explains.
@@ -79,7 +79,7 @@ if TYPE_CHECKING:
     from rye.installation.sources import Sources
 
 RULES: Mapping[str, str] = {
-    "modified-file": "An installed file is not what its publisher signed.",
+    "modified-file": "An installed file differs from what its publisher signed.",
     "missing-file": "An installed file is missing.",
     "wrong-flag": "An installed file's executable bit differs from the release's.",
     "extra-file": "A file that Rye did not install is among the installed ones.",
@@ -88,28 +88,28 @@ RULES: Mapping[str, str] = {
     "lock-mismatch": "rye.lock contradicts a release.",
     "not-examined": "A release could not be checked.",
     "policy": "The policy forbids what an item asks for, its signer or its age.",
-    "advisory": "An advisory is about an installed version.",
+    "advisory": "An advisory affects an installed version.",
     "unapproved-right": "An item has a right that no one approved.",
     "unapproved-hook": "An item has a hook that no one approved; it is denied.",
     "unapproved-run": "Part of an item can run, and no one approved it.",
     "unapproved-tool": "An item has more of the agent program's tools, or fewer restrictions, than anyone approved.",
     "unapproved-fact": "An item mentions something alarming that no one approved.",
-    "pending-recovery": "A namespace of installed items is about to get other keys.",
+    "pending-recovery": "The keys of a namespace with installed items are about to be replaced.",
     "yanked": "The publisher yanked an installed version.",
     "deprecated": "An installed item should no longer be used.",
     "forced-version": "[overrides] of rye.toml forces an item's version.",
-    "unused-override": "A line of [overrides] of rye.toml forces nothing.",
+    "unused-override": "A line in [overrides] of rye.toml has no effect.",
     "unsigned": "An item comes from a git repository or a folder, without a signature by a trusted key.",
     "source-changed": "A folder that an item comes from differs from what the lock says.",
     "editable-source": "An item is used straight from an editable folder: the lock pins nothing of it.",
     "deploy-missing": "A deployed file is missing.",
     "deploy-drift": "A deployed file was edited.",
     "deploy-stale": "A deployed file is from another version, or from other customizations.",
-    "deploy-conflict": "A file that Rye did not write is where a deployed one belongs.",
+    "deploy-conflict": "A file that Rye did not write takes the place of a deployed one.",
     "deploy-unchecked": "The deployed files cannot be compared.",
     "unexplained-hook": "An agent program's settings name a hook that no deployed item explains.",
     "unexplained-server": "An agent program's settings name a server that no deployed item explains.",
-    shadows.CODE: "An own item of the project has the id of an installed one.",
+    shadows.CODE: "One of the project's own items has the id of an installed one.",
     "orphaned-override": "An override is for an item, or for a part of one, that does not exist.",
     **completeness.RULES,
 }
@@ -122,9 +122,9 @@ _RESTORE = (
 )
 _UPDATE = "Run `rye update ID` to look for another version, or `rye remove ID`."
 _AGREE = (
-    "Run `rye install` on a terminal: it shows what is asked for. `rye install --approve ID@VERSION` agrees elsewhere."
+    "Run `rye install` in a terminal to review the request. Without a terminal, use `rye install --approve ID@VERSION`."
 )
-_COMPARE = "Compare rye.lock with version control, then run `rye install`. Somebody may have changed it."
+_COMPARE = "Compare rye.lock with version control: someone may have changed it. Then run `rye install`."
 _REPAIR = "Run `rye install` to repair rye.lock, and commit it. `rye lock --check` lists all problems."
 
 _DEPLOY = "Run `rye deploy`: it fixes the file, or says why it cannot."
@@ -134,25 +134,25 @@ HELP: Mapping[str, str] = {
     "modified-file": _RESTORE,
     "missing-file": "Run `rye install`.",
     "wrong-flag": "Run `rye install`; it corrects executable bits.",
-    "extra-file": "Move the file out of .ai/packages, because agent tools read everything there. Own items belong below .ai.",
+    "extra-file": "Move the file out of .ai/packages, because agent tools read everything there. Your own items belong in .ai.",
     "revoked-key": _UPDATE,
     "changed-release": (
-        "Compare rye.lock with version control: `git log -p rye.lock`. If nobody edited it, install nothing from the "
+        "Compare rye.lock with version control: `git log -p rye.lock`. If no one edited it, install nothing from the "
         "registry and tell its operator; `rye log verify` checks the log."
     ),
     "lock-mismatch": _COMPARE,
     "not-examined": "Run `rye audit` again when the registry answers. Until then the item is not checked.",
-    "policy": "Choose another item or version, or ask whoever maintains the policy to change it.",
+    "policy": "Choose another item or version, or ask the maintainer of the policy to change it.",
     "advisory": _UPDATE,
     "unapproved-right": _AGREE,
     "unapproved-hook": "It is denied. Run `rye hooks approve ID` to allow it.",
     "unapproved-run": _AGREE,
     "unapproved-tool": _AGREE,
     "unapproved-fact": _AGREE,
-    "pending-recovery": "Ask its owners whether they lost their keys. If not, they run `rye namespace object NAMESPACE`.",
+    "pending-recovery": "Ask its owners whether they lost their keys. If not, they should run `rye namespace object NAMESPACE`.",
     "yanked": _UPDATE,
-    "deprecated": "Move to the replacement that the message names, then run `rye remove ID`.",
-    "forced-version": "Remove the line of [overrides] once the items that it is for ask for a version that fits.",
+    "deprecated": "Switch to the replacement named in the message, then run `rye remove ID`.",
+    "forced-version": "Remove the line from [overrides] once the items that it is for ask for a version that fits.",
     "unused-override": "Check its spelling with `rye tree`, or remove the line.",
     shadows.CODE: "Rename your own item, or use the installed one.",
     "unsigned": "Nothing is wrong. [policy] sources says where items may come from.",
@@ -167,7 +167,7 @@ HELP: Mapping[str, str] = {
     "unexplained-server": _LOOK,
     "orphaned-override": "Change the override's target, or remove it. `rye override check` shows all of them.",
     **dict.fromkeys(completeness.RULES, _REPAIR),
-    "G6": "Change rye.toml so that both sides fit. `rye why ID` shows why an item is here.",
+    "G6": "Change rye.toml to resolve the conflict. `rye why ID` shows why an item is here.",
 }
 """Rule → what to do, for programs that show it next to a finding."""
 
@@ -194,7 +194,7 @@ RULE_SEVERITIES: Mapping[str, str] = {
 _DRIFT = {
     "changed": ("modified-file", "was changed"),
     "missing": ("missing-file", "is missing"),
-    "wrong-flag": ("wrong-flag", "is executable where its release says it is not, or the other way round"),
+    "wrong-flag": ("wrong-flag", "has a different executable bit than in its release"),
 }
 
 
@@ -244,7 +244,7 @@ def audit_disk(items: Iterable[LockedItem], present: Mapping[str, Present]) -> l
     for entry in drift(items, present):
         name = f" of {entry.item.identity} {entry.item.version}" if entry.item is not None else ""
         if entry.state == "extra":
-            finding = Finding("extra-file", "error", f"{entry.path} was not installed by rye.", entry.path)
+            finding = Finding("extra-file", "error", f"{entry.path} was not installed by Rye.", entry.path)
         else:
             rule, verb = _DRIFT[entry.state]
             finding = Finding(rule, "error", f"{entry.path}{name} {verb}.", entry.path, entry.item)
@@ -258,11 +258,11 @@ def audit_lock(items: Iterable[LockedItem], policy: Policy) -> list[Finding]:
     for item in items:
         path, name = item_path(item), f"{item.identity} {item.version}"
         for change in diff(item.approved_capabilities, item.capabilities).widened:
-            message = f"{name} has the right {change.pattern}, which nobody approved."
+            message = f"{name} has the right {change.pattern}, which no one approved."
             found.append(Finding("unapproved-right", "error", message, path, item, "`rye install` asks for it."))
         for hook in item.hooks:
             if hook not in item.approved_hooks:
-                message = f"{name} has a hook that nobody approved: when {hook.when}, execute {hook.item_type} {hook.item_id}."
+                message = f"{name} has a hook that no one approved: when {hook.when}, execute {hook.item_type} {hook.item_id}."
                 hint = f"It is denied; `rye hooks approve {item.identity}` approves it."
                 found.append(Finding("unapproved-hook", "warning", message, path, item, hint))
         found.extend(
@@ -281,17 +281,17 @@ def audit_runs(items: Iterable[LockedItem], signed: Mapping[Identity, SignedRele
         path, name = item_path(item), f"{item.identity} {item.version}"
         for run in words.runs if words is not None else item.runs:
             if run not in item.approved_runs:
-                message = f"{name} has something that can run, which nobody approved: {run.what} {run.where}."
+                message = f"{name} contains code that can run and that no one approved: {run.what} {run.where}."
                 found.append(Finding("unapproved-run", "error", message, path, item, ask))
         for tool in widened_tools(item.tools_approved, words.tools if words is not None else item.tools):
-            message = f"{name} has tools of the agent program that nobody approved: {tool}."
+            message = f"{name} has tools of the agent program that no one approved: {tool}."
             found.append(Finding("unapproved-tool", "error", message, path, item, ask))
         mentioned = (words.mentions or ()) if words is not None else ()
         for mention in refused_alarms(item, mentioned):
-            message = f"{name} mentions {mention.fact}, which nobody approved: {mention.value}."
+            message = f"{name} mentions {mention.fact}, which no one approved: {mention.value}."
             found.append(Finding("unapproved-fact", "error", message, mention_path(item, mention), item, ask))
         for mention in late_alarms(item, mentioned):
-            message = f"{name} mentions {mention.fact}, which the rules that it was approved by did not find: {mention.value}."
+            message = f"{name} mentions {mention.fact}, which the rules did not detect when it was approved:  {mention.value}."
             approve = f"`rye install --approve {item.identity}@{item.version}` approves it."
             found.append(Finding("unapproved-fact", "warning", message, mention_path(item, mention), item, approve))
         found.extend(
@@ -317,7 +317,7 @@ def audit_completeness(manifest: Manifest, lock: Lock, signed: Mapping[Identity,
             f"{problem.item}: {problem.message}" + (f" ({' → '.join(problem.chain)})" if problem.chain else ""),
             LOCK,
             items.get(problem.item),
-            "`rye install` repairs rye.lock." if problem.repairable else "Change rye.toml so that both sides fit.",
+            "`rye install` repairs rye.lock." if problem.repairable else "Change rye.toml to resolve the conflict.",
             about=problem.item,
         )
         for problem in completeness.problems(manifest, lock, signed)
@@ -375,7 +375,7 @@ def audit_refused(refused: Iterable[tuple[LockedItem, RyeError]]) -> list[Findin
     the release's note alone lacks hooks' conditions and what can run."""
     found = []
     for item, error in refused:
-        rule, message = "not-examined", f"{item.identity} {item.version} was not examined: {error.message}"
+        rule, message = "not-examined", f"{item.identity} {item.version} could not be checked: {error.message}"
         if error.code == "source-changed":
             rule, message = error.code, error.message
         elif error.code == "lock-mismatch" or (isinstance(error, TrustError) and error.code != "blob-missing"):
@@ -435,11 +435,11 @@ def audit_sources(
         if item.is_unsigned:
             found.append(Finding("unsigned", "info", f"{name} is signed by {item.signed_by}.", path, item))
         if item.is_editable:
-            message = f"{name} is used as it lies in the folder {item.registry}; nothing of it is verified."
+            message = f"{name} is used straight from the folder {item.registry}; nothing is verified."
             found.append(Finding("editable-source", "warning", message, path, item))
         refused = source_refused(policy, item)
         if refused is None and not policy.accepts_signer([item.signer]):
-            refused = "no key that the policy requires signed it"
+            refused = "it is not signed by a key that the policy requires"
         if refused is not None:
             found.append(Finding("policy", "error", f"{name}: {refused}.", path, item))
     return found
@@ -453,9 +453,9 @@ def audit_recoveries(pending: Iterable[Link]) -> list[Finding]:
         assert link.keyset.recovery is not None
         keys = ", ".join(PublicKey(key).fingerprint for key in link.keyset.keys)
         time = write_time(link.keyset.recovery)
-        message = f"The registry's owners give the namespace {namespace!r} to other keys at {time}: {keys}."
+        message = f"The registry's owners will give the namespace {namespace!r} to other keys at {time}: {keys}."
         hint = (
-            f"Ask its owners whether they lost their keys; if not, they can object: `rye namespace object {namespace}`."
+            f"Ask its owners whether they lost their keys. If not, they can object: `rye namespace object {namespace}`."
         )
         found.append(Finding("pending-recovery", "warning", message, LOCK, hint=hint))
     return found
@@ -482,8 +482,8 @@ def _mismatches(item: LockedItem, record: ReleaseRecord, path: str, name: str) -
     """Report other differences between the lock and the release that it names."""
     release, found = record.release, []
     if item.log != record.line.log:
-        message = f"{name} stands at position {record.line.log} of the registry's log; rye.lock says {item.log}."
-        hint = "Somebody changed rye.lock, or the registry is not the one it was. Compare with version control."
+        message = f"{name} is at position {record.line.log} of the registry's log; rye.lock says {item.log}."
+        hint = "Someone changed rye.lock, or the registry was replaced. Compare rye.lock with version control."
         found.append(Finding("lock-mismatch", "error", message, path, item, hint))
     hidden = set(release.capabilities) - set(item.capabilities)
     true = replace(

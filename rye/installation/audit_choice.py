@@ -39,7 +39,7 @@ def check_rules(ignored: Iterable[Ignored]) -> None:
         if colon and rule not in RULES:
             near = close_words(rule, list(RULES))
             hint = f"Did you mean {near[0]!r}?" if near else f"Rules: {', '.join(RULES)}."
-            raise ManifestError(f"[audit] ignore: there is no rule {rule!r}.", hint)
+            raise ManifestError(f"[audit] ignore: unknown rule {rule!r}.", hint)
 
 
 def set_aside(
@@ -53,7 +53,7 @@ def set_aside(
         if valid is not None:
             aside.append(SetAside(finding, valid))
         elif lines:
-            over = f"[audit] ignore set it aside until {max(line.until for line in lines)}."
+            over = f"[audit] ignore covered it until {max(line.until for line in lines)}."
             kept.append(replace(finding, hint=f"{finding.hint} {over}" if finding.hint else over))
         else:
             kept.append(finding)

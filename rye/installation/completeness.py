@@ -40,7 +40,7 @@ RULES: Mapping[str, str] = {
     "G1": "A dependency of rye.toml is not locked as rye.toml asks.",
     "G2": "A locked item's dependencies are not those of its signed release, or not locked in range.",
     "G3": "A locked item's groups are not those that need it.",
-    "G4": "A locked item is needed by nothing.",
+    "G4": "Nothing needs a locked item.",
     "G5": "rye.lock approves what the item does not ask for.",
     "G6": "A locked item conflicts with another, or requires what the project does not provide.",
 }
@@ -99,13 +99,13 @@ def next_step(found: Sequence[Problem]) -> str:
     """Return what to do about a lock with these problems; an empty list: it was made for a different rye.toml."""
     if any(problem.rule == OTHER_REGISTRY for problem in found):
         return (
-            "Where rye.toml names the wrong registry, put the right address there, or map the namespace in [registries]. "
-            "Else `rye lock` chooses versions again, from the registry that rye.toml names."
+            "If rye.toml names the wrong registry, correct the address or map the namespace in [registries]. "
+            "Otherwise run `rye lock`, which chooses versions again from the registry that rye.toml names."
         )
     if all(problem.repairable for problem in found):
         return "Run `rye install` to repair it, and commit rye.lock."
     return (
-        "Change rye.toml so that both sides fit: another range, another item, or what [environment] provides. "
+        "Change rye.toml to resolve the conflict: another range, another item, or what [environment] provides. "
         "`rye why ID` shows why an item is here."
     )
 
@@ -183,38 +183,38 @@ def _dependencies_are_locked(manifest: Manifest, graph: _Graph) -> Iterator[Prob
         key = wanted_key(line)
         made_for = graph.lock.wanted.get(key, "a rye.toml without it")
         if found is None and made_for != asked[key]:
-            found = f"{line.file} asks for {asked[key]}, and rye.lock was made for {made_for}"
+            found = f"{line.file} asks for {asked[key]}, but rye.lock was made for {made_for}"
         if found is not None:
             yield Problem("G1", line.key, found, (line.file, line.key))
     for source in sorted(manifest.sources.values(), key=lambda source: source.name):
         made_for = graph.lock.wanted.get(source_key(source.name), "a rye.toml without it")
         if made_for != source.spec:
-            found = f"rye.toml has it at {source.spec}, and rye.lock was made for {made_for}"
+            found = f"rye.toml has it at {source.spec}, but rye.lock was made for {made_for}"
             yield Problem("G1", source_key(source.name), found, (MANIFEST_NAME, source.name))
     for item in wrongly_forced(graph.lock.items, manifest):
         forced = forced_range(manifest.overrides, item.identity)
         here = f"[overrides] of rye.toml forces {forced}" if forced else "[overrides] of rye.toml does not force it"
         there = f"rye.lock has it as forced to {item.forced}" if item.forced else "rye.lock does not have it as forced"
-        yield Problem("G1", str(item.identity), f"{here}, and {there}", graph.chain(item.identity))
+        yield Problem("G1", str(item.identity), f"{here}, but {there}", graph.chain(item.identity))
     for item in graph.lock.items:
         forced = forced_range(manifest.overrides, item.identity)
         if forced is not None and item.forced == forced and not _in_range(item.version, forced):
-            message = f"[overrides] of rye.toml forces {forced}, and {item.version} is locked"
+            message = f"[overrides] of rye.toml forces {forced}, but {item.version} is locked"
             yield Problem("G1", str(item.identity), message, graph.chain(item.identity))
     for key in sorted(graph.lock.wanted.keys() - asked.keys()):
-        yield Problem("G1", key, "rye.lock was made for a rye.toml that asks for it, and this one does not")
+        yield Problem("G1", key, "rye.lock was made for a rye.toml that asks for it, but this one does not")
 
 
 def _unlocked(line: Wanted, meant: Sequence[LockedItem], graph: _Graph) -> str | None:
     """Why a line of the manifest is not satisfied; None where it is."""
     if not meant:
-        return f"{line.file} asks for {line.range}, and it is not locked"
+        return f"{line.file} asks for {line.range}, but it is not locked"
     fitting = [item for item in meant if _in_range(item.version, graph.asked(item.identity, line.range))]
     if not fitting:
         versions = " and ".join(item.version for item in meant)
-        return f"{line.file} asks for {line.range}, and {versions} is locked"
+        return f"{line.file} asks for {line.range}, but {versions} is locked"
     if not any(line.group in item.groups for item in fitting):
-        return f"{line.file} has it in the group {line.group!r}, and rye.lock does not"
+        return f"{line.file} has it in the group {line.group!r}, but rye.lock does not"
     return None
 
 
@@ -238,7 +238,7 @@ def _entries_are_whole(
                 message = f"it depends on {needed}{ask}, which is not locked"
                 yield Problem("G2", str(identity), message, graph.chain(identity, needed))
             elif not _in_range(locked.version, wanted):
-                message = f"it depends on {needed}{ask}, and {locked.version} is locked"
+                message = f"it depends on {needed}{ask}, but {locked.version} is locked"
                 yield Problem("G2", str(identity), message, graph.chain(identity, f"{needed}@{locked.version}"))
 
 
@@ -278,7 +278,7 @@ def _approved_beyond(item: LockedItem, words: SignedRelease | None) -> Iterator[
     runs, tools = (words.runs, words.tools) if words is not None and known else (item.runs, item.tools)
     for run in item.approved_runs:
         if run not in runs:
-            yield f"something to run that it does not have: {run.what} {run.where}"
+            yield f"code to run that it does not contain: {run.what} {run.where}"
     for tool in widened_tools(tools, item.tools_approved):
         yield f"more of the agent program's tools than it asks for: {tool}"
     if words is not None and words.mentions is not None and not by_other_rules(item):
@@ -308,7 +308,7 @@ def _nothing_conflicts(
             if other is None or other.identity == item.identity or not graph.groups_at_most[other.identity]:
                 continue
             if _in_range(other.version, relation.range):
-                message = f"it conflicts with {other.identity} {relation.range}, and {other.version} is locked"
+                message = f"it conflicts with {other.identity} {relation.range}, but {other.version} is locked"
                 chain = graph.chain(item.identity, f"{other.identity}@{other.version}")
                 yield Problem("G6", str(item.identity), message, chain)
         for feature in words.missing_features(manifest.provides):

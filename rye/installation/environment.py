@@ -46,7 +46,7 @@ class Environment(Struct, frozen=True):
             raise RyeError(
                 "policy-violation",
                 f"The policy forbids what these items ask for or mention:\n{listed}",
-                "Choose another item or version, or ask whoever maintains the policy to change it.",
+                "Choose another item or version, or ask the maintainer of the policy to change it.",
                 details={
                     "violations": [
                         {

@@ -132,7 +132,7 @@ def locked_item(lock: Lock, text: str) -> LockedItem:
         return matches[0]
     if matches:
         listed = ", ".join(str(item.identity) for item in matches)
-        raise UsageError("ambiguous", f"{text!r} is {listed}.", f"Name one: {matches[0].identity}.")
+        raise UsageError("ambiguous", f"{text!r} is ambiguous: {listed}.", f"Name one: {matches[0].identity}.")
     raise not_installed(lock, text)
 
 

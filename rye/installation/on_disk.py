@@ -4,7 +4,7 @@ Every byte is hashed; times and sizes prove nothing. Links, and files that the l
 because agent tools read whatever is there. :func:`scan` reads the disk; :func:`drift` compares and is pure.
 
 A file that differs from the lock was *edited* by a person only if it also differs from what the last run here wrote:
-after a pull, the lock is newer than the files, and nobody touched them. ``.ai/.rye/installed.json`` remembers what was
+after a pull, the lock is newer than the files, and no one edited them. ``.ai/.rye/installed.json`` remembers what was
 written. If that file is wrong, a file can at worst count as ours, and the bytes of rye.lock replace it.
 """
 

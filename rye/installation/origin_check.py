@@ -15,6 +15,6 @@ def expect_origin(client: RegistryClient, origin: str, what: str) -> None:
     if client.origin != origin:
         raise RyeError(
             "other-registry",
-            f"{what} is locked to the registry {origin}; {client.address} is {client.origin}.",
+            f"{what} is locked to the registry {origin}, but {client.address} is {client.origin}.",
             "Map the namespace to its registry in [registries] of rye.toml, or choose versions again with `rye lock`.",
         )

@@ -21,13 +21,13 @@ class Overruled(Struct, frozen=True):
     version: str
     forced: str
     askers: tuple[str, ...]
-    """Each whose range the version is outside of: ``directive:acme/work/top 1.0.0 asks for ^2``. Empty: nobody's."""
+    """Each whose range the version is outside of: ``directive:acme/work/top 1.0.0 asks for ^2``. Empty if there is none."""
 
     @property
     def message(self) -> str:
         """One line for people."""
         said = f"{self.identity} {self.version} is forced by [overrides] of rye.toml ({self.forced})"
-        return f"{said}, outside of what is asked for: {'; '.join(self.askers)}" if self.askers else said
+        return f"{said}, which is out of range: {'; '.join(self.askers)}" if self.askers else said
 
 
 def overruled(

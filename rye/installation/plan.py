@@ -85,9 +85,9 @@ class ItemChange(Struct, frozen=True):
     history: SignerHistory | None = None
     """The age of release, key and namespace; None where nothing new is installed."""
     brought: bool = False
-    """New here, signed by nobody, and wanted by rye.toml as it was, not by what this command named."""
+    """New here and unsigned; rye.toml already asked for it, and this command did not name it."""
     pulled_in: bool = False
-    """Added because the new version of an installed item needs it: nobody named it."""
+    """Added because the new version of an installed item needs it; no one named it."""
 
     @property
     def forced(self) -> str | None:
@@ -113,7 +113,7 @@ class ItemChange(Struct, frozen=True):
 
     @property
     def stops(self) -> bool:
-        """Whether only a person's yes, or an approval by name, lets it pass. A locked item that nobody approved yet is new."""
+        """Whether only a person's yes, or an approval by name, lets it pass. A locked item that no one approved is new."""
         if self.new is None:
             return False
         if any(mention.is_alarm for mention in self.new_mentions):
@@ -129,7 +129,7 @@ class ItemChange(Struct, frozen=True):
 
     @property
     def signer_before(self) -> str | None:
-        """Who signed what was approved, where that was another key; of a source's item without a signature, that nobody did."""
+        """Who signed the approved version, if that was another key, or that no one did (an unsigned item of a source)."""
         if not self.signer_changed or self.old is None:
             return None
         if self.old.source is not None and self.old.approved_signer in (None, self.old.source.origin):
@@ -304,7 +304,7 @@ def _action(was: LockedItem | None, wanted: LockedItem) -> Action:
         )
 
     if wanted.source is not None and was.source is not None and _release(was) == _release(wanted):
-        return "update"  # versions that nobody numbered: one commit or another
+        return "update"  # versions without numbers: one commit or another
     return "update" if Version.parse(wanted.version) > Version.parse(was.version) else "downgrade"
 
 

@@ -52,7 +52,7 @@ def _other_tables() -> list[PolicyTable]:
             text = file.read_text(encoding="utf-8")
         except FileNotFoundError:
             if str(file) == os.environ.get("RYE_POLICY"):
-                raise RyeError("no-policy", f"RYE_POLICY names {str(file)!r}, which is not there.") from None
+                raise RyeError("no-policy", f"RYE_POLICY names {str(file)!r}, which does not exist.") from None
             continue
         tables.append(parse_manifest(text, str(file)).policy)
     return tables

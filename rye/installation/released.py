@@ -27,7 +27,7 @@ def find_release(identity: Identity, wanted: str | None, sources: Sources) -> Re
     if sources.is_source(identity.namespace):
         raise RyeError(
             "source-has-one-version",
-            f"{identity} comes from [sources]: it has the versions of its repository, and no releases.",
+            f"{identity} comes from [sources], so it has no releases, only the versions in its repository.",
             f"`rye diff {identity.id}` compares what is installed with what its source has now.",
         )
     history = sources.releases([identity]).get(identity)
@@ -41,7 +41,7 @@ def find_release(identity: Identity, wanted: str | None, sources: Sources) -> Re
         raise RyeError(
             "no-such-version",
             f"The registry has no {identity}{'@' + wanted if wanted else ''}.",
-            f"There is {there}." if there else f"`rye search {identity.id.rsplit('/', 1)[-1]}` looks for it.",
+            f"Available: {there}." if there else f"`rye search {identity.id.rsplit('/', 1)[-1]}` looks for it.",
         )
 
     def rank(record: ReleaseRecord) -> tuple[bool, bool, Version]:

@@ -144,7 +144,7 @@ def _requirement(relation: Relation) -> Requirement[Package]:
 
 def identify(wanted: Sequence[Wanted], sources: Sources, lock: Lock | None = None) -> dict[Wanted, Identity]:
     """The item that each line of the manifest means: its kind where given, else the only kind there is, else the one that this
-    line is locked to: whoever publishes another kind under an id must not break the projects that use it.
+    line is locked to: publishing another kind under an id must not break the projects that use it.
 
     Raises RyeError ``no-such-item``, UsageError ``ambiguous``.
     """
@@ -161,7 +161,7 @@ def identify(wanted: Sequence[Wanted], sources: Sources, lock: Lock | None = Non
             present = tuple(item.kind for item in lock.items if item.id == line.id and item.kind in present) or present
         if len(present) > 1:
             listed = ", ".join(f"{kind}:{line.id}" for kind in present)
-            raise UsageError("ambiguous", f"{line.id!r} is {listed}.", f"Name one: {present[0]}:{line.id}.")
+            raise UsageError("ambiguous", f"{line.id!r} is ambiguous: {listed}.", f"Name one: {present[0]}:{line.id}.")
         found[line] = Identity(present[0], line.id)
     return found
 
@@ -243,7 +243,7 @@ def _require_exact(identity: Identity, version: str, lines: Sequence[Wanted], so
         if Version.parse(version) not in _range(line, sources):
             raise RyeError(
                 "outside-range",
-                f"{line.file} asks for {identity} {line.range}, and {version} is outside of that.",
+                f"{line.file} asks for {identity} {line.range}, but {version} is outside that range.",
                 f"`rye add '{line.key}@{version}'` changes the range in rye.toml.",
             )
 
@@ -254,7 +254,7 @@ def _require_unforced(identity: Identity, version: str, overrides: Sequence[Forc
     if forced is not None and Version.parse(version) not in forced:
         raise RyeError(
             "outside-range",
-            f"[overrides] of rye.toml forces {identity} {forced}, and {version} is outside of that.",
+            f"[overrides] of rye.toml forces {identity} {forced}, but {version} is outside that range.",
             "Change or remove that line of rye.toml.",
         )
 
@@ -319,13 +319,13 @@ def locked_record(history: ItemHistory | None, item: LockedItem) -> ReleaseRecor
     except TrustError as error:
         for other in history.records if history is not None else ():
             if other.release.file.sha256 == item.sha256:
-                raise mismatch(item, f"that file is version {other.version}") from error
+                raise mismatch(item, f"its file is that of version {other.version}") from error
         raise
     if record.line.log != item.log:
         raise RyeError(
             "lock-mismatch",
-            f"{item.identity} {item.version} is not the release that rye.lock names: it is elsewhere in the log.",
-            "Somebody changed rye.lock, or the registry is not the one it was. Compare with version control.",
+            f"{item.identity} {item.version} is not at the position in the registry's log that rye.lock says.",
+            "Someone changed rye.lock, or the registry was replaced. Compare rye.lock with version control.",
         )
     return record
 
@@ -346,8 +346,8 @@ def locked_records(lock: Lock, sources: Sources, environment: Environment) -> di
         if reasons:
             raise RyeError(
                 "locked-release-refused",
-                f"{item.identity} {item.version} of rye.lock may not be installed: {reasons[0]}.",
-                "`rye update` looks for another version; the policy is [policy] of rye.toml, yours and your organization's.",
+                f"{item.identity} {item.version} in rye.lock cannot be installed: {reasons[0]}.",
+                "`rye update` looks for another version. Policies: [policy] of rye.toml, your own, your organization's.",
             )
         found[item.identity] = record
     return found
@@ -359,7 +359,7 @@ def locked_choice(item: LockedItem, history: History | None, sources: Sources) -
     if (item.source is not None) != sources.is_source(item.identity.namespace):
         raise RyeError(
             "lock-does-not-fit",
-            f"rye.lock has {item.identity} from {item.registry}, and rye.toml has another place for {item.identity.namespace!r}.",
+            f"rye.lock has {item.identity} from {item.registry}, but rye.toml has another place for {item.identity.namespace!r}.",
             "Run `rye install`, which chooses again and shows what changes.",
         )
     if item.source is not None:

@@ -94,7 +94,7 @@ def previous(project: Project) -> tuple[Lock, str | None]:
     if lock_data is None and manifest_data is None:
         raise RyeError(
             "nothing-to-roll-back",
-            "No earlier installation is remembered here.",
+            "No earlier installation is recorded here.",
             "Restore rye.lock from version control, then run `rye install`.",
         )
     try:
@@ -103,7 +103,7 @@ def previous(project: Project) -> tuple[Lock, str | None]:
     except UnicodeDecodeError:
         raise RyeError(
             "nothing-to-roll-back",
-            "What is remembered of the earlier installation is damaged.",
+            "The record of the earlier installation is damaged.",
             "Restore rye.lock from version control, then run `rye install`.",
         ) from None
 
@@ -130,7 +130,7 @@ def edits_since(project: Project, lock: Lock, text: str, members: Sequence[Membe
         try:
             wanted = wanted_ranges(parse_manifest(text))
         except RyeError:
-            return ["rye.toml is not valid as it is now"]
+            return ["rye.toml is not valid now"]
         before, after = (
             "".join(f"{key} = {asked[key]}\n" for key in sorted(asked)) for asked in (dict(lock.wanted), wanted)
         )

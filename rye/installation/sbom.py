@@ -86,7 +86,7 @@ def _properties(item: LockedItem) -> list[tuple[str, str]]:
 
 
 def _origin(item: LockedItem) -> list[tuple[str, str]]:
-    """Where it comes from: a registry and its log, or a source, where nobody signed."""
+    """Where it comes from: a registry and its log, or a source, without a signature."""
     if item.source is None:
         return [("registry", item.registry), ("log", str(item.log)), ("signer", item.signer)]
     named = (("ref", item.source.ref), ("commit", item.source.commit), ("tree", item.source.tree))

@@ -51,7 +51,7 @@ def _became_of(fingerprint: str, links: Iterable[Link]) -> str:
         elif held is not None and gone is None:
             gone = link
     if held is None:
-        return "it never was in a keyset of this namespace"
+        return "it was never in a keyset of this namespace"
     if gone is None:
         return "it is still in the keyset"
     number, day = gone.keyset.number, gone.keyset.time.date()

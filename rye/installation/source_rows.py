@@ -64,7 +64,7 @@ def locked_source_record(item: LockedItem, history: ItemHistory | SourceHistory 
     another by now, ``lock-mismatch`` for a row that is not its commit's."""
     record = history.records[0] if isinstance(history, SourceHistory) else None
     if record is None:
-        raise differs(item, "there is no such item in it")
+        raise differs(item, "the item is not there")
     found = source_item(record, (), (), None).locked
     for name in _FIELDS:
         says, true = getattr(item, name), getattr(found, name)
@@ -79,13 +79,13 @@ def differs(item: LockedItem, what: str) -> RyeError:
     if item.source.path is not None:
         return RyeError(
             "source-changed",
-            f"{item.identity} of the folder {item.source.path} is not what rye.lock has: {what}.",
+            f"{item.identity} in the folder {item.source.path} differs from rye.lock: {what}.",
             "`rye install` looks at it again, shows what changed, and writes rye.lock.",
         )
     return RyeError(
         "lock-mismatch",
-        f"rye.lock says something else of {item.identity} {item.version} than the commit {item.source.commit} does: {what}.",
-        "Somebody changed rye.lock: restore it from version control. Or delete it and run `rye install`, which asks for every "
+        f"rye.lock contradicts {item.identity} {item.version} at commit {item.source.commit}: {what}.",
+        "Someone changed rye.lock. Restore it from version control, or delete it and run `rye install`, which asks for every "
         "right again.",
     )
 
@@ -110,8 +110,8 @@ def _difference(name: str, says: object, true: object) -> str:
     if name in ("version", "size", "sha256", "suffix"):
         return f"its {name} is {true}, not {says}"
     if name == "attached":
-        return "its attached files are others"
+        return "its attached files differ"
     if isinstance(says, LockedSource) and isinstance(true, LockedSource):
         parts = [(part, getattr(says, part), getattr(true, part)) for part in LockedSource.__struct_fields__]
         return ", ".join(f"its source's {part} is {there}, not {said}" for part, said, there in parts if said != there)
-    return f"its {name} is another"
+    return f"its {name} differs"

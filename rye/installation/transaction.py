@@ -89,7 +89,7 @@ def _no_step(_name: str) -> None:
 def exclusive(project: Project, *, step: Step = _no_step) -> Iterator[Writer]:
     """The project, locked for this run and repaired if a run was interrupted. Raises ``project-busy`` when another run has it."""
     work = _work(project)
-    # Before anything is made: all this may have come with somebody else's repository.
+    # Before anything is made: all this may have come with someone else's repository.
     for place in (work, *sorted(work.glob("*")), project.packages, project.lock_path):
         _refuse_links(project.root, place)
     _read_journal(work)
@@ -103,7 +103,9 @@ def exclusive(project: Project, *, step: Step = _no_step) -> Iterator[Writer]:
             yield Writer(project, step)
     except LockTimeout:
         raise TransactionError(
-            "project-busy", "Another rye is changing this project.", "Wait for it, or end it, and run again."
+            "project-busy",
+            "Another Rye process is changing this project.",
+            "Wait for it to finish, or stop it, then run the command again.",
         ) from None
 
 
@@ -217,7 +219,7 @@ class Writer:
             return known
         parts = change.path.split("/")
         if any(part in ("", ".", "..") for part in parts) or "\\" in change.path or "\0" in change.path:
-            raise TransactionError("unsafe-path", f"{change.path!r} leads out of the project.")
+            raise TransactionError("unsafe-path", f"{change.path!r} points outside the project.")
         folder = "/".join(parts[:-1])
         root = str(self._project.root)
         if folder not in self._real_folders:
@@ -271,7 +273,7 @@ class Writer:
             if change.before not in (None, there):
                 raise TransactionError(
                     "file-changed",
-                    f"{change.path} was changed by another program while Rye was about to write it; nothing was written.",
+                    f"{change.path} was changed by another program just before Rye wrote it; nothing was written.",
                     "Run the command again.",
                 )
             if change.data is not None:
@@ -358,8 +360,8 @@ def _read_journal(work: Path) -> list[_Row] | None:
     except (RyeError, ValueError, TypeError, KeyError, RecursionError) as error:
         raise TransactionError(
             "journal-damaged",
-            "The record of an interrupted installation, .ai/.rye/journal, is not one that rye wrote.",
-            "Look at who put it there, delete the folder .ai/.rye, and run `rye install`.",
+            "The record of an interrupted installation, .ai/.rye/journal, was not written by Rye.",
+            "Find out who put it there, then delete the folder .ai/.rye and run `rye install`.",
         ) from error
     return rows
 
@@ -382,7 +384,7 @@ def _require_written(row: _Row, target: Path) -> None:
         raise TransactionError(
             "journal-damaged",
             f"The record of an interrupted run, .ai/.rye/journal, would undo {row.path}, which is not what that run wrote.",
-            "Keep the file, look at who put the record there, and delete the folder .ai/.rye.",
+            "Keep the file, find out who put the record there, and delete the folder .ai/.rye.",
         )
 
 
@@ -430,7 +432,7 @@ def _refuse_links(root: Path, target: Path) -> None:
         if here.is_symlink():
             raise TransactionError(
                 "symlink-in-the-way",
-                f"{str(here.relative_to(root))!r} is a symbolic link; rye writes only to real files and folders.",
+                f"{str(here.relative_to(root))!r} is a symbolic link; Rye writes only to real files and folders.",
                 "Remove the link, or put a real folder in its place.",
             )
 

@@ -45,7 +45,7 @@ def verify_files(
     forced: str | None = None,
 ) -> VerifiedItem:
     """Check one release's bytes. ``dependencies``: identities that it was resolved to; ``metadata``: what :func:`judge_files`
-    said of the same :func:`judgement_inputs` before; ``mentions``: its cautions and alarms, None where nobody asked for them.
+    said of the same :func:`judgement_inputs` before; ``mentions``: its cautions and alarms, None if they were not asked for.
     ``forced``: the range that ``[overrides]`` forced on it. Raises TrustError."""
     release = files.record.release
     metadata = judge_files(files) if metadata is None else metadata

@@ -96,8 +96,8 @@ def mismatch(item: LockedItem, what: str) -> RyeError:
     """Return the error for a row that contradicts its release."""
     return RyeError(
         "lock-mismatch",
-        f"rye.lock says something else of {item.identity} {item.version} than its release does: {what}.",
-        "Somebody changed rye.lock: restore it from version control. Or delete it and run `rye install`, which asks for every "
+        f"rye.lock contradicts the release of {item.identity} {item.version}: {what}.",
+        "Someone changed rye.lock. Restore it from version control, or delete it and run `rye install`, which asks for every "
         "right again.",
     )
 

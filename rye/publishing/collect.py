@@ -61,7 +61,7 @@ def collect(
             )
     if not used:
         raise RyeError(
-            "other-version", "--version is for items that carry no version; these carry their own.", "Leave it out."
+            "other-version", "--version is for items without a version of their own; these have one.", "Leave it out."
         )
     return Collected(tuple(items.values()), tuple(left_out))
 

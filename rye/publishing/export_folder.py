@@ -50,7 +50,7 @@ def _earlier(folder: Path) -> list[str]:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise RyeError(
                 "not-an-export",
-                f"{str(folder)!r} holds something that no export wrote.",
+                f"{str(folder)!r} contains something that no export wrote.",
                 "Give a new or empty folder, or one of an earlier export.",
             ) from None
         return []

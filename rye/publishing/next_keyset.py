@@ -30,21 +30,21 @@ def next_keyset(
     if wanted > len(keys):
         raise UsageError(
             "bad-threshold",
-            f"{wanted} owners must sign for {before.namespace!r}, and {len(keys)} would be left.",
+            f"{wanted} owners must sign for {before.namespace!r}, but only {len(keys)} would be left.",
             f"Say how many must sign from now on: --threshold {len(keys)}.",
         )
     releases = release_threshold or before.release_threshold
     if releases > len(keys):
         raise UsageError(
             "bad-threshold",
-            f"{releases} keys must sign a release of {before.namespace!r}, and {len(keys)} would be left.",
+            f"{releases} keys must sign a release of {before.namespace!r}, but only {len(keys)} would be left.",
             f"Say how many must sign from now on: --release-threshold {len(keys)}.",
         )
     if len(keys) > MAX_KEYS:
         raise RyeError(
             "too-many-keys",
             f"A namespace has at most {MAX_KEYS} keys.",
-            f"Take one out first: `rye namespace keys remove {before.namespace} FINGERPRINT`.",
+            f"Remove one first: `rye namespace keys remove {before.namespace} FINGERPRINT`.",
         )
     return replace(
         before,
@@ -65,7 +65,7 @@ def selected_key(namespace: str, keys: Iterable[bytes], wanted: str) -> bytes:
     if len(found) != 1:
         raise RyeError(
             "unknown-key",
-            f"{wanted!r} is {'more than one' if found else 'not a'} key of {namespace!r}.",
+            f"{wanted!r} {'matches more than one' if found else 'is not a'} key of {namespace!r}.",
             f"`rye namespace show {namespace}` lists them.",
         )
     return found.pop()
@@ -90,6 +90,6 @@ def refuse_revoked(before: Keyset, keys: Iterable[bytes]) -> None:
         if key in gone:
             raise RyeError(
                 "key-revoked",
-                f"{PublicKey(key).fingerprint} was revoked in {before.namespace!r}, for ever.",
-                "Make another: `rye keys generate`.",
+                f"{PublicKey(key).fingerprint} was permanently revoked in {before.namespace!r}.",
+                "Create another: `rye keys generate`.",
             )

@@ -101,7 +101,7 @@ def _version(item: ItemFile, metadata: Metadata, given: str | None) -> str:
         if given is None:
             raise UsageError(
                 "no-version",
-                f"{item.shown} carries no version.",
+                f"{item.shown} has no version.",
                 f"Give one: `rye publish {item.shown} --version 1.0.0`.",
             )
         return _strict(item, given, f"--version {given}")
@@ -141,8 +141,8 @@ def refuse_secrets(item: Publishable) -> None:
 def _secret(what: str, item: Publishable) -> RyeError:
     return RyeError(
         "secret-found",
-        f"{what}; what is published stays public for ever.",
-        f"Take it out of {item.shown}, replace the secret where it is in use, and publish again.",
+        f"{what}; anything published stays public permanently.",
+        f"Remove it from {item.shown}, replace the secret wherever it is used, and publish again.",
     )
 
 

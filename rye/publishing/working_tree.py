@@ -60,6 +60,6 @@ def _git(folder: Path, *arguments: str) -> str | None:
 def _failed(reason: str) -> RyeError:
     return RyeError(
         "git-failed",
-        f"Whether the files are committed is unknown: {reason}.",
-        "Mend the checkout, or give --allow-uncommitted.",
+        f"Cannot tell whether the files are committed: {reason}.",
+        "Fix the checkout, or add --allow-uncommitted.",
     )

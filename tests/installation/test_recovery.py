@@ -182,7 +182,7 @@ def test_undoing_refuses_every_other_place(tmp_path: Path, path: str) -> None:
     project = at(tmp_path / "project", {"README.md": "mine", ".ai/packages/x": "mine"})
     before = tree(project.root)
     interrupted(project, [("rye.lock", False), (path, True)], old={0: "evil", 1: "evil"})
-    with pytest.raises(TransactionError, match="not one that rye wrote") as raised:
+    with pytest.raises(TransactionError, match="was not written by Rye") as raised:
         undo(project)
     assert raised.value.code == "journal-damaged"
     assert raised.value.hint

@@ -42,4 +42,4 @@ def test_where_it_is_not_remembered_dependencies_are_compared_with_the_lock(proj
     remember(project, None)
     assert edits_since(project, LOCK, f"# Mine.\n{LEFT}") == []
     assert edits_since(project, LOCK, LEFT.replace("^1", "^2")) == ["-acme/work/item = ^1", "+acme/work/item = ^2"]
-    assert edits_since(project, LOCK, "no [toml") == ["rye.toml is not valid as it is now"]
+    assert edits_since(project, LOCK, "no [toml") == ["rye.toml is not valid now"]

@@ -42,7 +42,7 @@ def error(call: Any, *arguments: object) -> str | None:
         return None
     before, _, what = found.message.rpartition(": ")
     assert found.code == "lock-mismatch"
-    assert before == "rye.lock says something else of skill:acme/work/pdf 1.0.0 than its release does"
+    assert before == "rye.lock contradicts the release of skill:acme/work/pdf 1.0.0"
     return what.removesuffix(".")
 
 
@@ -129,8 +129,8 @@ def test_a_row_without_tools_is_that_of_a_release_that_restricts_none_and_of_no_
 def test_a_mismatch_says_what_to_do() -> None:
     found = mismatch(ROW, "size")
     assert found.code == "lock-mismatch"
-    assert found.message == "rye.lock says something else of skill:acme/work/pdf 1.0.0 than its release does: size."
-    assert "restore it from version control" in (found.hint or "")
+    assert found.message == "rye.lock contradicts the release of skill:acme/work/pdf 1.0.0: size."
+    assert "Restore it from version control" in (found.hint or "")
 
 
 class Basis:

@@ -114,7 +114,7 @@ def editable_items(context: Context, project: Project, rows: Sequence[LockedItem
         chosen = {}
         for row in rows:
             if row.identity not in histories:
-                raise differs(row, "there is no such item in it")
+                raise differs(row, "the item is not there")
             record = histories[row.identity].records[0]
             chosen[row.identity] = Chosen(record, row.dependencies, row.groups, row.forced)
         now = verify_chosen(chosen, sources)
@@ -162,7 +162,7 @@ def _judged(row: LockedItem, now: VerifiedItem, manifest: Manifest, environment:
         raise differs(row, "it depends on other items")
     refused = source_refused(environment.policy, found)
     if refused is None and not environment.policy.accepts_signer([found.signer]):
-        refused = "no key that the policy requires signed it"
+        refused = "it is not signed by a key that the policy requires"
     if refused is not None:
         raise RyeError("policy-violation", f"{row.identity} may not be used: {refused}.", "Choose another item.")
     environment.require([(found, now.signed.mentions or ())])
