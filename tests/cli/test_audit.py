@@ -102,7 +102,10 @@ class TestAudit:
         user.write("rye.lock", re.sub(f"(?m)^{word}$", other, text))
         (finding,) = user.run("audit", "--json").json["findings"]
         assert (finding["rule"], finding["severity"]) == ("lock-mismatch", "error")
-        assert "rye.lock says" in finding["message"] or "is locked to the registry evil.example" in finding["message"]
+        assert (
+            "rye.lock contradicts" in finding["message"]
+            or "is locked to the registry evil.example" in finding["message"]
+        )
         user.write("rye.lock", text)
         assert rules(user) == []
 
@@ -116,7 +119,7 @@ class TestAudit:
         assert rules(user) == []
         user.write("rye.lock", user.path("rye.lock").read_text().replace(", executable = true", ""))
         (finding,) = [f for f in user.run("audit", "--json").json["findings"] if f["rule"] == "lock-mismatch"]
-        assert finding["message"].endswith(" 1.0.0: attached.")
+        assert finding["message"].endswith("contradicts the release of skill:acme/kit 1.0.0: attached.")
 
     def test_a_policy_that_was_tightened_is_about_what_is_installed_too(self, user: Program) -> None:
         user.ok("add", "acme/work/base", "--yes")
