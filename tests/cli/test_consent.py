@@ -96,6 +96,17 @@ class TestFirstInstallation:
         assert not any(line.startswith("  + directive:acme/first/innocent") for line in done.stderr.split("\n"))
         assert "acme/first/innocent" in done.stderr
 
+    @pytest.mark.parametrize(("amount", "summed_up"), [("x", False), ("x" * 5_000, True)])
+    def test_a_long_hook_cannot_push_the_rights_out_of_sight(
+        self, acme: Author, user: Program, amount: str, summed_up: bool
+    ) -> None:
+        """Rights come first on the screen and the question last; an author's text between them has no bound."""
+        name = f"first/long_{len(amount)}"
+        acme.release(name, permissions=SHELL, hooks=(("cost.current > 3", "notify", amount),))
+        shown = user.terminal("add", f"acme/{name}", "--color", "never", answer=b"n\n")
+        last = " ".join(shown[: shown.index("Install this")].split()[-20:])
+        assert ("1 item: 1 elevated right 1 safe right 1 hook" in last) is summed_up
+
 
 class TestUpdate:
     def test_a_wider_right_stops_even_with_yes_until_it_is_approved_by_name(self, acme: Author, user: Program) -> None:

@@ -249,9 +249,9 @@ def _shared_width(console: Console, texts: Iterable[str]) -> int:
 
 
 def _show_counts(console: Console, plan: Plan) -> None:
-    """Sum up what several items ask for, the worst first, in one line above the question."""
+    """Sum up what several items ask for, or one that fills the screen, the worst first, in one line above the question."""
     changes = plan.effective
-    if len(changes) < 2:
+    if len(changes) < 2 and _lines(changes) <= _SCREEN:
         return
     asked = by_tier(changes)
     news = [mention for change in changes for mention in change.new_mentions]
@@ -275,6 +275,22 @@ def _show_counts(console: Console, plan: Plan) -> None:
         if number:
             spans.extend([":  " if len(spans) == 1 else "  ", (f"{number} {one if number == 1 else more}", style)])
     console.tell(*spans)
+
+
+_SCREEN = 16
+"""Lines of authors' text with which the first ones may already be out of sight when the question is asked."""
+
+
+def _lines(changes: Sequence[ItemChange]) -> int:
+    """About how many lines of a terminal the authors' texts on this screen take."""
+    texts = [right.pattern for change in changes for right in change.asks]
+    texts += [run.action for change in changes for run in change.runs]
+    texts += [mention.value for change in changes for mention in change.mentions]
+    hooks = [hook for change in changes for hook in change.hooks]
+    texts += [
+        text for hook in hooks for text in (hook.when, hook.item_id, *(f"{name}{text}" for name, text in hook.inputs))
+    ]
+    return sum(1 + len(one_line(text)) // 80 for text in texts)
 
 
 def _signer(change: ItemChange) -> str:
