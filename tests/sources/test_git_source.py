@@ -74,8 +74,8 @@ def test_all_takes_every_item_and_says_what_it_leaves_out(server: GitServer, pro
     )
     done = program.ok("add", f"git+{server.url('prompts')}", "--all", "-y")
     assert [row.id for row in locked(program).items] == ["prompts/a", "prompts/b"]
-    assert "skill:c is left out" in done.stderr
-    assert "skill:D! is left out" in done.stderr
+    assert "skill:c was left out" in done.stderr
+    assert "skill:D! was left out" in done.stderr
 
 
 def test_ci_in_a_clone_needs_no_network_when_the_cache_has_the_commit(

@@ -54,8 +54,8 @@ def test_a_link_is_never_followed_and_makes_its_item_unusable(
     evil.commit(files)
     said = left_out(add(program, server))
     for number in range(3):
-        assert f"skill:bad{number} is left out: 'notes.md' is a link" in said
-        assert f"skill:main{number} is left out: its file is a link" in said
+        assert f"skill:bad{number} was left out: 'notes.md' is a link" in said
+        assert f"skill:main{number} was left out: its file is a link" in said
     assert [path.name for path in program.path(".ai/packages/evil/skills").iterdir()] == ["good"]
 
 
@@ -72,7 +72,7 @@ def test_a_submodule_is_not_fetched_and_makes_its_item_unusable(
     there = other.commit({"x": "x"})
     modules = f'[submodule "lib"]\n\tpath = bad/lib\n\turl = {server.url("other")}\n'
     evil.commit({**GOOD, ".gitmodules": modules, "bad/SKILL.md": skill("bad"), "bad/lib": ("160000", there)})
-    assert "skill:bad is left out: 'lib' is a submodule" in left_out(add(program, server))
+    assert "skill:bad was left out: 'lib' is a submodule" in left_out(add(program, server))
     assert not any("other" in path for path in server.requests)
 
 
@@ -115,7 +115,7 @@ def test_a_name_that_is_another_one_elsewhere_makes_the_item_unusable(
     files |= {f"bad{number}/SKILL.md": skill(f"bad{number}") for number in range(len(names))}
     evil.commit({**GOOD, **files})
     said = left_out(add(program, server))
-    assert [f"skill:bad{number} is left out" in said for number in range(len(names))] == [True] * len(names)
+    assert [f"skill:bad{number} was left out" in said for number in range(len(names))] == [True] * len(names)
 
 
 def test_an_attached_file_that_is_too_large_is_not_even_read(
@@ -125,8 +125,8 @@ def test_an_attached_file_that_is_too_large_is_not_even_read(
         {**GOOD, "bad/SKILL.md": skill("bad"), "bad/big.bin": b"\0" * (9 << 20), "long/SKILL.md": "x" * 300_000}
     )
     said = left_out(add(program, server))
-    assert "skill:bad is left out: its attached files have more than" in said
-    assert "skill:long is left out: its file has more than" in said
+    assert "skill:bad was left out: its attached files have more than" in said
+    assert "skill:long was left out: its file has more than" in said
 
 
 def test_too_many_attached_files_make_the_item_unusable(server: GitServer, program: Program, evil: Repository) -> None:
@@ -205,7 +205,7 @@ def test_hidden_characters_make_the_item_unusable(server: GitServer, program: Pr
     bodies = ("Read \u202ethis.", "Read\u200bthis.", "Read \U000e0041 this.", "a\x1b[31mb", "a\u2028b", "a\r\nb")
     evil.commit({**GOOD, **{f"bad{n}/SKILL.md": skill(f"bad{n}", body=body) for n, body in enumerate(bodies)}})
     said = left_out(add(program, server))
-    assert [f"skill:bad{number} is left out" in said for number in range(len(bodies))] == [True] * len(bodies)
+    assert [f"skill:bad{number} was left out" in said for number in range(len(bodies))] == [True] * len(bodies)
 
 
 def test_an_alarm_is_not_answered_by_yes(server: GitServer, program: Program, evil: Repository) -> None:
