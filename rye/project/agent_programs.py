@@ -1,8 +1,8 @@
-"""The agent programs that ``rye deploy`` writes for: one row each (docs/how-to/agents.md says how to add one).
+"""The agent programs that ``rye deploy`` supports, one row each (docs/how-to/agents.md says how to add one).
 
-A row lists the places in a project, or in a home folder, for files that Rye writes for the program. The packages below
-:mod:`rye.deployment` need nothing more: rye.toml can name these programs, and the record of an interrupted run can
-name these places. What a program reads, and how an item is written for it, is in the row's module.
+A row lists the places in a project, or in a home folder, for files that Rye writes for the program. Packages
+lower than :mod:`rye.deployment` need only this: rye.toml can name these programs, and the record of an interrupted run can
+name these places. The row's module knows what a program reads and how to write an item for it.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from functools import lru_cache
 from msgspec import Struct
 
 STATE = ".ai/deploy.lock"
-"""What is deployed (:mod:`rye.deployment.state`)."""
+"""The record of deployed files (:mod:`rye.deployment.state`)."""
 
 
 class AgentProgram(Struct, frozen=True):
     """One row. Paths are relative to the project or the home folder, with ``/``."""
 
     name: str
-    """As ``--target`` and ``[deploy]`` have it."""
+    """The name in ``--target`` and ``[deploy]``."""
     module: str
-    """Its adapter, which has ``TARGET`` (:class:`rye.deployment.targets.protocol.Target`)."""
+    """Its adapter module, which defines ``TARGET`` (:class:`rye.deployment.targets.protocol.Target`)."""
     folders: tuple[str, ...]
-    """Folders in which Rye makes files."""
+    """Folders in which Rye creates files."""
     files: tuple[str, ...] = ()
-    """Files in which Rye keeps one block or key."""
+    """Files in which Rye owns one block or key."""
 
 
 _SHARED = (".agents/skills", ".agents/knowledge")
@@ -63,10 +63,10 @@ PROGRAMS: tuple[AgentProgram, ...] = (
         ),
     ),
 )
-"""In the order in which programs are listed. A file that several read belongs to the first of them that wants it."""
+"""In display order. A file that several programs read belongs to the first one that uses it."""
 
 SEGMENT = r"[A-Za-z0-9_][A-Za-z0-9._-]*"
-"""One part of the path of a file that Rye writes: no hidden file, nothing that means something to a file system."""
+"""One part of the path of a file that Rye writes: not hidden, no characters that are special to a file system."""
 
 
 def program_names() -> tuple[str, ...]:
@@ -75,7 +75,7 @@ def program_names() -> tuple[str, ...]:
 
 
 def is_deploy_place(path: str) -> bool:
-    """Whether a deploy may write the file at all; which of them a row of the state file may name, its adapter says."""
+    """Whether a deploy may write the file. The adapter decides which of these a row of the state file may name."""
     return _pattern(PROGRAMS).fullmatch(path) is not None
 
 
@@ -85,8 +85,8 @@ def is_shared_file(path: str) -> bool:
 
 
 def is_made_place(path: str) -> bool:
-    """Whether a deploy may have made it, and may take it away once it is empty: a folder (``.claude/``), a file, an object in one
-    (``opencode.json#/mcp``)."""
+    """Whether a deploy can have created it, and may remove it once it is empty: a folder (``.claude/``), a file, or an object in
+    a file (``opencode.json#/mcp``)."""
     if not path.endswith("/"):
         return is_shared_file(path.partition("#")[0])
     if any(folder.startswith(path) for program in PROGRAMS for folder in (*program.folders, *program.files)):

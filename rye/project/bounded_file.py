@@ -10,7 +10,7 @@ from rye.errors import RyeError
 
 
 def read_bytes(path: Path, limit: int) -> bytes:
-    """A regular file's bytes, one more than ``limit`` at most. Follows no symlink loop, opens no device, pipe or folder."""
+    """Return a regular file's bytes, at most ``limit`` plus one. Raises RyeError for devices, pipes, folders and link loops."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0))
     except FileNotFoundError:
@@ -19,6 +19,6 @@ def read_bytes(path: Path, limit: int) -> bytes:
         raise RyeError("unreadable", f"Cannot read {str(path)!r}: {error.strerror}.") from None
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
-        raise RyeError("not-a-file", f"{str(path)!r} is not a regular file.", "Give the item's file.")
+        raise RyeError("not-a-file", f"{str(path)!r} is not a regular file.", "Name a regular file.")
     with os.fdopen(descriptor, "rb") as stream:
         return stream.read(limit + 1)

@@ -1,5 +1,4 @@
-"""Validating files on disk: each by the rules of its kind, a directive's calls against its rights, folders as closed
-sets."""
+"""Validating files on disk: the rules of each kind, a directive's calls against its permissions, and rules across a folder."""
 
 from __future__ import annotations
 
@@ -22,7 +21,7 @@ from rye.text.diagnostics import Diagnostic, in_order
 
 
 class Checked(Struct, frozen=True):
-    """One file's findings. ``item`` is None where the file could not even be read."""
+    """One file's findings. ``item`` is None if the file could not be read."""
 
     shown: str
     kind: str | None
@@ -32,7 +31,7 @@ class Checked(Struct, frozen=True):
 
 
 def check_files(found: Iterable[Found], kind: str | None, options: ReadOptions) -> list[Checked]:
-    """Validate every file; one that cannot be read is a finding, not the end, unless it is the only one named."""
+    """Validate every file. An unreadable file is a finding, unless it is the only file: then its error is raised."""
     entries = list(found)
     checked: list[Checked] = []
     sets: dict[tuple[Path, str], dict[str, Reading[object]]] = defaultdict(dict)
@@ -57,7 +56,7 @@ def check_files(found: Iterable[Found], kind: str | None, options: ReadOptions) 
 
 
 def check_item(item: ItemFile) -> Checked:
-    """One file's findings by its kind's rules, without those across files."""
+    """Check one file by the rules of its kind, without rules across files."""
     own = item.location.namespace is None and item.text is not None
     unfinished = placeholder_text(item.text or "") if own else ()
     found = in_order((*item.reading.diagnostics, *_static(item), *unfinished))
@@ -65,7 +64,7 @@ def check_item(item: ItemFile) -> Checked:
 
 
 def check_among(item: ItemFile, others: Mapping[str, Reading[object]], options: ReadOptions) -> Checked:
-    """One file's findings, those across the closed set that it is a member of included. ``others``: the readings of the set."""
+    """Check one file, including the rules across its closed set. ``others``: the readings of the set."""
     found = check_item(item)
     rules = KINDS[item.location.kind].load_set_rules()
     if rules is None:
@@ -75,7 +74,7 @@ def check_among(item: ItemFile, others: Mapping[str, Reading[object]], options: 
 
 
 def _static(item: ItemFile) -> tuple[Diagnostic, ...]:
-    """DECISIONS Directives 7: calls that nothing covers, rights that nothing uses."""
+    """Find calls that no permission covers and permissions that no call uses (DECISIONS Directives 7)."""
     value = item.reading.value
     if not isinstance(value, Caller):
         return ()

@@ -1,5 +1,4 @@
-"""What a command takes from the project it runs in: options for reading items, the project's own items, its
-manifest."""
+"""What a command needs from the project it runs in: the manifest, read options and the project's own items."""
 
 from __future__ import annotations
 
@@ -18,12 +17,12 @@ from rye.project.project_file import read_project_file
 
 
 def require_project(start: Path) -> Project:
-    """The project around ``start``; an error that says how to make one where there is none."""
+    """Return the project around ``start``. Raises RyeError ``no-project`` or ``no-manifest``."""
     project = find_project(start)
     if project is None:
         if (start / LOCK).is_file():
             raise no_manifest()
-        raise RyeError("no-project", "There is no rye.toml here or in a folder above.", "Make one with `rye init`.")
+        raise RyeError("no-project", "There is no rye.toml in this folder or above it.", "Create one with `rye init`.")
     return project
 
 
@@ -31,19 +30,19 @@ def no_manifest() -> RyeError:
     """The error for a lock or installed items without a rye.toml."""
     return RyeError(
         "no-manifest",
-        "rye.toml is missing, and rye.lock or installed items are here.",
-        "Restore it: `git checkout rye.toml`. An empty one, from `rye init`, says that nothing is wanted.",
+        "rye.toml is missing, but there is a rye.lock or there are installed items.",
+        "Restore it with `git checkout rye.toml`, or start without dependencies with `rye init`.",
     )
 
 
 def load_manifest(project: Project) -> Manifest:
-    """The project's manifest, with what its members need; an empty one where it has only an ``.ai`` folder."""
+    """Return the project's manifest with its members' dependencies; an empty one if it has only an ``.ai`` folder."""
     text, members = read_manifests(project)
     return whole_manifest(text, members)
 
 
 def read_manifests(project: Project) -> tuple[str, tuple[MemberText, ...]]:
-    """The texts of the project's manifest (empty where it has none) and of its members', line endings as they are."""
+    """Return the texts of the manifests of the project (empty if it has none) and its members, with unchanged line endings."""
     data = read_project_file(project.manifest_path, PROJECT.manifest_bytes)
     try:
         text = data.decode("utf-8") if data is not None else ""
@@ -53,13 +52,13 @@ def read_manifests(project: Project) -> tuple[str, tuple[MemberText, ...]]:
 
 
 def members_of(project: Project, text: str) -> tuple[MemberText, ...]:
-    """The members that a root's manifest names, as they are on disk. A text that says nothing of a workspace is not parsed for
-    it, and may be one that is replaced."""
+    """Read the members that a root's manifest names. A text that does not mention a workspace is not parsed, so it can be
+    invalid."""
     return read_members(project.root, parse_manifest(text)) if "workspace" in text else ()
 
 
 def read_options(start: Path, *, publishing: bool = False) -> ReadOptions:
-    """How items are read here: with the agent tools that the project's manifest adds."""
+    """Return the read options, with the agent tools that the project's manifest adds."""
     project = find_project(start)
     tools = load_manifest(project).tools if project is not None else frozenset()
     return ReadOptions(tools=tools, publishing=publishing)
@@ -75,8 +74,8 @@ def arguments_or_own_items(cwd: Path, arguments: Sequence[str]) -> list[Found]:
         raise RyeError(
             "no-items",
             "This project has no items of its own.",
-            "`rye audit` checks what is installed; `rye new directive ID` makes an item.",
+            "`rye audit` checks what is installed; `rye new directive ID` creates an item.",
         )
     if not paths:
-        raise RyeError("no-items", "This project has no items of its own.", "Make one with `rye new directive ID`.")
+        raise RyeError("no-items", "This project has no items of its own.", "Create one with `rye new directive ID`.")
     return [Found(path, os.path.relpath(path, cwd), set_root=project.ai) for path in paths]

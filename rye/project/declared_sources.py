@@ -1,4 +1,4 @@
-"""``[sources]`` of rye.toml: git repositories and folders whose items this project uses under a name of its own.
+"""``[sources]`` in rye.toml: git repositories and folders whose items this project uses under a name that it chooses.
 
 ::
 
@@ -7,9 +7,9 @@
     shared = { path = "../shared-items" }
     drafts = { path = "../drafts", editable = true }
 
-Anyone who can commit can write this table, and its values go to a program (``git``) and to the disk. So only a few
-forms of address are allowed: ``https`` without a user, ``ssh`` without a password, ``http`` to loopback addresses;
-plain ASCII; no part that a program could take for an option. Everything here is pure. :func:`git_address` and its
+Anyone with commit access can write this table, and its values are passed to a program (``git``) and used as paths. So
+only a few forms of address are allowed: ``https`` without a user, ``ssh`` without a password, ``http`` to loopback addresses;
+plain ASCII; no part that a program could mistake for an option. Everything here is pure. :func:`git_address` and its
 neighbours raise BadSource.
 """
 
@@ -27,10 +27,10 @@ from rye.text.loopback import is_loopback
 GIT_PREFIX = "git+"
 PATH_PREFIX = "path+"
 EDITABLE_PREFIX = "editable+"
-"""Of a folder whose items are used as they lie there. To agree to a copy of a folder's items is not to agree to that."""
+"""For a folder whose items are used in place. Approving a copy of a folder's items does not approve this."""
 FOLDER_PREFIXES = (PATH_PREFIX, EDITABLE_PREFIX)
 HEAD = "HEAD"
-"""The ref of a source that names none: the repository's default branch."""
+"""The ref of a source without a rev: the repository's default branch."""
 
 _ADDRESS = lazy_pattern(r"[!-~]+")
 _HOST = lazy_pattern(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?|[0-9A-Fa-f:]+")
@@ -43,7 +43,7 @@ _SEGMENT = lazy_pattern(r"[A-Za-z0-9_.][A-Za-z0-9_. +@-]*")
 
 
 class BadSource(ValueError):
-    """What is wrong with an address, a rev or a path, as the end of a sentence."""
+    """An invalid address, rev or path. The message is the end of a sentence."""
 
 
 class GitSource(Struct, frozen=True):
@@ -52,18 +52,18 @@ class GitSource(Struct, frozen=True):
     name: str
     url: str
     rev: str | None = None
-    """A tag, a branch or a whole commit; None: the default branch."""
+    """A tag, a branch or a full commit hash; None: the default branch."""
     path: str = ""
     """The folder in the repository, with ``/``; empty: all of it."""
 
     @property
     def origin(self) -> str:
-        """What the lock and the screens call the place: the repository, whatever commit of it."""
+        """The repository without a commit, as the lock and messages show it."""
         return f"{GIT_PREFIX}{self.url}"
 
     @property
     def spec(self) -> str:
-        """Everything that rye.toml says about it, on one line, as recorded in the lock."""
+        """The whole source from rye.toml on one line, as recorded in the lock."""
         tail = f"{self.rev or ''}{f':{self.path}' if self.path else ''}"
         return f"{self.origin}#{tail}" if tail else self.origin
 
@@ -75,7 +75,7 @@ class PathSource(Struct, frozen=True):
     path: str
     """Relative to the project, or absolute; with ``/``."""
     editable: bool = False
-    """Whether its items are read where they lie each time, and not copied."""
+    """Whether its items are read from the folder each time instead of copied."""
 
     @property
     def origin(self) -> str:
@@ -92,7 +92,7 @@ Source: TypeAlias = GitSource | PathSource
 
 
 def git_address(url: str) -> str:
-    """The address of a repository as it is fetched. Raises BadSource."""
+    """Return the address if it is allowed. Raises BadSource."""
     if not _ADDRESS.fullmatch(url) or len(url) > SOURCES.url_characters:
         raise BadSource("it is not a plain ASCII address")
     if url.startswith("-"):
@@ -104,36 +104,36 @@ def git_address(url: str) -> str:
         raise BadSource("it is not an address") from None
     host = parts.hostname or ""
     if parts.scheme not in ("https", "ssh", "http"):
-        raise BadSource("git repositories are fetched over https:// or ssh:// alone")
+        raise BadSource("git repositories can only be fetched over https:// or ssh://")
     if parts.password is not None or (parts.username is not None and parts.scheme != "ssh"):
-        raise BadSource("it has a user or a password in it: leave that to git's credential helper")
+        raise BadSource("it contains a user or password; use git's credential helper instead")
     if parts.username is not None and not _USER.fullmatch(parts.username):
-        raise BadSource("its user is not a plain name")
+        raise BadSource("its user name has unsupported characters")
     if not _HOST.fullmatch(host) or port == 0:
-        raise BadSource("it names no host")
+        raise BadSource("it has no valid host")
     if parts.scheme == "http" and not is_loopback(host):
-        raise BadSource("plain http is for this machine alone: use https://")
+        raise BadSource("plain http is only allowed for this machine: use https://")
     if parts.query or parts.fragment or "?" in url or "#" in url:
         raise BadSource("it has a query or a fragment")
     segments = parts.path.split("/")[1:]
     if not _PATH.fullmatch(parts.path) or _ESCAPED_CONTROL.search(parts.path):
-        raise BadSource("its path is not one that every git server understands alike")
+        raise BadSource("its path has unsupported characters")
     if any(part in ("", ".", "..") or part.startswith("-") for part in segments):
         raise BadSource("its path has an empty part, a '..', or a part that begins with '-'")
     return url
 
 
 def git_rev(rev: str) -> str:
-    """A tag, branch or commit. Raises BadSource for what git would not take for one name."""
+    """Return the tag, branch or commit if git accepts it as a single name. Raises BadSource."""
     if not _REV.fullmatch(rev) or len(rev) > SOURCES.rev_characters:
-        raise BadSource("it is not a name of a tag or a branch, and no commit")
+        raise BadSource("it is not the name of a tag or branch, nor a commit")
     if ".." in rev or "//" in rev or "/." in rev or rev.endswith(("/", ".", ".lock")) or ".lock/" in rev:
-        raise BadSource("git knows no such names")
+        raise BadSource("git does not allow such a name")
     return rev
 
 
 def is_commit(rev: str) -> bool:
-    """Whether it is a whole commit, by SHA-1 or SHA-256."""
+    """Whether it is a full commit hash, SHA-1 or SHA-256."""
     return _COMMIT.fullmatch(rev) is not None
 
 
@@ -146,14 +146,14 @@ def inner_path(path: str) -> str:
         raise BadSource("it is not a relative path")
     for part in stripped.split("/"):
         if not _SEGMENT.fullmatch(part) or part in (".", "..") or part.lower() == ".git" or part.endswith((".", " ")):
-            raise BadSource(f"{part!r} is not a folder's name that works on every system")
+            raise BadSource(f"{part!r} is not a folder name that works on every system")
     return stripped
 
 
 def folder_path(path: str) -> str:
     """A folder on this machine, relative or absolute, with ``/``. Raises BadSource."""
     if not path or len(path) > SOURCES.path_characters or not path.isprintable() or "\\" in path:
-        raise BadSource("it is not a folder's path")
+        raise BadSource("it is not a path of a folder")
     if path.startswith(("-", "~")):
         raise BadSource("it begins with '-' or '~'")
     stripped = path.rstrip("/")

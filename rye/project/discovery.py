@@ -22,11 +22,11 @@ from rye.limits import CONTENT
 _LEFT_OUT = frozenset({".git", ".hg", ".venv", "node_modules", "__pycache__"})
 _CUSTOMIZATIONS = frozenset({"overrides", "formula-overlays", "role-directives"})
 MAX_FILES = 100_000
-"""How many files one folder argument may hold before the walk is refused."""
+"""The most files that one folder argument can hold."""
 
 
 class Found(Struct, frozen=True):
-    """One file to read as an item. ``set_root`` is the folder argument it was found through; None: it was named singly."""
+    """One file to read as an item. ``set_root``: the folder argument it was found in; None: the file itself was named."""
 
     path: Path
     shown: str
@@ -34,7 +34,7 @@ class Found(Struct, frozen=True):
 
 
 def expand(arguments: Iterable[str], base: Path) -> list[Found]:
-    """The item files that the arguments name, each once, in the arguments' order. Raises RyeError for what is not there."""
+    """Return the item files that the arguments name, without duplicates, in argument order. Raises RyeError if one is missing."""
     found: dict[Path, Found] = {}
     for argument in arguments:
         for entry in _expand_one(argument, base):
@@ -59,7 +59,7 @@ def _expand_one(argument: str, base: Path) -> Iterator[Found]:
             raise RyeError(
                 "no-items",
                 f"No items below {argument!r}.",
-                "Items stand in folders such as .ai/directives/<category>/.",
+                "Put items into folders such as .ai/directives/<category>/.",
             )
     elif path.exists() or path.is_symlink():
         yield Found(path, argument)
@@ -70,13 +70,13 @@ def _expand_one(argument: str, base: Path) -> Iterator[Found]:
 
 
 def _matching(pattern: str, base: Path) -> Iterator[Found]:
-    """What a pattern means is what a shell would make of it: files are themselves, folders are walked."""
+    """Expand a pattern like a shell does: a file is itself, a folder is walked."""
     root, relative = (base, pattern) if not Path(pattern).is_absolute() else (Path("/"), pattern.lstrip("/"))
     try:
         matches = sorted(islice(root.glob(relative), MAX_FILES + 1))
     except ValueError as error:
         raise UsageError(
-            "bad-pattern", f"{pattern!r} is not a pattern: {error}.", "`*` and `**` stand for names."
+            "bad-pattern", f"{pattern!r} is not a pattern: {error}.", "Use `*` for a name and `**` for any folders."
         ) from None
     if len(matches) > MAX_FILES:
         raise RyeError("too-many-files", f"More than {MAX_FILES} files match {pattern!r}.", "Name a folder.")
@@ -106,12 +106,12 @@ def _is_folder(path: Path) -> bool:
 
 
 def main_file_in(folder: Path) -> Path | None:
-    """The signed file of a folder that is an item, such as a skill's ``SKILL.md``; None where the folder is none."""
+    """Return the main file of a folder that is an item, such as a skill's ``SKILL.md``; None for other folders."""
     return next((folder / name for name in KINDS.main_files() if (folder / name).is_file()), None)
 
 
 def walk(root: Path) -> Iterator[Path]:
-    """The item files below a folder, sorted: those in a kind's folder, and others whose name or content shows their kind."""
+    """Yield the item files below a folder, sorted: those in a kind's folder, and others whose name or content shows a kind."""
     inside_packages = PACKAGES in root.absolute().parts
     seen = 0
     for folder, folders, files in os.walk(root, onerror=_unreadable, followlinks=False):
@@ -129,11 +129,11 @@ def walk(root: Path) -> Iterator[Path]:
             if locate(path.absolute()) is not None or _shows_kind(path):
                 yield path
         if any(name in files and locate((here / name).absolute()) is not None for name in KINDS.main_files()):
-            folders[:] = []  # what stands below it is attached to the item
+            folders[:] = []  # files below it are attached to the item
 
 
 def _unreadable(error: OSError) -> None:
-    """A folder that cannot be read is an error: what is not seen must not count as valid."""
+    """Raise for a folder that cannot be read: unread files must not count as valid."""
     raise RyeError("unreadable", f"Cannot read the folder {error.filename!r}: {error.strerror}.")
 
 
@@ -146,7 +146,7 @@ def _enter(here: Path, name: str, inside_packages: bool) -> bool:
 
 
 def _shows_kind(path: Path) -> bool:
-    """Whether a file outside every kind's folder is an item all the same; only names and first bytes are looked at."""
+    """Whether a file outside of every kind's folder is an item, judging by its name and content."""
     if tells_kind(path) is not None:
         return True
     if path.suffix != ".md":
@@ -155,13 +155,13 @@ def _shows_kind(path: Path) -> bool:
         with path.open("rb") as stream:
             data = stream.read(CONTENT.item_bytes)
     except OSError:
-        return True  # whoever reads it says why it cannot be read
+        return True  # reading it later reports why
     text = data.decode("utf-8", "replace").replace("\r\n", "\n").removeprefix("\ufeff")
     return guess(path, text) is not None
 
 
 def own_items(ai: Path) -> list[Path]:
-    """The item files in a project's ``.ai`` folder, without installed ones and customizations; sorted."""
+    """Return the item files in a project's ``.ai`` folder, sorted, without installed items and customizations."""
     found: list[Path] = []
     for kind in KINDS.values():
         folder = ai / kind.folder

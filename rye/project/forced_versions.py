@@ -1,8 +1,8 @@
-"""``[overrides]`` of rye.toml: versions that are forced on the whole graph.
+"""``[overrides]`` in rye.toml: versions forced for the whole dependency graph.
 
 The rules of this file:
 
-1. An override replaces every range that rye.toml and the items ask for of that item, with an exact version or with a
+1. An override replaces every range that rye.toml and other items have for that item with an exact version or a
    range (npm syntax, as everywhere in rye.toml). Like uv's ``override-dependencies`` and npm's ``overrides``, it adds
    no item to the graph. An override that matches nothing is reported.
 2. An override only replaces ranges. Everything else that rules out a release still does: a yank, a takedown, a revoked
@@ -31,29 +31,29 @@ class ForcedVersion(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """As it stands in the manifest: ``[kind:]id``."""
+        """The key in the manifest: ``[kind:]id``."""
         return f"{self.kind}:{self.id}" if self.kind else self.id
 
     @property
     def unused(self) -> tuple[str, str]:
-        """What a person is told of it where it forces nothing, and what to do."""
+        """The warning and hint for an override that has no effect."""
         return (
-            f"[overrides] {self.key} of rye.toml forces nothing: no such item is in the graph.",
-            "Check its spelling with `rye tree`, or remove the line.",
+            f"[overrides] {self.key} in rye.toml has no effect: that item is not in the dependency graph.",
+            "Check the spelling with `rye tree`, or remove the line.",
         )
 
     def means(self, identity: Identity) -> bool:
-        """Whether it is about this item (rule 3)."""
+        """Whether the override applies to this item (rule 3)."""
         return self.id == identity.id and self.kind in (None, identity.kind)
 
 
 def forced_range(overrides: Sequence[ForcedVersion], identity: Identity) -> str | None:
-    """The range that the item is forced to; None where it is not."""
+    """Return the range that the item is forced to, or None."""
     return next((override.range for override in overrides if override.means(identity)), None)
 
 
 def unused(overrides: Sequence[ForcedVersion], identities: Iterable[Identity]) -> list[ForcedVersion]:
-    """The overrides that are about none of these items."""
+    """Return the overrides that apply to none of these items."""
     if not overrides:
         return []
     known = list(identities)
@@ -61,7 +61,7 @@ def unused(overrides: Sequence[ForcedVersion], identities: Iterable[Identity]) -
 
 
 def contradicting(overrides: Iterable[ForcedVersion]) -> str | None:
-    """An id that is overridden both with a kind and without one (rule 3)."""
+    """Return an id that is overridden both with and without a kind (rule 3), or None."""
     kinds: dict[str, set[str | None]] = {}
     for override in overrides:
         kinds.setdefault(override.id, set()).add(override.kind)

@@ -12,19 +12,20 @@ from rye.project.manifest import Manifest, Wanted
 
 
 def wanted_key(line: Wanted) -> str:
-    """Under what the lock remembers a line: ``group/key`` outside the main group, so that moving between groups counts; of a
-    workspace's member after its folder, as ``services/api: key``."""
+    """Return a line's key in the lock: ``group/key`` outside the main group, so that moving a line to another group
+    counts as a change. For a workspace member the folder comes first: ``services/api: key``.
+    """
     key = line.key if line.group == "main" else f"{line.group}/{line.key}"
     return f"{line.member}: {key}" if line.member else key
 
 
 def source_key(name: str) -> str:
-    """Under what the lock remembers a source: no line of dependencies is written like it."""
+    """Return a source's key in the lock, which no dependency can have."""
     return f"source {name}"
 
 
 def wanted_ranges(manifest: Manifest) -> dict[str, str]:
-    """What the lock remembers of the manifest."""
+    """Return what the lock records about the manifest."""
     ranges = {
         wanted_key(line): line.range + (" (pre-release)" if line.pre_release else "") for line in manifest.dependencies
     }
@@ -47,19 +48,19 @@ def wrongly_forced(items: Iterable[LockedItem], manifest: Manifest) -> list[Lock
 
 
 def require_fixed(items: Iterable[LockedItem], manifest: Manifest) -> None:
-    """That no item comes from an editable folder: its bytes are those of no lock. Raises RyeError ``editable-source``."""
+    """Require that no item comes from an editable folder, which the lock does not pin. Raises RyeError ``editable-source``."""
     names = {item.registry for item in items if item.is_editable}
     names |= {one.origin for one in manifest.sources.values() if isinstance(one, PathSource) and one.editable}
     if names:
         raise RyeError(
             "editable-source",
-            f"{', '.join(sorted(names))}: items of an editable folder are used as they lie there, so rye.lock fixes nothing.",
-            "Take `editable = true` out of [sources] in rye.toml and run `rye install`, which copies and locks them.",
+            f"{', '.join(sorted(names))}: items of an editable folder are used in place, so rye.lock does not pin them.",
+            "Remove `editable = true` from [sources] in rye.toml and run `rye install`, which copies and pins them.",
         )
 
 
 def require_groups(manifest: Manifest, named: frozenset[str]) -> None:
-    """That the manifest has these groups. Raises UsageError ``unknown-group``."""
+    """Require that the manifest has these groups. Raises UsageError ``unknown-group``."""
     unknown = named - set(manifest.groups)
     if unknown:
         raise UsageError(
@@ -68,5 +69,5 @@ def require_groups(manifest: Manifest, named: frozenset[str]) -> None:
 
 
 def in_groups(items: Iterable[LockedItem], without: frozenset[str]) -> list[LockedItem]:
-    """The items that some group needs which is not left out."""
+    """Return the items that a group outside ``without`` needs."""
     return [item for item in items if not set(item.groups) <= without]

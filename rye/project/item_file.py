@@ -1,5 +1,7 @@
-"""Reading an item's file from disk: bytes, text, place and the result of its kind's parser. All code that needs a
-Reading of a path comes here."""
+"""Reading an item's file from disk: bytes, text, location and the result of its kind's parser.
+
+All code that needs a Reading of a path uses this module.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ class ItemFile(Struct, frozen=True):
     """One item as it is on disk. ``reading.value`` is None where the file does not parse."""
 
     path: Path
-    """The signed file itself (for a folder its main file)."""
+    """The signed file (for a folder, its main file)."""
     shown: str
     """The path as the person gave it, for messages."""
     data: bytes
@@ -44,7 +46,7 @@ class ItemFile(Struct, frozen=True):
 
 
 def file_suffix(kind: Kind, path: Path) -> str:
-    """The suffix of an item's file among those of its kind; the file's own where it is none of them."""
+    """Return the suffix of its kind that the file name ends with, otherwise the file's own suffix."""
     if kind.main_file is not None:
         return kind.main_file
     return next((suffix for suffix in kind.suffixes if path.name.endswith(suffix)), path.suffix)
@@ -63,9 +65,9 @@ def load_item(
 def item_of(
     path: Path, data: bytes, shown: str, *, kind: str | None = None, options: ReadOptions | None = None
 ) -> ItemFile:
-    """The item that these bytes are where they stand at ``path``. Of the disk only attached files are looked at.
+    """Return the item that a file at ``path`` with these bytes is. Only attached files are read from disk.
 
-    Raises UsageError where the kind is unknown.
+    Raises UsageError if the kind is unknown.
     """
     decoded = content.decode(data)
     location = place(path, decoded.text if decoded.text is not None else _roughly(data), kind)
@@ -73,7 +75,7 @@ def item_of(
         raise UsageError(
             "unknown-kind-of-file",
             f"Cannot tell what kind of item {shown!r} is.",
-            f"Say so with --kind ({KINDS.names()}), or move it into its folder below .ai/.",
+            f"Name it with --kind ({KINDS.names()}), or move the file into its kind's folder in .ai/.",
         )
     if decoded.text is None:
         return ItemFile(path, shown, data, None, location, Reading(None, None, tuple(decoded.diagnostics)))
@@ -85,12 +87,12 @@ def item_of(
 
 
 def _roughly(data: bytes) -> str:
-    """Bytes that are no proper text, as far as they can tell the kind of the item that they were meant to be."""
+    """Decode invalid text with replacement characters, which is enough to guess the item's kind."""
     return data.decode("utf-8", "replace").replace("\r\n", "\n").removeprefix("\ufeff")
 
 
 def place(path: Path, text: str | None, kind: str | None) -> Location | None:
-    """Where the item stands: as its folders say, unless ``kind`` says otherwise; else what its content shows."""
+    """Return the item's location, from its folders or else from its content. ``kind`` overrides both."""
     absolute = path.resolve() if ".." in path.parts else path.absolute()
     located = locate(absolute)
     if kind is None and located is not None and text is not None:

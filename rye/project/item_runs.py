@@ -11,7 +11,7 @@ from rye.project.item_file import ItemFile
 
 
 def runs_of(item: ItemFile) -> tuple[Run, ...]:
-    """What of an item on disk can run, attached files included. Raises RyeError for an attached file that cannot be read."""
+    """Return the parts of an item on disk that can run, attached files included. Raises RyeError for an unreadable file."""
     metadata = item.reading.metadata
     own = metadata.runs if metadata is not None else ()
     if item.kind.main_file is None or item.path.name != item.kind.main_file:

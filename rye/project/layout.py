@@ -16,7 +16,7 @@ LOCK = "rye.lock"
 
 
 class Project(Struct, frozen=True):
-    """A folder with a ``rye.toml`` or an ``.ai`` folder; paths in it are made here and nowhere else."""
+    """A folder with a ``rye.toml`` or an ``.ai`` folder; only this class builds paths in it."""
 
     root: Path
 
@@ -57,11 +57,11 @@ class Project(Struct, frozen=True):
 
 
 def installed_place(path: Path, cwd: Path | None = None) -> tuple[Project, Path] | None:
-    """The project whose ``.ai/packages`` the file is in, and the file as that project names it; None for any other file.
+    """Return the project whose ``.ai/packages`` the file is in, and the file's path in that project; None for other files.
 
-    The name tells, and so does the real place: ``.ai`` may be a link, and its target has a name of its own. Looked at are the
-    folders above the file, as named and behind links, and the project around ``cwd``. Only where things are tells: a
-    ``rye.toml`` among the installed files makes no project of them.
+    Both the path as given and the resolved path count, because ``.ai`` can be a link to a folder with another name. This checks
+    the parent folders of both paths and the project around ``cwd``. Only locations count: a ``rye.toml`` among the installed
+    files does not make them a project.
     """
     named, real = Path(os.path.abspath(path)), path.resolve()
     for each in (named, real):
@@ -81,7 +81,7 @@ def installed_place(path: Path, cwd: Path | None = None) -> tuple[Project, Path]
 
 
 def _identity(folder: Path) -> tuple[int, int] | None:
-    """What names a folder whatever it is called; None where there is none."""
+    """Return the device and inode of a folder; None if it does not exist."""
     try:
         status = os.stat(folder)
     except OSError:
@@ -90,14 +90,14 @@ def _identity(folder: Path) -> tuple[int, int] | None:
 
 
 def find_project(start: Path) -> Project | None:
-    """The nearest folder at or above ``start`` with a ``rye.toml``, else the nearest with an ``.ai`` folder; None if none.
+    """Return the nearest folder at or above ``start`` with a ``rye.toml``, otherwise the nearest with an ``.ai`` folder, or None.
 
-    Where a ``rye.toml`` further up names that folder as a member of its workspace, it is that one's: the root. Whoever owns the
-    member's file must own the root's, too, so that nobody takes a project in by a file in a folder that all can write.
+    If a ``rye.toml`` further up names that folder as a workspace member, the result is that workspace's root. Both files must
+    have the same owner, so that no one can capture a project with a file in a world-writable folder.
 
-    The user's own folder for items never counts as a project, so that a stray ``~/.ai`` does not swallow a home folder.
+    The home folder only counts if it has a ``rye.toml`` or is ``start`` itself, so that ``~/.ai`` does not make it a project.
     """
-    start = Path(os.path.abspath(start))  # ".." taken out: the folders above are the real ones
+    start = Path(os.path.abspath(start))  # without "..", so that `parents` are the real ones
     candidates = [start, *start.parents]
     for folder in candidates:
         if (folder / MANIFEST).is_file():
@@ -112,9 +112,9 @@ def find_project(start: Path) -> Project | None:
 
 
 def workspace_above(member: Path) -> Path | None:
-    """The folder above whose ``rye.toml`` names this one as a member, be it there yet or not; None: there is none.
+    """Return the folder further up whose ``rye.toml`` names this folder as a member, or None. The member need not exist yet.
 
-    Raises RyeError ``bad-manifest`` for one that may do so and cannot be read.
+    Raises RyeError ``bad-manifest`` for a file that may do so but cannot be read.
     """
     owner: int | None = None
     for folder in member.parents:
@@ -139,7 +139,7 @@ def workspace_above(member: Path) -> Path | None:
 
 
 def _owner(file: Path) -> int:
-    """Who owns a file, or would if this user made it."""
+    """Return a file's owner; for a missing file, this user."""
     try:
         return os.stat(file).st_uid
     except OSError:

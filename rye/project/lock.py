@@ -58,7 +58,7 @@ _KEYS = {
     "facts_rules": "facts-rules",
     "approved_signer": "approved-signer",
 }
-"""Fields that have another name in the file."""
+"""Fields with a different name in the file."""
 
 
 class LockedFile(Struct, frozen=True, order=True, forbid_unknown_fields=True):
@@ -72,31 +72,31 @@ class LockedFile(Struct, frozen=True, order=True, forbid_unknown_fields=True):
 
 class LockedSource(Struct, frozen=True, forbid_unknown_fields=True):
     """Where an item of ``[sources]`` comes from: a commit of a git repository (``git``, ``commit``, ``tree``, ``ref``), or a
-    folder (``path``). No signature says so: each machine finds out for itself that the bytes are the commit's or the folder's."""
+    folder (``path``). It is not signed: each machine checks for itself that the bytes match the commit or folder."""
 
     place: str
-    """The item's own file, from the repository's root or from the folder, with ``/``."""
+    """The path of the item's own file, relative to the repository's root or to the folder, with ``/``."""
     git: str | None = None
     """The repository's address."""
     ref: str | None = None
-    """The ref that was asked for: ``refs/tags/v1.4.0``, ``refs/heads/main``, ``HEAD``, or the commit itself."""
+    """The requested ref: ``refs/tags/v1.4.0``, ``refs/heads/main``, ``HEAD``, or the commit itself."""
     commit: str | None = None
     tree: str | None = None
     """The hash of the commit's whole tree."""
     path: str | None = None
     editable: bool = False
-    """Of a folder: whether the item is read where it lies each time. Then it is not in ``.ai/packages``, and the row says what
-    was agreed to and no more."""
+    """For folders: whether the item is read from the folder each time. It is then not in ``.ai/packages``, and the row only
+    records what was approved."""
 
     @property
     def origin(self) -> str:
-        """The repository or the folder, whatever its state."""
+        """The repository or folder, without its state."""
         if self.git is not None:
             return f"{GIT_PREFIX}{self.git}"
         return f"{EDITABLE_PREFIX if self.editable else PATH_PREFIX}{self.path}"
 
     def as_json(self) -> dict[str, object]:
-        """For programs: every field, the ones that do not apply as null."""
+        """Return every field for JSON output; fields that do not apply are null."""
         return {
             "git": self.git,
             "ref": self.ref,
@@ -124,47 +124,47 @@ class LockedItem(Struct, frozen=True, forbid_unknown_fields=True, rename=_KEYS):
     size: int
     sha256: str
     suffix: str
-    """The item file's suffix, which its name in ``.ai/packages`` ends with (``.md``, ``.py``, …; ``SKILL.md`` for skills)."""
+    """The suffix of the item's file in ``.ai/packages`` (``.md``, ``.py``, …; ``SKILL.md`` for skills)."""
     registry: str = ""
-    """The registry's origin; of an item of ``[sources]`` that of its source, which the file does not repeat."""
+    """The registry's origin; for an item from ``[sources]`` the source's origin, which is not written to the file."""
     log: int = 0
     """Position of the release in the registry's log."""
     keyset: int = 0
     signer: str = ""
-    """Fingerprint (``SHA256:…``) of the key that signed the release; of an item of ``[sources]`` its source's origin, unless a
-    key that this user trusts signed the file."""
+    """Fingerprint (``SHA256:…``) of the key that signed the release. For an item from ``[sources]``: its source's origin, unless
+    a key that this user trusts signed the file."""
     source: LockedSource | None = None
-    """Where it comes from, if not from a registry. Then the four fields above are not in the file."""
+    """Where the item comes from, if not from a registry. The four fields above are then not in the file."""
     attached: tuple[LockedFile, ...] = ()
     dependencies: tuple[str, ...] = ()
-    """Identities of what it was resolved to depend on."""
+    """Identities of its resolved dependencies."""
     capabilities: tuple[str, ...] = ()
     hooks: tuple[HookAction, ...] = ()
     agent_tools: tuple[str, ...] = ()
     """Tools of the agent program that an agent or a skill may use (:attr:`rye.items.agent_tools.AgentTools.names`)."""
     agent_limits: tuple[str, ...] = ()
-    """What restricts them (:attr:`rye.items.agent_tools.AgentTools.limits`)."""
+    """Restrictions on them (:attr:`rye.items.agent_tools.AgentTools.limits`)."""
     runs: tuple[Run, ...] = ()
-    """What of it can run, attached files included."""
+    """The parts of it that can run, including attached files."""
     approved_capabilities: tuple[str, ...] = ()
-    """What a person consented to; installing asks again only for what this does not contain."""
+    """What a person approved; installing asks again only for anything not in here."""
     approved_hooks: tuple[HookAction, ...] = ()
     approved_tools: tuple[str, ...] = ()
-    """The tools that were agreed to, and in ``approved_limits`` with which restrictions."""
+    """The approved tools; ``approved_limits`` has their restrictions."""
     approved_limits: tuple[str, ...] = ()
     approved_runs: tuple[Run, ...] = ()
     approved_facts: tuple[str, ...] = ()
-    """Cautions and alarms that were agreed to, ``FACT VALUE`` each. A lock without the lists above, as older versions
-    wrote it, approves nothing of the sort."""
+    """Approved cautions and alarms, each as ``FACT VALUE``. A lock from an older version without the lists above approves none
+    of these."""
     facts_rules: int = 1
-    """The rules (:data:`rye.text.facts.fact.RULES_VERSION`) that the approved facts were found by. 1 is not written."""
+    """The rules (:data:`rye.text.facts.fact.RULES_VERSION`) that found the approved facts. 1 is not written."""
     approved_signer: str | None = None
-    """Only where ``rye lock`` chose a release that nobody has approved yet: the signer of the approved one before it, ``""``
-    where there was none."""
+    """Only set if ``rye lock`` chose a release that is not approved yet: the signer of the last approved release, or ``""`` if
+    there was none."""
     groups: tuple[str, ...] = ("main",)
     """The manifest's groups that need it."""
     forced: str | None = None
-    """The range that ``[overrides]`` of rye.toml forced on it (:mod:`rye.project.forced_versions`); None: nothing did."""
+    """The range that ``[overrides]`` forced (:mod:`rye.project.forced_versions`), or None."""
 
     @property
     def identity(self) -> Identity:
@@ -173,38 +173,38 @@ class LockedItem(Struct, frozen=True, forbid_unknown_fields=True, rename=_KEYS):
 
     @property
     def signed_by(self) -> str:
-        """Who signed, for a person: a fingerprint, or plainly ``none (git commit …)``."""
+        """The signer to show to a person: a fingerprint or ``none (git commit …)``."""
         if self.source is not None and self.signer == self.source.origin:
             return self.source.unsigned
         return self.signer
 
     def with_signer(self, fingerprint: str | None) -> LockedItem:
-        """An item of a source with the key that was found to have signed it; any other item as it is."""
+        """Return an item from a source with the key that signed it; other items are unchanged."""
         return self if self.source is None or fingerprint is None else replace(self, signer=fingerprint)
 
     @property
     def is_editable(self) -> bool:
-        """Whether it is read from its folder each time; nothing of it is in ``.ai/packages``."""
+        """Whether it is read from its folder each time and has no files in ``.ai/packages``."""
         return self.source is not None and self.source.editable
 
     @property
     def is_unsigned(self) -> bool:
-        """Whether no key that counts here signed it."""
+        """Whether no trusted key signed it."""
         return self.source is not None and self.signer == self.source.origin
 
     @property
     def tools(self) -> AgentTools | None:
-        """The agent tools as a value; None where it names none."""
+        """The agent tools as a value; None if it names none."""
         return from_words(self.agent_tools, self.agent_limits)
 
     @property
     def tools_approved(self) -> AgentTools | None:
-        """The agent tools that were agreed to."""
+        """The approved agent tools."""
         return from_words(self.approved_tools, self.approved_limits)
 
 
 class Lock(Struct, frozen=True):
-    """A whole lock. ``wanted``: the manifest's keys and ranges when the lock was made; the lock is stale when they differ."""
+    """A whole lock. ``wanted``: the manifest's keys and ranges when it was written; if they differ, the lock is stale."""
 
     wanted: Mapping[str, str] = field(default_factory=dict)
     items: tuple[LockedItem, ...] = ()
@@ -214,12 +214,12 @@ class Lock(Struct, frozen=True):
         return next((item for item in self.items if item.identity == identity), None)
 
     def by_identity(self) -> dict[Identity, LockedItem]:
-        """For whoever looks for many: :meth:`find` goes through all of them."""
+        """Return all rows by identity. Faster than :meth:`find` for many lookups."""
         return {item.identity: item for item in self.items}
 
 
 class LockFile(Struct, forbid_unknown_fields=True):
-    """The file's form: ``[wanted]`` and ``[[item]]``."""
+    """The file format: ``[wanted]`` and ``[[item]]``."""
 
     version: int
     wanted: dict[str, str] = {}
@@ -227,12 +227,12 @@ class LockFile(Struct, forbid_unknown_fields=True):
 
 
 class LockError(RyeError):
-    """``rye.lock`` cannot be trusted as it is."""
+    """``rye.lock`` is invalid."""
 
     def __init__(self, message: str, hint: str | None = None):
         hint = hint or (
-            "Restore it from version control. Without a good one, delete it and run `rye install`, which asks about "
-            "everything again."
+            "Restore it from version control. If you have no good copy, delete it and run `rye install`, which asks for "
+            "every approval again."
         )
         super().__init__("bad-lock", f"rye.lock: {message}", hint)
 
@@ -318,7 +318,7 @@ def _hook(hook: HookAction) -> str:
 
 
 def _quote(text: str) -> str:
-    """A TOML basic string; everything that is not printable is escaped, so that a review sees what is there."""
+    """A TOML basic string; characters that are not printable are escaped, so that reviewers see them."""
     if text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     out = []
@@ -336,7 +336,7 @@ def _quote(text: str) -> str:
 
 
 def row_lines(text: str) -> dict[str, int]:
-    """The line of a lock on which each item's row begins, by ``kind:id``. Of a lock that rye wrote; nothing of any other form."""
+    """Return the first line of each item's row by ``kind:id``. Only finds rows in the form that rye writes."""
     found: dict[str, int] = {}
     lines = text.split("\n")
     for number, line in enumerate(lines, 1):
@@ -348,22 +348,22 @@ def row_lines(text: str) -> dict[str, int]:
 
 
 def is_conflicted(text: str) -> bool:
-    """Whether git left its markers: at the start of a line as git has them, which only LF ends. An author's text may hold one."""
+    """Whether git left conflict markers at the start of a line. Only LF ends a line: an author's text may contain a marker."""
     return f"\n{CONFLICT_MARKER}" in f"\n{text}"
 
 
 def parse_lock(text: str) -> Lock:
-    """Read a lock. Raises LockError for whatever is unknown, missing or of another type."""
+    """Parse a lock. Raises LockError for unknown or missing keys and wrong types."""
     if is_conflicted(text):
         raise LockError(
-            "it has git's conflict markers; `rye install` or `rye lock` resolves them.",
-            "Resolve rye.toml first if it has markers, too. Then run `rye install`.",
+            "it contains git's conflict markers; `rye install` or `rye lock` resolves them.",
+            "If rye.toml has conflict markers, resolve those first. Then run `rye install`.",
         )
     table = read_canonical(text)
     if table is None:
         table = _read_toml(text)
     if table.get("version") != LOCK_VERSION:
-        raise LockError(f"it is of version {table.get('version')!r}; this rye reads {LOCK_VERSION}.")
+        raise LockError(f"its version is {table.get('version')!r}; this rye reads version {LOCK_VERSION}.")
     _check_origins(table.get("item"))
     try:
         found = msgspec.convert(table, LockFile)
@@ -377,7 +377,7 @@ def parse_lock(text: str) -> Lock:
         _check_item(item)
     names = [item.identity for item in items]
     if len(set(names)) != len(names):
-        raise LockError("an item stands in it twice.")
+        raise LockError("it has duplicate items.")
     return Lock(found.wanted, items)
 
 
@@ -391,44 +391,44 @@ def _read_toml(text: str) -> dict[str, Any]:
 
 
 def _check_origins(rows: object) -> None:
-    """That each row names either its release in a registry or its source."""
+    """Check that each row names either its release in a registry or its source."""
     for row in rows if isinstance(rows, list) else ():
         if not isinstance(row, dict):
             continue
         given = [key for key in OF_REGISTRIES if key in row]
         if len(given) != (0 if "source" in row else len(OF_REGISTRIES)):
             name = f"{row.get('kind')}:{row.get('id')}"
-            raise LockError(f"{name} needs either a source or registry, log, keyset and signer.")
+            raise LockError(f"{name} needs either source, or all of registry, log, keyset and signer.")
 
 
 def _of_source(item: LockedItem, source: LockedSource) -> LockedItem:
-    """A row of a source with what follows from it."""
+    """Check a row's source and fill in the fields that follow from it."""
     is_git = source.git is not None
     for_git = (source.ref, source.commit, source.tree)
     if is_git == (source.path is not None):
-        raise LockError(f"{item.id}: its source is neither a git repository nor a folder.")
+        raise LockError(f"{item.id}: its source must be either a git repository or a folder.")
     if is_git and source.editable:
-        raise LockError(f"{item.id}: only a folder's items are editable.")
+        raise LockError(f"{item.id}: only items from a folder can be editable.")
     if (None in for_git) if is_git else (for_git != (None, None, None)):
-        raise LockError(f"{item.id}: a git repository has ref, commit and tree; a folder has none of them.")
+        raise LockError(f"{item.id}: a git repository needs ref, commit and tree; a folder must not have them.")
     try:
         if source.git is not None:
             git_address(source.git)
             for name in (source.commit or "", source.tree or ""):
                 if not is_commit(name):
-                    raise BadSource(f"{name!r} is not a hash of git's")
+                    raise BadSource(f"{name!r} is not a git hash")
             git_rev(source.ref or "")
         else:
             folder_path(source.path or "")
         if not inner_path(source.place) or inner_path(source.place) != source.place:
-            raise BadSource(f"{source.place!r} is not a file's place")
+            raise BadSource(f"{source.place!r} is not a valid file path")
     except BadSource as error:
         raise LockError(f"{item.id}: its source: {error}.") from None
     return replace(item, registry=source.origin, signer=source.origin)
 
 
 def _check_sources(items: Sequence[LockedItem]) -> None:
-    """That a namespace has one source in one state, or none."""
+    """Check that all items of a namespace come from the same source in the same state."""
     seen: dict[str, LockedSource | None] = {}
     for item in items:
         state = replace(item.source, place="") if item.source is not None else None
@@ -439,11 +439,11 @@ def _check_sources(items: Sequence[LockedItem]) -> None:
 def _check_item(item: LockedItem) -> None:
     kind = KINDS.get(item.kind)
     if kind is None or not is_id(item.id) or "/" not in item.id:
-        raise LockError(f"{item.kind}:{item.id} is not an item's name.")
+        raise LockError(f"{item.kind}:{item.id} is not an item name.")
     if not kind.nested and item.id.count("/") != 1:
-        raise LockError(f"{item.id}: a {item.kind} stands directly below its namespace.")
+        raise LockError(f"{item.id}: a {item.kind} must be directly below its namespace.")
     if item.suffix not in kind.endings:
-        raise LockError(f"{item.id}: {item.suffix!r} is not a suffix of a {item.kind}.")
+        raise LockError(f"{item.id}: a {item.kind} cannot have the suffix {item.suffix!r}.")
     hashes = [item.sha256]
     if item.attached or item.runs or item.approved_runs:
         hashes += [entry.sha256 for entry in item.attached]
@@ -457,13 +457,13 @@ def _check_item(item: LockedItem) -> None:
         except ValueError as error:
             raise LockError(f"{item.id}: {error}.") from None
     if not 1 <= item.facts_rules <= MOST_RULES:
-        raise LockError(f"{item.id}: facts-rules is not a number from 1 to {MOST_RULES}.")
+        raise LockError(f"{item.id}: facts-rules must be a number from 1 to {MOST_RULES}.")
     if not item.attached:
         return
     folded = [entry.path.lower() for entry in item.attached]
     if kind.main_file is None:
-        raise LockError(f"{item.id}: a {item.kind} has no attached files.")
+        raise LockError(f"{item.id}: a {item.kind} cannot have attached files.")
     if kind.main_file is not None:
         folded.append(kind.main_file.lower())
     if not all(_PATH.fullmatch(entry.path) for entry in item.attached) or len(set(folded)) != len(folded):
-        raise LockError(f"{item.id}: an attached file's path is unsafe or stands twice.")
+        raise LockError(f"{item.id}: an attached file's path is unsafe or a duplicate.")

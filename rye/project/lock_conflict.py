@@ -23,20 +23,20 @@ _OURS, _BASE, _MIDDLE, _THEIRS = CONFLICT_MARKER, "|||||||", "=======", ">>>>>>>
 
 
 class ConflictedLock(Struct, frozen=True):
-    """Both sides, joined."""
+    """Both sides of a conflict, merged."""
 
     lock: Lock
     rows: tuple[LockedItem, ...]
-    """The rows of both sides as they are: their files may be on disk."""
+    """The unchanged rows of both sides, because files of either can be on disk."""
 
 
 def join_sides(text: str) -> ConflictedLock:
-    """Raises LockError where the markers do not fit together, or a side is not a lock."""
+    """Merge both sides. Raises LockError if the markers do not match up or a side is not a lock."""
     try:
         ours, theirs = (parse_lock(side) for side in sides(text))
     except LockError as error:
         raise LockError(
-            f"one side of its conflict is not a lock: {error.message.removeprefix('rye.lock: ')}", _TAKE_ONE
+            f"one side of the conflict is not a valid lock: {error.message.removeprefix('rye.lock: ')}", _TAKE_ONE
         ) from None
     other = theirs.by_identity()
     items = [_joined(item, other[item.identity]) if item.identity in other else _alone(item) for item in ours.items]
@@ -46,7 +46,7 @@ def join_sides(text: str) -> ConflictedLock:
 
 
 def sides(text: str) -> tuple[str, str]:
-    """The text of each side, without markers and without the base. Raises LockError where the markers do not fit together."""
+    """The text of each side, without markers and base. Raises LockError if the markers do not match up."""
     ours: list[str] = []
     theirs: list[str] = []
     writing: tuple[list[str], ...] = (ours, theirs)
@@ -58,7 +58,7 @@ def sides(text: str) -> tuple[str, str]:
                 side.append(line)
             continue
         if marker not in expected:
-            raise LockError("its conflict markers do not fit together.", _TAKE_ONE)
+            raise LockError("its conflict markers do not match up.", _TAKE_ONE)
         writing, expected = {
             _OURS: ((ours,), (_BASE, _MIDDLE)),
             _BASE: ((), (_MIDDLE,)),
@@ -66,7 +66,7 @@ def sides(text: str) -> tuple[str, str]:
             _THEIRS: ((ours, theirs), (_OURS,)),
         }[marker]
     if expected != (_OURS,):
-        raise LockError("its conflict markers do not fit together.", _TAKE_ONE)
+        raise LockError("its conflict markers do not match up.", _TAKE_ONE)
     return "".join(ours), "".join(theirs)
 
 
@@ -94,7 +94,7 @@ def _joined(ours: LockedItem, theirs: LockedItem) -> LockedItem:
     hooks = _both(ours.approved_hooks, theirs.approved_hooks)
     tools = ours.approved_tools, ours.approved_limits
     if tools != (theirs.approved_tools, theirs.approved_limits):
-        tools = (), ()  # a tool counts with its restrictions
+        tools = (), ()  # an approval of tools is only valid with its restrictions
     return replace(
         newer,
         approved_capabilities=_both(ours.approved_capabilities, theirs.approved_capabilities),

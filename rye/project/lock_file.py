@@ -9,12 +9,12 @@ from rye.project.project_file import read_project_file
 
 
 def read_lock(project: Project) -> Lock:
-    """The project's lock; an empty one where there is none. Raises LockError."""
+    """Return the project's lock; an empty one if the file does not exist. Raises LockError."""
     return _parsed(read_project_file(project.lock_path, PROJECT.lock_bytes))
 
 
 def editable_rows(project: Project) -> tuple[LockedItem, ...]:
-    """The rows of editable folders. A lock without any, as nearly all are, is not parsed. Raises LockError."""
+    """Return the rows of editable folders. Most locks have none and are not parsed. Raises LockError."""
     data = read_project_file(project.lock_path, PROJECT.lock_bytes)
     if data is None or b"editable" not in data:
         return ()

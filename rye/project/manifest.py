@@ -1,6 +1,6 @@
-"""``rye.toml``: what a person declares. It is read strictly here (unknown keys are errors with a suggestion) and
-edited in
-:mod:`rye.project.manifest_edit`.
+"""Reading ``rye.toml``, the manifest that people write. Unknown keys are errors, with a suggestion.
+
+:mod:`rye.project.manifest_edit` edits it. All tables:
 
 ::
 
@@ -99,7 +99,7 @@ TIERS = ("safe", "write", "elevated", "unrestricted")
 PREFIXES = ("never", "on-clash", "always")
 APPROVALS = ("ask", "deny", "allow")
 LIMITS = ("turns", "tokens", "spend", "duration", "depth", "spawns", "calls", "tool_seconds")
-"""What a run may be limited in (:mod:`rye.runtime.limits`); whole numbers, but for dollars."""
+"""The limits of a run (:mod:`rye.runtime.limits`): integers, except ``spend``, which is in dollars."""
 _TABLES = {
     "project",
     "dependencies",
@@ -116,9 +116,9 @@ _TABLES = {
 }
 _TOOL = "tool:"
 MAIN_GROUP = "main"
-"""The group that ``[dependencies]`` is."""
+"""The group that ``[dependencies]`` defines."""
 BYTE_ORDER_MARK = "\ufeff"
-"""Some editors put one before the text; it means nothing."""
+"""Some editors put one at the start of a file; it is ignored."""
 
 
 class Wanted(Struct, frozen=True):
@@ -126,26 +126,26 @@ class Wanted(Struct, frozen=True):
 
     id: str
     kind: str | None
-    """None: the only kind that has this id, or the one that the line is locked to."""
+    """None: the only kind with this id, or the kind in the lock."""
     range: str
     group: str = MAIN_GROUP
     pre_release: bool = False
     member: str = ""
-    """The folder of the workspace's member that says so, relative to the root; empty: the root."""
+    """The folder of the workspace member whose manifest has this line, relative to the root; empty: the root."""
 
     @property
     def key(self) -> str:
-        """As it stands in the manifest: ``[kind:]id``."""
+        """The key in the manifest: ``[kind:]id``."""
         return f"{self.kind}:{self.id}" if self.kind else self.id
 
     @property
     def file(self) -> str:
-        """The file that it is in, relative to the root."""
+        """The manifest that has this line, relative to the root."""
         return f"{self.member}/rye.toml" if self.member else "rye.toml"
 
 
 class PolicyTable(Struct, frozen=True):
-    """``[policy]`` as written. What it means is decided in :mod:`rye.permissions.policy`."""
+    """``[policy]`` as written; :mod:`rye.permissions.policy` interprets it."""
 
     allow: tuple[str, ...] | None = None
     """None: everything that is not forbidden."""
@@ -157,37 +157,37 @@ class PolicyTable(Struct, frozen=True):
     risk: Mapping[str, str] = field(default_factory=dict)
     """Pattern → tier."""
     forbidden_facts: tuple[str, ...] = ()
-    """``[policy.facts]``, sorted: what no item may mention (:mod:`rye.text.facts`)."""
+    """``[policy.facts]``, sorted: facts that no item may contain (:mod:`rye.text.facts`)."""
     limits: Mapping[str, int | str] = field(default_factory=dict)
-    """``[policy.limits]``: the most that a run may use, by the names of :data:`LIMITS`; dollars as decimal text."""
+    """``[policy.limits]``: upper limits of a run, by the names in :data:`LIMITS`; dollars as decimal text."""
     approval: Mapping[str, str] = field(default_factory=dict)
     """``[policy.approval]``: pattern → one of :data:`APPROVALS`."""
     sources: Allowed | None = None
-    """Which sources beside registries are allowed, one of :data:`SOURCE_SCALE`; None: all of them."""
+    """Which sources other than registries are allowed, one of :data:`SOURCE_SCALE`; None: all."""
 
 
 class DeployTable(Struct, frozen=True):
-    """``[deploy]`` as written: which programs get what (design: docs/how-to/agents.md)."""
+    """``[deploy]`` as written: which programs get which items (docs/how-to/agents.md)."""
 
     targets: tuple[str, ...] = ()
-    """Names of :data:`rye.project.agent_programs.PROGRAMS`; none: nothing is deployed unless somebody asks."""
+    """Names of :data:`rye.project.agent_programs.PROGRAMS`; empty: nothing is deployed unless a command asks for it."""
     after_install: bool = True
-    """Whether an installation ends with a deploy, once there are targets."""
+    """Whether installing also deploys, if there are targets."""
     include: tuple[str, ...] | None = None
-    """Patterns of ``kind:id``; None: what the manifest asks for."""
+    """Patterns of ``kind:id``; None: the manifest's direct dependencies."""
     prefix: str = "never"
-    """One of :data:`PREFIXES`: whether names get the namespace before them."""
+    """One of :data:`PREFIXES`: whether names are prefixed with the namespace."""
     excluded: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Patterns of what a target does not get, by target."""
+    """Target → patterns of items that are not deployed to it."""
 
 
 class Ignored(Struct, frozen=True):
     """A finding of ``rye audit`` that is ignored until a date."""
 
     id: str
-    """An advisory's number, or ``RULE:KIND:ID``."""
+    """An advisory number or ``RULE:KIND:ID``."""
     until: date
-    """The last day on which it counts."""
+    """The last day on which the finding is ignored."""
     reason: str
 
 
@@ -207,28 +207,28 @@ class Manifest(Struct, frozen=True):
     namespace: str | None = None
     registry: str | None = None
     dependencies: tuple[Wanted, ...] = ()
-    """Of all groups, sorted by group and key."""
+    """The lines of all groups, sorted by group and key."""
     registries: Mapping[str, str] = field(default_factory=dict)
     sources: Mapping[str, Source] = field(default_factory=dict)
-    """``[sources]`` by name, which is the namespace of the source's items here."""
+    """``[sources]`` by name. The name is the namespace of the source's items in this project."""
     provides: frozenset[str] = frozenset()
     tools: frozenset[str] = frozenset()
     policy: PolicyTable = field(default_factory=PolicyTable)
     deploy: DeployTable = field(default_factory=DeployTable)
     ignored: tuple[Ignored, ...] = ()
-    """``[audit] ignore``, in the order in which it is written."""
+    """``[audit] ignore``, in file order."""
     sandbox: Mapping[str, Needs] = field(default_factory=dict)
-    """``[sandbox]``: what is granted to tools, by ``tool:id``. It counts once this user agreed to it (DESIGN 6.1)."""
+    """``[sandbox]``: grants by ``tool:id``. They take effect once this user has approved them (DESIGN 6.1)."""
     overrides: tuple[ForcedVersion, ...] = ()
     """``[overrides]``, sorted by key."""
     workspace: tuple[str, ...] | None = None
-    """``[workspace] members``: patterns; None: it is not a workspace."""
+    """``[workspace] members``: patterns; None: not a workspace."""
     members: tuple[MemberName, ...] = ()
-    """The members, whose dependencies are among these (:func:`rye.project.members.whole_manifest`); not read from this file."""
+    """The members whose dependencies were merged in (:func:`rye.project.members.whole_manifest`); not read from this file."""
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """The names of all groups of dependencies, sorted; the main group is always one."""
+        """The names of all dependency groups, sorted; the main group is always included."""
         return tuple(sorted({wanted.group for wanted in self.dependencies} | {MAIN_GROUP}))
 
 
@@ -241,17 +241,16 @@ class ManifestError(RyeError):
 
 @lru_cache(maxsize=4)
 def parse_manifest(text: str, source: str = "rye.toml") -> Manifest:
-    """Read a manifest; of one text once, since a command asks for it several times. Raises ManifestError for anything it does
-    not know."""
+    """Parse a manifest. Cached, because a command needs it several times. Raises ManifestError for anything unknown."""
     if has_long_key(text):
         raise ManifestError("a key has too many parts.", "No key of rye.toml has more than three.", source)
     try:
         table = tomllib.loads(text.removeprefix(BYTE_ORDER_MARK))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         if "\n<<<<<<< " in f"\n{text}":
-            hint = "Keep what you want of both sides, and delete the lines with <<<<<<<, ======= and >>>>>>>."
-            raise ManifestError("it has git's conflict markers.", hint, source) from None
-        raise ManifestError(f"not valid TOML: {error}", "Fix the line that it names.", source) from None
+            hint = "Resolve the conflict and delete the lines with <<<<<<<, ======= and >>>>>>>."
+            raise ManifestError("it contains git's conflict markers.", hint, source) from None
+        raise ManifestError(f"not valid TOML: {error}", "Fix that line.", source) from None
     reader = _Reader(source)
     reader.known(table, "", _TABLES)
     project = reader.table(table, "project")
@@ -259,7 +258,7 @@ def parse_manifest(text: str, source: str = "rye.toml") -> Manifest:
     namespace = reader.text(project, "project", "namespace")
     if namespace is not None and not is_segment(namespace):
         raise ManifestError(
-            f"[project] namespace {namespace!r} is not a name.", "Names: a-z, 0-9, '-' and '_'.", source
+            f"[project] namespace {namespace!r} is not a valid name.", "Use a-z, 0-9, '-' and '_'.", source
         )
     wanted = list(reader.dependencies(reader.table(table, "dependencies"), MAIN_GROUP))
     for group, rows in reader.table(table, "groups").items():
@@ -294,7 +293,7 @@ _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=
 
 
 def parse_age(text: str) -> timedelta | None:
-    """``36h``, ``3d``, ``2w``; None where the text is none of these."""
+    """Parse an age such as ``36h``, ``3d`` or ``2w``; None if the text is not an age."""
     found = _AGE.fullmatch(text)
     return int(found[1]) * _UNITS[found[2]] if found else None
 
@@ -306,7 +305,7 @@ _SOURCE_HINT = 'Write team = { git = "https://…", rev = "v1.4.0", path = "item
 
 
 class _Reader:
-    """Typed access to a TOML table; every refusal names the key."""
+    """Typed access to a TOML table; every error names the key."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -336,7 +335,7 @@ class _Reader:
     def texts(self, table: Mapping[str, Any], where: str, key: str) -> tuple[str, ...]:
         value = table.get(key, [])
         if not isinstance(value, list) or not all(isinstance(entry, str) and entry for entry in value):
-            raise self.fail(f"[{where}] {key} must be a list of texts.")
+            raise self.fail(f"[{where}] {key} must be a list of non-empty strings.")
         return tuple(value)
 
     def flag(self, table: Mapping[str, Any], where: str, key: str, *, default: bool = False) -> bool:
@@ -371,8 +370,8 @@ class _Reader:
         twice = contradicting(found)
         if twice is not None:
             raise self.fail(
-                f"[overrides] {twice!r} is there with a kind and without one.",
-                "Keep one line, or name the kind in each.",
+                f"[overrides] has {twice!r} both with a kind and without one.",
+                "Keep one line, or put the kind in each.",
             )
         return tuple(sorted(found, key=lambda override: override.key))
 
@@ -395,7 +394,7 @@ class _Reader:
         kind, colon, identifier = key.rpartition(":")
         if (colon and kind not in KINDS) or not is_id(identifier) or "/" not in identifier:
             raise self.fail(
-                f"[{where}] {key!r} is not an item's name.", 'Write "[kind:]namespace/category/name" = "range".'
+                f"[{where}] {key!r} is not an item name.", 'Write "[kind:]namespace/category/name" = "range".'
             )
         return kind or None, identifier
 
@@ -406,18 +405,18 @@ class _Reader:
         return dict(table)
 
     def sources(self, table: Mapping[str, Any], taken: set[str | None]) -> dict[str, Source]:
-        """``[sources]``. ``taken``: the namespaces that come from elsewhere."""
+        """``[sources]``. ``taken``: namespaces of registries and of this project."""
         if len(table) > SOURCES.sources:
-            raise self.fail(f"[sources] has {len(table)} sources; at most {SOURCES.sources} are read.")
+            raise self.fail(f"[sources] has {len(table)} sources; the limit is {SOURCES.sources}.")
         return {name: self._source(name, row, taken) for name, row in table.items()}
 
     def _source(self, name: str, row: object, taken: set[str | None]) -> Source:
         where = f"sources.{name}"
         if not is_segment(name) or not isinstance(row, dict):
-            raise self.fail(f"[sources] {name!r} is not a name with a table.", _SOURCE_HINT)
+            raise self.fail(f"[sources] {name!r} must be a name with a table.", _SOURCE_HINT)
         if name in taken:
-            message = f"[sources] {name!r} is a namespace of a registry, or of this project, already."
-            raise self.fail(message, "A source's name is the namespace of its items here: give it another.")
+            message = f"[sources] {name!r} is already the namespace of a registry or of this project."
+            raise self.fail(message, "A source's name is the namespace of its items. Choose another name.")
         values = {key: self.text(row, where, key) for key in ("git", "rev", "path") if key in row}
         try:
             if "git" in row:
@@ -428,9 +427,7 @@ class _Reader:
             self.known(row, where, {"path", "editable"})
             return PathSource(name, folder_path(values.get("path") or ""), self.flag(row, where, "editable") or False)
         except BadSource as error:
-            named = next(
-                (f"{key} = {values[key]!a}" for key in ("git", "path") if key in values), "has no git and no path"
-            )
+            named = next((f"{key} = {values[key]!a}" for key in ("git", "path") if key in values), "needs git or path")
             raise self.fail(f"[sources] {name}: {named}: {error}.", _SOURCE_HINT) from None
 
     def policy(self, table: Mapping[str, Any]) -> PolicyTable:
@@ -456,7 +453,7 @@ class _Reader:
         allowed = next((one for one in SOURCE_SCALE if one == named_sources), None)
         if named_sources is not None and allowed is None:
             hint = f"Write one of {', '.join(SOURCE_SCALE)}."
-            raise self.fail(f"[policy] sources = {named_sources!r} means nothing.", hint)
+            raise self.fail(f"[policy] sources = {named_sources!r} is not a known value.", hint)
         tier = self.text(table, where, "max-tier")
         risk = self.table(table, "risk")
         for named in (*risk.values(), *([tier] if tier is not None else [])):
@@ -465,7 +462,7 @@ class _Reader:
         age_text = self.text(table, where, "minimum-release-age")
         age = parse_age(age_text) if age_text is not None else None
         if age_text is not None and age is None:
-            raise self.fail(f"[policy] minimum-release-age {age_text!r} is not an age.", "Write 36h, 3d or 2w.")
+            raise self.fail(f"[policy] minimum-release-age {age_text!r} is not an age.", "Write it like 36h, 3d or 2w.")
         return PolicyTable(
             allow=self.texts(table, where, "allow") if "allow" in table else None,
             forbid=self.texts(table, where, "forbid"),
@@ -498,10 +495,10 @@ class _Reader:
         for pattern, value in table.items():
             if not pattern.startswith("rye.") or len(pattern) > PERMISSIONS.path_characters:
                 hint = 'Write "rye.execute.tool.acme.shell.*" = "ask".'
-                raise self.fail(f"[policy.approval] {pattern[:80]!r} is not a pattern of capabilities.", hint)
+                raise self.fail(f"[policy.approval] {pattern[:80]!r} is not a capability pattern.", hint)
             if value not in APPROVALS:
                 hint = f"Write one of {', '.join(APPROVALS)}."
-                raise self.fail(f"[policy.approval] {pattern} = {value!r} means nothing.", hint)
+                raise self.fail(f"[policy.approval] {pattern} = {value!r} is not a known value.", hint)
         return dict(table)
 
     def deploy(self, table: Mapping[str, Any]) -> DeployTable:
@@ -517,7 +514,7 @@ class _Reader:
                 raise UsageError("deploy-unknown-target", message, hint)
         prefix = self.text(table, where, "prefix") or "never"
         if prefix not in PREFIXES:
-            raise self.fail(f"[deploy] prefix {prefix!r} means nothing.", f"Write one of {', '.join(PREFIXES)}.")
+            raise self.fail(f"[deploy] prefix {prefix!r} is not a known value.", f"Write one of {', '.join(PREFIXES)}.")
         excluded = {}
         for name in names:
             if name in table:
@@ -563,11 +560,11 @@ class _Reader:
         _, _, about = name.partition(":")
         kind, _, identifier = about.partition(":")
         if _ADVISORY.fullmatch(name) is None and (kind not in KINDS or not is_id(identifier)):
-            raise self.fail(f"[audit] ignore: {name!r} is neither an advisory's number nor RULE:KIND:ID.", _IGNORE_HINT)
+            raise self.fail(f"[audit] ignore: {name!r} is neither an advisory number nor RULE:KIND:ID.", _IGNORE_HINT)
         return Ignored(name, self._day(row["until"]), reason)
 
     def _day(self, value: object) -> date:
-        """A day as TOML's date or as text."""
+        """Parse a day, either a TOML date or text."""
         if type(value) is date:
             return value
         if isinstance(value, str) and _DAY.fullmatch(value):
@@ -575,7 +572,7 @@ class _Reader:
                 return date.fromisoformat(value)
             except ValueError:
                 pass
-        raise self.fail(f"[audit] ignore: until = {value!r} is not a day.", 'Write until = "2026-12-31".')
+        raise self.fail(f"[audit] ignore: until = {value!r} is not a date.", 'Write until = "2026-12-31".')
 
     def facts(self, table: Mapping[str, Any]) -> tuple[str, ...]:
         """``[policy.facts]``: ``NAME = "forbid"``."""
@@ -585,5 +582,5 @@ class _Reader:
         self.known(table, "policy.facts", set(FACTS))
         for name, value in table.items():
             if value != "forbid":
-                raise self.fail(f"[policy.facts] {name} = {value!r} means nothing.", f'Write {name} = "forbid".')
+                raise self.fail(f"[policy.facts] {name} = {value!r} is not a known value.", f'Write {name} = "forbid".')
         return tuple(sorted(table))

@@ -1,6 +1,6 @@
-"""Editing ``rye.toml`` for a person: their comments, order and spacing stay (tomlkit).
+"""Editing ``rye.toml``. Comments, order and spacing are kept (tomlkit).
 
-A table whose keys are sorted stays sorted, so that two branches that add different items rarely conflict.
+A table with sorted keys stays sorted, so that two branches that add different items rarely conflict.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from rye.project.manifest import BYTE_ORDER_MARK, MAIN_GROUP
 
 
 def add_dependency(text: str, key: str, wanted_range: str, group: str = MAIN_GROUP) -> str:
-    """The manifest with ``key`` wanting ``wanted_range`` in ``group``; an entry with the same key is changed in place.
+    """Return the manifest with ``key = wanted_range`` in ``group``. An existing entry is changed in place.
 
-    A new one goes to its place in a table that is sorted, else to the end.
+    A new entry goes to its sorted position if the table is sorted, otherwise to the end.
     """
     mark, document = _mark(text), tomlkit.parse(text.removeprefix(BYTE_ORDER_MARK))
     table = _dependencies(document, group)
@@ -39,7 +39,7 @@ def add_dependency(text: str, key: str, wanted_range: str, group: str = MAIN_GRO
 
 
 def _dependencies(document: TOMLDocument, group: str) -> Table | InlineTable:
-    """The table of a group, made where there is none."""
+    """Return the table of a group; create it if needed."""
     if group == MAIN_GROUP:
         table = document.setdefault("dependencies", tomlkit.table())
     else:
@@ -53,7 +53,7 @@ def _dependencies(document: TOMLDocument, group: str) -> Table | InlineTable:
 
 
 def add_dependencies(text: str, keys: Sequence[str], wanted_range: str, group: str = MAIN_GROUP) -> str:
-    """The same for many new keys, read and written once. A sorted table stays sorted."""
+    """Add many new keys at once, like :func:`add_dependency`."""
     if len(keys) < 2:
         return add_dependency(text, keys[0], wanted_range, group) if keys else text
     mark, document = _mark(text), tomlkit.parse(text.removeprefix(BYTE_ORDER_MARK))
@@ -75,7 +75,7 @@ def add_dependencies(text: str, keys: Sequence[str], wanted_range: str, group: s
 
 
 def add_source(text: str, source: Source) -> str:
-    """The manifest with a source; one with the same name is replaced in its place."""
+    """Return the manifest with a source. A source with the same name is replaced in place."""
     mark, document = _mark(text), tomlkit.parse(text.removeprefix(BYTE_ORDER_MARK))
     table = document.setdefault("sources", tomlkit.table())
     assert isinstance(table, (Table, InlineTable))
@@ -95,7 +95,7 @@ def add_source(text: str, source: Source) -> str:
 
 
 def remove_source(text: str, name: str) -> str:
-    """The manifest without a source, and without ``[sources]`` where that was the last one."""
+    """Return the manifest without a source; ``[sources]`` goes with the last one."""
     mark, document = _mark(text), tomlkit.parse(text.removeprefix(BYTE_ORDER_MARK))
     table = document.get("sources")
     if table is not None and name in table:
@@ -106,7 +106,7 @@ def remove_source(text: str, name: str) -> str:
 
 
 def set_deploy_targets(text: str, targets: Sequence[str]) -> str:
-    """The manifest with these targets under ``[deploy]``."""
+    """Return the manifest with these targets in ``[deploy]``."""
     mark, document = _mark(text), tomlkit.parse(text.removeprefix(BYTE_ORDER_MARK))
     table = document.setdefault("deploy", tomlkit.table())
     table["targets"] = list(targets)
@@ -114,10 +114,10 @@ def set_deploy_targets(text: str, targets: Sequence[str]) -> str:
 
 
 def _with_line_in_order(text: str, header: str, keys: Sequence[str], key: str, wanted_range: str) -> str | None:
-    """The text with one line more, right after the entry that comes before it; None where no such place is found.
+    """Insert a line right after the entry that sorts before it; None if the table is not found.
 
-    Comments stand above what they are about, so they stay with the entry that follows. What the text means afterwards is for the
-    caller to compare: this looks at lines, and a line may lie inside a text of several lines.
+    Comments are above the entry they are about, so they stay with the next entry. The caller must check that the result means
+    what it should: this only looks at lines, and a line can be part of a multi-line string.
     """
     lines = text.replace("\r\n", "\n").split("\n")
     title = re.compile(rf"[ \t]*\[[ \t]*{re.escape(header)}[ \t]*\][ \t]*(?:#.*)?")
@@ -136,7 +136,7 @@ def _with_line_in_order(text: str, header: str, keys: Sequence[str], key: str, w
 
 
 def _key_of(line: str) -> str | None:
-    """The key of an entry that is written on one line."""
+    """Return the key of an entry on one line, or None."""
     try:
         return next(iter(tomllib.loads(line)), None)
     except tomllib.TOMLDecodeError:
@@ -144,7 +144,7 @@ def _key_of(line: str) -> str | None:
 
 
 def set_registry(text: str, address: str) -> str:
-    """The manifest with ``[project] registry``, in place of another one if there is one."""
+    """Return the manifest with ``[project] registry`` set, replacing an earlier value."""
     mark, document = _mark(text), tomlkit.parse(text.removeprefix(BYTE_ORDER_MARK))
     if "project" in document:
         project = document["project"]
@@ -160,7 +160,7 @@ def set_registry(text: str, address: str) -> str:
 
 
 def remove_dependency(text: str, key: str) -> tuple[str, list[str]]:
-    """The manifest without ``key``, and the groups it was taken out of (none: it was not there)."""
+    """Return the manifest without ``key``, and the groups it was removed from (empty: it was not in the manifest)."""
     mark, document = _mark(text), tomlkit.parse(text.removeprefix(BYTE_ORDER_MARK))
     removed = []
     main = document.get("dependencies")
@@ -175,10 +175,10 @@ def remove_dependency(text: str, key: str) -> tuple[str, list[str]]:
 
 
 def _mark(text: str) -> str:
-    """The byte order mark that an editor put before the text, if any: it stays."""
+    """Return the text's byte order mark, if any, which is kept."""
     return BYTE_ORDER_MARK if text.startswith(BYTE_ORDER_MARK) else ""
 
 
 def _with_line_ends_of(before: str, after: str) -> str:
-    """CR LF in every line where the file had it: a new line must not be the odd one."""
+    """Use CRLF for every line if the file had CRLF, including new lines."""
     return after.replace("\r\n", "\n").replace("\n", "\r\n") if "\r\n" in before else after

@@ -1,4 +1,4 @@
-"""``[workspace] members``: which folders of a project are members, by their names alone. Pure.
+"""``[workspace] members``: which folders of a project are members, decided by name only. Pure.
 
 A pattern is a relative path with ``/``. In each part, ``*`` matches any characters and ``?`` matches one. ``**`` is
 unsupported, because it would search without a bound. Names that begin with a dot are never members.
@@ -21,11 +21,11 @@ _UNSAFE = lazy_pattern(r'[\\/:<>"|\[\]{}]')
 
 
 class BadPattern(ValueError):
-    """What is wrong with a pattern, as the end of a sentence."""
+    """An invalid pattern. The message is the end of a sentence."""
 
 
 def check_pattern(pattern: str) -> str:
-    """A pattern as it is used. Raises BadPattern."""
+    """Return the pattern if it is valid. Raises BadPattern."""
     if not pattern or len(pattern) > WORKSPACE.path_characters:
         raise BadPattern("it is not a relative path")
     parts = pattern.split("/")
@@ -33,16 +33,16 @@ def check_pattern(pattern: str) -> str:
         raise BadPattern(f"it has more than {WORKSPACE.depth} parts")
     for part in parts:
         if part in ("", ".", "..") or part.startswith("."):
-            raise BadPattern("it must stay inside the project, and name no hidden folder")
+            raise BadPattern("it must stay inside the project and must not name a hidden folder")
         if "**" in part:
-            raise BadPattern("`**` is not known; `*` stands for one folder's name")
+            raise BadPattern("`**` is not supported; `*` matches one folder name")
         if not is_member_name(part.replace("*", "x").replace("?", "x")):
-            raise BadPattern(f"{part!r} is not a folder's name that works on every system")
+            raise BadPattern(f"{part!r} is not a folder name that works on every system")
     return pattern
 
 
 def is_member_name(name: str) -> bool:
-    """Whether a folder of this name can be part of a member's path: it is shown to people, and works on every system."""
+    """Whether a folder name can be part of a member's path: it is printable and works on every system."""
     return bool(name) and name.isprintable() and not _UNSAFE.search(name) and name == name.strip() and name[0] != "."
 
 
@@ -52,14 +52,14 @@ def is_wild(part: str) -> bool:
 
 
 def matches_part(part: str, name: str) -> bool:
-    """Whether a folder's name is one that a part of a pattern means."""
+    """Whether a folder name matches a part of a pattern."""
     if not is_wild(part):
         return part == name
     return name not in LEFT_OUT and not name.startswith(".") and fnmatchcase(name, part)
 
 
 def matches(patterns: Sequence[str], path: str) -> bool:
-    """Whether a folder, relative to the root and with ``/``, is one that a pattern means."""
+    """Whether a folder (relative to the root, with ``/``) matches one of the patterns."""
     parts = path.split("/")
     return any(
         len(wanted) == len(parts) and all(map(matches_part, wanted, parts))
@@ -70,8 +70,8 @@ def matches(patterns: Sequence[str], path: str) -> bool:
 def claimed_by(data: bytes, path: str) -> bool:
     """Whether the ``rye.toml`` with these bytes names the folder at ``path`` below it as a member.
 
-    Raises ValueError for one that speaks of a workspace and cannot be read: whether the folder is a project of its own must not
-    depend on that.
+    Raises ValueError if it mentions a workspace and is invalid. It is unknown then whether the folder is its own project, so
+    this must not be guessed.
     """
     if b"workspace" not in data:
         return False
@@ -87,9 +87,9 @@ def claimed_by(data: bytes, path: str) -> bool:
 
 
 def unreadable_root(path: str, error: Exception) -> RyeError:
-    """The error for a ``rye.toml`` above that may be a workspace's root."""
+    """The error for an invalid ``rye.toml`` further up that may be a workspace root."""
     return RyeError(
         "bad-manifest",
-        f"{path} may be the root of a workspace with this folder, and cannot be read: {error}",
-        "Fix that file; a member belongs to its root.",
+        f"{path} may be the root of a workspace that includes this folder, and it cannot be read: {error}",
+        "Fix that file.",
     )

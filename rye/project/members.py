@@ -1,14 +1,14 @@
-"""The members of a workspace: folders of a project that have their own ``rye.toml``, and what that file may say.
+"""The members of a workspace: folders of a project with their own ``rye.toml``, and what that file can contain.
 
 The rules of this file:
 
-1. ``[workspace] members`` of the root's ``rye.toml`` names them (:mod:`rye.project.member_patterns`). There is one rye.lock and
-   one ``.ai``, at the root. A member says only what it needs: ``[project] name``, ``[dependencies]``, ``[groups]``.
+1. ``[workspace] members`` in the root's ``rye.toml`` names them (:mod:`rye.project.member_patterns`). There is one rye.lock and
+   one ``.ai``, at the root. A member's manifest has only ``[project] name``, ``[dependencies]`` and ``[groups]``.
 2. Everything about the whole workspace (``[policy]``, ``[overrides]``, ``[registries]``, ``[sources]``,
    ``[environment]``, ``[deploy]``, ``[sandbox]``, ``[audit]``, items and customizations below ``.ai``, a rye.lock)
-   belongs to the root. In a member it would have no effect, so it is an error: nobody should rely on a policy that
+   belongs to the root. In a member it would have no effect, so it is an error: no one should rely on a policy that
    does not apply.
-3. A member is a real folder inside the root: no link in its path, no link as its ``rye.toml``, and not a workspace
+3. A member is a real folder inside the root: no links in its path, its ``rye.toml`` is not a link, and it is not a workspace
    itself.
 4. A pattern without a wildcard names a member that must exist; a wildcard matches the folders that have a ``rye.toml``.
 5. A member's group belongs to the workspace's group of the same name.
@@ -38,9 +38,9 @@ _ROOTS_OWN = (
     *("packages", "overrides", "formula-overlays", "role-directives"),
     *(kind.folder for kind in KINDS.values()),
 )
-"""Folders below ``.ai`` that have an effect at the root alone (rule 2)."""
+"""Folders in ``.ai`` that have an effect only at the root (rule 2)."""
 _MEMBER_TABLES = frozenset({"name", "dependencies"})
-"""Fields of :class:`Manifest` that a member may set."""
+"""Fields of :class:`Manifest` that a member can set."""
 
 
 class MemberText(Struct, frozen=True, order=True):
@@ -49,7 +49,7 @@ class MemberText(Struct, frozen=True, order=True):
     path: str
     """Its folder, relative to the root, with ``/``."""
     text: str
-    """Line endings as they are."""
+    """The text, with its line endings unchanged."""
 
     @property
     def file(self) -> str:
@@ -58,7 +58,7 @@ class MemberText(Struct, frozen=True, order=True):
 
 
 def read_members(root: Path, manifest: Manifest) -> tuple[MemberText, ...]:
-    """The members of a workspace, by path; none where the manifest names none. Raises RyeError ``bad-member``."""
+    """Read the members of a workspace, sorted by path. Raises RyeError ``bad-member``."""
     if manifest.workspace is None:
         return ()
     found: dict[str, MemberText] = {}
@@ -73,22 +73,22 @@ def read_members(root: Path, manifest: Manifest) -> tuple[MemberText, ...]:
             data = _manifest_of(root, path)
             if data is None:
                 if must_be:
-                    raise _bad(path, f"it has no {MANIFEST}", f"Run `rye init {path}`, or take it out of members.")
+                    raise _bad(path, f"it has no {MANIFEST}", f"Run `rye init {path}`, or remove it from members.")
                 continue
             total += len(data)
             _require_member(root, path, len(found), total)
             other = places.setdefault(_identity(root / path), path)
             if other != path:
-                raise _bad(path, f"it is the same folder as {other}", "Name it once.")
+                raise _bad(path, f"it is the same folder as {other}", "Name it only once.")
             found[path] = MemberText(path, _decoded(path, data))
         if must_be and pattern not in found:
-            raise _bad(pattern, "there is no such folder", f"Run `rye init {pattern}`, or take it out of members.")
+            raise _bad(pattern, "the folder does not exist", f"Run `rye init {pattern}`, or remove it from members.")
     return tuple(sorted(found.values()))
 
 
 @lru_cache(maxsize=4)
 def whole_manifest(text: str, members: tuple[MemberText, ...]) -> Manifest:
-    """The root's manifest with what its members need. Raises ManifestError, RyeError ``bad-member``."""
+    """Return the root's manifest with the dependencies of its members. Raises ManifestError, RyeError ``bad-member``."""
     manifest = parse_manifest(text)
     if not members:
         return manifest
@@ -103,19 +103,19 @@ def whole_manifest(text: str, members: tuple[MemberText, ...]) -> Manifest:
 
 
 def of_member(manifest: Manifest, member: str | None) -> Manifest:
-    """The manifest with the dependencies of one member alone (``""``: the root's); None: as it is."""
+    """Return the manifest with only one member's dependencies (``""``: the root's); None: unchanged."""
     if member is None:
         return manifest
     return replace(manifest, dependencies=tuple(line for line in manifest.dependencies if line.member == member))
 
 
 def selected(manifest: Manifest, name: str | None) -> Manifest:
-    """The manifest with what one member needs, by the name that a person gives (:func:`find_member`); None: as it is."""
+    """Return the manifest with only the named member's dependencies (:func:`find_member`); None: unchanged."""
     return manifest if name is None else of_member(manifest, find_member(manifest, name))
 
 
 def find_member(manifest: Manifest, name: str) -> str:
-    """The path of the member that is meant: by its path, or by its ``[project] name``; ``.``: the root.
+    """Return the path of a member, given its path or its ``[project] name``; ``.`` is the root.
 
     Raises UsageError ``no-such-member`` or ``ambiguous``.
     """
@@ -130,12 +130,14 @@ def find_member(manifest: Manifest, name: str) -> str:
     if len(named) == 1:
         return named[0]
     if named:
-        raise UsageError("ambiguous", f"{name!r} is {', '.join(named)}.", f"Name one by its path: -p {named[0]}.")
+        raise UsageError(
+            "ambiguous", f"{name!r} matches several members: {', '.join(named)}.", f"Use the path: -p {named[0]}."
+        )
     if not paths:
         raise UsageError(
             "no-such-member",
             f"There is no member {name!r}: this project is not a workspace.",
-            'Its rye.toml has no [workspace] members = ["services/*"].',
+            'To make it one, add [workspace] members = ["services/*"] to rye.toml.',
         )
     near = close_words(name, [*paths, *(member.name for member in manifest.members if member.name)], 1)
     hint = f"Did you mean {near[0]}?" if near else f"Members: {', '.join(paths)}. `-p .` is the root."
@@ -143,7 +145,7 @@ def find_member(manifest: Manifest, name: str) -> str:
 
 
 def member_around(manifest: Manifest, root: Path, cwd: Path) -> str:
-    """The member that a folder is in; empty: none, so the root."""
+    """Return the member that a folder is in; empty for the root."""
     here = Path(os.path.abspath(cwd))
     try:
         inside = here.relative_to(os.path.abspath(root)).as_posix()
@@ -159,7 +161,7 @@ def _parse_member(member: MemberText) -> Manifest:
         raise _bad(
             member.path,
             "it is a workspace itself, and workspaces do not nest",
-            "Take [workspace] out of its rye.toml, or it out of members.",
+            "Remove [workspace] from its rye.toml, or remove it from members.",
         )
     empty = Manifest()
     for field in Manifest.__struct_fields__:
@@ -178,26 +180,30 @@ _TABLES_OF = {
 
 
 def _root_only(path: str, what: str) -> RyeError:
-    return _bad(path, f"{what} belongs to the root of the workspace", f"Move it to the {MANIFEST} of the root.")
+    return _bad(path, f"{what} is only allowed at the workspace root", f"Move it to the root's {MANIFEST}.")
 
 
 def _require_member(root: Path, path: str, count: int, total: int) -> None:
     if count >= WORKSPACE.members:
-        raise _bad(path, f"the workspace has more than {WORKSPACE.members} members", "Name fewer.")
+        raise _bad(path, f"the workspace has more than {WORKSPACE.members} members", "Remove some from members.")
     if total > WORKSPACE.manifest_bytes:
-        raise _bad(path, f"the members' manifests have more than {WORKSPACE.manifest_bytes:,} bytes", "Name fewer.")
+        raise _bad(
+            path,
+            f"the members' manifests are larger than {WORKSPACE.manifest_bytes:,} bytes in total",
+            "Remove some from members.",
+        )
     below = [f".ai/{name}" for name in _ROOTS_OWN] if os.path.lexists(root / path / ".ai") else []
     for name in (LOCK, *below):
         if os.path.lexists(root / path / name):
             raise _bad(
                 path,
-                f"its {name} would have no effect: there is one, at the root of the workspace",
+                f"its {name} has no effect, because a workspace only uses the one at its root",
                 f"Move what you need to the root, then remove {path}/{name}.",
             )
 
 
 def _folders(root: Path, pattern: str, left: list[int]) -> Iterator[str]:
-    """The folders that a pattern means, sorted. ``left``: how many entries may still be looked at."""
+    """Yield the folders that match a pattern, sorted. ``left``: how many more entries can be visited."""
     waiting = [((), tuple(pattern.split("/")))]  # type: list[tuple[tuple[str, ...], tuple[str, ...]]]
     found: list[str] = []
     while waiting:
@@ -220,8 +226,8 @@ def _names(folder: Path, part: str, left: list[int]) -> list[str]:
                 left[0] -= 1
                 if left[0] < 0:
                     raise ManifestError(
-                        f"[workspace] members: more than {WORKSPACE.folders} folders and files were looked at.",
-                        "Name folders that hold little else than members.",
+                        f"[workspace] members: the patterns visit more than {WORKSPACE.folders} folders and files.",
+                        "Use narrower patterns.",
                     )
                 if matches_part(part, entry.name) and (entry.is_symlink() or entry.is_dir(follow_symlinks=False)):
                     names.append(entry.name)
@@ -231,9 +237,9 @@ def _names(folder: Path, part: str, left: list[int]) -> list[str]:
 
 
 def _is_real_folder(root: Path, parts: Sequence[str], *, named: bool, last: bool) -> bool:
-    """Whether it is a folder that can be a member or lead to one. ``named``: by no wildcard; ``last``: a member itself.
+    """Whether it is a folder that can be a member or contain one. ``named``: without a wildcard; ``last``: a member itself.
 
-    Raises RyeError ``bad-member`` for a link that is named, or that leads to a folder with a rye.toml.
+    Raises RyeError ``bad-member`` for a link that was named or that points to a folder with a rye.toml.
     """
     path = root.joinpath(*parts)
     try:
@@ -242,7 +248,7 @@ def _is_real_folder(root: Path, parts: Sequence[str], *, named: bool, last: bool
         return False
     if stat.S_ISLNK(status.st_mode):
         if path.is_dir() and (named or (last and os.path.lexists(path / MANIFEST))):
-            raise _bad("/".join(parts), "it is a link, which may lead out of the project", "Name a real folder.")
+            raise _bad("/".join(parts), "it is a link, which may point outside the project", "Use a real folder.")
         return False
     if not stat.S_ISDIR(status.st_mode):
         return False
@@ -252,7 +258,7 @@ def _is_real_folder(root: Path, parts: Sequence[str], *, named: bool, last: bool
 
 
 def _manifest_of(root: Path, path: str) -> bytes | None:
-    """The bytes of a member's rye.toml; None where it has none."""
+    """Return the bytes of a member's rye.toml; None if it has none."""
     file = root / path / MANIFEST
     try:
         data = read_bytes(file, PROJECT.manifest_bytes)
@@ -261,9 +267,9 @@ def _manifest_of(root: Path, path: str) -> bytes | None:
             return None
         raise
     if file.is_symlink():
-        raise _bad(path, f"its {MANIFEST} is a link", "Make it a file.")
+        raise _bad(path, f"its {MANIFEST} is a link", "Replace the link with a file.")
     if len(data) > PROJECT.manifest_bytes:
-        raise _bad(path, f"its {MANIFEST} is larger than {PROJECT.manifest_bytes:,} bytes", "Write a smaller one.")
+        raise _bad(path, f"its {MANIFEST} is larger than {PROJECT.manifest_bytes:,} bytes", "Make it smaller.")
     return data
 
 
@@ -280,10 +286,10 @@ def _identity(path: Path) -> tuple[int, int]:
 
 
 def _bad(path: str, why: str, hint: str) -> RyeError:
-    return RyeError("bad-member", f"The member {path} of this workspace: {why}.", hint)
+    return RyeError("bad-member", f"Workspace member {path}: {why}.", hint)
 
 
 def joined_text(text: str, members: Iterable[MemberText]) -> str:
-    """One text that says all that the manifests say, for what is remembered of them; without members the root's."""
+    """Join all manifests into one text, to detect changes. Without members it is the root's text."""
     parts = [f"\n\0{member.path}\n{member.text}" for member in members]
     return "".join([text, *parts])

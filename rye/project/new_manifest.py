@@ -6,7 +6,7 @@ from rye.text.toml_writing import quoted
 
 
 def new_manifest(name: str, namespace: str | None, registry: str | None) -> str:
-    """The text of a manifest that ``rye init`` writes. ``name`` may be any folder's, be it a drive's root or no text."""
+    """Return the manifest that ``rye init`` writes. ``name`` can be any folder name, even an empty one (a drive's root)."""
     lines = ["[project]", f"name = {quoted(name.strip() or 'project')}"]
     if namespace:
         lines.append(f"namespace = {quoted(namespace)}")

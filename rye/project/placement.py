@@ -1,8 +1,8 @@
 """Where an installed item's files are: ``.ai/packages/<namespace>/<kind folder>/<category>/<name><suffix>`` (DESIGN
 §6).
 
-An item of an editable folder has such a path for messages and lookups, but no file there: code that reads the path
-unaware of this finds nothing.
+An item of an editable folder has such a path for messages and lookups, but no file there, so code that reads the path finds
+nothing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def item_path(item: LockedItem) -> str:
 
 
 def item_files(item: LockedItem) -> dict[str, tuple[str, bool]]:
-    """Every file of the item: path → (SHA-256, executable). Of an editable one nothing is there."""
+    """Map the path of each file of the item → (SHA-256, executable). Empty for an editable item."""
     if item.is_editable:
         return {}
     files = {item_path(item): (item.sha256, False)}

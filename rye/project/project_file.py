@@ -1,4 +1,4 @@
-"""Reading a file that anyone who can commit may have written: a regular file of bounded size, or an error."""
+"""Reading a project file, which anyone with commit access can write: a regular file of limited size, or an error."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rye.project.bounded_file import read_bytes
 
 
 def read_project_file(path: Path, limit: int) -> bytes | None:
-    """The file's bytes; None where there is none. Raises RyeError ``not-a-file``, ``unreadable`` or ``file-too-large``.
+    """Return the file's bytes; None if it does not exist. Raises RyeError ``not-a-file``, ``unreadable`` or ``file-too-large``.
 
     A link is followed, since people link rye.toml; a device or pipe at its end is refused.
     """
@@ -23,6 +23,6 @@ def read_project_file(path: Path, limit: int) -> bytes | None:
         raise RyeError(
             "file-too-large",
             f"{str(path)!r} is larger than {limit:,} bytes.",
-            "Rye writes no such file: restore it from version control.",
+            "Rye never writes a file this large. Restore it from version control.",
         )
     return data

@@ -1,4 +1,4 @@
-"""Which registry is responsible for which namespace. There is no fallback from one to another: each name has one home.
+"""Which registry serves which namespace. There is no fallback to another registry: each namespace has exactly one.
 
 Precedence (DESIGN §9): ``--registry`` or ``RYE_REGISTRY``; the project's ``[registries]`` for the namespace, then its
 ``[project] registry``; the user's ``registry`` setting.
@@ -22,15 +22,15 @@ class Registries(Struct, frozen=True):
     default: str | None
     by_namespace: Mapping[str, str] = field(default_factory=dict)
     sources: frozenset[str] = frozenset()
-    """Names of ``[sources]``: no registry is ever asked about them."""
+    """Names in ``[sources]``, which are never requested from a registry."""
 
     def of(self, namespace: str) -> str:
-        """The address that answers for a namespace. Raises RyeError ``no-registry``, ``from-a-source``."""
+        """Return the address of the registry for a namespace. Raises RyeError ``no-registry``, ``from-a-source``."""
         if namespace in self.sources:
             raise RyeError(
                 "from-a-source",
-                f"{namespace!r} is a source of this project, so no registry is asked about it.",
-                "[sources] of rye.toml says where its items come from; `rye list` shows those that are installed.",
+                f"{namespace!r} is a source in this project's rye.toml, not a namespace of a registry.",
+                "[sources] says where its items come from; `rye list` shows the installed ones.",
             )
         address = self.by_namespace.get(namespace, self.default)
         if address is None:
@@ -38,7 +38,7 @@ class Registries(Struct, frozen=True):
         return address
 
     def main(self) -> str:
-        """The address for what belongs to no namespace. Raises RyeError ``no-registry``."""
+        """Return the address for requests without a namespace. Raises RyeError ``no-registry``."""
         if self.default is None:
             raise no_registry()
         return self.default
@@ -55,7 +55,7 @@ def no_registry() -> RyeError:
 
 
 def registries(given: str | None, manifest: Manifest | None, setting: str | None, base: Path) -> Registries:
-    """Join what the command, the project and the user say. Raises UsageError ``bad-registry``."""
+    """Combine the settings of the command, the project and the user. Raises UsageError ``bad-registry``."""
     sources = frozenset(manifest.sources) if manifest is not None else frozenset[str]()
     if given is not None:
         return Registries(normal_address(given, base), sources=sources)
@@ -70,10 +70,10 @@ def registries(given: str | None, manifest: Manifest | None, setting: str | None
 
 
 def normal_address(address: str, base: Path) -> str:
-    """An address without a final ``/``; a folder's path becomes a ``file://`` address. Raises UsageError ``bad-registry``."""
+    """Return an address without a trailing ``/``; a folder becomes a ``file://`` address. Raises UsageError ``bad-registry``."""
     try:
         parts = urlsplit(address)
-        parts.port  # noqa: B018  an impossible port is found here
+        parts.port  # noqa: B018  raises for an invalid port
     except ValueError:
         parts = urlsplit("")
     if parts.scheme in ("https", "http") and parts.hostname and not (parts.query or parts.fragment or parts.username):
@@ -84,6 +84,6 @@ def normal_address(address: str, base: Path) -> str:
         return (base / address).resolve().as_uri()
     raise UsageError(
         "bad-registry",
-        f"{address!r} is not a registry's address.",
-        "Give https://…, file:///… or the path of a registry's folder.",
+        f"{address!r} is not a registry address.",
+        "Use https://…, file:///… or the path of a registry's folder.",
     )

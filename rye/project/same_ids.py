@@ -1,8 +1,7 @@
-"""Files of a project that share an id, such as ``count.js`` and ``count.py``. Looking up that id finds neither (DESIGN
-§1).
+"""Files of a project that share an id, such as ``count.js`` and ``count.py``. A lookup of that id finds neither (DESIGN §1).
 
-An id has no suffix, and ``-`` and ``_`` are the same character in lookups: ``read-file.py`` has the id of
-``read_file.py``.
+An id has no suffix, and lookups treat ``-`` and ``_`` as the same character, so ``read-file.py`` and ``read_file.py`` have the
+same id.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from rye.text.diagnostics import Diagnostic
 
 
 def same_ids(items: Iterable[ItemFile]) -> dict[str, tuple[Diagnostic, ...]]:
-    """By shown path the finding of each item whose id another file next to it has. Each folder is listed once."""
+    """Return a finding, by shown path, for each item that shares its id with another file in its folder."""
     folders: dict[Path, dict[tuple[str, str], list[str]]] = {}
     found: dict[str, tuple[Diagnostic, ...]] = {}
     for item in items:
@@ -42,13 +41,13 @@ def _finding(kind: str, identifier: str, names: list[str]) -> Diagnostic:
     return Diagnostic(
         "error",
         "ambiguous-id",
-        f"{listed} have the same id, {kind}:{identifier}. It means neither of them, so neither can be used.",
-        hint="Rename or delete one of them: an id leaves out the suffix, and `-` and `_` are the same in it.",
+        f"{listed} have the same id, {kind}:{identifier}, so neither can be used.",
+        hint="Rename or delete one of them. An id has no suffix, and `-` and `_` count as the same character.",
     )
 
 
 def _names_by_id(folder: Path) -> dict[tuple[str, str], list[str]]:
-    """Kind and name as it is looked up → the files of that id, sorted; none where the files alone do not tell the kind."""
+    """Map kind and lookup key → the files with that id, sorted. Folders that two kinds share are left out."""
     found: dict[tuple[str, str], list[str]] = defaultdict(list)
     try:
         names = sorted(entry.name for entry in os.scandir(folder) if entry.is_file())

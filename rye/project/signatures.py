@@ -17,7 +17,7 @@ from rye.signing.verification import Verification, verify
 
 
 class Judged(Struct, frozen=True):
-    """One file's kind (None where it cannot be told) and verdict."""
+    """One file's kind (None if unknown) and verdict."""
 
     kind: str | None
     verification: Verification
@@ -26,7 +26,7 @@ class Judged(Struct, frozen=True):
 def verify_file(
     path: Path, shown: str, kind: str | None, trusted: Iterable[PublicKey], revoked: Iterable[PublicKey]
 ) -> Judged:
-    """Judge the signature of the file at ``path``. Raises RyeError when it cannot be read or its kind cannot be told."""
+    """Verify the signature of the file at ``path``. Raises RyeError if it cannot be read or its kind is unknown."""
     data = read_bytes(path, CONTENT.item_bytes)
     if len(data) > CONTENT.item_bytes:
         return Judged(kind, Verification("malformed", f"The file has more than {CONTENT.item_bytes:,} bytes."))
@@ -35,6 +35,6 @@ def verify_file(
         raise UsageError(
             "unknown-kind-of-file",
             f"Cannot tell what kind of item {shown!r} is.",
-            f"Say so with --kind ({KINDS.names()}).",
+            f"Name it with --kind ({KINDS.names()}).",
         )
     return Judged(location.kind, verify(data, location.kind, path.name, trusted, revoked))

@@ -29,14 +29,14 @@ _OF_PROJECTS = ("project", "installed")
 
 
 class Entry(Struct, frozen=True):
-    """One item file in one space. ``namespace`` is what it is published under: the folder's, or the project's own."""
+    """One item file in one space. ``namespace``: the one it is published under, from its folder or from the project."""
 
     space: str
     path: Path
     location: Location
     namespace: str | None
     editable: bool = False
-    """Whether it is an item of an editable folder: nothing is at ``path`` (:mod:`rye.workspace.items.editable_items`)."""
+    """Whether it comes from an editable folder. There is then no file at ``path`` (:mod:`rye.workspace.items.editable_items`)."""
 
     @property
     def id(self) -> str:
@@ -50,24 +50,24 @@ class Entry(Struct, frozen=True):
 
 
 def user_space() -> Path:
-    """The user's own items: ``~/.ai``, or where ``RYE_USER_SPACE`` says."""
+    """The user's own items: ``~/.ai``, or the folder in ``RYE_USER_SPACE``."""
     return Path(os.environ.get("RYE_USER_SPACE") or Path.home() / ".ai")
 
 
 def system_space() -> Path:
-    """Items that an administrator provides: ``/usr/share/rye/ai``, or where ``RYE_SYSTEM_SPACE`` says."""
+    """Items that an administrator provides: ``/usr/share/rye/ai``, or the folder in ``RYE_SYSTEM_SPACE``."""
     return Path(os.environ.get("RYE_SYSTEM_SPACE") or "/usr/share/rye/ai")
 
 
 def entries(project: Project | None, namespace: str | None) -> Iterable[tuple[str, list[Entry]]]:
-    """The spaces in order, each with its items; a later space is only read when an earlier one did not answer."""
+    """Yield the spaces in order, each with its items. Lazy: a later space is only read if the caller gets that far."""
     for space in SPACES:
         if project is not None or space not in _OF_PROJECTS:
             yield space, entries_of(space, project, namespace)
 
 
 def entries_of(space: str, project: Project | None, namespace: str | None) -> list[Entry]:
-    """The items of one space; those of a project's two are none without a project."""
+    """Return the items of one space; without a project, its two spaces are empty."""
     if space in _OF_PROJECTS:
         if project is None:
             return []
@@ -87,7 +87,7 @@ def _entries(space: str, ai: Path, namespace: str | None) -> list[Entry]:
 
 
 def _by_title(location: Location, path: Path) -> Location:
-    """What an item in a folder that two kinds share is; one that cannot be read is what its folder says."""
+    """Find the kind of an item in a folder that two kinds share. For an unreadable file, the folder decides."""
     try:
         data = read_bytes(path, CONTENT.item_bytes)
     except RyeError:
@@ -96,8 +96,8 @@ def _by_title(location: Location, path: Path) -> Location:
 
 
 def installed(project: Project) -> Iterable[Entry]:
-    """The items below ``.ai/packages``, sorted by namespace, kind and path, then those of editable folders. Where rye.lock has an
-    item as editable, a file at its place is not that item, and nothing finds it."""
+    """Yield the items below ``.ai/packages``, sorted by namespace, kind and path, then those of editable folders. If rye.lock
+    says that an item is editable, a file at its path is not that item and is skipped."""
     editable = {entry.path: entry for entry in _editable(project)}
     if project.packages.is_dir():
         for folder in sorted(project.packages.iterdir()):
@@ -116,7 +116,7 @@ def _editable(project: Project) -> Iterable[Entry]:
 
 
 def find(reference: Reference, project: Project | None, namespace: str | None) -> Entry:
-    """The one item that the reference names. Raises RyeError ``no-such-item`` or ``ambiguous``, listing what there is."""
+    """The one item that the reference names. Raises RyeError ``no-such-item`` or ``ambiguous``, with the candidates."""
     known: list[Entry] = []
     for _, present in entries(project, namespace):
         for match in (_is_id, _is_bare_name):
@@ -145,12 +145,12 @@ def _is_bare_name(entry: Entry, identifier: str) -> bool:
 def _ambiguous(reference: Reference, hits: Sequence[Entry]) -> RyeError:
     listed = "\n".join(f"  {entry.label}" for entry in hits)
     first = hits[0]
-    hint = f"Name one with its kind and whole id, e.g. {first.location.kind}:{first.id}."
+    hint = f"Use the kind and full id, for example {first.location.kind}:{first.id}."
     if len({entry.label for entry in hits}) == 1:
-        hint = "Two files have the same id, because an id leaves out the suffix; rename one of them."
+        hint = "Two files have the same id, because an id has no suffix. Rename one of them."
     return UsageError(
         "ambiguous",
-        f"{str(reference)!r} is more than one item:\n{listed}",
+        f"{str(reference)!r} matches more than one item:\n{listed}",
         hint,
         details={"candidates": [f"{entry.location.kind}:{entry.id}" for entry in hits]},
     )
@@ -173,7 +173,7 @@ def _missing(reference: Reference, known: Sequence[Entry]) -> RyeError:
 
 
 def _near(wanted: str, known: Sequence[Entry]) -> list[str]:
-    """At most three ids that look like the one that is not there, each once: the item's own name must be alike, too."""
+    """Return at most three similar ids, without duplicates. The last part of the id must also be similar."""
     names = {name: entry for entry in known for name in (entry.id, entry.location.local_id)}
     last = wanted.rpartition("/")[2]
     alike = [name for name in close_words(wanted, sorted(names), 6) if close_words(last, [name.rpartition("/")[2]])]
@@ -184,7 +184,7 @@ def _near(wanted: str, known: Sequence[Entry]) -> list[str]:
 
 
 def _is_item_path(path: Path) -> bool:
-    """Whether something is there that can be an item: a folder only if it is a skill's, for ids are often folders' names, too."""
+    """Whether the path exists and can be an item. A folder must be a skill's, because ids are often also names of folders."""
     try:
         return path.exists() and (not path.is_dir() or main_file_in(path) is not None)
     except OSError:  # too long for a file name
@@ -192,7 +192,7 @@ def _is_item_path(path: Path) -> bool:
 
 
 def looks_like_path(text: str, base: Path) -> bool:
-    """Whether an argument ``FILE|ID`` is a file: it exists, or it could never be an id."""
+    """Whether an argument ``FILE|ID`` is a file: it exists, or it cannot be an id."""
     if _is_item_path(base / text):
         return True
     endings = tuple(ending for kind in KINDS.values() for ending in kind.endings)

@@ -19,7 +19,7 @@ from rye.resolution.versions import Version
 
 
 class Target(Struct, frozen=True):
-    """The item meant. ``entry`` is None where a file was named by its path."""
+    """The item that an argument names. ``entry`` is None if the argument is a path."""
 
     item: ItemFile
     entry: Entry | None
@@ -32,13 +32,13 @@ class Target(Struct, frozen=True):
 
 
 ReadEditable = Callable[[Entry, Project, ReadOptions], ItemFile]
-"""Reads an item of an editable folder, of which nothing is at its entry's path."""
+"""Reads an item of an editable folder, which has no file at its entry's path."""
 
 
 def find_target(argument: str, cwd: Path, kind: str | None = None, read_editable: ReadEditable | None = None) -> Target:
-    """Read the item that the argument means, **unchecked**: only :mod:`rye.workspace.items.effective_item` calls this.
+    """Read the item that the argument names, **unchecked**: only :mod:`rye.workspace.items.effective_item` calls this.
 
-    ``read_editable``: None: an item of an editable folder is not there. Raises RyeError when there is none, or more than one.
+    ``read_editable``: if None, items of editable folders are not found. Raises RyeError unless exactly one item matches.
     """
     project = find_project(cwd)
     manifest = load_manifest(project) if project is not None else None
@@ -63,13 +63,13 @@ def _check_version(item: ItemFile, wanted: str | None, argument: str) -> None:
     if version is None or Version.parse(version) not in Range.parse(wanted):
         raise RyeError(
             "other-version",
-            f"{argument!r} is not here: {item.shown} is version {version or 'unknown'}.",
+            f"{argument!r} is not installed: {item.shown} has version {version or 'unknown'}.",
             "`rye list` shows what is installed; `rye add` installs another version.",
         )
 
 
 def require_parsed(item: ItemFile) -> object:
-    """The parsed value; RyeError ``does-not-parse`` with the first error where there is none (DECISIONS Directives 13)."""
+    """Return the parsed value, or raise RyeError ``does-not-parse`` with the first error (DECISIONS Directives 13)."""
     if item.reading.value is not None:
         return item.reading.value
     errors = [finding for finding in item.reading.diagnostics if finding.severity == "error"]

@@ -20,7 +20,7 @@ from rye.storage.folders import config_dir
 
 SETTINGS: dict[str, tuple[type, str]] = {
     # name: (type, what it is for)
-    "registry": (str, "address of the registry that is used when nothing else names one"),
+    "registry": (str, "address of the registry to use if nothing else names one"),
     "color": (str, "auto, always or never"),
     "progress": (bool, "show progress bars"),
     "offline": (bool, "use no network"),
@@ -39,7 +39,7 @@ class Credential(Struct, frozen=True):
     registry: str
     token: str
     name: str
-    """Whose token it is, as the registry said when it was stored."""
+    """The token's owner, as the registry reported when it was stored."""
 
 
 def config_path() -> Path:
@@ -53,7 +53,7 @@ def credentials_path() -> Path:
 
 
 def read_settings() -> dict[str, Any]:
-    """The user's settings. Raises RyeError ``bad-config`` for what is unknown or of another type."""
+    """The user's settings. Raises RyeError ``bad-config`` for unknown settings and wrong types."""
     table = read_table(config_path())
     table.pop(MODELS, None)
     for name, value in table.items():
@@ -69,21 +69,23 @@ def read_settings() -> dict[str, Any]:
                 f"`rye config set {name} VALUE` writes it.",
             )
         if name == "color" and value not in COLORS:
-            raise RyeError("bad-config", f"{config_path()}: color is {value!r}.", f"It is {', '.join(COLORS)}.")
+            raise RyeError(
+                "bad-config", f"{config_path()}: color cannot be {value!r}.", f"Use one of {', '.join(COLORS)}."
+            )
     return table
 
 
 def read_models() -> object:
-    """``[models]`` as written, empty where there is none (:func:`rye.runtime.run.models.parse_models`). Raises RyeError
+    """Return ``[models]`` as written; empty if there is none (:func:`rye.runtime.run.models.parse_models`). Raises RyeError
     ``bad-config`` for a file that is not TOML."""
     return read_table(config_path()).get(MODELS, {})
 
 
 def credential(registry: str, named: str | None = None) -> Credential | None:
-    """The stored token for this address. ``RYE_TOKEN`` goes before it, for the registry that the user named themselves only.
+    """Return the token for this address. ``RYE_TOKEN`` takes precedence, but only for a registry that the user chose.
 
-    ``named``: what ``--registry``, ``RYE_REGISTRY`` or the command's argument said; else the user's own ``registry`` setting. So
-    a project's ``rye.toml`` cannot lead the variable's token elsewhere.
+    ``named``: the address from ``--registry``, ``RYE_REGISTRY`` or the command's argument; by default the user's ``registry``
+    setting. So a project's ``rye.toml`` cannot send the variable's token to another registry.
     """
     given = os.environ.get("RYE_TOKEN")
     if given:
@@ -107,7 +109,7 @@ def stored_credentials() -> Mapping[str, dict[str, str]]:
 
 
 def read_table(path: Path) -> dict[str, Any]:
-    """A TOML file's content, empty for one that is not there. Raises RyeError ``bad-config``."""
+    """Return a TOML file's content; empty if it does not exist. Raises RyeError ``bad-config``."""
     try:
         data = path.read_bytes()  # opened even where it is missing: a no-op install notes which files it opens
     except FileNotFoundError:
@@ -116,4 +118,4 @@ def read_table(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RyeError("bad-config", f"{path} is not valid TOML: {error}", "Mend it, or remove it.") from None
+        raise RyeError("bad-config", f"{path} is not valid TOML: {error}", "Fix the file or remove it.") from None

@@ -1,4 +1,4 @@
-"""Changing the user's settings and credentials. Comments and the order of the settings stay (tomlkit)."""
+"""Changing the user's settings and credentials. Comments and the order of settings are kept (tomlkit)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def set_setting(name: str, text: str | None) -> object:
             f"Did you mean {near[0]!r}?" if near else f"Settings: {', '.join(SETTINGS)}.",
         )
     path = config_path()
-    read_table(path)  # says in words what is wrong with a file that does not parse
+    read_table(path)  # raises a readable error if the file is invalid
     document = tomlkit.parse(path.read_text(encoding="utf-8")) if path.exists() else tomlkit.document()
     value: object = None
     if text is None:
@@ -48,12 +48,18 @@ def set_setting(name: str, text: str | None) -> object:
 def _typed(name: str, text: str) -> object:
     if SETTINGS[name][0] is bool:
         if text.lower() not in ("true", "false"):
-            raise UsageError("bad-setting", f"{name} is true or false, not {text!r}.", "Choose one of them.")
+            raise UsageError(
+                "bad-setting",
+                f"{name} must be true or false, not {text!r}.",
+                f"Run `rye config set {name} true` or `rye config set {name} false`.",
+            )
         return text.lower() == "true"
     if name == "color" and text not in COLORS:
-        raise UsageError("bad-setting", f"color is auto, always or never, not {text!r}.", "Choose one of them.")
+        raise UsageError(
+            "bad-setting", f"color must be auto, always or never, not {text!r}.", "Run `rye config set color auto`."
+        )
     if name == "registry":
-        return normal_address(text, Path.cwd())  # a folder's path would mean another one from another folder
+        return normal_address(text, Path.cwd())  # a relative path would depend on the current folder
     return text
 
 
@@ -65,7 +71,7 @@ def store_credential(found: Credential) -> None:
 
 
 def forget_credential(registry: str) -> bool:
-    """Remove the token for this address; whether there was one."""
+    """Remove the token for this address. Return whether there was one."""
     rows = dict(stored_credentials())
     if rows.pop(registry.rstrip("/"), None) is None:
         return False

@@ -1,6 +1,6 @@
-"""JSON schemas of what Rye reads and writes, made from the types and the tables that the parsers use (``rye schema``).
+"""JSON schemas of what Rye reads and writes (``rye schema``), built from the types and tables that the parsers use.
 
-:mod:`rye.schemas.catalog` lists them. Documents that msgspec reads come from their types, with the rules that their parsers add;
-rye.toml and the kinds' own metadata, which are read by hand, come from the tables of those readers, and
-``tests/schemas`` holds reader and schema together with documents made at random.
+:mod:`rye.schemas.catalog` lists them. For documents that msgspec decodes, the schema is generated from the type, plus the rules
+that the parser adds. rye.toml and the metadata of each kind have hand-written readers, and their schemas use the same tables.
+``tests/schemas`` checks with random documents that readers and schemas agree.
 """

@@ -25,7 +25,7 @@ from rye.schemas.metadata import (
 from rye.text.spelling import close_words
 
 DRAFT = "http://json-schema.org/draft-07/schema#"
-"""What editors of TOML and YAML know best. Nothing newer is used."""
+"""The draft that TOML and YAML editors support best; no newer keywords are used."""
 
 _WIRE: Mapping[str, type] = {
     "wire-config": wire.Config,
@@ -56,38 +56,38 @@ CATALOG: Mapping[str, tuple[str, Callable[[], Schema]]] = {
     "deploy-lock": (".ai/deploy.lock", deploy_lock_schema),
     "skill": ("Frontmatter of a SKILL.md", skill_schema),
     "agent": ("Frontmatter of an agent", agent_schema),
-    "knowledge": ("Frontmatter or YAML fence of an entry of knowledge", knowledge_schema),
-    "tool": ("A tool that is YAML", tool_schema),
-    "formula": ("A .formula.toml", formula_schema),
-    "bundle": ("A .bundle.toml", bundle_schema),
+    "knowledge": ("Frontmatter or YAML fence of a knowledge entry", knowledge_schema),
+    "tool": ("A tool written in YAML", tool_schema),
+    "formula": ("A .formula.toml file", formula_schema),
+    "bundle": ("A .bundle.toml file", bundle_schema),
     **{
         f"json-{name}": (f"What `{name}` prints with --json", partial(of_type, kind))
         for name, kind in DOCUMENTS.items()
     },
     **{name: (f"{kind.__name__} of the registry's API", partial(of_type, kind)) for name, kind in _WIRE.items()},
 }
-"""Name → title, and what makes the schema."""
+"""Name → title, and the function that builds the schema."""
 
 
 def schema(name: str) -> Schema:
-    """One schema. Raises KeyError for a name that is none."""
+    """Return the schema with this name. Raises KeyError for an unknown name."""
     title, make = CATALOG[name]
     return {"$schema": DRAFT, "title": title, **make()}
 
 
 def nearest(name: str) -> str | None:
-    """The schema that was probably meant by a name that is none."""
+    """Return the known name that is most similar to an unknown one, or None."""
     near = close_words(name, list(CATALOG))
     return near[0] if near else None
 
 
 def as_text(made: Schema) -> str:
-    """As it is stored and printed."""
+    """Return the schema as the text that is stored and printed."""
     return json.dumps(made, indent=2, ensure_ascii=False) + "\n"
 
 
 def write(folder: Path) -> None:
-    """Write all of them, one file each, and take away those that are no more."""
+    """Write one file per schema and delete files of schemas that no longer exist."""
     folder.mkdir(parents=True, exist_ok=True)
     for path in folder.glob("*.json"):
         if path.stem not in CATALOG:

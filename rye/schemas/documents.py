@@ -1,7 +1,7 @@
-"""The documents that commands print with ``--json``, as types: what other programs may rely on (DESIGN 9).
+"""The documents that commands print with ``--json``, as types. Other programs can rely on them (DESIGN 9).
 
-Fields are added, never renamed or taken away, so the schemas let other fields through. The tests close them and hold them against
-what the commands print.
+Fields are only ever added, never renamed or removed, so the schemas allow other fields. The tests use closed copies of the
+schemas to check what the commands print.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ Tier = Literal["safe", "write", "elevated", "unrestricted"]
 
 
 class PlacedDiagnostic(Diagnostic, frozen=True):
-    """A finding with the file that it is about."""
+    """A finding and the file that it is about."""
 
     path: str = ""
 
 
 class ErrorBody(Struct):
-    """What failed: a stable code, what to say, the next command. A code may add fields of its own."""
+    """What failed: a stable code, a message, and a hint with the next command. Some codes add fields."""
 
     code: str
     message: str
@@ -37,13 +37,13 @@ class ErrorBody(Struct):
 
 
 class ErrorDocument(Struct):
-    """What every command prints instead, where it fails."""
+    """What every command prints instead of its own document if it fails."""
 
     error: ErrorBody
 
 
 class ValidateRow(Struct):
-    """One file's findings."""
+    """The findings of one file."""
 
     path: str
     kind: str | None
@@ -52,14 +52,14 @@ class ValidateRow(Struct):
 
 
 class ValidateDocument(Struct):
-    """``rye validate``. ``fixes``: with --fix."""
+    """``rye validate``. ``fixes`` is present with --fix."""
 
     results: list[ValidateRow]
     fixes: list[dict[str, Any]] | None = None
 
 
 class VerifyRow(Struct):
-    """One file's signature."""
+    """The verdict on one file's signature."""
 
     path: str
     kind: str | None
@@ -72,14 +72,14 @@ class VerifyRow(Struct):
 
 
 class VerifyDocument(Struct):
-    """``rye verify``. ``counts``: by verdict."""
+    """``rye verify``. ``counts`` has the number of files by verdict."""
 
     results: list[VerifyRow]
     counts: dict[str, int]
 
 
 class ShowDocument(Struct):
-    """``rye show``: with the fields of the item's kind beside these."""
+    """``rye show``. Each kind of item adds its own fields."""
 
     kind: str
     id: str
@@ -91,7 +91,7 @@ class ShowDocument(Struct):
 
 
 class UsedRow(Struct):
-    """A customization that a text was rendered with."""
+    """A customization that was applied when rendering."""
 
     sort: str
     path: str
@@ -112,7 +112,7 @@ class RenderDocument(Struct):
 
 
 class PermissionsCheckDocument(Struct):
-    """``rye permissions check``. ``levels``: what allows it at each level of the chain."""
+    """``rye permissions check``. ``levels`` says what allows the action at each level of the chain."""
 
     allowed: bool
     required: str
@@ -123,7 +123,7 @@ class PermissionsCheckDocument(Struct):
 
 
 class PermissionsDiffDocument(Struct):
-    """``rye permissions diff``. ``witnesses``: an action that only one of the two allows, by pattern."""
+    """``rye permissions diff``. ``witnesses`` has, by pattern, an action that only one side allows."""
 
     widened: list[str]
     narrowed: list[str]
@@ -160,7 +160,7 @@ class HooksEvalDocument(Struct):
 
 
 class MergeDocument(Struct):
-    """``rye merge``. ``written``: with -o; ``drift``: with --check."""
+    """``rye merge``. ``written`` is present with -o, ``drift`` with --check."""
 
     output: str | None
     diagnostics: list[Diagnostic]
@@ -188,7 +188,7 @@ class OverlayApplyDocument(Struct):
 
 
 class SearchRow(Struct):
-    """One item that a search found."""
+    """One search result."""
 
     id: str
     kind: str
@@ -207,7 +207,7 @@ class SearchDocument(Struct):
 
 
 class DeployChange(Struct):
-    """One file that was written, kept or taken away."""
+    """One file that was written, kept or removed."""
 
     path: str
     change: str
@@ -217,7 +217,7 @@ class DeployChange(Struct):
 
 
 class DeployRefused(Struct):
-    """What was left alone, and why."""
+    """An item or file that was not deployed, and why."""
 
     item: str
     target: str
@@ -241,7 +241,7 @@ class DeployDocument(Struct):
 
 
 class DeployedFile(Struct):
-    """One deployed file against what it should be."""
+    """One deployed file and its state."""
 
     path: str
     state: FileState
@@ -257,7 +257,7 @@ class DeployStatusDocument(Struct):
 
 
 class FactRow(Struct):
-    """One thing that a text talks about."""
+    """One fact found in an item's text."""
 
     fact: str
     value: str
@@ -276,7 +276,7 @@ class FactsRow(Struct):
 
 
 class FactsDocument(Struct):
-    """``rye facts``. ``added`` and ``removed``: with --against."""
+    """``rye facts``. ``added`` and ``removed`` are present with --against."""
 
     results: list[FactsRow]
     counts: dict[Level, int]
@@ -285,7 +285,7 @@ class FactsDocument(Struct):
 
 
 class LockProblem(Struct):
-    """Why a lock does not fit: a rule G1 to G6, the item, and the chain that leads to it."""
+    """Why the lock does not satisfy a requirement: the rule (G1 to G6), the item, and the dependency chain."""
 
     rule: str
     item: str
@@ -306,7 +306,7 @@ class LockCheckDocument(Struct):
 
 
 class AskedRight(Struct):
-    """A right that is asked for."""
+    """A capability that an item asks for."""
 
     capability: str
     tier: Tier
@@ -314,7 +314,7 @@ class AskedRight(Struct):
 
 
 class ChangeRow(Struct, rename={"from_": "from"}):
-    """One item that was added, moved or removed, and what it asks for."""
+    """One item that was added, changed or removed, and what it asks for."""
 
     action: str
     kind: str
@@ -356,7 +356,7 @@ class ListDocument(Struct):
 
 
 class OutdatedRow(Struct):
-    """One item that could be newer."""
+    """One item with a newer version."""
 
     kind: str
     id: str
@@ -375,7 +375,7 @@ class OutdatedDocument(Struct):
 
 
 class AuditFinding(Struct):
-    """One thing that is wrong with what is installed."""
+    """One problem with an installed item."""
 
     rule: str
     severity: str
@@ -426,4 +426,4 @@ DOCUMENTS: dict[str, type] = {
     "audit": AuditDocument,
     "version": VersionDocument,
 }
-"""The schemas' names, and the types that they are made from."""
+"""The schemas by name, each with the type that it is generated from."""

@@ -1,4 +1,4 @@
-"""The forms that all schemas share: ids, hashes, versions, as patterns that Python and ECMAScript read alike."""
+"""Building blocks of all schemas. Patterns mean the same in Python and in ECMAScript."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Schema = dict[str, Any]
 
 
 def whole(pattern: str) -> str:
-    """A pattern for the whole text. ``$`` alone would let a line break follow in some readers."""
+    """Return a pattern that matches the whole text. In some engines ``$`` alone allows a trailing newline."""
     return rf"^(?![\s\S]*\n)(?:{pattern})$"
 
 
@@ -35,17 +35,17 @@ FLAG: Schema = {"type": "boolean"}
 
 
 def text(description: str, pattern: str | None = None, **more: Any) -> Schema:
-    """A text, of a form where there is one."""
+    """Return the schema of a string, with a pattern if given."""
     return {"type": "string", "description": description, **({"pattern": pattern} if pattern else {}), **more}
 
 
 def texts(description: str, item: Schema | None = None, **more: Any) -> Schema:
-    """A list of texts that are not empty."""
+    """Return the schema of a list; by default its items are non-empty strings."""
     return {"type": "array", "description": description, "items": item or {"type": "string", "minLength": 1}, **more}
 
 
 def table(description: str, properties: Schema, *, required: tuple[str, ...] = (), closed: bool = True) -> Schema:
-    """An object; ``closed``: without other keys."""
+    """Return the schema of an object. ``closed``: no other keys are allowed."""
     made: Schema = {"type": "object", "description": description, "properties": properties}
     if required:
         made["required"] = list(required)
@@ -55,7 +55,7 @@ def table(description: str, properties: Schema, *, required: tuple[str, ...] = (
 
 
 def mapping(description: str, values: Schema, keys: str | None = None) -> Schema:
-    """An object with keys of the author's own; ``keys``: the form of each."""
+    """Return the schema of an object with arbitrary keys. ``keys``: a pattern that each key must match."""
     made: Schema = {"type": "object", "description": description, "additionalProperties": values}
     if keys is not None:
         made["propertyNames"] = {"pattern": keys}

@@ -1,4 +1,4 @@
-"""The schema of a type that msgspec reads, in the words that all validators know."""
+"""Schemas of types that msgspec decodes, using only keywords that every validator supports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rye.schemas.forms import Schema, whole
 
 
 def of_type(kind: Any) -> Schema:
-    """The schema of a Struct with those that it refers to below ``$defs``; it stands at the top itself."""
+    """Return a Struct's schema. The Struct is at the top level and the types that it refers to are in ``$defs``."""
     made = msgspec.json.schema(kind, schema_hook=lambda part: {"description": "Any value."})
     types = made.pop("$defs", {})
     top = types.pop(made["$ref"].rpartition("/")[2]) if "$ref" in made else made
@@ -19,7 +19,7 @@ def of_type(kind: Any) -> Schema:
 
 
 def _plain(part: Any) -> Any:
-    """Fixed tuples of one type as lists of a length, patterns with ``$`` for ``\\Z``, and no defaults: a file leaves them out."""
+    """Turn fixed tuples into lists with a length and ``\\Z`` into ``$``, and drop defaults, which files leave out."""
     if isinstance(part, list):
         return [_plain(each) for each in part]
     if not isinstance(part, dict):

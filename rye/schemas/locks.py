@@ -1,7 +1,7 @@
-"""``rye.lock`` and ``.ai/deploy.lock``: the schemas of their types, and the rules that their parsers add.
+"""``rye.lock`` and ``.ai/deploy.lock``: schemas generated from their types, plus rules that their parsers add.
 
-Not said: that no item stands twice, that the items of one namespace come from one place, that words about agent tools are ones
-that Rye writes, and that an address or a path of a source is safe.
+These rules are not in the schemas: items are unique, all items of a namespace come from the same place, the values for agent
+tools are ones that Rye writes, and a source's address or path is safe.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _COMMIT = whole("[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 def lock_schema() -> Schema:
-    """The schema of ``rye.lock``."""
+    """Return the schema of ``rye.lock``."""
     made = of_type(LockFile)
     types = made["$defs"]
     made["properties"]["version"] = {"const": LOCK_VERSION}
@@ -54,7 +54,7 @@ def lock_schema() -> Schema:
 
 
 def _of_kind(name: str) -> Schema:
-    """What holds for the rows of one kind."""
+    """Return the rules for rows of one kind."""
     kind = KINDS[name]
     then: Schema = {"properties": {"suffix": {"enum": list(kind.endings)}}}
     if not kind.nested:
@@ -65,7 +65,7 @@ def _of_kind(name: str) -> Schema:
 
 
 def deploy_lock_schema() -> Schema:
-    """The schema of ``.ai/deploy.lock``."""
+    """Return the schema of ``.ai/deploy.lock``."""
     made = of_type(StateFile)
     made["properties"]["version"] = {"const": STATE_VERSION}
     made["$defs"]["FileRow"]["properties"] |= {

@@ -1,7 +1,7 @@
-"""``rye.toml`` as a schema: the tables of :mod:`rye.project.manifest` and the limits that its parser holds.
+"""``rye.toml`` as a schema: the tables of :mod:`rye.project.manifest` and the limits that its parser enforces.
 
-Not in it, because a schema cannot say it: a git address or a folder that a deeper check refuses, a day that no calendar has, an
-override of one id with and without a kind, a source with a registry's name, and what a capability pattern means.
+A schema cannot express some of the parser's checks: unsafe git addresses and folders, dates that do not exist, an override of
+one id both with and without a kind, a source named like a registry's namespace, and what a capability pattern matches.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _DEPENDENCY: Schema = {
             "A range with options.",
             {
                 "version": _RANGE,
-                "pre-release": {**FLAG, "description": "Whether versions before a release may be chosen."},
+                "pre-release": {**FLAG, "description": "Whether pre-release versions can be chosen."},
             },
         ),
     ]
@@ -43,43 +43,43 @@ _TIER: Schema = {"enum": list(TIERS)}
 
 
 def manifest_schema() -> Schema:
-    """The schema of a whole ``rye.toml``."""
+    """Return the schema of ``rye.toml``."""
     dependencies = mapping("Items that the project uses: `[kind:]namespace/category/name`.", _DEPENDENCY, ITEM_NAME)
     return table(
-        "What a project is, uses and allows. See docs/reference/projects.md.",
+        "A project's settings, dependencies and policy. See docs/reference/projects.md.",
         {
             "project": table(
                 "The project itself.",
                 {
-                    "name": text("Its name, for people.", NOT_BLANK),
-                    "namespace": text("What its own items are published under.", SEGMENT),
-                    "registry": text("Where everything comes from that [registries] does not map.", NOT_BLANK),
+                    "name": text("The project's display name.", NOT_BLANK),
+                    "namespace": text("The namespace that the project's own items are published under.", SEGMENT),
+                    "registry": text("The registry for every namespace that [registries] does not list.", NOT_BLANK),
                 },
             ),
             "dependencies": dependencies,
             "groups": {
                 "type": "object",
-                "description": "Groups of dependencies that can be left out, such as [groups.dev].",
+                "description": "Optional groups of dependencies, such as [groups.dev].",
                 "propertyNames": {"pattern": SEGMENT, "not": {"const": MAIN_GROUP}},
                 "additionalProperties": dependencies,
             },
             "workspace": table(
-                "The folders that are members of this project.",
-                {"members": texts("Folders, with `*` and `?`.", maxItems=WORKSPACE.patterns)},
+                "The workspace that this project is the root of.",
+                {"members": texts("Folders of the members; `*` and `?` are wildcards.", maxItems=WORKSPACE.patterns)},
             ),
-            "overrides": mapping("Versions that are forced for the whole graph.", text("", NOT_BLANK), ITEM_NAME),
-            "registries": mapping("Addresses of registries, by namespace.", {"type": "string"}, SEGMENT),
+            "overrides": mapping("Versions forced for the whole dependency graph.", text("", NOT_BLANK), ITEM_NAME),
+            "registries": mapping("Registry addresses by namespace.", {"type": "string"}, SEGMENT),
             "sources": _sources(),
             "environment": table(
-                "What the project has.",
+                "What is available to items in this project.",
                 {
-                    "provides": texts("Features that `<requires>` may name."),
-                    "tools": texts("Agent tools beyond the known ones."),
+                    "provides": texts("Features that `<requires>` can name."),
+                    "tools": texts("Agent tools to accept in addition to the ones that Rye knows."),
                 },
             ),
             "policy": _policy(),
             "deploy": _deploy(),
-            "audit": table("Findings that `rye audit` leaves out.", {"ignore": _ignored()}),
+            "audit": table("Findings that `rye audit` ignores.", {"ignore": _ignored()}),
             "sandbox": _sandbox(),
         },
     )
@@ -90,21 +90,28 @@ def _sources() -> Schema:
     git = table(
         "A git repository.",
         {
-            "git": text("Its address, https or ssh.", NOT_BLANK, maxLength=SOURCES.url_characters),
-            "rev": text("A tag, a branch or a commit.", NOT_BLANK),
+            "git": text("The repository's address: https or ssh.", NOT_BLANK, maxLength=SOURCES.url_characters),
+            "rev": text("A tag, branch or full commit hash; by default the repository's default branch.", NOT_BLANK),
             "path": path,
         },
         required=("git",),
     )
     folder = table(
-        "A folder of this machine.",
+        "A folder on this machine.",
         {
             "path": path,
-            "editable": {"type": "boolean", "description": "Use its items as they lie there; copy nothing."},
+            "editable": {
+                "type": "boolean",
+                "description": "Read items from the folder each time instead of copying them.",
+            },
         },
         required=("path",),
     )
-    made = mapping("Where items come from beside registries.", {"oneOf": [git, folder]}, SEGMENT)
+    made = mapping(
+        "Git repositories and folders that items come from, in addition to registries.",
+        {"oneOf": [git, folder]},
+        SEGMENT,
+    )
     return {**made, "maxProperties": SOURCES.sources}
 
 
@@ -113,28 +120,30 @@ def _policy() -> Schema:
     money: Schema = {"type": "number", "minimum": 0, "exclusiveMaximum": 10**15}
     pattern = {"pattern": r"^rye\.", "maxLength": PERMISSIONS.path_characters}
     return table(
-        "What may be installed and run here.",
+        "What may be installed and run in this project.",
         {
-            "allow": texts("Patterns of capabilities; without it, everything that is not forbidden."),
-            "forbid": texts("Patterns of capabilities."),
+            "allow": texts("Patterns of allowed capabilities. By default everything that is not forbidden is allowed."),
+            "forbid": texts("Patterns of forbidden capabilities."),
             "max-tier": _TIER,
-            "required-signers": texts("Fingerprints of keys, `SHA256:…`; others may not sign."),
-            "minimum-release-age": text("`36h`, `3d` or `2w`.", whole(r"[0-9]{1,5}\s*[hdw]")),
+            "required-signers": texts("Fingerprints (`SHA256:…`) of the only keys whose releases may be installed."),
+            "minimum-release-age": text(
+                "How old a release must be: `36h`, `3d` or `2w`.", whole(r"[0-9]{1,5}\s*[hdw]")
+            ),
             "allow-override-widening": FLAG,
-            "risk": mapping("Tiers of your own, by pattern.", _TIER),
+            "risk": mapping("Your own tiers by capability pattern.", _TIER),
             "facts": {
                 "type": "object",
-                "description": "Facts that no item may show.",
+                "description": "Facts that are forbidden in every item.",
                 "propertyNames": {"enum": sorted(FACTS)},
                 "additionalProperties": {"const": "forbid"},
             },
             "limits": table(
-                "The most that a run may use.",
+                "Upper limits for every run.",
                 {name: money if name == "spend" else whole_number for name in LIMITS},
             ),
             "approval": {
                 "type": "object",
-                "description": "Which calls a person is asked about, by pattern.",
+                "description": "Which calls need a person's approval, by capability pattern.",
                 "propertyNames": pattern,
                 "additionalProperties": {"enum": list(APPROVALS)},
             },
@@ -147,27 +156,29 @@ def _deploy() -> Schema:
     names = program_names()
     patterns = texts("Patterns of `kind:id`.")
     return table(
-        "Which agent programs get what. See docs/how-to/agents.md.",
+        "What `rye deploy` writes for which agent programs. See docs/how-to/agents.md.",
         {
-            "targets": texts("Agent programs.", {"enum": list(names)}),
+            "targets": texts("Agent programs to deploy to.", {"enum": list(names)}),
             "after-install": FLAG,
             "include": patterns,
             "prefix": {"enum": list(PREFIXES)},
-            **{name: table(f"Only for {name}.", {"exclude": patterns}) for name in names},
+            **{name: table(f"Settings for {name} only.", {"exclude": patterns}) for name in names},
         },
     )
 
 
 def _ignored() -> Schema:
     row = table(
-        "One finding, for a time and a reason.",
+        "One ignored finding, with an end date and a reason.",
         {
             "id": text(
-                "An advisory's number, or `RULE:KIND:ID`.",
+                "An advisory number or `RULE:KIND:ID`.",
                 whole(rf"[A-Z0-9-]{{1,64}}|[^:]*:(?:{'|'.join(KINDS)}):{ID_PATTERN}"),
             ),
-            "until": text("The last day on which it counts.", whole(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"), format="date"),
-            "reason": text("Why.", NOT_BLANK),
+            "until": text(
+                "The last day on which the finding is ignored.", whole(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"), format="date"
+            ),
+            "reason": text("Why the finding is ignored.", NOT_BLANK),
         },
         required=("id", "until", "reason"),
     )
@@ -176,11 +187,11 @@ def _ignored() -> Schema:
 
 def _sandbox() -> Schema:
     needs = table(
-        "What a tool may do beyond its sandbox. See docs/how-to/tools.md.",
+        "Access granted to a tool outside its sandbox. See docs/how-to/tools.md.",
         {
-            "write": texts("Paths below the project.", maxItems=64),
-            "network": texts("`host:port`.", maxItems=64),
+            "write": texts("Writable paths in the project.", maxItems=64),
+            "network": texts("Network destinations as `host:port`.", maxItems=64),
             "env": texts("Names of environment variables.", maxItems=64),
         },
     )
-    return mapping("Grants, by tool.", needs, whole(f"tool:{ID_PATTERN}"))
+    return mapping("Sandbox grants by tool.", needs, whole(f"tool:{ID_PATTERN}"))

@@ -1,10 +1,10 @@
-"""The metadata of each kind that has some in YAML or TOML: frontmatter, a tool's YAML, a formula and a bundle.
+"""Schemas for kinds whose metadata is YAML or TOML: frontmatter, a tool's YAML, a formula and a bundle.
 
-What is an error for the kind's reader is refused here, as far as a schema can say it; what is a warning is let through. A
-directive's metadata is XML (docs/how-to/directives.md has its table), a role's are sections of Markdown: they have no schema.
+The schemas reject what the kind's reader reports as an error, as far as a schema can express it, and accept what the reader
+only warns about. Directives (XML, see the table in docs/how-to/directives.md) and roles (Markdown sections) have no schema.
 
-Not said here: that a name is the file's, that keys with a spelling error are errors, that steps need known steps, that a path
-or a host of ``needs`` may be granted, and that a number of a version fits into 63 bits.
+These rules are not in the schemas: a name must match the file name, misspelled keys are errors, a step must need steps that
+exist, paths and hosts in ``needs`` must be grantable, and version numbers must fit into 63 bits.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _MOST_DEPENDENCIES = 1000
 
 _REFERENCE = rf"(?:(?:{'|'.join(KINDS)}):)?{ID_PATTERN}(?:@\S+)?"
 _LETTER = r"(?:[a-z0-9]|[^\x00-\x7f])"
-"""Of a skill's name, which may be of any script."""
+"""A letter of a skill's name, which can be of any script."""
 
 VERSION: Schema = {
-    "description": "X.Y.Z; `1` and `1.0` read as 1.0.0. In quotes.",
+    "description": "A version X.Y.Z in quotes; `1` and `1.0` are read as 1.0.0.",
     "anyOf": [
         {"type": "null"},
         {"type": "integer", "minimum": 0},
@@ -48,7 +48,7 @@ VERSION: Schema = {
     ],
 }
 DEPENDENCIES: Schema = {
-    "description": "Items that this one needs: `[kind:]namespace/category/name[@range]`.",
+    "description": "Items that this item depends on: `[kind:]namespace/category/name[@range]`.",
     "anyOf": [
         {"type": "null"},
         {
@@ -65,29 +65,29 @@ _TEXT_OF_AGENT: Schema = {"type": "string", "pattern": NOT_BLANK}
 
 
 def _section(schema: Schema) -> Schema:
-    """A mapping, or nothing."""
+    """Return a schema that also allows null."""
     return {"anyOf": [{"type": "null"}, schema]}
 
 
 def skill_schema() -> Schema:
-    """The frontmatter of a ``SKILL.md``."""
+    """Return the schema of a ``SKILL.md`` file's frontmatter."""
     scalar: Schema = {"type": ["string", "number", "boolean", "null"]}
     made = table(
         "A skill: instructions for one task.",
         {
             "name": text(
-                "The folder's name: lower-case letters, digits and single hyphens.",
+                "The skill's name, the same as its folder's: lower-case letters, digits and single hyphens.",
                 rf"^\s*(?=\S{{1,64}}\s*$){_LETTER}(?:-?{_LETTER})*\s*$",
             ),
-            "description": text("What it does, and when to use it.", NOT_BLANK, maxLength=1024),
-            "license": text("Its licence."),
-            "compatibility": text("What it needs.", minLength=1, maxLength=500),
+            "description": text("What the skill does and when to use it.", NOT_BLANK, maxLength=1024),
+            "license": text("The skill's licence."),
+            "compatibility": text("What the skill needs to work.", minLength=1, maxLength=500),
             "allowed-tools": {
-                "description": "Tools of the agent, in one line.",
+                "description": "Agent tools that the skill can use, on one line.",
                 "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
             },
             "metadata": {
-                "description": "Texts of your own; `version` and `dependencies` mean something to Rye.",
+                "description": "Your own key-value pairs. Rye reads `version` and `dependencies`.",
                 "anyOf": [
                     {"enum": [None, ""]},
                     table(
@@ -105,7 +105,10 @@ def skill_schema() -> Schema:
                     ),
                 ],
             },
-            **{key: {"description": "What the skill runs; a person is asked."} for key in FRONTMATTER_KEYS},
+            **{
+                key: {"description": "Code that the skill runs, after a person approves it."}
+                for key in FRONTMATTER_KEYS
+            },
         },
         required=("name", "description"),
         closed=False,
@@ -115,16 +118,19 @@ def skill_schema() -> Schema:
 
 
 def agent_schema() -> Schema:
-    """The frontmatter of an agent."""
+    """Return the schema of an agent's frontmatter."""
     whole_number: Schema = {"type": "number", "multipleOf": 1, "minimum": 1, "maximum": 2**53 - 1}
     names = texts("", _TEXT_OF_AGENT)
     return table(
         "One agent of a state machine.",
         {
-            "name": text("The file's name.", whole("(?!(?:[cC][oO][mM][pP][lL][eE][tT][eE])$)[A-Za-z][A-Za-z0-9_-]*")),
-            "displayName": {**_TEXT_OF_AGENT, "description": "Its name for people."},
+            "name": text(
+                "The agent's name, the same as its file's.",
+                whole("(?!(?:[cC][oO][mM][pP][lL][eE][tT][eE])$)[A-Za-z][A-Za-z0-9_-]*"),
+            ),
+            "displayName": {**_TEXT_OF_AGENT, "description": "The agent's display name."},
             "whenToUse": {
-                "description": "When this agent is the one to choose.",
+                "description": "When to choose this agent.",
                 "anyOf": [
                     _TEXT_OF_AGENT,
                     {"type": "array", "items": {"type": "string"}, "contains": _TEXT_OF_AGENT},
@@ -132,13 +138,13 @@ def agent_schema() -> Schema:
             },
             "tools": _section(
                 table(
-                    "Tools of the agent program.",
+                    "Which tools of the agent program it can use.",
                     {
                         "allowed": names,
                         "blocked": names,
                         "bashFilter": _section(
                             table(
-                                "Which commands it may run.",
+                                "Which shell commands it can run.",
                                 {"allowedCommands": names, "blockedPatterns": names},
                                 closed=False,
                             )
@@ -153,10 +159,10 @@ def agent_schema() -> Schema:
                 required=("onSuccess",),
                 closed=False,
             ),
-            "limits": _section(table("The most that it may use.", dict.fromkeys(LIMITS, whole_number), closed=False)),
+            "limits": _section(table("Upper limits for the agent.", dict.fromkeys(LIMITS, whole_number), closed=False)),
             "provider": _section(
                 table(
-                    "Whose model it is for.",
+                    "The model provider that the agent is written for.",
                     {"name": {"enum": list(PROVIDERS)}, "model": _TEXT_OF_AGENT},
                     required=("name",),
                     closed=False,
@@ -164,7 +170,7 @@ def agent_schema() -> Schema:
             ),
             "metadata": _section(
                 table(
-                    "About the agent.",
+                    "Details about the agent.",
                     {
                         "category": _TEXT_OF_AGENT,
                         "tags": names,
@@ -184,13 +190,13 @@ def agent_schema() -> Schema:
 
 
 def knowledge_schema() -> Schema:
-    """The frontmatter, or the leading YAML fence, of an entry of knowledge."""
+    """Return the schema of a knowledge entry's frontmatter or leading YAML fence."""
     keys = ("title", "entry_type", "category", "author", "created_at", "description")
     lists = {"anyOf": [{"type": "null"}, texts("", _TEXT_OF_AGENT)]}
     return table(
-        "What agents should know about a subject.",
+        "Knowledge about one subject for agents.",
         {
-            "name": {**_TEXT_OF_AGENT, "description": "The file's name."},
+            "name": {**_TEXT_OF_AGENT, "description": "The entry's name, the same as its file's."},
             **{key: {"type": "string", "pattern": NOT_BLANK} for key in keys},
             "tags": lists,
             "references": lists,
@@ -203,10 +209,10 @@ def knowledge_schema() -> Schema:
 
 
 def tool_schema() -> Schema:
-    """A tool that is YAML."""
+    """Return the schema of a tool written in YAML."""
     described: Schema = {"type": "string", "pattern": NOT_BLANK}
     needs = table(
-        "What it must be able to do beyond its sandbox. See docs/how-to/tools.md.",
+        "Access that the tool needs outside its sandbox. See docs/how-to/tools.md.",
         {key: {"type": "array", "items": {"type": "string"}, "maxItems": 64} for key in ("write", "network", "env")},
     )
     return table(
@@ -224,18 +230,18 @@ def tool_schema() -> Schema:
 
 
 def formula_schema() -> Schema:
-    """A ``.formula.toml``."""
+    """Return the schema of a ``.formula.toml`` file."""
     names = texts("")
     step = table(
         "One step.",
         {
-            "id": text("Its name among the steps.", NOT_BLANK),
-            "title": text("What it is called."),
-            "description": text("What is to be done."),
-            "needs": texts("Ids of steps that come before."),
+            "id": text("The step's id, unique in the formula.", NOT_BLANK),
+            "title": text("The step's title."),
+            "description": text("What to do in this step."),
+            "needs": texts("Ids of the steps that must be done first."),
             "parallel": FLAG,
             "interactive": FLAG,
-            "acceptance": text("What holds when it is done."),
+            "acceptance": text("How to tell that the step is done."),
         },
         required=("id",),
         closed=False,
@@ -248,7 +254,7 @@ def formula_schema() -> Schema:
             table(
                 "A variable.",
                 {
-                    "description": text("What it is."),
+                    "description": text("What the variable is for."),
                     "required": FLAG,
                     "default": {"type": ["string", "boolean", "number"]},
                 },
@@ -257,16 +263,16 @@ def formula_schema() -> Schema:
         ]
     }
     expand = table(
-        "A step that another formula takes the place of.",
+        "A step to replace with another formula.",
         {"target": text("", minLength=1), "with": segment, "vars": mapping("", {"type": "string"})},
         required=("target", "with"),
         closed=False,
     )
     made = table(
-        "Steps of work and what each one needs.",
+        "A workflow of steps that depend on each other.",
         {
-            "formula": text("The file's name.", SEGMENT),
-            "description": text("What it achieves."),
+            "formula": text("The formula's name, the same as its file's.", SEGMENT),
+            "description": text("What the formula achieves."),
             "type": {"enum": list(TYPES)},
             "version": {"anyOf": VERSION["anyOf"][1:], "description": VERSION["description"]},
             "steps": steps,
@@ -274,14 +280,14 @@ def formula_schema() -> Schema:
             "legs": steps,
             "aspects": steps,
             "synthesis": table(
-                "What the legs come to.",
+                "How to combine the results of the legs.",
                 {"title": text(""), "description": text(""), "depends_on": names},
                 closed=False,
             ),
             "vars": mapping("Variables, by name.", variable),
             "extends": {"anyOf": [segment, {"type": "array", "items": segment}]},
             "compose": table(
-                "Formulas that are put together.",
+                "Formulas to combine with this one.",
                 {"expand": {"type": "array", "items": expand}, "aspects": {"type": "array", "items": segment}},
                 closed=False,
             ),
@@ -297,10 +303,10 @@ def formula_schema() -> Schema:
 
 
 def bundle_schema() -> Schema:
-    """A ``.bundle.toml``."""
+    """Return the schema of a ``.bundle.toml`` file."""
     identifier = rf"(?:{'|'.join(KINDS)}):{QUALIFIED_PATTERN}@=?{_EXACT}"
     row = table(
-        "One item at one version.",
+        "One item at an exact version.",
         {
             "kind": {"enum": list(KINDS)},
             "id": {"type": "string", "pattern": whole(QUALIFIED_PATTERN)},
@@ -316,14 +322,14 @@ def bundle_schema() -> Schema:
         "items": {"anyOf": [{"type": "string", "pattern": whole(identifier)}, row]},
     }
     made = table(
-        "Items that are published and installed as one.",
+        "A set of items that are published and installed together.",
         {
             "bundle": table(
-                "The bundle itself.",
+                "The bundle's metadata.",
                 {
-                    "name": text("The file's name.", SEGMENT),
+                    "name": text("The bundle's name, the same as its file's.", SEGMENT),
                     "version": {"anyOf": VERSION["anyOf"][1:], "description": VERSION["description"]},
-                    "description": text("What it is for."),
+                    "description": text("What the bundle is for."),
                     "members": members,
                 },
                 required=("name", "version"),

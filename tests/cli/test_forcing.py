@@ -104,7 +104,7 @@ class TestForcing:
         before = user.path("rye.lock").read_bytes()
         force(user, '"acme/work/bass" = "2.0.0"')
         for command in (["install"], ["ci"]):
-            assert "[overrides] acme/work/bass of rye.toml forces nothing" in user.ok(*command).stderr
+            assert "[overrides] acme/work/bass in rye.toml has no effect" in user.ok(*command).stderr
         assert user.path("rye.lock").read_bytes() == before
         found = user.ok("audit", "--json").json["findings"]
         assert [f["rule"] for f in found] == ["unused-override"]
@@ -118,7 +118,7 @@ class TestForcing:
     def test_remove_leaves_no_row_and_warns(self, user: Program) -> None:
         force(user, '"acme/work/base" = "2.0.0"')
         user.ok("install", "--yes")
-        assert "forces nothing" in user.ok("remove", "acme/work/top").stderr
+        assert "has no effect" in user.ok("remove", "acme/work/top").stderr
 
 
 class TestWhatItCannotLift:

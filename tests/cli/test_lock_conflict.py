@@ -98,7 +98,7 @@ def test_an_edit_by_hand_is_still_one(merged: Program) -> None:
 
 def test_markers_that_do_not_fit_together_are_refused() -> None:
     for text in ("<<<<<<< a\n", "<<<<<<< a\n=======\n", "=======\n>>>>>>> b\n<<<<<<< a\n", "<<<<<<< a\n>>>>>>> b\n"):
-        with pytest.raises(LockError, match="do not fit together"):
+        with pytest.raises(LockError, match="do not match up"):
             join_sides(text)
     assert not is_conflicted('x = "<<<<<<<"\n')
 

@@ -54,7 +54,7 @@ def test_two_files_of_one_id_are_an_error_that_says_what_to_do(rye: Program) -> 
     path.with_suffix(".sh").write_text(
         '__version__="1.0.0"\n__category__="text"\n__tool_description__="Count"\n', "utf-8"
     )
-    assert "rename one of them" in rye.run("show", "tool:text/count", "--json").error["hint"]
+    assert "Rename one of them" in rye.run("show", "tool:text/count", "--json").error["hint"]
 
 
 def test_spaces_in_their_order(rye: Program) -> None:

@@ -71,8 +71,8 @@ class TestTheProjectsLockOfSkills:
         [
             ({"source": "left-pad", "sourceType": "node_modules"}, "neither a git repository nor a folder"),
             ({"source": "https://bun.sh", "sourceType": "well-known"}, "neither a git repository nor a folder"),
-            ({"source": "o/r", "sourceType": "github", "skillPath": "../../etc"}, "not a folder's name"),
-            ({"source": "o/r", "sourceType": "github", "skillPath": "a/.git/hooks/SKILL.md"}, "not a folder's name"),
+            ({"source": "o/r", "sourceType": "github", "skillPath": "../../etc"}, "not a folder name"),
+            ({"source": "o/r", "sourceType": "github", "skillPath": "a/.git/hooks/SKILL.md"}, "not a folder name"),
             ({"source": "o/r/../x", "sourceType": "github"}, "not an OWNER/REPOSITORY"),
             ({"source": "--upload-pack=x/r", "sourceType": "github"}, "not an OWNER/REPOSITORY"),
             ({"source": "ext::sh -c id", "sourceType": "git"}, "address"),

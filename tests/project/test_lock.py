@@ -90,7 +90,7 @@ def test_a_lock_that_says_something_else_is_refused(before: str, after: str) -> 
 
 
 def test_the_same_item_twice_is_refused() -> None:
-    with pytest.raises(LockError, match="twice"):
+    with pytest.raises(LockError, match="duplicate items"):
         parse_lock(lock_text(Lock({}, (ITEM, ITEM))))
 
 

@@ -155,17 +155,17 @@ def test_an_item_of_no_group_is_of_the_main_one() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"kind": "prompt"}, "prompt:acme/a/b is not an item's name."),
-        ({"id": "acme"}, "directive:acme is not an item's name."),
-        ({"id": "acme/../b"}, "directive:acme/../b is not an item's name."),
-        ({"suffix": ".py"}, "acme/a/b: '.py' is not a suffix of a directive."),
-        ({"suffix": ""}, "acme/a/b: '' is not a suffix of a directive."),
-        ({"kind": "skill", "suffix": "SKILL.md"}, "acme/a/b: a skill stands directly below its namespace."),
-        ({"kind": "skill", "id": "acme/a", "suffix": ".md"}, "acme/a: '.md' is not a suffix of a skill."),
+        ({"kind": "prompt"}, "prompt:acme/a/b is not an item name."),
+        ({"id": "acme"}, "directive:acme is not an item name."),
+        ({"id": "acme/../b"}, "directive:acme/../b is not an item name."),
+        ({"suffix": ".py"}, "acme/a/b: a directive cannot have the suffix '.py'."),
+        ({"suffix": ""}, "acme/a/b: a directive cannot have the suffix ''."),
+        ({"kind": "skill", "suffix": "SKILL.md"}, "acme/a/b: a skill must be directly below its namespace."),
+        ({"kind": "skill", "id": "acme/a", "suffix": ".md"}, "acme/a: a skill cannot have the suffix '.md'."),
         ({"sha256": HASH[:-1]}, "acme/a/b: a hash is not 64 lower-case hex digits."),
         ({"sha256": HASH + "a"}, "acme/a/b: a hash is not 64 lower-case hex digits."),
         ({"sha256": HASH.upper()}, "acme/a/b: a hash is not 64 lower-case hex digits."),
-        ({"attached": (LockedFile("a", 1, HASH),)}, "acme/a/b: a directive has no attached files."),
+        ({"attached": (LockedFile("a", 1, HASH),)}, "acme/a/b: a directive cannot have attached files."),
     ],
 )
 def test_an_item_that_cannot_be_is_refused(changes: dict[str, object], message: str) -> None:
@@ -182,7 +182,7 @@ def test_an_item_that_cannot_be_is_refused(changes: dict[str, object], message: 
 def test_an_attached_file_has_a_safe_path_of_its_own(paths: list[str]) -> None:
     attached = tuple(LockedFile(path, 1, HASH) for path in paths)
     message = refused(changed(WHOLE, attached=attached))
-    assert message == "rye.lock: acme/pdf: an attached file's path is unsafe or stands twice."
+    assert message == "rye.lock: acme/pdf: an attached file's path is unsafe or a duplicate."
 
 
 def test_an_attached_file_has_a_hash_and_ordinary_paths_pass() -> None:
@@ -195,10 +195,10 @@ def test_an_attached_file_has_a_hash_and_ordinary_paths_pass() -> None:
 
 
 def test_a_lock_that_is_none_is_refused_by_what_is_wrong() -> None:
-    assert refused(lock_text(Lock({}, (ITEM, ITEM)))) == "rye.lock: an item stands in it twice."
+    assert refused(lock_text(Lock({}, (ITEM, ITEM)))) == "rye.lock: it has duplicate items."
     assert "git's conflict markers; `rye install` or `rye lock`" in refused(TEXT + "<<<<<<< HEAD\n")
-    assert refused("version = 2\n") == "rye.lock: it is of version 2; this rye reads 1."
-    assert refused("") == "rye.lock: it is of version None; this rye reads 1."
+    assert refused("version = 2\n") == "rye.lock: its version is 2; this rye reads version 1."
+    assert refused("") == "rye.lock: its version is None; this rye reads version 1."
     assert refused("version = [\n").startswith("rye.lock: not valid TOML: ")
     assert refused("x = " + "[" * 10_000).startswith("rye.lock: not valid TOML: ")
     assert refused("version = 1\nmore = 1\n") == "rye.lock: Object contains unknown field `more`."

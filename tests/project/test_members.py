@@ -191,7 +191,7 @@ class TestWhatMembersMayNotSay:
         error = refused(root)
         assert error.code == "bad-member"
         assert "services/api" in error.message
-        assert "belongs to the root" in error.message
+        assert "is only allowed at the workspace root" in error.message
 
     @pytest.mark.parametrize(
         "place",
@@ -257,7 +257,7 @@ class TestFolders:
         (root / "tools/lint/rye.toml").unlink()
         assert "has no rye.toml" in refused(root).message
         (root / "tools/lint").rmdir()
-        assert "no such folder" in refused(root).message
+        assert "does not exist" in refused(root).message
 
     def test_one_folder_by_two_patterns_is_one_member(self, root: Path) -> None:
         write(root, {"rye.toml": '[workspace]\nmembers = ["services/*", "services/api", "*/api"]\n'})
@@ -265,7 +265,7 @@ class TestFolders:
 
     def test_a_search_is_bounded(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("rye.project.members.WORKSPACE", type("W", (), {**_limits(), "folders": 2})())
-        assert "were looked at" in refused(root).message
+        assert "the patterns visit more than" in refused(root).message
 
     def test_members_are_bounded(self, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("rye.project.members.WORKSPACE", type("W", (), {**_limits(), "members": 2})())

@@ -204,8 +204,8 @@ CASES: dict[str, tuple[Any, Callable[[Any], str | None]]] = {
     "bundle": (BUNDLE, by_kind("bundle", "B0[1-3]", toml)),
 }
 UNSAID = re.compile(
-    r"A YAML flow collection|is there with a kind and without|is a namespace of a registry|is not a day|source|\[sandbox"
-    r"|members '|means nothing: rye\.|stands in it twice|is a duplicate|come from more than one place|is none of"
+    r"A YAML flow collection|both with a kind and without one|is already the namespace of a registry|is not a date|source"
+    r"|\[sandbox|members '|means nothing: rye\.|has duplicate items|is a duplicate|come from more than one place|is none of"
     r"|agent tool|is the bundle itself|is not a key\.|is already used|unknown step|wait for each other|unknown leg"
     r"|needs cannot be read|is both|of type \w+ needs|members is defined twice|limit of tools|has a number of 2"
     r"|is not a reference: '[^']*@"

@@ -192,7 +192,7 @@ class TestWhatIsThere:
         git = f'git = "https://git.example.org/a.git", ref = "HEAD", commit = "{commit}", tree = "{commit}", place = "pdf"'
         text = lock_text(lock).replace('path = "../shared", place = "pdf/SKILL.md"', git)
         assert text != lock_text(lock)
-        with pytest.raises(LockError, match="only a folder's items are editable"):
+        with pytest.raises(LockError, match="only items from a folder can be editable"):
             parse_lock(text)
 
 
