@@ -1,4 +1,4 @@
-"""The sources of one run, each opened once, on first use, in the state that the run uses."""
+"""The sources of one run, each opened once, on first use, in the state that the run needs."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from rye.sources.source_error import SourceError
 from rye.text.spelling import close_words
 
 KindsOf = Callable[[list[str]], Mapping[str, tuple[str, ...]]]
-"""Which kinds the registries, and the other sources, have of each qualified id."""
+"""Returns the kinds that the registries and the other sources have for each qualified id."""
 _LISTED = 8
 _NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class SourceBook:
-    """``[sources]`` of a project. ``names`` are the namespaces that it answers for."""
+    """``[sources]`` of a project. ``names`` are the namespaces that it serves."""
 
     def __init__(self, sources: Mapping[str, Source], opener: Opener, basis: str) -> None:
-        """``basis``: what in-file signatures are judged by."""
+        """``basis``: identifies the keys that in-file signatures are checked against."""
         self._sources = sources
         self._opener = opener
         self._basis = basis
@@ -52,13 +52,13 @@ class SourceBook:
         return namespace in self._sources
 
     def go_by(self, rows: Iterable[LockedItem], moving: Callable[[Identity], bool] = lambda identity: False) -> None:
-        """From now on the states are those of these rows; a source of which a row may move is opened as it is now."""
+        """Use the states that these rows lock. A source with a row that may move is opened in its current state."""
         rows = list(rows)
         self._locked = {row.identity.namespace: row.source for row in rows if row.source is not None}
         self._moving = frozenset(row.identity.namespace for row in rows if row.source and moving(row.identity))
 
     def open(self, name: str) -> OpenSource:
-        """Raises SourceError."""
+        """Open a source, once per state. Raises SourceError."""
         key = (name, name in self._moving)
         if key not in self._open:
             self._open[key] = self._opener.open(self._sources[name], self._locked.get(name), moves=key[1])
@@ -85,7 +85,7 @@ class SourceBook:
         return RyeError("no-such-item", f"The source {self._sources[name].origin} has no {identifier!r}.", hint)
 
     def histories(self, identities: Iterable[Identity], kinds_of: KindsOf) -> dict[Identity, SourceHistory]:
-        """The items; one that the source does not have is left out. Raises SourceError ``source-item-unusable``."""
+        """Return the items; those that their source does not have are left out. Raises SourceError ``source-item-unusable``."""
         found: dict[Identity, SourceHistory] = {}
         groups: dict[str, list[Identity]] = {}
         for identity in identities:
@@ -99,7 +99,7 @@ class SourceBook:
         return found
 
     def grounds(self, origin: str, namespace: str) -> str | None:
-        """What rows of a source are checked against. None if rye.toml has no such source."""
+        """Return what rows of a source are checked against; None if rye.toml does not have the source."""
         source = self._sources.get(namespace)
         return f"{origin} {self._basis}" if source is not None and source.origin == origin else None
 
@@ -163,8 +163,8 @@ def unusable(opened: OpenSource, found: Found, why: str) -> SourceError:
 
 
 def _with_own_names(metadata: Metadata, opened: OpenSource) -> Metadata:
-    """References as this project writes them: a Rye project's own namespace is the source's name here, and a reference without a
-    range has the one that the project's rye.toml gives the item."""
+    """Rewrite references for this project: the source's own namespace becomes the source's name, and a reference without a range
+    gets the range from the source's rye.toml."""
     if opened.manifest is None or not metadata.dependencies:
         return metadata
     try:

@@ -16,12 +16,12 @@ _WHATS: Mapping[str, What] = {"file": "file", "executable": "executable", "link"
 
 
 class Snapshot(Struct, frozen=True):
-    """What a source's folder holds in one commit."""
+    """The files in a source's folder in one commit."""
 
     tree: str
     """The hash of the commit's whole tree."""
     files: Listing
-    """By path from the source's own folder."""
+    """By path relative to the source's own folder."""
 
 
 def read_snapshot(objects: Objects, commit: str, base: str) -> Snapshot:
@@ -65,7 +65,7 @@ def read_snapshot(objects: Objects, commit: str, base: str) -> Snapshot:
 
 
 def read_blobs(objects: Objects, names: Iterable[str], most_bytes: int) -> dict[str, bytes]:
-    """The bytes of files by git's names, each hashed. Raises SourceError."""
+    """Return the bytes of files by git object name, each checked against its hash. Raises SourceError."""
     found = objects.read(names, "blob", most_bytes)
     for name, data in found.items():
         require_object(name, "blob", data)

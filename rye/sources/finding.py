@@ -36,7 +36,7 @@ MARKETPLACE = ".claude-plugin/marketplace.json"
 MANIFEST = "rye.toml"
 PLUGIN = ".claude-plugin/plugin.json"
 AGENTS = "agents"
-"""A folder of agents, one Markdown file each: of a plugin, or of a source by itself."""
+"""The name of a folder with one Markdown file per agent, in a plugin or as a whole source."""
 _MAIN = "SKILL.md"
 _SKILLS = (".claude/skills", ".agents/skills")
 _AGENTS = ".claude/agents"
@@ -52,39 +52,39 @@ class Found(Struct, frozen=True):
     place: str
     """The item's own file."""
     attached: tuple[str, ...] = ()
-    """Paths from the item's folder."""
+    """Paths relative to the item's folder."""
     problem: str | None = None
     """Why it cannot be used, as the end of a sentence."""
 
     @property
     def folder(self) -> str:
-        """The folder of the item's own file, from the source's folder."""
+        """The folder of the item's own file, relative to the source's folder."""
         return self.place.rpartition("/")[0]
 
     def path_of(self, attached: str) -> str:
-        """An attached file's path from the source's folder."""
+        """Return an attached file's path relative to the source's folder."""
         return f"{self.folder}/{attached}".removeprefix("/")
 
 
 class Inventory(Struct, frozen=True):
-    """What a source holds."""
+    """The items of a source."""
 
     items: tuple[Found, ...]
     """By kind and id."""
     notes: tuple[str, ...] = ()
-    """What was left out, and why."""
+    """What was skipped, and why."""
 
 
 def small_files(files: Listing) -> list[str]:
-    """The files that finding items reads: the marketplace, the project's manifest, and what skills ignore."""
+    """Return the files to read before finding items: the marketplace, the manifest and the skills' ignore files."""
     skills = {path.rpartition("/")[0] for path in files if path.rpartition("/")[2] == _MAIN}
     wanted = [MARKETPLACE, MANIFEST, *(f"{folder}/{IGNORE_FILE}".removeprefix("/") for folder in sorted(skills))]
     return [path for path in wanted if path in files and files[path].is_file]
 
 
 def find_items(files: Listing, own_name: str, texts: Mapping[str, bytes], *, of_agents: bool = False) -> Inventory:
-    """``own_name``: what the source's own folder is called; ``texts``: the bytes of :func:`small_files`. ``of_agents``:
-    whether that folder is one of agents."""
+    """Find the items in a list of files. ``own_name``: the name of the source's own folder; ``texts``: the bytes of
+    :func:`small_files`; ``of_agents``: whether the folder contains agents."""
     search = _Search(files, texts)
     search.project()
     search.marketplace()
@@ -219,7 +219,7 @@ class _Search:
         self.found[key] = Found(kind, local_id, suffix, place, attached, problem)
 
     def attached(self, folder: str) -> tuple[tuple[str, ...], str | None]:
-        """The files attached to a skill, by the rules of :func:`rye.items.attached.attached_files`; or what is wrong."""
+        """Return the files attached to a skill, by the rules of :func:`rye.items.attached.attached_files`, or a problem."""
         prefix = f"{folder}/" if folder else ""
         ignored = self.ignored(prefix)
         found: list[str] = []
@@ -256,7 +256,7 @@ class _Search:
 
 
 class _Folders(dict[str, list[str]]):
-    """Files by folder; :attr:`folders`: folders by the one above."""
+    """Files by folder; :attr:`folders`: folders by parent folder."""
 
     folders: dict[str, list[str]]
 
@@ -280,7 +280,7 @@ def _by_folder(files: Iterable[str]) -> _Folders:
 
 
 def _is_left_out(relative: str, ignored: IgnorePatterns) -> bool:
-    """Hidden files and folders, and what the skill ignores, a folder with all that is in it."""
+    """Whether a path is hidden or ignored by the skill, itself or through a parent folder."""
     parts = relative.split("/")
     if any(part.startswith(".") for part in parts):
         return True
@@ -290,7 +290,7 @@ def _is_left_out(relative: str, ignored: IgnorePatterns) -> bool:
 
 
 def _inner(path: object) -> str | None:
-    """A folder of the repository as ``./plugins/x`` names it; None for anything else."""
+    """Normalize a path in the repository such as ``./plugins/x``; None for anything else."""
     if not isinstance(path, str) or re.search(r"[\\:]|//", path) or path.startswith("/"):
         return None
     parts = [part for part in path.split("/") if part not in ("", ".")]

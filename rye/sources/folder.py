@@ -1,4 +1,4 @@
-"""The files of a path source, read where they lie (shell). No link is followed below the source's folder, none is opened."""
+"""Reading the files of a folder source in place (shell). Links below the source's folder are never followed or opened."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rye.sources.source_error import SourceError, shown
 
 
 def source_folder(project: Path, source: PathSource, hint: str = "Check [sources] of rye.toml.") -> Path:
-    """The source's folder. A link on the way inside the project is refused: whoever can commit could lead it anywhere.
+    """Return the source's folder. Links inside the project are refused: anyone with commit access could point them anywhere.
 
     ``hint``: where the path was written, for a person who has to correct it.
 
@@ -70,7 +70,7 @@ def read_folder(root: Path) -> Listing:
 
 
 def sizes(root: Path, paths: Iterable[str]) -> dict[str, int]:
-    """Sizes in bytes; a file that is gone is left out."""
+    """Return sizes in bytes; missing files are left out."""
     found = {}
     for path in paths:
         try:
@@ -81,7 +81,7 @@ def sizes(root: Path, paths: Iterable[str]) -> dict[str, int]:
 
 
 def read_files(root: Path, paths: Iterable[str], most_bytes: int) -> dict[str, bytes]:
-    """The bytes of regular files, none of more than ``most_bytes``. Raises SourceError."""
+    """Return the bytes of regular files, each at most ``most_bytes``. Raises SourceError."""
     found: dict[str, bytes] = {}
     left = SOURCES.content_bytes
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -101,8 +101,8 @@ def read_files(root: Path, paths: Iterable[str], most_bytes: int) -> dict[str, b
 
 
 def _require_inside(root: Path, path: str, opened: os.stat_result) -> None:
-    """That the file that was opened is the one that is reached without following a link: a folder that became one since the
-    listing leads elsewhere. Raises SourceError, OSError."""
+    """Require that the opened file is reached without following a link, in case a folder was replaced with a link since the
+    listing. Raises SourceError, OSError."""
     if os.open not in os.supports_dir_fd:
         return
     *folders, name = path.split("/")

@@ -60,7 +60,7 @@ class GitCache:
         self._objects: dict[tuple[str, str], Objects] = {}
 
     def refs(self, url: str) -> dict[str, str]:
-        """The server's branches and tags, asked once in a run. Raises SourceError."""
+        """Return the server's branches and tags, requested once per run. Raises SourceError."""
         if url not in self._refs:
             self._require_network(url, "its branches and tags must be asked for")
             done = self._git(url, ["ls-remote", "--quiet", "--symref", "--", url], most_bytes=SOURCES.refs_bytes)
@@ -70,12 +70,12 @@ class GitCache:
         return self._refs[url]
 
     def has(self, url: str, commit: str) -> bool:
-        """Whether the cache has the commit. Whether it also has the files shows only when they are read."""
+        """Whether the cache has the commit. A missing file is only noticed when it is read."""
         return _is_ours(self._place(url), commit) and (self._place(url) / _mark(commit)).is_file()
 
     def fetch(self, url: str, commit: str, ref: str | None) -> None:
-        """Fetch a commit with its files, and nothing of its history. ``ref``: one that the server lists for it, for servers that
-        give out no other commits.
+        """Fetch a commit with its files but without its history. ``ref``: a ref that the server lists for it, for servers that
+        only serve listed commits.
 
         Raises SourceError, ``commit-missing`` where the server does not have the commit.
         """
@@ -122,7 +122,7 @@ class GitCache:
         return git_program.run(words, env, seconds=SOURCES.read_seconds, most_bytes=_HEADER_BYTES).code == 0
 
     def objects(self, url: str, commit: str) -> Objects:
-        """Reads objects of a repository that has the commit: the same reader for each commit in a run."""
+        """Return a reader for a repository that has the commit; one per commit and run."""
         place = self._place(url)
         if not _is_ours(place, commit):
             raise _not_cached(url, commit)
@@ -157,8 +157,8 @@ class GitCache:
 
 
 class Objects:
-    """Objects of one repository, by ``git cat-file``. What it gives is checked by the caller. Commits and trees, which several
-    sources of a run ask for, are kept as they were given, up to a bound."""
+    """Reads objects of one repository with ``git cat-file``. The caller must check them. Commits and trees, which several sources
+    can request, are kept in memory up to a limit."""
 
     def __init__(self, place: Path, env: dict[str, str], commit: str) -> None:
         self._place = place
@@ -168,12 +168,12 @@ class Objects:
         self._left = SOURCES.kept_bytes
 
     def sizes(self, names: Iterable[str]) -> dict[str, int]:
-        """Sizes of blobs in bytes; what is not there, or no blob, is left out."""
+        """Return sizes of blobs in bytes; missing objects and other kinds are left out."""
         answers = self._answers("--batch-check", list(dict.fromkeys(names)), 0)
         return {name: size for name, kind, size, _ in answers if kind == "blob"}
 
     def read(self, names: Iterable[str], kind: str, most_bytes: int) -> dict[str, bytes]:
-        """The bytes of objects of one kind, none larger than ``most_bytes``, all together no more than a run may read.
+        """Return the bytes of objects of one kind, each at most ``most_bytes``, in total at most the limit of a run.
 
         Raises SourceError ``source-incomplete``, ``source-too-large``.
         """
@@ -191,7 +191,7 @@ class Objects:
         return {name: found[name] for name in asked}
 
     def _answers(self, option: str, names: Sequence[str], most_bytes: int) -> Iterator[tuple[str, str, int, bytes]]:
-        """``(name, kind, size, bytes)`` in the order asked; the kind is empty for what is not there."""
+        """Yield ``(name, kind, size, bytes)`` in the order of ``names``; the kind is empty for a missing object."""
         if not names:
             return
         left = SOURCES.content_bytes
@@ -225,7 +225,7 @@ class Objects:
 
 
 def _write(process: subprocess.Popen[bytes], names: Sequence[str]) -> None:
-    """In a thread of its own: git answers before it has read all names."""
+    """Write the names to git. Runs in its own thread, because git answers before it has read all names."""
     assert process.stdin is not None
     with contextlib.suppress(OSError, ValueError):
         process.stdin.write("".join(f"{name}\n" for name in names).encode("ascii"))
@@ -233,7 +233,7 @@ def _write(process: subprocess.Popen[bytes], names: Sequence[str]) -> None:
 
 
 def _mark(commit: str) -> str:
-    """The file that says that a commit was fetched whole; git takes it for a ref, so that nothing sweeps the objects away."""
+    """The file that marks a commit as completely fetched. It is also a git ref, so the objects are never garbage-collected."""
     return f"refs/rye/{commit}"
 
 
@@ -243,7 +243,7 @@ def _config_of(commit: str) -> str:
 
 
 def _make(place: Path, commit: str) -> None:
-    """The repository, made again where anything in it is not as rye makes it."""
+    """Create the repository, replacing one that does not look exactly as rye creates it."""
     if _is_ours(place, commit):
         return
     if place.is_symlink() or place.is_file():
@@ -258,7 +258,7 @@ def _make(place: Path, commit: str) -> None:
 
 
 def _is_ours(place: Path, commit: str) -> bool:
-    """Whether the folder is the user's own, with no setting, hook, link or other repository in it that rye did not put there."""
+    """Whether the user owns the folder and it has no setting, hook, link or other repository that rye did not create."""
     try:
         status = place.lstat()
         if not stat.S_ISDIR(status.st_mode):
@@ -275,7 +275,7 @@ def _is_ours(place: Path, commit: str) -> bool:
 
 
 def _text(path: Path) -> str:
-    """A small regular file's text; empty for anything else."""
+    """Return a small regular file's text; empty for anything else."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     with os.fdopen(descriptor, "rb") as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
@@ -284,7 +284,7 @@ def _text(path: Path) -> str:
 
 
 def _was_cut_off(place: Path) -> bool:
-    """Whether a pack that was being written reached the most that it may have: git itself only says that it failed."""
+    """Whether an unfinished pack reached the size limit; git itself only reports a failure."""
     try:
         sizes = [
             entry.stat().st_size for entry in os.scandir(place / "objects" / "pack") if entry.name.startswith("tmp_")
@@ -295,7 +295,7 @@ def _was_cut_off(place: Path) -> bool:
 
 
 def _sweep(place: Path) -> None:
-    """Take away what a fetch that was ended left lying."""
+    """Remove what an interrupted fetch left behind."""
     with contextlib.suppress(OSError):
         for entry in os.scandir(place / "objects" / "pack"):
             if entry.name.startswith("tmp_"):
@@ -326,7 +326,7 @@ def _incomplete(name: str, why: str) -> SourceError:
 
 
 def _failed(url: str, said: str) -> SourceError:
-    """The error for a git that failed: what it said last, and what to do about the usual reasons."""
+    """The error for a failed git command: its last message, and a hint for common causes."""
     lines = [line for line in said.split("\n") if line.startswith(("fatal:", "error:", "remote:"))] or said.split("\n")
     reason = shown(lines[-1].removeprefix("fatal: "), 300) if lines and lines[-1] else "it said nothing"
     if _is_unadvertised(said):

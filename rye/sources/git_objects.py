@@ -34,14 +34,14 @@ class TreeEntry(Struct, frozen=True):
     """One row of a tree."""
 
     name: str | None
-    """None: it is not UTF-8."""
+    """None: the name is not UTF-8."""
     what: str
-    """As :class:`rye.sources.listing.Entry` says it, or :data:`FOLDER`."""
+    """As in :class:`rye.sources.listing.Entry`, or :data:`FOLDER`."""
     object: str
 
 
 def object_name(kind: str, data: bytes, length: int) -> str:
-    """The name of an object; ``length`` in digits (40: SHA-1, 64: SHA-256) tells the hash."""
+    """Return the name of an object. ``length`` in hex digits selects the hash (40: SHA-1, 64: SHA-256)."""
     hashed = hashlib.sha1(usedforsecurity=False) if length == 40 else hashlib.sha256()
     hashed.update(f"{kind} {len(data)}\0".encode())
     hashed.update(data)
@@ -49,7 +49,7 @@ def object_name(kind: str, data: bytes, length: int) -> str:
 
 
 def require_object(name: str, kind: str, data: bytes) -> bytes:
-    """The object's bytes, which must be those that its name says. Raises SourceError ``source-forged``."""
+    """Return the object's bytes if they match its name. Raises SourceError ``source-forged``."""
     found = object_name(kind, data, len(name))
     if found != name:
         raise SourceError(
@@ -61,7 +61,7 @@ def require_object(name: str, kind: str, data: bytes) -> bytes:
 
 
 def tree_of(commit: str, data: bytes) -> str:
-    """The tree of a commit whose bytes these are. Raises SourceError."""
+    """Return the tree of a commit with these bytes. Raises SourceError."""
     found = _HEADER.match(require_object(commit, "commit", data))
     if found is None or len(found[1]) != len(commit):
         raise _malformed(f"the commit {commit} names no tree")
@@ -69,7 +69,7 @@ def tree_of(commit: str, data: bytes) -> str:
 
 
 def tree_entries(tree: str, data: bytes) -> list[TreeEntry]:
-    """The rows of a tree whose bytes these are, in their order, which must be git's: no name stands twice.
+    """Return the rows of a tree with these bytes. They must be in git's order and have no duplicate names.
 
     Raises SourceError ``source-forged``, ``source-malformed``.
     """
@@ -97,7 +97,7 @@ def tree_entries(tree: str, data: bytes) -> list[TreeEntry]:
 
 
 def too_large(what: str) -> SourceError:
-    """The error for a source beyond a limit. ``what``: with its article."""
+    """The error for a source that exceeds a limit. ``what``: what the source has, with its article."""
     return SourceError(
         "source-too-large",
         f"The source has {what}, which is more than rye reads.",

@@ -94,32 +94,32 @@ _FIXED = {
     "advice.detachedHead": "false",
 }
 _FSCK_FORGIVEN = ("zeroPaddedFilemode", "missingSpaceBeforeDate", "badTimezone", "missingNameBeforeEmail", "badEmail")
-"""What old commits of real repositories have, and what says nothing about files."""
+"""Problems that old commits in real repositories have and that do not affect files."""
 _OLDEST = (2, 32)
-"""An older one reads configuration files of the user that it was told not to read (``GIT_CONFIG_GLOBAL``)."""
+"""Older versions ignore ``GIT_CONFIG_GLOBAL`` and read the user's configuration."""
 _SAID = 16 * 1024
 _CONFIG_BYTES = 1 << 20
 _GRACE = 5.0
 
 
 class Finished(Struct, frozen=True):
-    """One run of git."""
+    """The result of one run of git."""
 
     code: int
     out: bytes
     err: str
-    """What it said, printable."""
+    """Its stderr, with unprintable characters replaced."""
 
 
 class Asking(Struct, frozen=True):
-    """Who can be asked for a passphrase or a password."""
+    """Whether git can ask for a passphrase or password."""
 
     terminal: bool = False
 
 
 @lru_cache(maxsize=4)
 def program(path: str | None = None) -> str:
-    """The installed git on this PATH (None: the process's), which must be new enough to take all of its configuration from us.
+    """Return the git on this PATH (None: the process's). It must be new enough to take its whole configuration from us.
 
     Raises SourceError ``no-git``.
     """
@@ -146,7 +146,7 @@ def program(path: str | None = None) -> str:
 
 
 def environment(given: Mapping[str, str], asking: Asking, config: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """The environment of one run: nothing of git's own from outside, all configuration from here."""
+    """Return the environment of one run. It inherits no variables of git, and has the whole configuration."""
     found = {name: given[name] for name in _PASSED if name in given}
     found |= {
         "LC_ALL": "C",
@@ -172,8 +172,8 @@ def environment(given: Mapping[str, str], asking: Asking, config: Sequence[tuple
 
 
 def configuration(user: Sequence[tuple[str, str]], *, loopback: bool) -> list[tuple[str, str]]:
-    """All settings of one run: the user's for TLS and credentials, then ours, which win. ``loopback``: whether the address is
-    plain http to this machine."""
+    """Return all settings of one run: the user's for TLS and credentials, then ours, which take precedence. ``loopback``:
+    whether the address is plain http to this machine."""
     own = list(_FIXED.items())
     own += [(f"fetch.fsck.{name}", "ignore") for name in _FSCK_FORGIVEN]
     own.append(("protocol.http.allow", "always" if loopback else "never"))
@@ -181,8 +181,8 @@ def configuration(user: Sequence[tuple[str, str]], *, loopback: bool) -> list[tu
 
 
 def user_settings(given: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """The user's own git configuration (``~/.gitconfig`` and its like), which the caller picks from; empty where it has none.
-    Where neither of the two files is there, git is not asked."""
+    """Return the user's git configuration (``~/.gitconfig`` and the like), from which the caller picks. If neither file exists,
+    git is not run."""
     home = given.get("HOME", "")
     folder = given.get("XDG_CONFIG_HOME") or f"{home}/.config"
     if os.name == "posix" and not any(os.path.lexists(path) for path in (f"{home}/.gitconfig", f"{folder}/git/config")):
@@ -239,8 +239,8 @@ def run(
 def started(
     arguments: Sequence[str], env: Mapping[str, str], cwd: Path | None, *, stdin: bool
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """A running git, ended with the block and all that it started. ``stdin``: whether it does nothing before it is told what;
-    then its bounds are set once it runs, which is several times as fast as setting them between fork and exec."""
+    """Run git for the duration of the block; at the end kill it and its children. ``stdin``: whether it waits for input before it
+    does anything. Its limits are then set after it started, which is several times as fast as between fork and exec."""
     process = _start(arguments, env, cwd, stdin=stdin, bound=not (stdin and _bounds_from_outside()))
     if stdin and _bounds_from_outside() and not _bound_from_outside(process.pid):
         _end(process)
@@ -278,7 +278,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """End git and, where it leads a group of its own, everything that it started."""
+    """Kill git and, if it leads its own process group, everything that it started."""
     if process.poll() is not None:
         return
     with contextlib.suppress(OSError):
@@ -308,7 +308,7 @@ def fetched_too_much() -> SourceError:
 
 
 def _bounds() -> Iterator[tuple[int, tuple[int, int]]]:
-    """What git may have: no file and no memory without end."""
+    """The limits on git's file sizes and memory."""
     for which, most in ((resource.RLIMIT_FSIZE, SOURCES.fetch_bytes), (resource.RLIMIT_AS, SOURCES.memory_bytes)):
         hard = resource.getrlimit(which)[1]
         most = most if hard == resource.RLIM_INFINITY else min(most, hard)
@@ -317,18 +317,18 @@ def _bounds() -> Iterator[tuple[int, tuple[int, int]]]:
 
 
 def _bound() -> None:
-    """In the child, before git."""
+    """Set the limits in the child process, before git starts."""
     for which, most in _bounds():
         resource.setrlimit(which, most)
 
 
 def _bounds_from_outside() -> bool:
-    """Whether this system can bound a process that runs."""
+    """Whether this system can limit a running process."""
     return hasattr(resource, "prlimit")
 
 
 def _bound_from_outside(process: int) -> bool:
-    """Bound a git that waits for its first word; whether that was possible."""
+    """Limit a git process that waits for input. Return whether that worked."""
     try:
         for which, most in _bounds():
             resource.prlimit(process, which, most)
@@ -338,12 +338,12 @@ def _bound_from_outside(process: int) -> bool:
 
 
 def _neutral() -> str:
-    """A folder that is in no project: git looks for configuration from where it runs."""
+    """A folder outside any project, because git looks for configuration in its working directory."""
     return os.path.abspath(os.sep)
 
 
 class Deadline:
-    """Ends a process when its time is over."""
+    """Kills a process when its time is up."""
 
     def __init__(self, process: subprocess.Popen[bytes], seconds: float) -> None:
         self.passed = False
@@ -362,7 +362,7 @@ class Deadline:
 
 
 class _Said:
-    """Reads what a process says on stderr while it runs, and keeps the beginning."""
+    """Reads a process's stderr while it runs, and keeps the beginning."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._kept = b""

@@ -33,7 +33,7 @@ class SourceFile(Struct, frozen=True):
 
 
 class Judged(Struct, frozen=True):
-    """An item that may be used."""
+    """An item that can be used."""
 
     identity: Identity
     metadata: Metadata
@@ -54,7 +54,7 @@ class Keys(Struct, frozen=True):
 def judge(
     namespace: str, found: Found, data: bytes, attached: Sequence[SourceFile], keys: Keys, build: str
 ) -> Judged | str:
-    """The item, or why it cannot be used, as the end of a sentence. ``build``: what the version of a file without one ends in."""
+    """Return the item, or why it cannot be used, as the end of a sentence. ``build``: build metadata if it has no version."""
     if found.problem is not None:
         return found.problem
     identity = Identity(found.kind, f"{namespace}/{found.local_id}")
@@ -82,7 +82,7 @@ def judge(
 
 
 def folder_build(files: Mapping[str, bytes], executable: frozenset[str]) -> str:
-    """What the version of an item without one ends in, where no commit names it: eight digits of a hash of its files."""
+    """Return build metadata for an item in a folder without a version: eight digits of a hash of its files."""
     digest = hashlib.sha256()
     for path in sorted(files):
         flag = "x" if path in executable else "-"
@@ -91,5 +91,5 @@ def folder_build(files: Mapping[str, bytes], executable: frozenset[str]) -> str:
 
 
 def commit_build(commit: str) -> str:
-    """The same of an item of a commit."""
+    """Return build metadata for an item of a commit without a version."""
     return f"g{commit[:8]}"

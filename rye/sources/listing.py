@@ -14,10 +14,10 @@ from rye.limits import SOURCES
 
 What = Literal["file", "executable", "link", "submodule", "special"]
 ENTERED = frozenset({".ai", ".claude", ".agents", ".claude-plugin"})
-"""Hidden folders that hold items. No other one is entered."""
+"""Hidden folders that can contain items. Other hidden folders are skipped."""
 _NEVER = frozenset({".git", "node_modules", "__pycache__"})
 _NOT_ITEMS = frozenset({"packages", "cache", ".rye"})
-"""Below ``.ai``: what another project installed there, and what rye keeps."""
+"""Folders in ``.ai`` with installed items and rye's own files."""
 
 
 class Entry(Struct, frozen=True):
@@ -25,7 +25,7 @@ class Entry(Struct, frozen=True):
 
     what: What
     blob: str = ""
-    """Git's name of the file's bytes; empty in a folder on the disk."""
+    """The git object name of the file; empty for a folder on disk."""
 
     @property
     def is_file(self) -> bool:
@@ -38,7 +38,7 @@ Listing: TypeAlias = Mapping[str, Entry]
 
 
 def is_entered(path: str) -> bool:
-    """Whether a folder is looked into. ``path``: from the source's own folder, not from the repository's root."""
+    """Whether a folder is searched. ``path``: relative to the source's own folder, not from the repository's root."""
     parts = path.split("/")
     if len(parts) > SOURCES.depth or parts[-1] in _NEVER:
         return False
@@ -48,8 +48,8 @@ def is_entered(path: str) -> bool:
 
 
 def is_name(name: str) -> bool:
-    """Whether a name in a tree may be gone on with at all: no separator, no dots alone, nothing that git keeps for itself, also
-    not in the spelling of another system (``.GIT``, ``git~1``, ``.git `` and invisible letters in between)."""
+    """Whether a name in a tree is usable: no separator, not only dots, and not ``.git``, not even as another system spells it
+    (``.GIT``, ``git~1``, ``.git `` with a space, or with invisible letters in between)."""
     if not name or "/" in name or "\\" in name or name in (".", "..") or not name.isprintable():
         return False
     plain = "".join(character for character in name.lower() if character.isascii()).rstrip(". ").split(":", 1)[0]

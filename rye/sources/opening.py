@@ -25,17 +25,17 @@ from rye.sources.source_error import SourceError
 
 
 class Files(Protocol):
-    """Reads files by their paths from the source's own folder."""
+    """Reads files by path, relative to the source's own folder."""
 
     def sizes(self, paths: Sequence[str]) -> dict[str, int]:
-        """In bytes; what is not there is left out."""
+        """Return sizes in bytes; missing files are left out."""
 
     def read(self, paths: Sequence[str]) -> dict[str, bytes]:
-        """The bytes, checked. Raises SourceError."""
+        """Return the bytes, checked. Raises SourceError."""
 
 
 class OpenSource:
-    """A source in one state: what it holds, and the bytes of it."""
+    """A source in one state: its items and their bytes."""
 
     def __init__(self, source: Source, state: LockedSource, files: Listing, reader: Files, keys: Keys) -> None:
         """``state``: with an empty place."""
@@ -56,7 +56,7 @@ class OpenSource:
         self.items = {(item.kind, item.local_id): item for item in self.inventory.items}
 
     def place_of(self, found: Found) -> LockedSource:
-        """What the lock says about the item's place."""
+        """Return the item's source as the lock records it."""
         base = self.source.path if isinstance(self.source, GitSource) else ""
         return LockedSource(
             place=f"{base}/{found.place}".removeprefix("/"),
@@ -69,7 +69,7 @@ class OpenSource:
         )
 
     def judge(self, wanted: Iterable[Found]) -> dict[tuple[str, str], Judged | str]:
-        """Each item, or why it cannot be used; all bytes in two rounds, whatever their number."""
+        """Return each item, or why it cannot be used. Reads all files in two batches."""
         keys = [(found.kind, found.local_id) for found in wanted]
         open_ones = [self.items[key] for key in dict.fromkeys(keys) if key not in self._judged]
         fitting = []
@@ -100,7 +100,7 @@ class OpenSource:
 
 
 class _CommitFiles:
-    """Files of a commit, by their paths in a listing."""
+    """Reads files of a commit by their paths in a listing."""
 
     def __init__(self, objects: Objects, files: Listing) -> None:
         self._objects = objects
@@ -116,7 +116,7 @@ class _CommitFiles:
 
 
 class _FolderFiles:
-    """Files below a folder."""
+    """Reads files below a folder."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -129,7 +129,7 @@ class _FolderFiles:
 
 
 class Opener:
-    """Opens the sources of one project. ``keys``: whose in-file signatures count."""
+    """Opens the sources of one project. ``keys``: the keys whose in-file signatures count."""
 
     def __init__(self, project: Path, cache: GitCache, keys: Keys) -> None:
         self._project = project
@@ -137,7 +137,7 @@ class Opener:
         self._keys = keys
 
     def open(self, source: Source, locked: LockedSource | None, *, moves: bool = False) -> OpenSource:
-        """The source as ``locked`` has it; where that is None, is of another place, or ``moves``: as it is now.
+        """Open the source as locked, or, if ``locked`` is None or for another address, or with ``moves``, in its current state.
 
         Raises SourceError.
         """
@@ -146,7 +146,7 @@ class Opener:
             state = LockedSource(place="", path=source.path, editable=source.editable)
             keys = (
                 Keys() if source.editable else self._keys
-            )  # a signature of what may change at any time vouches for nothing
+            )  # a signature proves nothing about files that can change at any time
             return OpenSource(source, state, folder.read_folder(root), _FolderFiles(root), keys)
         same = locked if locked is not None and locked.git == source.url else None
         if same is not None and not moves and _asks_for(source, same):
@@ -164,13 +164,13 @@ class Opener:
         return OpenSource(source, state, snapshot.files, _CommitFiles(objects, snapshot.files), self._keys)
 
     def now(self, source: GitSource) -> Target:
-        """The commit that the source's rev means at this moment. A whole commit needs no question."""
+        """Return the commit that the source's rev means now. A full commit hash needs no request."""
         if source.rev is not None and is_commit(source.rev):
             return Target(source.rev, source.rev)
         return target(source, self._cache.refs(source.url))
 
     def _fetch_locked(self, source: GitSource, locked: LockedSource) -> None:
-        """The commit of the lock; what its ref is now does not matter. Raises SourceError ``commit-vanished``."""
+        """Fetch the locked commit, wherever its ref is now. Raises SourceError ``commit-vanished``."""
         commit, ref = locked.commit or "", locked.ref or ""
         if self._cache.has(source.url, commit):
             return
@@ -193,7 +193,7 @@ def _asks_for(source: GitSource, locked: LockedSource) -> bool:
 
 
 def _own_name(source: Source) -> str:
-    """What the source's own folder is called, for one that is a skill itself."""
+    """Return the name of the source's own folder, for a source that is itself a skill."""
     path = source.path if not isinstance(source, GitSource) or source.path else source.url
     return path.rstrip("/").rsplit("/", 1)[-1].removesuffix(".git")
 
@@ -203,7 +203,7 @@ def _paths(found: Found) -> list[str]:
 
 
 def _too_large(found: Found, sizes: Mapping[str, int]) -> str | None:
-    """What the sizes alone say against an item."""
+    """Return why an item cannot be used, judging by file sizes alone, or None."""
     if found.place not in sizes or any(found.path_of(path) not in sizes for path in found.attached):
         return "one of its files is not in the repository"
     if sizes[found.place] > CONTENT.item_bytes:

@@ -19,13 +19,13 @@ class SourceRecord(Struct, frozen=True):
     """One item in one state of its source, whose bytes were checked against that state."""
 
     release: Release
-    """What the bytes say: never a signed statement."""
+    """Derived from the bytes; never a signed statement."""
     source: LockedSource
     metadata: Metadata
     data: bytes
     attached: dict[str, bytes]
     signer: str | None
-    """The fingerprint of the key of this user's trust store that signed all of it."""
+    """The fingerprint of the key in this user's trust store that signed all of it."""
     yank: Yank | None = None
     deprecation: Deprecation | None = None
     advisories: tuple[Advisory, ...] = ()
@@ -43,7 +43,7 @@ class SourceRecord(Struct, frozen=True):
 
 
 class SourceHistory(Struct, frozen=True):
-    """What a source has of one identity: the item, in the one state that counts in this run."""
+    """The item that a source has for one identity, in the state that this run uses."""
 
     identity: Identity
     records: tuple[SourceRecord, ...]

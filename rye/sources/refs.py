@@ -23,15 +23,15 @@ _LISTED = 5
 
 
 class Target(Struct, frozen=True):
-    """What a rev means now."""
+    """The ref and commit that a rev means now."""
 
     ref: str
-    """In full; the commit itself where the rev is one."""
+    """The full name of the ref; if the rev is a commit, that commit."""
     commit: str
 
 
 def read_refs(text: str) -> dict[str, str]:
-    """Ref → commit, annotated tags peeled. Lines that are none of these are left out: nothing is decided by them."""
+    """Map ref → commit, with annotated tags peeled. Other lines are ignored."""
     found: dict[str, str] = {}
     peeled: dict[str, str] = {}
     for line in text.split("\n"):
@@ -57,7 +57,7 @@ def _is_ref(name: str) -> bool:
 
 
 def target(source: GitSource, refs: dict[str, str]) -> Target:
-    """The commit that a source's rev means. A whole commit needs no list.
+    """Return the commit that a source's rev means. A full commit hash needs no list.
 
     Raises SourceError ``no-such-rev``, ``ambiguous-rev``.
     """
@@ -84,7 +84,7 @@ def target(source: GitSource, refs: dict[str, str]) -> Target:
 
 
 def require_unmoved(name: str, locked: LockedSource, now: Target) -> None:
-    """A tag says one thing for ever. Raises SourceError ``tag-moved`` where it was another commit when it was locked."""
+    """Require that a tag did not move since it was locked. Raises SourceError ``tag-moved``."""
     if now.ref == locked.ref and now.ref.startswith(_TAGS) and now.commit != locked.commit:
         raise SourceError(
             "tag-moved",
@@ -97,7 +97,7 @@ def require_unmoved(name: str, locked: LockedSource, now: Target) -> None:
 
 
 def vanished(locked: LockedSource, now: Target | None) -> SourceError:
-    """The error for a commit that the server no longer gives out."""
+    """The error for a commit that the server no longer serves."""
     where = f"{locked.ref} is {now.commit} now" if now is not None else f"{locked.ref} is not there any more, either"
     return SourceError(
         "commit-vanished",

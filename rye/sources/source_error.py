@@ -10,6 +10,6 @@ class SourceError(RyeError):
 
 
 def shown(text: str, most: int = 200) -> str:
-    """Foreign text in a message: printable, and no longer than a line or two."""
+    """Make foreign text safe for a message: printable, and at most ``most`` characters."""
     plain = "".join(character if character.isprintable() else "�" for character in text)
     return plain if len(plain) <= most else f"{plain[:most]}…"

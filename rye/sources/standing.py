@@ -12,8 +12,7 @@ from rye.sources.opening import Opener
 
 
 def stands(opener: Opener, sources: Mapping[str, Source], rows: Sequence[LockedItem]) -> bool:
-    """Each row's own file and attached files, no more and no fewer. False for a folder that cannot be read: opening it says
-    why."""
+    """Whether the folders have exactly the files of these rows. False for an unreadable folder; opening it reports why."""
     groups: dict[str, list[LockedItem]] = {}
     for row in rows:
         if row.source is not None and row.source.path is not None:

@@ -25,11 +25,11 @@ class WholeFolder(Struct, frozen=True):
     files: dict[str, bytes]
     """By path from the folder, with ``/``."""
     tree: str | None = None
-    """Git's name of the folder, where it is one of a commit."""
+    """The git object name of the folder, if it is in a commit."""
 
 
 def commit_folder(objects: Objects, commit: str, folder: str, *, with_files: bool = True) -> WholeFolder:
-    """A folder of a commit. ``with_files``: whether the files' bytes are wanted, or the tree's name is enough.
+    """Read a folder of a commit. ``with_files``: whether to read the files too, or only the tree's name.
 
     Raises SourceError ``no-such-folder``, ``source-too-large`` and what reading objects raises.
     """
@@ -73,7 +73,7 @@ def _rows(objects: Objects, trees: list[str]) -> dict[str, list[TreeEntry]]:
 
 
 def disk_folder(root: Path) -> WholeFolder:
-    """A folder on this machine. No link is followed. Raises SourceError ``source-too-large``, ``source-unreadable``."""
+    """Read a folder on this machine without following links. Raises SourceError ``source-too-large``, ``source-unreadable``."""
     files: dict[str, bytes] = {}
     left = SOURCES.content_bytes
     seen = 0
