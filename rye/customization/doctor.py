@@ -50,7 +50,7 @@ def overlay_health(found: Sequence[Health]) -> Check:
     if not bad:
         return Check("overlay-health", "ok", f"{len(found)} overlay(s) healthy")
     fixable = any(health.fixable for health in bad)
-    hint = "`rye doctor --fix` takes stale entries out." if fixable else None
+    hint = "`rye doctor --fix` removes stale entries." if fixable else None
     message = "\n".join(health.message for health in bad)
     return Check("overlay-health", worst([health.status for health in bad]), message, fixable, hint)
 
@@ -77,7 +77,7 @@ def role_directives(files: Iterable[RoleDirectiveFile], roles: Iterable[str]) ->
         if file.role in known:
             continue
         if not is_segment(file.role):
-            bad.append(f"{file.path}: {visible(file.role)!r} is not a role's name")
+            bad.append(f"{file.path}: {visible(file.role)!r} is not a valid role name")
             continue
         near = get_close_matches(file.role, known, 1, 0.5)
         meant = f"; did you mean {near[0]}?" if near else ""
@@ -107,7 +107,7 @@ def python_version(version: Sequence[int]) -> Check:
 def keys(names: Sequence[str], warnings: Sequence[str], default: str | None) -> Check:
     """The user's own keys, and what is wrong with their files. ``default``: the name of the key that signs."""
     if default is not None and default not in names:
-        other = f"choose another: `rye keys default {names[0]}`" if names else "make another: `rye keys generate`"
+        other = f"choose another: `rye keys default {names[0]}`" if names else "create another: `rye keys generate`"
         hint = (
             f"Restore {default}.key and {default}.pub from a backup, or {other}. A namespace that only the missing key "
             "owned needs `rye namespace recover NAMESPACE`."
@@ -116,7 +116,7 @@ def keys(names: Sequence[str], warnings: Sequence[str], default: str | None) -> 
     if warnings:
         return Check("keys", "error", "\n".join(warnings))
     if not names:
-        hint = "Only who publishes needs one: `rye keys generate`."
+        hint = "You need one only to publish: `rye keys generate`."
         return Check("keys", "ok", "no signing key", hint=hint)
     return Check("keys", "ok", f"{len(names)} key{'s' if len(names) > 1 else ''}, readable by you alone")
 

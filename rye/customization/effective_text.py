@@ -162,5 +162,5 @@ def _new_errors(
                 message += f" ({visible(origin.shown)}:{origin.line})"
         found.append(Diagnostic("error", finding.code, message, line, hint=finding.hint))
     if before.value is not None and after.value is None and not found:
-        found.append(Diagnostic("error", "does-not-parse", "The result could not be read any more."))
+        found.append(Diagnostic("error", "does-not-parse", "The result could not be read."))
     return found

@@ -178,7 +178,7 @@ def _top_level(events: list[_Event], lines: list[str]) -> list[tuple[str, int, i
         if key.kind != "scalar" or key.anchor or key.tag or key.column != column:
             raise FrontmatterError("a top-level key is not a plain or quoted scalar", key.line)
         if lines[key.line][:column].strip(" ") or key.last != key.line:
-            raise FrontmatterError("a top-level key does not stand at the start of its line", key.line)
+            raise FrontmatterError("a top-level key is not at the start of its line", key.line)
         start = index = index + 1
         depth, last = 0, key.line
         while True:
@@ -202,7 +202,7 @@ def _value_tokens(value: list[str]) -> tuple[Tokens, bool]:
         raise FrontmatterError("a line of three dashes would end the frontmatter")
     events = list(_events("\n".join([*value, ""])))
     if not events:
-        raise FrontmatterError("the value holds nothing but a comment")
+        raise FrontmatterError("the value is only a comment")
     first = events[0]
     return tuple(event.token() for event in events), first.kind in ("mapping", "sequence") and not first.flow
 
@@ -218,7 +218,7 @@ def scalar_text(value: str) -> str:
 def _events(text: str) -> Iterator[_Event]:
     """The events of the one document in ``text``; nothing for an empty one. Duplicate keys and unknown aliases are errors."""
     if not _OTHER_LINE_ENDS.isdisjoint(text):
-        raise FrontmatterError("a line ends in something else than LF, which YAML readers count differently")
+        raise FrontmatterError("a line does not end in LF, and YAML readers count such lines differently")
     open_: list[_Collection] = []
     anchors: set[str] = set()
     aliases = 0
@@ -277,7 +277,7 @@ class _Collection(Struct):
         self.children += 1
         if self.mapping and self.children % 2 and name == "ScalarEvent":
             if text in self.keys:
-                raise FrontmatterError(f"the key {text!r} is there twice", line)
+                raise FrontmatterError(f"duplicate key {text!r}", line)
             self.keys.add(text)
 
 

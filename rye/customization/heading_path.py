@@ -35,7 +35,7 @@ def parse_heading_path(text: str) -> tuple[Selector, ...]:
     if not path:
         raise HeadingPathError("the target is empty")
     if any(character < " " and character != "\t" for character in path):
-        raise HeadingPathError("the target holds a control character")
+        raise HeadingPathError("the target contains a control character")
     if _TOO_DEEP.search(path):
         raise HeadingPathError("a heading has at most six hashes")
     selectors: list[Selector] = []
@@ -49,7 +49,7 @@ def parse_heading_path(text: str) -> tuple[Selector, ...]:
             raise HeadingPathError(f"{part!r} has no heading text")
         if selectors and heading[0] <= selectors[-1].level:
             raise HeadingPathError(
-                f"mismatched levels: {'#' * heading[0]!r} cannot stand below {'#' * selectors[-1].level!r}"
+                f"mismatched levels: {'#' * heading[0]!r} cannot be below {'#' * selectors[-1].level!r}"
             )
         selectors.append(Selector(*heading))
     return tuple(selectors)

@@ -122,7 +122,7 @@ def _frontmatter_directives(frontmatter: Frontmatter, found: list[Diagnostic]) -
         value = trimmed(value_lines(entry.lines))
         if not _KEY.fullmatch(entry.key) or not value or any(breaks_out(each) for each in value):
             message = f"The frontmatter key {visible(entry.key)!r} cannot be written as a directive."
-            found.append(Diagnostic("error", "cannot-migrate", message, line, hint="Take it out and set it by hand."))
+            found.append(Diagnostic("error", "cannot-migrate", message, line, hint="Remove it and set it by hand."))
             continue
         directives.append(directive_lines("frontmatter-set", f"key: {entry.key}", value))
     return directives
@@ -170,7 +170,7 @@ def _sections(lines: list[str], start: int, found: list[Diagnostic]) -> tuple[li
             continue
         target = str(Selector(2, block.text))
         if target in seen:
-            message = f"{visible(target)!r} is there twice; the later one overwrites the earlier."
+            message = f"{visible(target)!r} is a duplicate; the later section overwrites the earlier one."
             found.append(Diagnostic("warning", "repeated-section", message, block.start + 1))
         seen.add(target)
         targets.append(target)
@@ -196,12 +196,12 @@ def _section(block: Block, lines: list[str], found: list[Diagnostic]) -> list[st
         found.append(Diagnostic("error", "cannot-migrate", message, block.start + 1))
         return None
     if opener is not None:
-        message = "A line that opens a directive cannot stand in a directive's content."
+        message = "A directive's content cannot contain a line that opens a directive."
         hint = "Put a space in front of it."
         found.append(Diagnostic("error", "cannot-migrate", message, block.start + opener + 1, hint=hint))
         return None
     if any(ESCAPED_CLOSER in line for line in lines):
-        message = "The section holds the escaped closing delimiter, which a directive's content cannot say."
+        message = "The section contains the escaped closing delimiter, which a directive's content cannot express."
         found.append(Diagnostic("error", "cannot-migrate", message, block.start + 1))
         return None
     written = quoted(target) if METADATA_END in target else target

@@ -159,7 +159,7 @@ def merge(
             break
         if len(refused) >= OVERRIDES.refused_frontmatter_lookalikes:
             message = (
-                "Its directives would turn the top of a target without frontmatter into frontmatter, again and again."
+                "Its directives would turn the top of a target without frontmatter into frontmatter on every merge."
             )
             found.append(Diagnostic("error", "becomes-frontmatter", message, culprit))
             return MergeResult(None, in_order(found))
@@ -358,7 +358,9 @@ class _Attempt:
             return
         self._targets.setdefault(match.label, []).append(directive)
         if match.namesakes:
-            message = f"{match.namesakes + 1} headings match {visible(directive.target or '')!r}; the first is meant."
+            message = (
+                f"{match.namesakes + 1} headings match {visible(directive.target or '')!r}; the first one is used."
+            )
             self._report("notice", "ambiguous-target", message, directive, "Name its parent: '# Parent > ## Section'.")
         content = list(directive.content)
         found = sections(content)
@@ -367,7 +369,7 @@ class _Attempt:
             self._refuse(directive, "nested-too-deep", why)
             return
         if content and found.open_at_end:
-            message = f"The content leaves a {found.open_at_end} open, which swallows what follows it."
+            message = f"The content leaves a {found.open_at_end} open, which swallows the text after it."
             self._report("warning", "open-content", message, directive)
         if directive.operation == "replace":
             self._replace(directive, match, content, found)
@@ -381,7 +383,7 @@ class _Attempt:
 
     def _replace(self, directive: Directive, match: Match, content: list[str], found: Sections) -> None:
         if self._document.section_is(match.label, content):
-            self._step(directive, "no-op", "the section already reads so", match.base_line)
+            self._step(directive, "no-op", "the section already has this text", match.base_line)
             return
         gone = self._document.replace(match.label, content, found, directive.content_line, directive.line)
         if found.setext:

@@ -66,7 +66,7 @@ def malformed_overlay(shown: str, diagnostics: tuple[Diagnostic, ...]) -> RyeErr
     return RyeError(
         "malformed-overlay",
         f"{shown}{place}: {first.message}",
-        first.hint or "Mend the file.",
+        first.hint or "Fix the file.",
         details={"diagnostics": [finding.as_json() for finding in diagnostics]},
     )
 

@@ -64,12 +64,12 @@ def check(shown: str, name: str, overlay: Overlay, formula: Formula, *, certain:
         lines = [f"stale step IDs in {shown}:"]
         lines += [f'- step_id "{visible(each)}" not found in formula {name}' for each in stale]
         if not certain:
-            lines.append("- not fixed: other projects use this file, and their formula may have these steps")
+            lines.append("- not fixed: other projects use this file, and their formulas may have these steps")
         return Health("warning", "\n".join(lines), stale, certain)
     if result.warnings:
         return Health("warning", f"{shown}: {'; '.join(result.warnings)}")
     if not overlay.overrides:
-        return Health("warning", f"{shown} has no step overrides, and switches the user's overlay off")
+        return Health("warning", f"{shown} has no step overrides, but disables the user's overlay")
     return Health("ok", shown)
 
 

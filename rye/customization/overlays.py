@@ -201,7 +201,7 @@ def choose_overlay(user: bytes | str | None, project: bytes | str | None) -> Ove
     reading = read_overlay(project)
     found = list(reading.diagnostics)
     if reading.overlay is not None and not reading.overlay.overrides:
-        switched = ", and switches the user's overlay off" if user is not None else ""
+        switched = ", but disables the user's overlay" if user is not None else ""
         message = f"The project's overlay has no step overrides{switched}."
         found.append(Diagnostic("warning", "empty-overlay", message, hint="Remove the file to use the user's overlay."))
     return OverlayChoice("project", reading.overlay, tuple(found), user is not None)
@@ -306,7 +306,7 @@ def remove_stale(text: str, known_ids: AbstractSet[str]) -> StaleFix:
     if again is None or [(o.step_id, o.mode, o.description) for o in again.overrides] != expected:
         raise RyeError(
             "overlay-fix-by-hand",
-            "The stale entries are not tables of their own, so they cannot be taken out safely.",
+            "The stale entries are not separate tables, so they cannot be removed safely.",
             f"Remove by hand: {', '.join(map(visible, removed))}.",
         )
     return StaleFix(fixed, removed)

@@ -168,7 +168,7 @@ class _Reader:
                 "old-format",
                 "The file is in the old format: plain H2 sections and no directives.",
                 None,
-                "rye merge --migrate-legacy OVERRIDES -o OUT writes it in the new one.",
+                "rye merge --migrate-legacy OVERRIDES -o OUT converts it to the new format.",
             )
             return OverrideReading(None, tuple(self._found))
         if end is None:
@@ -213,7 +213,7 @@ class _Reader:
         for entry in frontmatter.entries:
             if entry.key is not None and entry.key not in REQUIRED_FIELDS:
                 at = (entry.line or 0) + 1
-                message = f"{visible(entry.key)!r} in the frontmatter means nothing here."
+                message = f"{visible(entry.key)!r} in the frontmatter is not a known key."
                 self._report("notice", "unknown-field", message, at, _did_you_mean(entry.key, REQUIRED_FIELDS))
         if has_errors(self._found):
             return None
@@ -257,9 +257,7 @@ class _Reader:
             if previous is not None and self._directives and self._directives[-1] is previous:
                 self._directives.pop()
                 dropped = f" The directive of line {previous.line} is dropped, because it may have ended too early."
-            self._error(
-                "stray-closer", f"A closing line stands after the end of a directive.{dropped}", stray, _ESCAPE_HINT
-            )
+            self._error("stray-closer", f"A closing line follows the end of a directive.{dropped}", stray, _ESCAPE_HINT)
         elif text is not None:
             self._report("notice", "text-between", "Text between directives is ignored.", text)
         return index
@@ -280,12 +278,12 @@ class _Reader:
                 return self._nested(opener, index)
             if is_closer(line):
                 if not broken:
-                    self._error("bad-metadata", "The metadata is not ended by a line '-->'.", opener)
+                    self._error("bad-metadata", "The metadata does not end with a line '-->'.", opener)
                 return index + 1
             if METADATA_END in line:
                 if not broken:
                     hint = "Put '-->' on a line of its own; inside a quoted value write it as \"--\\x3E\"."
-                    self._error("bad-metadata", "'-->' stands inside a metadata line.", index, hint)
+                    self._error("bad-metadata", "A metadata line contains '-->'.", index, hint)
                 broken = True
             elif not broken:
                 good = self._metadata_line(line, index, fields) and good
@@ -301,7 +299,7 @@ class _Reader:
                 return self._nested(opener, index)
             if CLOSER in line:
                 if good and not broken:
-                    message = "The closing delimiter stands inside a longer line, so the directive is dropped."
+                    message = "The closing delimiter is part of a longer line, so the directive is dropped."
                     self._error("closer-in-content", message, index, _ESCAPE_HINT)
                 broken = True
             content.append(line.replace(ESCAPED_CLOSER, CLOSER))
@@ -316,7 +314,7 @@ class _Reader:
         return index + 1
 
     def _nested(self, opener: int, index: int) -> int:
-        message = f"Another directive begins in line {index + 1}, before this one is closed; this one is dropped."
+        message = f"Another directive begins on line {index + 1} before this one is closed; this one is dropped."
         self._error("nested-directive", message, opener, f"Close it with a line '{CLOSER}'.")
         return index
 
@@ -328,7 +326,7 @@ class _Reader:
     def _zero_width(self, content: list[str], start: int) -> None:
         for offset, line in enumerate(content):
             if "\u200b" in line:
-                message = "The content holds a zero-width space outside the escape of the closing line; it stays."
+                message = "The content contains a zero-width space outside the escape of the closing line. It is kept."
                 self._report("notice", "zero-width-space", message, start + offset)
                 return
 
@@ -337,7 +335,7 @@ class _Reader:
         match = _METADATA_LINE.fullmatch(line)
         if match is None:
             what = "A blank line" if is_blank(line) else "A line that is not 'key: value'"
-            self._error("bad-metadata", f"{what} stands in the metadata.", index)
+            self._error("bad-metadata", f"{what} in the metadata.", index)
             return False
         key, raw = match[1], (match[2] or "").strip(" \t")
         if key not in METADATA_KEYS:
@@ -345,7 +343,7 @@ class _Reader:
             self._error("bad-metadata", f"{visible(key)!r} is not a metadata key.", index, hint)
             return False
         if key in fields:
-            self._error("bad-metadata", f"{key!r} is there twice.", index)
+            self._error("bad-metadata", f"Duplicate key {key!r}.", index)
             return False
         if raw[:1] in ("'", '"'):
             try:
@@ -370,14 +368,14 @@ class _Reader:
             elif is_blank(fields[key][0].replace("\n", "")):
                 self._error("bad-metadata", f"{key!r} is empty.", fields[key][1])
         if foreign in fields:
-            self._error("bad-metadata", f"{operation} takes no {foreign!r}.", fields[foreign][1])
+            self._error("bad-metadata", f"{operation} does not accept {foreign!r}.", fields[foreign][1])
         if "position" in fields:
             position, index = fields["position"]
             if operation not in ("insert-before", "insert-after"):
-                self._error("bad-metadata", f"{operation} takes no 'position'.", index)
+                self._error("bad-metadata", f"{operation} does not accept 'position'.", index)
             elif position != operation.removeprefix("insert-"):
                 message = f"The position {visible(position)!r} contradicts {operation}."
-                self._error("bad-metadata", message, index, "Leave 'position' out, or let it agree.")
+                self._error("bad-metadata", message, index, "Leave 'position' out, or make it match.")
         if len(self._found) > before:
             return None
         value, index = fields[wanted]
@@ -405,7 +403,7 @@ class _Reader:
             self._error("empty-value", "frontmatter-set needs a value.", opener, "Write the YAML value as its content.")
             return None
         if operation == "frontmatter-delete" and content:
-            message = "frontmatter-delete takes no content."
+            message = "frontmatter-delete does not accept content."
             self._error("unexpected-content", message, opener, "Did you mean frontmatter-set?")
             return None
         return Directive(operation, opener + 1, reason, key=key, content=tuple(content), content_line=first)

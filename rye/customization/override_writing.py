@@ -102,7 +102,7 @@ def directive_text(operation: str, where: str, reason: str, content: Sequence[st
         raise UsageError("bad-reason", "A reason is one line of printable text.", "Say why the change is there.")
     for line in content:
         if opener_operation(line) is not None or ESCAPED_CLOSER in line:
-            message = "The section holds a directive of its own, which an override's content cannot hold."
+            message = "The section contains a directive, which an override's content cannot."
             raise RyeError("cannot-override", message, "Override its subsections one by one.")
     field = "target" if operation in BODY_OPERATIONS else "key"
     metadata = [f"{field}: {_metadata(where)}", f"reason: {_metadata(reason.strip())}"]

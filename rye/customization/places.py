@@ -74,7 +74,7 @@ class Folder(Struct, frozen=True):
             if at.is_symlink():
                 raise RyeError(
                     "symlink",
-                    f"{self.shown(at)} is a symlink, and a project's customizations may not lead out of it.",
+                    f"{self.shown(at)} is a symlink, and a project's customizations must be inside the project.",
                     "Put the file itself there.",
                 )
             at = at.parent
@@ -142,7 +142,7 @@ def gastown_places(town: Path, rig: str | None) -> Places:
         if not is_segment(rig):
             raise UsageError(
                 "bad-rig-name",
-                f"{rig!r} is not a rig's name.",
+                f"{rig!r} is not a valid rig name.",
                 "Names are lower-case letters, digits, '-' and '_', at most 64, and no path.",
             )
         if not (town / rig).is_dir():

@@ -98,7 +98,7 @@ def _in_one_line(file: Applied, finding: Diagnostic) -> str:
     step = next((step for step in file.result.steps if step.line == finding.line), None)
     if finding.code != "orphaned-directive" or step is None:
         return finding.message
-    return f"the {step.operation} of line {step.line} is orphaned: there is no {visible(step.target)!r} any more."
+    return f"the {step.operation} on line {step.line} is orphaned: {visible(step.target)!r} no longer exists."
 
 
 def _means(name: str, identity: Identity, project: Project) -> bool:

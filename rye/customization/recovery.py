@@ -33,7 +33,7 @@ from rye.text.frontmatter import frontmatter_end
 from rye.text.line_form import read_form, split_lines, trimmed
 from rye.text.markdown_sections import sections
 
-REASON = "Recovered from what the old merge made"
+REASON = "Recovered from the old merge's result"
 _DEEPEST = 2
 """The level down to which sections are compared: that of the old format."""
 
@@ -81,7 +81,7 @@ def recover(base: str, effective: str, *, name: str | None = None, today: date |
     except _Cannot as error:
         return _failed("cannot-migrate", error.message, error.line, error.hint)
     if not directives:
-        return _failed("nothing-to-recover", "The texts differ in nothing that overrides change.")
+        return _failed("nothing-to-recover", "The texts do not differ in anything that overrides can change.")
     parts = [head, ["What an old merge made of this item, as directives."], *directives]
     output = "\n\n".join("\n".join(part) for part in parts) + "\n"
     result = merge(base, output, base_name=name)
@@ -163,7 +163,7 @@ def _sections(old: _Section, new: _Section, path: tuple[Selector, ...]) -> Itera
     in_order = [name for name in wanted if name in names] == [name for name in names if name in wanted]
     if trimmed(old.lines) != trimmed(new.lines) or _repeated(names) or _repeated(wanted) or not in_order:
         if not path:
-            message = "The text before the first heading, or the order of the top sections, was changed, too."
+            message = "The text before the first heading, or the order of the top sections, also changed."
             raise _Cannot(message, new.line, "Merge that change by hand.")
         yield _directive("replace", path, new.whole(), new.line)
         return
@@ -201,7 +201,9 @@ def _directive(operation: str, path: tuple[Selector, ...], lines: list[str], lin
         raise _Cannot(f"{visible(target)!r} cannot be the target of a directive.", line)
     for number, each in enumerate(lines, line):
         if opener_operation(each) is not None or ESCAPED_CLOSER in each:
-            message = "The line opens a directive or escapes the end of one, which a directive's content cannot say."
+            message = (
+                "The line opens a directive or escapes the end of one, which a directive's content cannot express."
+            )
             raise _Cannot(message, number)
     written = quoted(target) if METADATA_END in target else target
     content = [each.replace(CLOSER, ESCAPED_CLOSER) for each in trimmed(lines)]

@@ -22,7 +22,7 @@ def directives_of(places: Places, role: str) -> RoleDirectives:
             raise RyeError(
                 "hidden-text",
                 f"{folder.shown(path)}:{hidden[0].line}: {hidden[0].message}",
-                "Take the character out.",
+                "Remove the character.",
                 details={"diagnostics": [finding.as_json() for finding in hidden]},
             )
         files.append(RoleDirectiveFile(role, folder.level, folder.shown(path), text))

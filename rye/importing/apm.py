@@ -120,7 +120,7 @@ def _read_lock(data: bytes) -> Foreign:
         raise bad_file(LOCK, f"it is of version {version}; this Rye reads 1 and 2")
     rows = table.get("dependencies") or []
     if not isinstance(rows, list) or len(rows) > IMPORTS.entries:
-        raise bad_file(LOCK, "its dependencies are no list, or a very long one")
+        raise bad_file(LOCK, "its dependencies are not a list, or are too many")
     entries: list[Entry] = []
     left_out: list[LeftOut] = []
     for value in rows:
@@ -130,7 +130,7 @@ def _read_lock(data: bytes) -> Foreign:
         except Cannot as error:
             left_out.append(LeftOut(LOCK, name, str(error)))
     if table.get("mcp_servers"):
-        left_out.append(LeftOut(LOCK, "mcp_servers", "MCP servers are no items of Rye"))
+        left_out.append(LeftOut(LOCK, "mcp_servers", "MCP servers are not Rye items"))
     deployed = [path for value in rows if isinstance(value, dict) for path in _list(value.get("deployed_files"))]
     parts = [path.split("/") for path in deployed if isinstance(path, str)]
     names = frozenset(part[2] for part in parts if len(part) > 2 and part[1] == "skills" and part[0].startswith("."))
@@ -154,7 +154,7 @@ def _locked(value: object) -> Entry:
     group = "dev" if row.flag("is_dev") else "main"
     only = row.texts("skill_subset")
     if row.has("replacement") or row.has("materialization_repo_url"):
-        raise Cannot("it is fetched from another place than the one that it is named for")
+        raise Cannot("it is fetched from a different place than its name says")
     digests, note = _digests(row)
     if row.text("source") == "local":
         if row.text("local_path") == ".":
@@ -164,12 +164,12 @@ def _locked(value: object) -> Entry:
     if row.text("source") not in (None, "git") or row.has("resolved_url"):
         raise Cannot("it comes from a registry of apm packages, which is not a git repository")
     if row.text("registry_prefix") or row.has("port"):
-        raise Cannot("it comes through a proxy, or from an own port")
+        raise Cannot("it comes through a proxy or from a custom port")
     if row.flag("is_insecure"):
         raise Cannot("it was fetched over plain http")
     path = row.text("virtual_path") or ""
     if _FILE.fullmatch(path):
-        raise Cannot("it is a single file of a form that Rye has no kind for")
+        raise Cannot("it is a single file that is none of Rye's kinds")
     place = GitPlace(
         _repository(row.required("repo_url"), row.text("host") or git_words.GITHUB),
         _unpinned(git_words.ref(row.text("resolved_ref")), row.text("resolved_commit")),
@@ -177,17 +177,17 @@ def _locked(value: object) -> Entry:
         folder_in(path) if path else "",
     )
     if place.commit is None:
-        note = "the lock has no commit of it"
+        note = "the lock has no commit for it"
     return Entry(LOCK, name, place, digests, group, only, note=note)
 
 
 def _digests(row: Row) -> tuple[tuple[Digest, ...], str | None]:
     found = row.text("content_hash")
     if found is None:
-        return (), "the lock has no digest of it; its commit is the one that the lock has"
+        return (), "the lock has no digest for it; its commit is the one in the lock"
     digest = Digest("apm-package", git_words.hex_digest(found.removeprefix(_SHA256)))
     if row.text("package_type") == "marketplace_plugin" or row.has("discovered_via"):
-        note = "its digest covers a file that apm writes by itself, so only the commit was compared"
+        note = "its digest covers a file that apm generates, so only the commit was compared"
         return (), note
     return (digest,), None
 
@@ -215,7 +215,7 @@ def _read_manifest(data: bytes) -> Foreign:
             raise bad_file(MANIFEST, f"its {key} is not a mapping with apm and mcp")
         rows = found.get("apm") or []
         if not isinstance(rows, list) or len(rows) > IMPORTS.entries:
-            raise bad_file(MANIFEST, f"its {key}.apm is not a list, or a very long one")
+            raise bad_file(MANIFEST, f"its {key}.apm is not a list, or is too long")
         for row in rows:
             try:
                 entries.append(_declared(row, group))
@@ -224,7 +224,7 @@ def _read_manifest(data: bytes) -> Foreign:
         servers = found.get("mcp") or []
         for server in servers if isinstance(servers, list) else [servers]:
             named = server.get("name", server) if isinstance(server, dict) else server
-            left_out.append(LeftOut(MANIFEST, shown(named), "it is an MCP server, and no item of Rye"))
+            left_out.append(LeftOut(MANIFEST, shown(named), "it is an MCP server, not a Rye item"))
     others = sorted(shown(key, 40) for key in table if key not in _SAID_ELSEWHERE)
     if others:
         left_out.append(LeftOut(MANIFEST, ", ".join(others), "rye.toml has no such setting"))
@@ -234,7 +234,7 @@ def _read_manifest(data: bytes) -> Foreign:
 def _declared(value: object, group: str) -> Entry:
     if isinstance(value, str):
         if len(value) > IMPORTS.text_characters or not value.isprintable():
-            raise Cannot("it is too long, or has control characters")
+            raise Cannot("it is too long or has control characters")
         return Entry(MANIFEST, shown(value), _place(value), group=group)
     row = Row(value, _OBJECT_KEYS)
     only = row.texts("skills")
@@ -244,11 +244,11 @@ def _declared(value: object, group: str) -> Entry:
         raise Cannot("it comes from a marketplace or a registry of apm packages, which is not a git repository")
     git = row.required("git")
     if git == "parent":
-        raise Cannot("it is a folder of the repository that names it; only a package can say that")
+        raise Cannot("it is a folder in the repository that names it, which only a package can use")
     named = row.required("git")
     path = row.text("path")
     if path and _FILE.fullmatch(path):
-        raise Cannot("it is a single file of a form that Rye has no kind for")
+        raise Cannot("it is a single file that is none of Rye's kinds")
     place = _place(git)
     if not isinstance(place, GitPlace):
         raise Cannot("its git is not a repository")
@@ -272,7 +272,7 @@ def _place(word: str) -> Place:
         host, parts = parts[0], parts[1:]
     path = "/".join(parts[2:])
     if _FILE.fullmatch(path):
-        raise Cannot("it is a single file of a form that Rye has no kind for")
+        raise Cannot("it is a single file that is none of Rye's kinds")
     return GitPlace(
         git_words.hosted(host, "/".join(parts[:2])), git_words.ref(ref), folder=folder_in(path) if path else ""
     )

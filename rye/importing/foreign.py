@@ -137,7 +137,7 @@ def _check_size(file: str, data: bytes) -> None:
 
 def _refuse_markers(file: str, data: bytes) -> None:
     if b"\n<<<<<<< " in b"\n" + data:
-        raise bad_file(file, "it has git's conflict markers")
+        raise bad_file(file, "it contains git conflict markers")
 
 
 class Row:
@@ -150,7 +150,7 @@ class Row:
         names = set(known)
         unknown = sorted(str(key) for key in value if key not in names)
         if unknown:
-            raise Cannot(f"this Rye does not know what its {shown(unknown[0])!r} means")
+            raise Cannot(f"this version of Rye does not know its key {shown(unknown[0])!r}")
 
     def text(self, key: str) -> str | None:
         """A text that is shown and compared; None where it is not there, or null."""
@@ -160,7 +160,7 @@ class Row:
         if not isinstance(value, str):
             self.fail(f"its {key} is not text")
         if len(value) > IMPORTS.text_characters or not value.isprintable():
-            self.fail(f"its {key} is too long, or has control characters")
+            self.fail(f"its {key} is too long or has control characters")
         return value
 
     def required(self, key: str) -> str:
@@ -176,10 +176,10 @@ class Row:
         if value is None:
             return ()
         if not isinstance(value, list) or len(value) > IMPORTS.entries:
-            self.fail(f"its {key} is not a list of texts, or a very long one")
+            self.fail(f"its {key} is not a list of texts, or is too long")
         for one in value:
             if not isinstance(one, str) or len(one) > IMPORTS.text_characters or not one.isprintable():
-                self.fail(f"its {key} has something that is not plain text")
+                self.fail(f"its {key} contains something other than plain text")
         return tuple(value)
 
     def flag(self, key: str) -> bool:
@@ -230,7 +230,7 @@ def skill_folder(path: str) -> str:
 def folder_here(path: str) -> FolderPlace:
     """A folder on this machine. Raises Cannot for one that is not relative, or that is the project itself."""
     if path.startswith(("/", "~")) or path[1:3] in (":\\", ":/"):
-        raise Cannot("it is at an absolute path, which is on one machine alone")
+        raise Cannot("it is at an absolute path, which exists on one machine only")
     try:
         return FolderPlace(folder_path(path.removeprefix("./")))
     except BadSource as error:

@@ -53,7 +53,7 @@ def read_marketplace(data: bytes, file: str = MARKETPLACE) -> Foreign:
             left_out.append(LeftOut(file, name, str(error)))
         beside = [key for key in _NOT_ITEMS if plugin.get(key)]
         if beside:
-            left_out.append(LeftOut(file, name, f"its {', '.join(beside)} are no items of Rye"))
+            left_out.append(LeftOut(file, name, f"its {', '.join(beside)} are not Rye items"))
     return Foreign(tuple(entries), tuple(left_out))
 
 

@@ -62,7 +62,7 @@ def _read(file: str, data: bytes, version: int, known: set[str], entry: Callable
         raise bad_file(file, f"it is of version {shown(table.get('version'), 20)}; this Rye reads version {version}")
     unknown = sorted(key for key in table if key not in known)
     if unknown:
-        raise bad_file(file, f"this Rye does not know what {shown(unknown[0])!r} means")
+        raise bad_file(file, f"this version of Rye does not know its key {shown(unknown[0])!r}")
     skills = table.get("skills")
     if not isinstance(skills, dict) or len(skills) > IMPORTS.entries:
         raise bad_file(file, f"it has no skills, or more than {IMPORTS.entries}")
@@ -86,7 +86,7 @@ def _user_entry(file: str, name: str, value: object) -> Entry:
     row = Row(value, _USER_KEYS)
     place, digest = _place(row), row.text("skillFolderHash")
     if not digest:
-        return Entry(file, name, place, only=(name,), is_one=True, note="the lock has no digest of it")
+        return Entry(file, name, place, only=(name,), is_one=True, note="the lock has no digest for it")
     if len(digest) == 40:
         found = Digest("git-tree", git_words.hex_digest(digest, 40))
     else:

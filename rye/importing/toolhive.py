@@ -49,7 +49,7 @@ def read_toolhive(data: bytes, file: str = LOCK) -> Foreign:
         raise bad_file(file, f"it is of version {shown(version, 20)}; this Rye reads version 1")
     unknown = sorted(str(key) for key in table if key not in ("version", "skills", "plugins"))
     if unknown:
-        raise bad_file(file, f"this Rye does not know what {shown(unknown[0])!r} means")
+        raise bad_file(file, f"this version of Rye does not know its key {shown(unknown[0])!r}")
     entries: list[Entry] = []
     left_out: list[LeftOut] = []
     for name, value in _rows(file, table, "skills"):
@@ -62,7 +62,7 @@ def read_toolhive(data: bytes, file: str = LOCK) -> Foreign:
         raise bad_file(file, "a skill is in it more than once")
     for name, _ in _rows(file, table, "plugins"):
         left_out.append(
-            LeftOut(file, name, "it is a plugin, which may hold more than skills; add its repository by itself")
+            LeftOut(file, name, "it is a plugin, which can contain more than skills; add its repository separately")
         )
     return Foreign(tuple(entries), tuple(left_out), frozenset(name for name, _ in _rows(file, table, "skills")))
 
@@ -70,7 +70,7 @@ def read_toolhive(data: bytes, file: str = LOCK) -> Foreign:
 def _rows(file: str, table: dict[str, Any], key: str) -> list[tuple[str, Any]]:
     rows = table.get(key) or []
     if not isinstance(rows, list) or len(rows) > IMPORTS.entries:
-        raise bad_file(file, f"its {key} is not a list, or a very long one")
+        raise bad_file(file, f"its {key} is not a list, or is too long")
     return [(shown(row.get("name", "?") if isinstance(row, dict) else "?"), row) for row in rows]
 
 

@@ -170,7 +170,7 @@ def test_a_project_file_without_overrides_switches_the_user_s_off_and_warns(prog
     program.write(".ai/formula-overlays/flow.toml", "# nothing\n")
     rendered = program.ok("render", "flow")
     assert "USER" not in rendered.stdout
-    assert "switches the user's overlay off" in rendered.stderr
+    assert "disables the user's overlay" in rendered.stderr
 
 
 def test_a_malformed_project_file_never_falls_back(program: Program) -> None:

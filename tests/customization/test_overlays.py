@@ -126,7 +126,7 @@ class TestChoosing:
         choice = choose_overlay(entry("u", "skip"), "# nothing\n")
         assert (choice.source, choice.overlay) == ("project", Overlay())
         assert [d.severity for d in choice.diagnostics] == ["warning"]
-        assert "switches the user's overlay off" in choice.diagnostics[0].message
+        assert "disables the user's overlay" in choice.diagnostics[0].message
 
     def test_a_malformed_project_file_never_falls_back(self) -> None:
         choice = choose_overlay(entry("u", "skip"), "[[")

@@ -53,7 +53,7 @@ def test_each_message_is_one_line_that_names_the_file(project: Project) -> None:
     write(project.ai, "acme/workflows/deploy", HEAD + directive("append", "## Notes", "More."))
     (finding,) = findings(project, ID, deploy("workflows/deploy"))
     assert finding.message == (
-        ".ai/overrides/acme/workflows/deploy.overrides.md: the append of line 7 is orphaned: there is no '## Notes' any more."
+        ".ai/overrides/acme/workflows/deploy.overrides.md: the append on line 7 is orphaned: '## Notes' no longer exists."
     )
     assert finding.severity == "warning"
 

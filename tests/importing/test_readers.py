@@ -81,7 +81,7 @@ class TestTheProjectsLockOfSkills:
             ({"source": "http://evil.example/x.git", "sourceType": "git"}, "address"),
             ({"source": "o/r", "sourceType": "github", "ref": "--output=x"}, "ref"),
             ({"source": "o/r", "sourceType": "github", "ref": "a..b"}, "ref"),
-            ({"source": "o/r", "sourceType": "github", "patch": "x"}, "does not know what its 'patch' means"),
+            ({"source": "o/r", "sourceType": "github", "patch": "x"}, "does not know its key 'patch'"),
             ({"source": "o/r\u202e", "sourceType": "github"}, "control characters"),
             ({"source": "/etc/skills", "sourceType": "local"}, "absolute path"),
             ({"source": ".", "sourceType": "local"}, "project itself"),
@@ -301,7 +301,7 @@ class TestApm:
         assert "only the commit was compared" in (plugin.note or "")
         assert locked["_local/shared"].place == FolderPlace("packages/shared")
         assert locked["_local/shared"].digests == (Digest("apm-package", HASH),)
-        assert "another place" in reasons(found)["acme/replaced"]
+        assert "a different place" in reasons(found)["acme/replaced"]
         assert "registry of apm packages" in reasons(found)["acme/registry"]
         rest = [entry.name for entry in found.entries if entry.file == "apm.yml"]
         assert rest == [
