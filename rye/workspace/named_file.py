@@ -1,4 +1,4 @@
-"""A file that a person named."""
+"""A file that the user named."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec import Struct
 
 
 class NamedFile(Struct, frozen=True):
-    """Where it is, and as they wrote it."""
+    """Its path, and the name as the user wrote it."""
 
     path: Path
     shown: str

@@ -1,4 +1,4 @@
-"""Files that a command writes where the person says. None is ever replaced."""
+"""New files at a path that the user names. Existing files are never replaced."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ def write_new(file: NamedFile, text: str, *, private: bool = False) -> None:
     try:
         descriptor = os.open(file.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o644)
     except FileExistsError:
-        raise RyeError("file-exists", f"{file.shown} exists.", "Give another name, or remove it first.") from None
+        raise RyeError(
+            "file-exists", f"{file.shown} already exists.", "Choose another name, or remove the file first."
+        ) from None
     with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as stream:
         stream.write(text)

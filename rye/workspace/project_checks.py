@@ -1,4 +1,4 @@
-"""What ``rye check`` says of a project, one value for each check: its own items, and what an audit found."""
+"""The checks of ``rye check``, one value each: a project's own items, the audit and the deployed files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rye.workspace.installing.auditing import Audit
 
 _UNPROVEN = frozenset({"unsigned", "untrusted", "partial"})
-"""Verdicts that are warnings: nothing is wrong with the text, but nobody that you trust vouches for it."""
+"""Verdicts that are warnings: the text is valid, but no one whom the user trusts signed it."""
 
 
 def check_own_items(context: Context) -> tuple[Check, ...]:
@@ -35,7 +35,7 @@ def check_own_items(context: Context) -> tuple[Check, ...]:
 
 
 def audited(found: Audit) -> Check:
-    """What ``rye audit`` found, as one check; infos are left out."""
+    """The findings of ``rye audit`` as one check, without infos."""
     told = [each for each in found.findings if each.severity != "info"]
     lines = [f"{each.severity}[{each.rule}]: {each.message}" for each in told]
     status: Status = "error" if any(each.severity == "error" for each in told) else "warning" if told else "ok"
@@ -45,7 +45,7 @@ def audited(found: Audit) -> Check:
 
 
 def deployed(findings: Sequence[Finding]) -> Check:
-    """The deployed files, as one check: whatever makes ``rye deploy --check`` fail is an error."""
+    """The deployed files as one check: anything that makes ``rye deploy --check`` fail is an error."""
     told = [each for each in findings if each.severity != "info"]
     lines = [f"{each.rule}: {each.message}" for each in told]
     head = f"{len(told)} finding{'' if len(told) == 1 else 's'}" if told else "as it should be"

@@ -8,5 +8,5 @@ from rye.workspace.context import Context
 
 
 def project_of(context: Context) -> Project:
-    """The project around the folder to work in. Raises RyeError ``no-project``."""
+    """The project that contains the working folder. Raises RyeError ``no-project``."""
     return require_project(context.cwd)

@@ -1,4 +1,4 @@
-"""Changing the user's settings. It is separate from :mod:`rye.workspace.settings` because it needs a TOML editor."""
+"""Change the user's settings. Separate from :mod:`rye.workspace.settings` because it needs a TOML editor."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from rye.project.user_config_writing import set_setting
 
 
 def change_setting(name: str, value: str | None) -> object:
-    """Set or, with None, unset one setting; the value that is stored. Raises RyeError for what it cannot be."""
+    """Set one setting, or unset it with None. Return the stored value. Raises RyeError for an invalid value."""
     return set_setting(name, value)

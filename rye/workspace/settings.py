@@ -19,12 +19,12 @@ class Setting(Struct, frozen=True):
 
 
 def settings_path() -> Path:
-    """The user's configuration file; it may not be there."""
+    """The user's configuration file, which may not exist."""
     return config_path()
 
 
 def all_settings() -> list[Setting]:
-    """All settings, those that are not set too. Raises RyeError ``bad-config``."""
+    """All settings, including those not set. Raises RyeError ``bad-config``."""
     found = read_settings()
     return [Setting(name, found.get(name), purpose) for name, (_, purpose) in SETTINGS.items()]
 

@@ -1,1 +1,1 @@
-"""Reading an item for use: found, checked, customized, rendered."""
+"""Read an item for use: find, check, customize and render it."""

@@ -1,4 +1,4 @@
-"""Whether an installed item's text may be handed out for use: this user must have agreed to what it comes with (DESIGN 6.1)."""
+"""Return an installed item's text only if this user agreed to everything that it comes with (DESIGN 6.1)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from rye.workspace.trusting.agreed_here import CheckedItem
 
 AgreeTo = Callable[[tuple[Approval, ...]], bool]
-"""Shows what rye.lock approves and this user has not agreed to, and asks a person; whether they said yes."""
+"""Shows approvals that this user has not agreed to, and asks. Returns whether they agreed."""
 
 
 def require_agreed(
@@ -35,13 +35,12 @@ def require_agreed(
     customized: bool = True,
     manifest: Manifest | None = None,
 ) -> None:
-    """That this user agreed to everything that an item comes with, before or now, and that the policy allows its text. One that
-    nobody installed passes, and so does one that comes with nothing.
+    """Require that this user agreed to everything that an item comes with, before or now, and that the policy allows its text.
+    An item that was not installed passes, and so does one that needs no consent.
 
-    ``trust_lock``: as ``--trust-lock`` says it; ``agree`` None: nobody is asked; ``customized``: whether the project's
-    customizations of it are used; ``manifest``: the project's, where it was read already. Raises RyeError
-    ``project-not-accepted``, ``declined``, ``policy-violation``, and ``consent-needed`` for what rye.lock does not approve
-    either.
+    ``trust_lock``: the option ``--trust-lock``. ``agree``: None: ask no one. ``customized``: whether the project's
+    customizations of the item are used. ``manifest``: the project's, if already read. Raises RyeError
+    ``project-not-accepted``, ``declined``, ``policy-violation``, and ``consent-needed`` for what rye.lock does not approve.
     """
     if found.installed is None:
         return
@@ -66,7 +65,7 @@ def require_agreed(
 
 
 def _require_allowed(found: EffectiveItem, installed: CheckedItem, manifest: Manifest, customized: bool) -> None:
-    """That the effective text mentions nothing that a policy forbids."""
+    """Require that the effective text mentions nothing that a policy forbids."""
     others = read_other_policies()
     if not others.restrict(manifest):
         return

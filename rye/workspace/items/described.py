@@ -18,7 +18,7 @@ from rye.workspace.items.effective_item import effective_entry
 
 
 class Described(Struct, frozen=True):
-    """What is known of an item. ``problem``: why its content may not be shown; then only what was asked for is known."""
+    """A description of an item. ``problem``: why its content must not be shown; then only the requested id is known."""
 
     reference: str
     kind: str | None = None
@@ -27,7 +27,7 @@ class Described(Struct, frozen=True):
     description: str | None = None
     space: str | None = None
     signer: str | None = None
-    """Fingerprint of the release's signer; None for what is not installed."""
+    """Fingerprint of the release's signer; None if it is not installed."""
     tier: str | None = None
     capabilities: tuple[str, ...] = ()
     problem: str | None = None
@@ -42,7 +42,7 @@ def describe(context: Context, reference: str) -> Described:
     try:
         project = find_project(context.cwd)
         if project is None:
-            return Described(reference, problem="There is no project here.", hint="Make one with `rye init`.")
+            return Described(reference, problem="No project found.", hint="Create one with `rye init`.")
         manifest = load_manifest(project)
         entry = find(parse_reference(reference), project, manifest.namespace)
         found = effective_entry(context, entry, project, manifest)

@@ -22,7 +22,7 @@ def render(
     ask: AskValue | None,
     steps: Steps | None,
 ) -> Rendered:
-    """A :data:`rye.workspace.items.rendering.Renderer`. Raises RyeError for inputs that do not fit."""
+    """A :data:`rye.workspace.items.rendering.Renderer`. Raises RyeError for invalid inputs."""
     texts = dict(texts)
     if ask is not None and {*texts, *values} <= {each.name for each in directive.inputs}:
         for each in directive.inputs:

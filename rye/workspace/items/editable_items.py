@@ -1,14 +1,15 @@
-"""Items of editable folders, as their folders have them now: read once, judged, and those bytes used (docs/how-to/sources.md).
+"""Items of editable folders in their current state: read once and checked, and exactly those bytes are used
+(docs/how-to/sources.md).
 
-They are not copied, so no check of installed files ever sees them, and nothing of them is verified: a row of rye.lock says what
-was agreed to, not what lies in the folder. This is the one place that reads them, and every reading asks all of it again:
+They are not copied, so checks of installed files do not cover them, and they are not verified: a row of rye.lock says what was
+agreed to, not what is in the folder. Only this module reads them, and it checks all of this on every read:
 
-* rye.toml has the folder as editable, under the row's name, and this user agreed to that in this project. ``RYE_TRUST_LOCK`` does
-  not: it is for what is fixed.
-* The folder is read as any source is: no link is followed, nothing outside is reached, what cannot be used is refused.
-* Rights, agent tools, things that can run, cautions and alarms are those of the text as it is. One that rye.lock does not approve
-  is an error; so are another version, place or dependency. Hooks are denied one by one, as ever.
-* Nothing is at the item's place below ``.ai/packages``. A file there was not installed.
+* rye.toml has the folder as editable, under the row's name, and this user agreed to that in this project. ``RYE_TRUST_LOCK`` is
+  not enough, since it accepts only fixed content.
+* The folder is read like any source: no link is followed, nothing outside is read, invalid content is refused.
+* Rights, agent tools, things that can run, cautions and alarms are those of the current text. One that rye.lock does not approve
+  is an error; so is a changed version, place or dependency. Hooks are denied one by one, as always.
+* The item's place below ``.ai/packages`` is empty. A file there was not installed.
 """
 
 from __future__ import annotations
@@ -57,26 +58,26 @@ _APPROVED = (
 
 
 class EditableItem(Struct, frozen=True):
-    """One item in the state of its folder at one moment."""
+    """One item as its folder contained it at one moment."""
 
     row: LockedItem
-    """What rye.lock would say of these bytes, with the approvals that it has."""
+    """The row that rye.lock would have for these bytes, with its existing approvals."""
     release: SignedRelease
-    """What these bytes say. Nobody signed it."""
+    """The facts of these bytes, which no one signed."""
     data: bytes
     attached: Mapping[str, bytes]
     """The files attached to it, by their path in its folder."""
 
     @property
     def shown(self) -> str:
-        """Where its own file is, for a person."""
+        """The path of its own file, for messages."""
         assert self.row.source is not None
         return f"{self.row.source.path}/{self.row.source.place}"
 
 
 def read_entry(context: Context, entry: Entry, project: Project, options: ReadOptions) -> tuple[ItemFile, CheckedItem]:
-    """The item of an entry of :func:`rye.project.spaces.entries`. Its ``path`` is its place below ``.ai/packages``, where nothing
-    is. Raises what :func:`editable_items` raises."""
+    """The item of an entry of :func:`rye.project.spaces.entries`. Its ``path`` is its place below ``.ai/packages``, where no
+    file is. Raises the errors of :func:`editable_items`."""
     identity = Identity(entry.location.kind, entry.id)
     row = next((row for row in editable_rows(project) if row.identity == identity), None)
     if row is None:
@@ -86,13 +87,13 @@ def read_entry(context: Context, entry: Entry, project: Project, options: ReadOp
 
 
 def file_of(found: EditableItem, project: Project, options: ReadOptions) -> ItemFile:
-    """The item as a file that was read, from the bytes that were judged."""
+    """The item as a read file, from the checked bytes."""
     path = project.root / item_path(found.row)
     return item_of(path, found.data, found.shown, kind=found.row.kind, options=options)
 
 
 def editable_item(context: Context, project: Project, row: LockedItem) -> EditableItem:
-    """As :func:`editable_items`, for one row."""
+    """The item of one row; see :func:`editable_items`."""
     return editable_items(context, project, [row])[row.identity]
 
 
@@ -126,20 +127,20 @@ def _require_declared(manifest: Manifest, row: LockedItem) -> None:
     if not isinstance(source, PathSource) or not source.editable or source.origin != row.registry:
         raise RyeError(
             "lock-does-not-fit",
-            f"rye.lock has {row.identity} from {row.registry}, and [sources] of rye.toml has no such folder.",
-            "Run `rye install`, which chooses again and shows what changes.",
+            f"rye.lock has {row.identity} from {row.registry}, but [sources] of rye.toml does not name that folder.",
+            "Run `rye install` to resolve again. It shows what changes.",
         )
 
 
 def _require_agreed(project: Project, row: LockedItem) -> None:
-    """That this user agreed to the folder, before anything in it is read."""
+    """Require that this user agreed to the folder, before anything in it is read."""
     waiting = [one for one in unseen(project, approvals([row])) if one.what == "source"]
     if row.approved_signer is None and not waiting:
         return
     raise RyeError(
         "project-not-accepted",
-        f"{row.identity} is read from the folder {row.registry} as it lies there, and you have not agreed to that.",
-        "`rye install` or `rye trust project` shows it on a terminal, and asks. Nothing else agrees to an editable folder.",
+        f"{row.identity} is read directly from the folder {row.registry}, and you have not agreed to that.",
+        "Run `rye install` or `rye trust project` on a terminal to agree. An editable folder cannot be accepted otherwise.",
         details={"approvals": [{"item": str(row.identity), "what": "source", "value": row.registry}]},
     )
 
@@ -148,13 +149,13 @@ def _require_no_file(project: Project, row: LockedItem) -> None:
     place = item_path(row)
     folder = item_folder(row) if KINDS[row.kind].main_file is not None else place
     if os.path.lexists(project.root / folder):
-        raise modified_item(f"{folder} was not installed: {row.identity} is of an editable folder.", None)
+        raise modified_item(f"{folder} was not installed: {row.identity} comes from an editable folder.", None)
 
 
 def _judged(row: LockedItem, now: VerifiedItem, manifest: Manifest, environment: Environment) -> EditableItem:
     found = replace(now.locked, **{name: getattr(row, name) for name in _APPROVED})
     if found.source != row.source or found.suffix != row.suffix:
-        raise differs(row, "it is at another place")
+        raise differs(row, "it is in a different place")
     if now.metadata.version is not None and now.metadata.version != row.version:
         raise differs(row, f"its version is {now.metadata.version}, not {row.version}")
     provides = frozenset(manifest.provides)
@@ -164,7 +165,7 @@ def _judged(row: LockedItem, now: VerifiedItem, manifest: Manifest, environment:
     if refused is None and not environment.policy.accepts_signer([found.signer]):
         refused = "it is not signed by a key that the policy requires"
     if refused is not None:
-        raise RyeError("policy-violation", f"{row.identity} may not be used: {refused}.", "Choose another item.")
+        raise RyeError("policy-violation", f"The policy forbids {row.identity}: {refused}.", "Choose another item.")
     environment.require([(found, now.signed.mentions or ())])
     beyond = (*not_approved(row, now.signed), *_new_cautions(row, now.signed))
     if beyond:
@@ -173,7 +174,7 @@ def _judged(row: LockedItem, now: VerifiedItem, manifest: Manifest, environment:
 
 
 def _new_cautions(row: LockedItem, now: SignedRelease) -> Iterator[Approval]:
-    """Cautions of the text that it did not have when it was agreed to: an update that brings one stops, too."""
+    """Cautions that are new since the user agreed to the text. As for an update, a new one is an error."""
     for mention in now.mentions or ():
         if not mention.is_alarm and not mention.is_note and mention.word not in row.approved_facts:
             yield Approval(str(row.identity), "fact", mention.word)

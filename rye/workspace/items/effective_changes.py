@@ -1,4 +1,4 @@
-"""What the overrides in force change in an item: its text, and what it may do."""
+"""How the overrides in force change an item's text and rights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The item as it is used: found, checked against rye.lock, and with the overrides that apply to it.
+"""The item as it is used: found, checked against rye.lock, and with its overrides applied.
 
 This is the only way to an installed item's content (DESIGN 6.1). Faces call :func:`effective_item`; they cannot reach
 :func:`rye.project.target.find_target` or :func:`rye.project.item_file.load_item`, and a test holds that. Use cases that read
@@ -48,33 +48,33 @@ class EffectiveItem(Struct, frozen=True):
     """An item as it is used."""
 
     item: ItemFile
-    """Its file, with the text and the reading that its overrides gave it."""
+    """Its file, with the text and the parsed value after overrides."""
     entry: Entry | None
-    """Where it was looked up; None where a file was named."""
+    """The place where its id was found; None if a file was named."""
     project: Project | None
     overrides: tuple[str, ...] = ()
-    """The overrides files that changed it, as people see them, in the order they were applied."""
+    """The display paths of the overrides files that changed it, in the order they were applied."""
     findings: tuple[FileFindings, ...] = ()
-    """What was found in overrides files."""
+    """The findings about overrides files."""
     result: Effective | None = None
-    """What each overrides file did; None where there is none, or they were left out."""
+    """The effect of each overrides file; None without overrides files, or if they were not applied."""
     installed: CheckedItem | None = None
-    """Its row and its release; None for an item that nobody installed."""
+    """Its row and its release; None for an item that was not installed."""
     signed: bytes | None = None
-    """Its file's own bytes, where overrides changed its text; they are what a signature is about."""
+    """Its file's own bytes if overrides changed its text. Signatures cover these bytes."""
 
     @property
     def id(self) -> str:
-        """The qualified id where a namespace is known, else the local id."""
+        """The qualified id if a namespace is known, otherwise the local id."""
         return self.entry.id if self.entry is not None else self.item.location.local_id
 
     @property
     def is_editable(self) -> bool:
-        """Whether it is read from an editable folder: nothing is at its file's path."""
+        """Whether it is read from an editable folder. Then no file is at its path."""
         return self.installed is not None and self.installed.row.is_editable
 
     def version(self) -> str | None:
-        """Its own, else the one that it was installed as."""
+        """Its own version, otherwise the version under which it was installed."""
         metadata = self.item.reading.metadata
         if metadata is not None and metadata.version is not None:
             return metadata.version
@@ -84,21 +84,21 @@ class EffectiveItem(Struct, frozen=True):
         return locked.version if locked is not None else None
 
     def place(self, line: int) -> tuple[str, int]:
-        """The file that a line of the item's text was written in, as people see it, and the line there."""
+        """The display path and line where a line of the item's text was written."""
         origin = origin_of(self._origins, line) if self._origins else Origin(self.item.shown, line)
         return origin.shown, origin.line
 
     @property
     def _origins(self) -> tuple[Origin, ...]:
-        """Where each line of the text was written; none for a text that is a file's."""
+        """Where each line of the text was written; empty if the text is its file's."""
         return self.result.origins if self.result is not None and self.overrides else ()
 
     def own_findings(self) -> tuple[FileFindings, ...]:
-        """Errors and warnings of the item's text, each with the file and line that it was written on."""
+        """Errors and warnings of the item's text, each with the file and line where it was written."""
         return self._placed(to_mend(self.item.reading.diagnostics))
 
     def parsed(self) -> Any:
-        """The parsed value. Raises RyeError ``does-not-parse`` with the first error where there is none."""
+        """The parsed value. Raises RyeError ``does-not-parse`` with the first error if it does not parse."""
         if self.item.reading.value is not None:
             return self.item.reading.value
         errors = [finding for finding in self.item.reading.diagnostics if finding.severity == "error"]
@@ -141,8 +141,8 @@ def effective_item(
     ``base``: as published, without overrides. ``inspect``: an invalid overrides file is skipped with a warning; otherwise it
     is an error. ``today``: for the age of an override's review; None: no check.
 
-    Raises RyeError where there is no such item or more than one, where an installed item is not what was installed, and
-    ``shadows-installed`` where an own item has the id of an installed one.
+    Raises RyeError if the item is not found or ambiguous, if an installed item was changed, and ``shadows-installed`` if an
+    own item has the id of an installed one.
     """
     refuse_named_like_installed(context, argument)
     editable = _Editable(context)
@@ -160,9 +160,9 @@ def effective_entry(
     manifest: Manifest,
     locks: MutableMapping[Path, Lock] | None = None,
 ) -> EffectiveItem:
-    """As :func:`effective_item`, for an item that a program looked up by its id: no id is ever taken for a file's path.
+    """As :func:`effective_item`, for an item that a program looked up by its id: the id is never read as a file's path.
 
-    ``locks``: as :func:`checked_item` takes them; the row must then be verified already.
+    ``locks``: as for :func:`checked_item`; with them, the row must already be verified.
     """
     named = f"{entry.location.kind}:{entry.id}"
     _refuse_shadow(context, named, entry, project)
@@ -178,7 +178,7 @@ def effective_entry(
 
 
 class _Editable:
-    """Reads an item of an editable folder, checks it, and keeps what it was found to be."""
+    """Read and check an item of an editable folder."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -199,25 +199,25 @@ def _shown(path: Path, project: Project) -> str:
 
 
 def refuse_changed(context: Context, item: ItemFile) -> None:
-    """Raise what :func:`installed_problem` finds."""
+    """Raise the error that :func:`installed_problem` returns, if any."""
     checked_item(context, item)
 
 
 def checked_item(
     context: Context, item: ItemFile, locks: MutableMapping[Path, Lock] | None = None
 ) -> CheckedItem | None:
-    """An item that was read, once it may be used; None for one that nobody installed.
+    """Check that an item may be used. Return its installed form; None if it was not installed.
 
-    Every file below a project's ``.ai/packages`` must be in its rye.lock, and its bytes those of the lock: a skill's attached
-    files, too. How the file was named makes no difference: its real place decides. The row itself must have been verified on
-    this machine. ``locks`` keeps the locks read for a caller that asks often; for that one, no registry is asked about a row.
-    Raises RyeError where it may not be used.
+    Every file below a project's ``.ai/packages`` must be in its rye.lock with the same bytes, including a skill's attached
+    files. The file's real path decides, not how it was named. The row itself must have been verified on
+    this machine. ``locks`` caches locks for a caller that asks often; then no registry is asked about a row.
+    Raises RyeError if it must not be used.
     """
     place = installed_place(item.path, context.cwd)
     if place is None:
         return None
     from rye.workspace.items.installed_check import (
-        checked_at,  # nothing of it is needed for an item that nobody installed
+        checked_at,  # loaded only for installed items
     )
 
     return checked_at(context, item, place, locks)
@@ -226,7 +226,7 @@ def checked_item(
 def installed_problem(
     context: Context, item: ItemFile, locks: MutableMapping[Path, Lock] | None = None
 ) -> RyeError | None:
-    """Why :func:`checked_item` refuses an item; None where it does not."""
+    """The error with which :func:`checked_item` refuses an item; None if it does not."""
     try:
         checked_item(context, item, locks)
     except RyeError as error:
@@ -235,7 +235,7 @@ def installed_problem(
 
 
 def _refuse_shadow(context: Context, argument: str, entry: Entry | None, project: Project | None) -> None:
-    """An id that rye.lock has means the installed item, so an own item of that id may not be used by it."""
+    """Refuse an own item with an id that rye.lock has, since the id means the installed item."""
     if entry is None or entry.space != "project" or project is None or not project.lock_path.exists():
         return
     items = read_lock(project).items
@@ -248,19 +248,19 @@ def _refuse_shadow(context: Context, argument: str, entry: Entry | None, project
             names = [f"{entry.location.kind}:{entry.id}", str(item.identity)]
             raise UsageError(
                 "ambiguous",
-                f"{argument!r} is {names[0]} (project) and {names[1]} (installed).",
+                f"{argument!r} is ambiguous: {names[0]} (project) and {names[1]} (installed).",
                 f"Name one with its kind, e.g. {names[1]}.",
                 details={"candidates": names},
             )
         if wanted == lookup_key(item.identity.local_id) and item.kind == entry.location.kind:
             context.warn(
                 f"{argument} is this project's own item; the installed {item.identity} has the same short name.",
-                f"`{item.identity}` is the installed one.",
+                f"For the installed item, write `{item.identity}`.",
             )
 
 
 def refuse_named_like_installed(context: Context, argument: str) -> None:
-    """A file or folder whose path is an installed item's id would be read in its place: raise ``shadows-installed``."""
+    """Raise ``shadows-installed`` for a file or folder whose path equals an installed item's id."""
     if not looks_like_path(argument, context.cwd):
         return
     try:
@@ -287,8 +287,8 @@ def customized(
     manifest: Manifest | None = None,
     places: Places | None = None,
 ) -> EffectiveItem:
-    """The item with the overrides in force; arguments as for :func:`effective_item`. ``manifest``: the project's, where it was
-    read already. ``places``: None: the user's and the project's."""
+    """The item with the overrides in force; arguments as for :func:`effective_item`. ``manifest``: the project's, if
+    already read. ``places``: None: the user's and the project's."""
     if not found.item.kind.overridable or found.item.text is None:
         return found
     result = overridden(found, today, manifest, places)
@@ -321,7 +321,7 @@ def _refused(found: EffectiveItem, file: Applied) -> RyeError:
     return RyeError(
         first.code if first.code.startswith("override-") else "override-in-error",
         f"{file.source.shown}{place}: {first.message}{more}",
-        f"{hint} --base leaves overrides out." if first.hint is None else f"{hint}\n--base leaves overrides out.",
+        f"{hint} --base ignores overrides." if first.hint is None else f"{hint}\n--base ignores overrides.",
         details={"overrides": file.source.shown, "diagnostics": [finding.as_json() for finding in file.diagnostics]},
     )
 
@@ -329,7 +329,7 @@ def _refused(found: EffectiveItem, file: Applied) -> RyeError:
 def overridden(
     found: EffectiveItem, today: date | None = None, manifest: Manifest | None = None, places: Places | None = None
 ) -> Effective | None:
-    """The published item's text with the overrides in force; None where there are none.
+    """The published item's text with the overrides in force; None without overrides.
 
     Raises RyeError for an overrides file that cannot be read.
     """
@@ -342,14 +342,14 @@ def overridden(
     files = entry_sources(places or rye_places(found.project), entry, found.project, namespace)
     if not files:
         return None
-    from rye.workspace.items.applied_overrides import apply_overrides  # merging, which only customized items need
+    from rye.workspace.items.applied_overrides import apply_overrides  # loads merging, which only customized items need
 
     found = replace(found, entry=entry)
     return apply_overrides(found.item, found.version(), files, manifest, today)
 
 
 def entry_of_file(path: Path, project: Project | None, namespace: str | None) -> Entry | None:
-    """The entry of a file that was named by its path; None where it is in no space."""
+    """The entry of a file that was named by its path; None if it is not in a space."""
     absolute = path.resolve()
     location = locate(absolute)
     if location is None:

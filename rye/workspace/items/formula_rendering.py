@@ -27,13 +27,13 @@ def render(
     ask: AskValue | None,
     steps: Steps | None,
 ) -> Rendered:
-    """A :data:`rye.workspace.items.rendering.Renderer`. Raises RyeError where there are no steps, or variables do not fit."""
+    """A :data:`rye.workspace.items.rendering.Renderer`. Raises RyeError without steps or for invalid variables."""
     resolved = resolved_formula(context, found.item)
     if resolved.type != "workflow":
         raise UsageError(
             "no-steps",
-            f"A formula of type {resolved.type} renders no steps.",
-            "Render the workflow that uses it; `rye show` prints its parts.",
+            f"A formula of type {resolved.type} has no steps to render.",
+            "Render the workflow that uses it. `rye show` prints its parts.",
         )
     overlaid = Overlaid(resolved)
     if steps is not None:
@@ -50,7 +50,7 @@ def render(
 def _variables(
     formula: Formula, texts: Mapping[str, str], values: Mapping[str, object], ask: AskValue | None
 ) -> dict[str, str]:
-    """The given variables as texts, all problems reported together; a person is asked for required ones."""
+    """The variables as texts. Asks for required ones that are missing, and reports all problems together."""
     declared = {var.name: var for var in formula.vars}
     problems: dict[str, str] = {}
     given: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""A directive's hooks: what they would execute, whether its rights cover that, and whether somebody approved it here."""
+"""A directive's hooks: what they would execute, whether its rights cover that, and whether the user approved it."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class JudgedHook(Struct, frozen=True):
 
     hook: Hook
     decision: Decision | None
-    """Whether the directive's own rights cover it; None: its type or id is none, so nothing can."""
+    """Whether the directive's own rights cover it; None: its type or id is invalid, so no right can cover it."""
     approved: bool | None
     """None: the directive was not installed, so its author is its user."""
     place: tuple[str, int]
-    """File and line that it was written on."""
+    """The file and line where it was written."""
 
 
 class HookedDirective(Struct, frozen=True):
@@ -66,7 +66,7 @@ class HookedDirective(Struct, frozen=True):
 
 
 def hooked_directive(context: Context, argument: str) -> HookedDirective:
-    """The directive ``FILE|ID``. Raises UsageError ``no-hooks`` for another kind, RyeError for what does not parse."""
+    """The directive ``FILE|ID``. Raises UsageError ``no-hooks`` for another kind, RyeError if it does not parse."""
     found = effective_item(context, argument)
     value = found.parsed()
     if not isinstance(value, Directive):

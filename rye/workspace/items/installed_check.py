@@ -25,9 +25,9 @@ from rye.workspace.trusting.verified_items import require_verified
 def checked_at(
     context: Context, item: ItemFile, place: tuple[Project, Path], locks: MutableMapping[Path, Lock] | None
 ) -> CheckedItem:
-    """The installed item; raises the RyeError that says why it may not be used.
+    """The installed item. Raises a RyeError that says why it must not be used.
 
-    ``place``: its project and its path there; ``locks``: as ``installed_problem`` takes them.
+    ``place``: its project and its path there; ``locks``: as for ``installed_problem``.
     """
     project, path = place
     asks_often = locks is not None
@@ -50,14 +50,14 @@ def checked_at(
 
 
 def changed_since(item: ItemFile, path: Path, locked: LockedItem) -> RyeError | None:
-    """The error for an item at ``path`` that is not, byte for byte, what its row says; None where it is."""
+    """The error for an item at ``path`` that differs from its row in any byte; None if it matches."""
     if sha256(item.data).hexdigest() != locked.sha256:
         return _changed(item, locked)
     if KINDS[locked.kind].main_file is not None:
         if (problem := attached_problem(path)) is not None:
             return _changed(item, locked, problem)
     elif (os.stat(path).st_mode & 0o100) and os.name == "posix":
-        return _changed(item, locked, "It is executable, and its release's file is not.")
+        return _changed(item, locked, "It is executable, but the released file is not.")
     return None
 
 
@@ -67,7 +67,7 @@ def _changed(item: ItemFile, locked: LockedItem, detail: str = "") -> RyeError:
 
 
 def modified_item(said: str, identifier: str | None) -> RyeError:
-    """The error for an installed file that is not its release's. ``identifier``: the item's, where it is one's."""
+    """The error for a changed or added file. ``identifier``: the id of its item, if it belongs to one."""
     hint = (
         "`rye diff --edited` shows the change. `rye install --discard-local-edits` restores the file as rye.lock has it"
     )
@@ -76,7 +76,7 @@ def modified_item(said: str, identifier: str | None) -> RyeError:
 
 
 def _locked(lock: Lock, project: Project, path: Path) -> LockedItem | None:
-    """The row of the file; None where the lock does not have this very file."""
+    """The row of the file; None if the lock does not have exactly this file."""
     location = locate(path)
     if location is None or location.namespace is None:
         return None

@@ -1,7 +1,7 @@
 """Several installed items at once, each as it is used: the rows verified, every byte that of its row, overrides applied.
 
-The same rules as :func:`rye.workspace.items.effective_item.effective_item` has, for a caller that needs many items and the files
-attached to them: the folders are looked through once, and the rows are asked about together.
+The rules are those of :func:`rye.workspace.items.effective_item.effective_item`, for a caller that needs many items and their
+attached files: the folders are scanned once, and the rows are verified together.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class InstalledItem(Struct, frozen=True):
     row: LockedItem
     found: EffectiveItem
     data: bytes
-    """Its own file as it was signed, whatever overrides made of the text."""
+    """Its own file as signed, without overrides."""
     attached: Mapping[str, bytes]
     """The files attached to it, by their path in its folder."""
 
@@ -99,17 +99,17 @@ def installed_item(
 
 
 def _reader() -> Any:
-    """What reads editable folders: sources and git, for their items alone."""
+    """Load the reader of editable folders, which needs sources and git."""
     return importlib.import_module("rye.workspace.items.editable_items")
 
 
 def _wrong(entry: Drift) -> RyeError:
     item = entry.item
-    name = f"{item.id}@{item.version}" if item is not None else "the item that it lies with"
+    name = f"{item.id}@{item.version}" if item is not None else "the item that it belongs to"
     if entry.state == "missing":
         return RyeError("not-installed", f"{entry.path} is missing: {name} is not installed.", "Run `rye install`.")
     said = {
         "extra": f"{entry.path} was not installed.",
-        "wrong-flag": f"{entry.path} has another executable flag than {name} has.",
+        "wrong-flag": f"{entry.path} has a different executable flag than in {name}.",
     }.get(entry.state, f"{entry.path} was changed since {name} was installed.")
     return modified_item(said, item.id if item is not None else None)

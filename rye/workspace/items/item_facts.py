@@ -1,4 +1,4 @@
-"""What items mention, by rules and without a network (DESIGN 7.2). Never a verdict."""
+"""Facts that rules find in items, without a network (DESIGN 7.2). They are never a verdict."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ from rye.workspace.items.installed_items import installed_item
 
 
 class ItemFacts(Struct, frozen=True):
-    """The facts of one item, its attached files included. ``Fact.path`` is the file as the person would name it."""
+    """The facts of one item, its attached files included. ``Fact.path`` is the file as the user would name it."""
 
     path: str
     id: str | None
-    """None: the file is in no kind's folder."""
+    """None: the file is not in a kind's folder."""
     facts: tuple[Fact, ...]
 
 
 class FactsReport(Struct, frozen=True):
-    """The facts of the items that were asked about, and how they differ from others."""
+    """The facts of the requested items, and the difference from others."""
 
     results: tuple[ItemFacts, ...]
     difference: tuple[tuple[Fact, ...], tuple[Fact, ...]] | None = None
-    """Added and removed; None where nothing was compared."""
+    """Added and removed facts; None without a comparison."""
 
     def as_json(self) -> dict[str, object]:
         """The stable JSON of ``rye facts``."""
@@ -88,7 +88,7 @@ def _of_argument(context: Context, argument: str) -> list[ItemFacts]:
 
 
 def _customizing_texts(found: EffectiveItem) -> dict[str, str]:
-    """Texts that are used with the item and are no part of its own: the overlay in force, and role directives."""
+    """Texts used with the item that are not part of it: the overlay in force, and role directives."""
     places, name = rye_places(found.project), found.item.location.name
     if not is_segment(name):
         return {}
@@ -101,7 +101,7 @@ def _customizing_texts(found: EffectiveItem) -> dict[str, str]:
 
 
 def _of_editable(context: Context, found: EffectiveItem) -> ItemFacts:
-    """The facts of an item of an editable folder, from the bytes that were judged."""
+    """The facts of an item of an editable folder, from the checked bytes."""
     assert found.project is not None
     assert found.installed is not None
     now = installed_item(context, found.project, found.installed.row, load_manifest(found.project))
@@ -135,7 +135,7 @@ def _of_file(context: Context, entry: Found, used: EffectiveItem | None = None) 
 
 
 def _placed(fact: Fact, shown: str, used: EffectiveItem) -> Fact:
-    """A fact of the item's own text at the file and line that it was written on."""
+    """A fact of the item's own text, with the file and line where it was written."""
     if fact.path != shown or not used.overrides:
         return fact
     path, line = used.place(fact.line)
@@ -145,12 +145,16 @@ def _placed(fact: Fact, shown: str, used: EffectiveItem) -> Fact:
 def _read(path: Path, limit: int) -> bytes:
     data = read_bytes(path, limit)
     if len(data) > limit:
-        raise RyeError("too-large", f"{str(path)!r} has more than {limit:,} bytes.", "No item may be that large.")
+        raise RyeError(
+            "too-large",
+            f"{str(path)!r} has more than {limit:,} bytes.",
+            "An item cannot be that large. Name a smaller file.",
+        )
     return data
 
 
 def _shown(entry: Found) -> str:
-    """The item's own file as the person would name it: a skill is named by its folder."""
+    """The item's own file as the user would name it. A skill is named by its folder."""
     shown = Path(entry.shown)
     return (shown / entry.path.name if shown.name != entry.path.name else shown).as_posix()
 

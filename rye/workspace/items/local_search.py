@@ -46,10 +46,10 @@ def score(query: str, identifier: str, description: str) -> float:
 def search_local(
     context: Context, query: str, *, kind: str | None = None, namespace: str | None = None
 ) -> list[dict[str, Any]]:
-    """Matches in the project, installed, user and system spaces, the best first; an id hidden by an earlier space is left out.
+    """Matches in the project, installed, user and system spaces, best first. Ids hidden by an earlier space are omitted.
 
-    An installed item that is not what was installed is left out, too: its words are not its author's. So is an own item with an
-    installed item's id, which nobody can use by it.
+    A changed installed item is omitted too, since its words may not be its author's. So is an own item with an installed
+    item's id, since the id means the installed one.
     """
     project = find_project(context.cwd)
     installed = read_lock(project).items if project is not None else ()

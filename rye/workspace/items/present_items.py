@@ -1,4 +1,4 @@
-"""The names of the items in the spaces. Nothing is read: a name gives no content away."""
+"""The names of the items in the spaces. No file is read, so no content is revealed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def names_of(context: Context, kind: str) -> dict[str, str]:
 
 
 def exists(context: Context, reference: str) -> bool:
-    """Whether the reference names an item here, or several."""
+    """Whether the reference names one or more items here."""
     project = find_project(context.cwd)
     manifest = load_manifest(project) if project is not None else None
     try:

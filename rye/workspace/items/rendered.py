@@ -1,4 +1,4 @@
-"""What rendering gives, and what it may ask."""
+"""The result of rendering, and the questions that it asks."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Rendered(Struct, frozen=True):
     agent_tools: tuple[str, ...]
     """Tools of the agent program that an agent or a skill names."""
     diagnostics: tuple[FileFindings, ...] = ()
-    """Errors and warnings of the item itself; it parses all the same (DECISIONS Directives 13)."""
+    """Errors and warnings of the item itself; it parses anyway (DECISIONS Directives 13)."""
     findings: tuple[FileFindings, ...] = ()
     """Findings about overrides and overlays."""
     customizations: tuple[Used, ...] = ()

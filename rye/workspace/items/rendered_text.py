@@ -1,4 +1,4 @@
-"""A rendered item whose value says little beyond its metadata."""
+"""Create a rendered item from its text and metadata."""
 
 from __future__ import annotations
 

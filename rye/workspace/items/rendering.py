@@ -1,4 +1,4 @@
-"""What an agent gets from an item (DESIGN 8): the same value for every caller.
+"""The prompt that an agent gets from an item (DESIGN 8), the same for every caller.
 
 ==========  ==========================================================================
 directive   title, description, everything after the fence, then the returns block
@@ -9,8 +9,8 @@ knowledge   the Markdown without metadata and signature
 skill       the body below the frontmatter
 ==========  ==========================================================================
 
-Only directives and formulas take inputs; a formula's are its variables, which are texts. A tool is run and a bundle installed;
-neither has a prompt.
+Only directives and formulas take inputs; a formula's are its variables, which are texts. A tool runs and a bundle installs
+items; neither has a prompt.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ _WITH_INPUTS = {
 
 
 class RenderRequest(Struct, frozen=True):
-    """What to render and with what."""
+    """An item to render, with its inputs."""
 
     item: str
     """``FILE|ID``."""
     kind: str | None = None
     """Read the file as an item of this kind."""
     texts: Mapping[str, str] = field(default_factory=dict)
-    """Inputs as text, converted by their declared types; they go before ``values``."""
+    """Inputs as text, converted to their declared types. They take precedence over ``values``."""
     values: Mapping[str, object] = field(default_factory=dict)
     """Inputs as JSON values."""
     base: bool = False
-    """As published, without overrides and overlays."""
+    """Render as published, without overrides and overlays."""
     trust_lock: bool = False
-    """Whether what rye.lock approves of an installed item counts without being accepted, for this run alone."""
+    """Whether to accept the approvals of rye.lock for this run."""
 
 
 def render(
@@ -62,11 +62,11 @@ def render(
 ) -> Rendered:
     """Render an item, with overrides and overlay unless ``base``.
 
-    ``ask`` is called for required inputs without a value, when the context is interactive; ``agree`` for what an installed item
-    comes with and this user has not agreed to (None: nobody is asked).
+    ``ask`` is called for required inputs without a value if the context is interactive. ``agree`` is called for approvals
+    that this user has not agreed to (None: ask no one).
 
-    Raises RyeError for an item that does not parse, may not be used or has no prompt, for inputs that do not fit, and
-    ``project-not-accepted`` or ``consent-needed`` for one that comes with what nobody agreed to here.
+    Raises RyeError for an item that does not parse, must not be used or has no prompt, for invalid inputs, and
+    ``project-not-accepted`` or ``consent-needed`` if consent is missing.
     """
     found = effective_item(context, request.item, request.kind, base=request.base)
     require_agreed(context, found, request.trust_lock, agree, customized=not request.base)

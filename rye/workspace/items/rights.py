@@ -1,4 +1,4 @@
-"""What items may do: declared rights by tier, one action decided along a chain of callers, two versions compared (DESIGN 7).
+"""Rights of items: list them by tier, check an action along a chain of callers, compare two versions (DESIGN 7).
 
 Items are read with their overrides. An item that does not parse is refused; other findings are returned
 (DECISIONS Directives 13). For an installed item, only what this user agreed to counts
@@ -35,15 +35,15 @@ class Rights(Struct, frozen=True):
     agent_tools: AgentTools | None
     """Tools of the agent program that it names."""
     runs: tuple[Run, ...]
-    """What of it can run."""
+    """The parts of it that can run."""
     diagnostics: tuple[FileFindings, ...]
     """Errors and warnings of the item itself."""
     findings: tuple[FileFindings, ...]
     """Findings about its overrides."""
     missing: tuple[Approval, ...] = ()
-    """What it comes with and this user has not agreed to. It is denied, and no part of the above."""
+    """Parts of it that still need consent. They are denied and not included above."""
     refusal: RyeError | None = None
-    """Why, and the command that helps."""
+    """The reason, and the next command."""
     declared: tuple[str, ...] = ()
     """The capabilities that its text declares."""
 
@@ -54,19 +54,19 @@ class Rights(Struct, frozen=True):
 
     @property
     def tools_tier(self) -> Tier | None:
-        """The tier of the worst of its agent tools; None where it names none."""
+        """The tier of its worst agent tool; None without agent tools."""
         return tools_tier(self.agent_tools)
 
     @property
     def highest(self) -> Tier | None:
-        """The worst tier of capabilities and agent tools; None where it has neither."""
+        """The worst tier of capabilities and agent tools; None without either."""
         found = [self.rows[0][0]] if self.rows else []
         found += [self.tools_tier] if self.tools_tier is not None else []
         return max(found, default=None)
 
     @property
     def does_nothing(self) -> bool:
-        """Whether it may do nothing at all: no rights, no agent tools, and nothing that can run."""
+        """Whether it has no rights, no agent tools and nothing that can run."""
         return not self.rows and (self.agent_tools is None or not self.agent_tools.names) and not self.runs
 
 
@@ -76,7 +76,7 @@ class ActionDecision(Struct, frozen=True):
     decision: Decision
     callers: tuple[Rights, ...]
     reason: str | None = None
-    """Why it is denied, where the item's text would allow it and only this user's agreement is missing."""
+    """Why it is denied, if the item's text would allow it and only this user's consent is missing."""
 
     def as_json(self) -> dict[str, object]:
         """The stable JSON of ``rye permissions check``, with ``levels`` and ``reason`` added."""
@@ -84,23 +84,23 @@ class ActionDecision(Struct, frozen=True):
 
 
 def declared_rights(context: Context, argument: str) -> Rights:
-    """What the text of the item ``FILE|ID`` declares, whoever agreed to it."""
+    """The rights that the text of the item ``FILE|ID`` declares, agreed to or not."""
     return _rights(effective_item(context, argument), None)
 
 
 def rights_of(context: Context, argument: str, trust_lock: bool = False) -> Rights:
-    """The rights of the item ``FILE|ID`` here. ``trust_lock``: as ``--trust-lock`` says it."""
+    """The rights of the item ``FILE|ID`` here. ``trust_lock``: the option ``--trust-lock``."""
     found = effective_item(context, argument)
     return _rights(found, item_agreed_here(context, found, trust_lock))
 
 
 def item_agreed_here(context: Context, found: EffectiveItem, trust_lock: bool = False) -> AgreedHere | None:
-    """What this user agreed to of an item that was found; None for one that nobody installed: its author is its user."""
+    """What this user agreed to for an item; None if it was not installed: then its author is its user."""
     return agreed_here(context, found.installed, trust_lock) if found.installed is not None else None
 
 
 def capabilities_here(context: Context, found: EffectiveItem, declared: Sequence[str]) -> tuple[str, ...]:
-    """Those of the capabilities that an item's text declares which count here."""
+    """The capabilities that an item's text declares and that count on this machine."""
     agreed = item_agreed_here(context, found)
     return tuple(declared) if agreed is None else agreed.allowed(declared)
 
@@ -127,7 +127,7 @@ def _rights(found: EffectiveItem, agreed: AgreedHere | None) -> Rights:
 
 
 def compare_rights(context: Context, old: str, new: str) -> tuple[Diff, tuple[Rights, Rights]]:
-    """What the text of ``new`` declares against that of ``old``."""
+    """Compare the rights that the texts of ``old`` and ``new`` declare."""
     before, after = declared_rights(context, old), declared_rights(context, new)
     return diff(before.capabilities, after.capabilities), (before, after)
 
@@ -140,7 +140,7 @@ def decide_action(
     item_id: str | None,
     trust_lock: bool = False,
 ) -> ActionDecision:
-    """Whether the last item of ``chain`` may do the action when the others called it, the root first."""
+    """Whether the last item of ``chain`` may do the action if the others called it. The root comes first."""
     callers = tuple(rights_of(context, argument, trust_lock) for argument in chain)
     decision = decide([caller.capabilities for caller in callers], primary, item_type, item_id)
     if decision.allowed:

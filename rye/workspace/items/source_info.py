@@ -1,4 +1,4 @@
-"""What is known of a locked item of ``[sources]``: nobody published it, so rye.lock and the bytes are all there is."""
+"""Facts about a locked item of ``[sources]``. It was not published, so they come from rye.lock and its bytes."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 
 class SourceInfo(Struct, frozen=True):
-    """One locked item and what its bytes say."""
+    """A locked item and the facts of its bytes."""
 
     row: LockedItem
-    """With the signer that was found."""
+    """The row, with the signer that was found."""
     words: SignedRelease
 
 
 def source_info(context: Context, reference: str) -> SourceInfo | None:
-    """``reference``: ``[kind:]id``. None where the namespace is not a source of the project around.
+    """``reference``: ``[kind:]id``. None if the namespace is not a source of the enclosing project.
 
     Raises RyeError ``not-installed``, ``unverified-item``.
     """

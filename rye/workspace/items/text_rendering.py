@@ -1,4 +1,4 @@
-"""Items that are text: the prompt that their kind's module makes of them."""
+"""Render items that are text: their kind's module creates the prompt."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def render(
     ask: AskValue | None,
     steps: Steps | None,
 ) -> Rendered:
-    """A :data:`rye.workspace.items.rendering.Renderer`. Raises UsageError for inputs: there are none to fill in."""
+    """A :data:`rye.workspace.items.rendering.Renderer`. Raises UsageError for inputs, which these kinds do not accept."""
     if texts or values:
         first = next(iter({**values, **texts}))
         raise UsageError(
             "unknown-input",
             f"Items of kind {found.item.kind.name} take no inputs, so {first!r} cannot be filled in.",
-            "Leave --input out.",
+            "Omit --input.",
         )
     kind = found.item.kind
     reader = kind.load_prompt()
