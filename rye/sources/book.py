@@ -158,7 +158,7 @@ def unusable(opened: OpenSource, found: Found, why: str) -> SourceError:
     return SourceError(
         "source-item-unusable",
         f"{found.kind}:{opened.source.name}/{found.local_id} cannot be used: {why}.",
-        f"It stands at {opened.place_of(found).place} of {opened.source.origin}. Choose another item, or have it changed there.",
+        f"It is {opened.place_of(found).place} in {opened.source.origin}. Fix it there, or choose another item.",
     )
 
 

@@ -34,9 +34,9 @@ def read_snapshot(objects: Objects, commit: str, base: str) -> Snapshot:
         found = next((row for row in rows if row.name == part), None)
         if found is None or found.what != FOLDER:
             path = "/".join(base.split("/")[: number + 1])
-            what = "no folder" if found is None else f"a {found.what}, no folder,"
+            what = "no folder" if found is None else f"a {found.what} instead of a folder"
             raise SourceError(
-                "no-such-folder", f"The commit {commit} has {what} {path!r}.", "Check path in [sources] of rye.toml."
+                "no-such-folder", f"The commit {commit} has {what} at {path!r}.", "Check path in [sources] in rye.toml."
             )
         here = found.object
     files: dict[str, Entry] = {}

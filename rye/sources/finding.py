@@ -141,7 +141,7 @@ class _Search:
         name, source = shown(str(plugin.get("name", "?")), 60), plugin.get("source")
         folder = _inner(f"{root}/{source}" if root and isinstance(source, str) else source)
         if folder is None:
-            self.notes.append(f"the plugin {name} lies elsewhere; add its own repository")
+            self.notes.append(f"the plugin {name} is in another repository; add that repository")
             return
         named = plugin.get("skills")
         folders = [f"{folder}/skills".removeprefix("/")]
@@ -200,7 +200,9 @@ class _Search:
         self.places.add(place)
         key = (kind, local_id)
         if key in self.found:
-            note = f"{shown(place)} is another {kind} {shown(local_id, 80)}; {self.found[key].place} is used"
+            note = (
+                f"{shown(place)} is another {kind} named {shown(local_id, 80)}; {self.found[key].place} is used instead"
+            )
             self.notes.append(note)
             return
         row = KINDS[kind]
@@ -208,11 +210,11 @@ class _Search:
         entry = self.files[place]
         problem = None
         if not is_id(local_id) or not all(map(is_segment, local_id.split("/"))):
-            problem = f"{shown(local_id, 80)!r} is not a name that an item can have (a-z, 0-9, '-' and '_')"
+            problem = f"{shown(local_id, 80)!r} is not a valid item name (a-z, 0-9, '-' and '_')"
         elif not entry.is_file:
             problem = f"its file is a {entry.what}"
         elif not suffix or suffix not in row.endings:
-            problem = f"no {kind} has such a file"
+            problem = f"this type of file cannot be a {kind}"
         attached: tuple[str, ...] = ()
         if row.main_file is not None and problem is None:
             attached, problem = self.attached(place.rpartition("/")[0])

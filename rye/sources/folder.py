@@ -14,10 +14,10 @@ from rye.sources.listing import Entry, Listing, is_entered, is_name
 from rye.sources.source_error import SourceError, shown
 
 
-def source_folder(project: Path, source: PathSource, hint: str = "Check [sources] of rye.toml.") -> Path:
+def source_folder(project: Path, source: PathSource, hint: str = "Check [sources] in rye.toml.") -> Path:
     """Return the source's folder. Links inside the project are refused: anyone with commit access could point them anywhere.
 
-    ``hint``: where the path was written, for a person who has to correct it.
+    ``hint``: tells a person where to correct the path.
 
     Raises SourceError ``no-such-folder``.
     """
@@ -31,7 +31,7 @@ def source_folder(project: Path, source: PathSource, hint: str = "Check [sources
         if here.is_symlink():
             raise _no_folder(source, "is reached through a symbolic link in the project", hint)
     if not place.exists():
-        raise _no_folder(source, f"does not exist: there is no {shown(str(place))}", hint)
+        raise _no_folder(source, f"does not exist ({shown(str(place))})", hint)
     if inside[:2] == (".ai", "packages") or not place.is_dir():
         raise _no_folder(source, "is not a folder that items can come from", hint)
     return place
@@ -89,7 +89,7 @@ def read_files(root: Path, paths: Iterable[str], most_bytes: int) -> dict[str, b
         try:
             with os.fdopen(os.open(root / path, flags), "rb") as stream:
                 if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-                    raise SourceError("source-unreadable", f"{path!r} is not a regular file any more.")
+                    raise SourceError("source-unreadable", f"{path!r} is no longer a regular file.")
                 _require_inside(root, path, os.fstat(stream.fileno()))
                 found[path] = stream.read(most_bytes + 1)
         except OSError as error:

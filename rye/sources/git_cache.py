@@ -38,8 +38,9 @@ _HEADER_BYTES = 256
 
 
 class GitCache:
-    """The repositories of one run. ``environment``: the process's variables; ``offline``: whether no server may be asked;
-    ``may_contact``: whether the server of this address may be, for an address in rye.toml is anybody's word."""
+    """The repositories of one run. ``environment``: the process's variables; ``offline``: contact no server;
+    ``may_contact``: whether the server of this address may be contacted, because anyone with commit access can write rye.toml.
+    """
 
     def __init__(
         self,
@@ -62,7 +63,7 @@ class GitCache:
     def refs(self, url: str) -> dict[str, str]:
         """Return the server's branches and tags, requested once per run. Raises SourceError."""
         if url not in self._refs:
-            self._require_network(url, "its branches and tags must be asked for")
+            self._require_network(url, "its branches and tags are not cached")
             done = self._git(url, ["ls-remote", "--quiet", "--symref", "--", url], most_bytes=SOURCES.refs_bytes)
             if done.code != 0:
                 raise _failed(url, done.err)
@@ -146,13 +147,13 @@ class GitCache:
 
     def _require_network(self, url: str, why: str) -> None:
         if self._offline:
-            message = f"{url} cannot be asked offline, and {why}."
-            raise SourceError("source-offline", message, "Run the command without --offline once.")
+            message = f"{url} cannot be contacted offline, and {why}."
+            raise SourceError("source-offline", message, "Run the command once without --offline.")
         if not self._may_contact(url):
             raise SourceError(
                 "source-not-agreed",
-                f"{url} stands in [sources] of rye.toml, and you never agreed to it, so it is not contacted.",
-                "`rye install` on a terminal shows what comes from it and asks; elsewhere `rye install --yes` agrees.",
+                f"{url} is in [sources] in rye.toml, but you have not approved it, so it is not contacted.",
+                "Run `rye install` on a terminal to review it, or `rye install --yes` to approve it.",
             )
 
 
@@ -320,7 +321,7 @@ def _not_cached(url: str, commit: str) -> SourceError:
 def _incomplete(name: str, why: str) -> SourceError:
     return SourceError(
         "source-incomplete",
-        f"The cache does not have the object {name} as it should: {why}.",
+        f"The cached object {name} is damaged: {why}.",
         "`rye cache clean` empties the cache; the next `rye install` fetches the repository again.",
     )
 
@@ -328,20 +329,22 @@ def _incomplete(name: str, why: str) -> SourceError:
 def _failed(url: str, said: str) -> SourceError:
     """The error for a failed git command: its last message, and a hint for common causes."""
     lines = [line for line in said.split("\n") if line.startswith(("fatal:", "error:", "remote:"))] or said.split("\n")
-    reason = shown(lines[-1].removeprefix("fatal: "), 300) if lines and lines[-1] else "it said nothing"
+    reason = shown(lines[-1].removeprefix("fatal: "), 300) if lines and lines[-1] else "git gave no reason"
     if _is_unadvertised(said):
-        return SourceError("commit-missing", f"{url} does not give out that commit: {reason}.")
+        return SourceError("commit-missing", f"{url} does not serve that commit: {reason}.")
     if "redirect" in said or "The requested URL returned error: 30" in said:
-        hint = "Redirects are not followed. Write the address that it leads to, if you trust it, into rye.toml."
-        return SourceError("source-redirected", f"{url} leads elsewhere: {reason}.", hint)
+        hint = "Redirects are not followed. If you trust the new address, write it to rye.toml."
+        return SourceError("source-redirected", f"{url} redirects to another address: {reason}.", hint)
     if any(
         word in said for word in ("could not read Username", "Authentication failed", "Permission denied", "error: 403")
     ):
-        hint = "Check that `git ls-remote` can read it: git's credential helper, or your ssh key, must know you."
+        hint = "Check that `git ls-remote` can read it. It needs git's credential helper or your ssh key."
     elif "fsck" in said or "malformed" in said or "bad " in said.lower():
-        return SourceError("source-malformed", f"{url} is not well formed: {reason}.", "Nothing from it was used.")
+        return SourceError(
+            "source-malformed", f"{url} is not a valid repository: {reason}.", "Nothing from it was used."
+        )
     elif "dumb http" in said:
-        hint = "Its server gives out files only. A repository is fetched over git's smart protocol."
+        hint = "The server only supports git's dumb HTTP protocol. Rye needs the smart protocol."
     else:
         hint = "Check the address and the network, then run the command again."
     return SourceError("source-unreachable", f"{url} cannot be fetched: {reason}.", hint)

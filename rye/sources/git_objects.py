@@ -54,8 +54,8 @@ def require_object(name: str, kind: str, data: bytes) -> bytes:
     if found != name:
         raise SourceError(
             "source-forged",
-            f"The {kind} {name} is not what its name says: its bytes have the hash {found}.",
-            "Somebody changed the cache, or git is not what it was. `rye cache clean` empties the cache; then try again.",
+            f"The {kind} {name} does not match its name: its bytes have the hash {found}.",
+            "The cache or git was tampered with. Run `rye cache clean` to empty the cache, then try again.",
         )
     return data
 
@@ -64,7 +64,7 @@ def tree_of(commit: str, data: bytes) -> str:
     """Return the tree of a commit with these bytes. Raises SourceError."""
     found = _HEADER.match(require_object(commit, "commit", data))
     if found is None or len(found[1]) != len(commit):
-        raise _malformed(f"the commit {commit} names no tree")
+        raise _malformed(f"the commit {commit} does not name a tree")
     return found[1].decode("ascii")
 
 
@@ -86,7 +86,7 @@ def tree_entries(tree: str, data: bytes) -> list[TreeEntry]:
         what = _KINDS.get(mode, "special")
         key = name + b"/" if what == FOLDER else name
         if not name or name in seen or key <= before:
-            raise _malformed(f"the tree {tree} has a name twice, or not in order")
+            raise _malformed(f"the tree {tree} has a duplicate name, or names out of order")
         seen.add(name)
         before = key
         found.append(TreeEntry(_text(name), what, data[end + 1 : end + 1 + width].hex()))
@@ -100,8 +100,8 @@ def too_large(what: str) -> SourceError:
     """The error for a source that exceeds a limit. ``what``: what the source has, with its article."""
     return SourceError(
         "source-too-large",
-        f"The source has {what}, which is more than rye reads.",
-        "Name a folder of it: #REV:PATH, or path in [sources] of rye.toml.",
+        f"The source has {what}, which is over the limit.",
+        "Use a folder in it: #REV:PATH, or path in [sources] in rye.toml.",
     )
 
 
@@ -115,6 +115,6 @@ def _text(name: bytes) -> str | None:
 def _malformed(what: str) -> SourceError:
     return SourceError(
         "source-malformed",
-        f"The repository is not well formed: {what}.",
-        "Nothing from it was used. Tell its maintainers: `git fsck` shows the same.",
+        f"The repository is invalid: {what}.",
+        "Nothing from it was used. Report it to its maintainers; `git fsck` shows the same.",
     )

@@ -125,7 +125,7 @@ def program(path: str | None = None) -> str:
     """
     found = shutil.which("git", path=path)
     if found is None:
-        raise SourceError("no-git", "git is not installed.", "Install git: sources in [sources] are fetched with it.")
+        raise SourceError("no-git", "git is not installed.", "Install git; Rye needs it to fetch git sources.")
     try:
         said = subprocess.run(
             [found, "version"],
@@ -225,7 +225,7 @@ def run(
             out = process.stdout.read(most_bytes + 1)
             if len(out) > most_bytes:
                 stop(process)
-                raise SourceError("source-too-large", f"git answered more than {most_bytes:,} bytes.")
+                raise SourceError("source-too-large", f"git's output is larger than {most_bytes:,} bytes.")
             code = process.wait()
             err = reader.text()
         finally:
@@ -294,7 +294,7 @@ def timed_out(seconds: float) -> SourceError:
     return SourceError(
         "source-timeout",
         f"git did not finish within {seconds:.0f} seconds.",
-        "Try again. A repository that is too large to fetch may have a smaller one with the items alone.",
+        "Try again. If the repository is too large, ask its maintainers for one with only the items.",
     )
 
 
@@ -303,7 +303,7 @@ def fetched_too_much() -> SourceError:
     return SourceError(
         "source-too-large",
         f"The repository's commit is larger than {SOURCES.fetch_bytes:,} bytes.",
-        "Ask for a repository that holds the items alone.",
+        "Ask its maintainers for a repository with only the items.",
     )
 
 

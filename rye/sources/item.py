@@ -69,15 +69,15 @@ def judge(
         first = next((one.message for one in reading.diagnostics if one.severity == "error"), "it cannot be read")
         return first.rstrip(".")
     if metadata.name != found.local_id.rpartition("/")[2]:
-        return f"its name is {metadata.name!r}, and its file says another"
+        return f"its name {metadata.name!r} does not match its file name"
     signature = verify(data, found.kind, f"x{found.suffix}", keys.trusted, keys.revoked)
     if signature.verdict in _BROKEN:
-        return f"its signature does not hold ({signature.verdict}): {signature.detail.rstrip('.')}"
+        return f"its signature is not valid ({signature.verdict}): {signature.detail.rstrip('.')}"
     whole = signature.ok and not attached
     signer = signature.key.fingerprint if whole and signature.key is not None else None
     version = metadata.version or f"0.0.0+{build}"
     if comparable(version) is None:
-        return f"its version {version[:80]} cannot be compared with others"
+        return f"its version {version[:80]} is not a valid version"
     return Judged(identity, metadata, version, data, tuple(attached), signer)
 
 

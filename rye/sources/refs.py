@@ -69,16 +69,16 @@ def target(source: GitSource, refs: dict[str, str]) -> Target:
             raise _missing(source, "it has no default branch", refs)
         return Target(HEAD, refs[HEAD])
     if rev == HEAD:
-        hint = "Leave the rev out: that is the default branch."
-        raise SourceError("no-such-rev", f"{source.url}: {HEAD!r} is not a name of a branch or a tag.", hint)
+        hint = "Remove the rev to use the default branch."
+        raise SourceError("no-such-rev", f"{source.url}: {HEAD!r} is not the name of a branch or tag.", hint)
     names = [name for name in (rev, _TAGS + rev, _HEADS + rev) if name in refs and name != HEAD]
     if not names:
-        raise _missing(source, f"it has no branch and no tag {rev!r}", refs)
+        raise _missing(source, f"it has no branch or tag {rev!r}", refs)
     if len(names) > 1 and len({refs[name] for name in names}) > 1:
         raise SourceError(
             "ambiguous-rev",
-            f"{source.url} has {' and '.join(names)}, and {rev!r} may be either.",
-            f'Write which one you mean in rye.toml: rev = "{names[0]}".',
+            f"{source.url} has {' and '.join(names)}, so {rev!r} is ambiguous.",
+            f'Use the full name in rye.toml: rev = "{names[0]}".',
         )
     return Target(names[0], refs[names[0]])
 
@@ -88,7 +88,7 @@ def require_unmoved(name: str, locked: LockedSource, now: Target) -> None:
     if now.ref == locked.ref and now.ref.startswith(_TAGS) and now.commit != locked.commit:
         raise SourceError(
             "tag-moved",
-            f"The tag {now.ref.removeprefix(_TAGS)!r} of {locked.git} was moved: rye.lock has the commit {locked.commit}, "
+            f"The tag {now.ref.removeprefix(_TAGS)!r} of {locked.git} was moved: rye.lock has commit {locked.commit}, "
             f"the repository now has {now.commit}.",
             "Nothing was changed. Ask the repository's maintainers why. To use the new commit anyway, read it first, "
             f'then write it into rye.toml: [sources] {name}: rev = "{now.commit}".',
@@ -98,11 +98,11 @@ def require_unmoved(name: str, locked: LockedSource, now: Target) -> None:
 
 def vanished(locked: LockedSource, now: Target | None) -> SourceError:
     """The error for a commit that the server no longer serves."""
-    where = f"{locked.ref} is {now.commit} now" if now is not None else f"{locked.ref} is not there any more, either"
+    where = f"{locked.ref} is now {now.commit}" if now is not None else f"{locked.ref} no longer exists either"
     return SourceError(
         "commit-vanished",
         f"{locked.git} no longer has the commit {locked.commit} that rye.lock names; {where}.",
-        "Someone rewrote the history. Ask the repository's maintainers. `rye update` takes what is there now, and shows it.",
+        "Someone rewrote the history. Ask the repository's maintainers. `rye update` shows and installs the current state.",
         details={"commit": locked.commit, "ref": locked.ref, "now": now.commit if now is not None else None},
     )
 
@@ -113,8 +113,8 @@ def _missing(source: GitSource, what: str, refs: dict[str, str]) -> SourceError:
     if near:
         hint = f"Did you mean {', '.join(near)}?"
     elif source.rev is not None and re.fullmatch(r"[0-9a-f]{7,39}", source.rev):
-        hint = "A commit is written with all its 40 digits: `git rev-parse` prints them."
+        hint = "Write a commit with all 40 digits; `git rev-parse` prints them."
     else:
         listed = ", ".join(shown(name, 60) for name in sorted(short)[:_LISTED])
-        hint = f"There is: {listed}." if listed else "The repository is empty, or not readable with your credentials."
+        hint = f"It has: {listed}." if listed else "The repository is empty, or not readable with your credentials."
     return SourceError("no-such-rev", f"{source.url}: {what}.", hint)

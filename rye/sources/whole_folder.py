@@ -39,7 +39,9 @@ def commit_folder(objects: Objects, commit: str, folder: str, *, with_files: boo
         found = next((row for row in rows if row.name == part and row.what == FOLDER), None)
         if found is None:
             message = f"The commit {commit} has no folder {shown(folder)!r}."
-            raise SourceError("no-such-folder", message, "Whoever keeps the repository moved it, or the path is wrong.")
+            raise SourceError(
+                "no-such-folder", message, "Check the path. The repository's maintainers may have moved the folder."
+            )
         here = found.object
     if not with_files:
         return WholeFolder({}, here)
@@ -108,5 +110,5 @@ def _read(path: Path, most: int) -> bytes:
             raise SourceError("source-unreadable", f"{str(path)!r} is not a regular file.")
         data = stream.read(max(most, 0) + 1)
     if len(data) > most:
-        raise too_large("more bytes than one run reads")
+        raise too_large("more bytes than one run can read")
     return data

@@ -133,7 +133,7 @@ def test_update_moves_along_the_branch_and_shows_both_versions(server: GitServer
 def test_head_as_a_rev_is_told_to_be_left_out(server: GitServer, program: Program) -> None:
     team(server)
     refused = program.run("add", f"git+{server.url('prompts')}#HEAD:items", "pdf", "-y", "--json").error
-    assert (refused["code"], refused["hint"]) == ("no-such-rev", "Leave the rev out: that is the default branch.")
+    assert (refused["code"], refused["hint"]) == ("no-such-rev", "Remove the rev to use the default branch.")
 
 
 def test_an_item_that_numbers_itself_and_stays_as_it_is_moves_with_its_repository(

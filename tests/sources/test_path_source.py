@@ -227,4 +227,4 @@ def test_a_folder_that_went_away_is_answered_with_the_manifest(program: Program,
     program.ok("add", "../shared", "pdf", "-y")
     shared.rename(shared.parent / "elsewhere")
     error = program.run("add", "../shared", "docx", "-y", "--json").error
-    assert (error["code"], error["hint"]) == ("no-such-folder", "Check [sources] of rye.toml.")
+    assert (error["code"], error["hint"]) == ("no-such-folder", "Check [sources] in rye.toml.")
