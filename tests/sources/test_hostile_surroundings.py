@@ -408,9 +408,9 @@ def test_objects_are_hashed_again_from_the_commit_down() -> None:
     assert [(row.name, row.what, row.object) for row in tree_entries(name, tree)] == [("a", "file", blob)]
     commit = f"tree {name}\nauthor A <a@b> 0 +0000\n\nx\n".encode()
     assert tree_of(object_name("commit", commit, 40), commit) == name
-    with pytest.raises(SourceError, match="not what its name says"):
+    with pytest.raises(SourceError, match="does not match its name"):
         tree_entries(name, tree + b"100644 b\0" + bytes.fromhex(blob))
-    with pytest.raises(SourceError, match="not what its name says"):
+    with pytest.raises(SourceError, match="does not match its name"):
         tree_of("00" * 20, commit)
 
 

@@ -158,7 +158,7 @@ def test_an_in_file_signature_by_a_trusted_key_counts_and_by_another_does_not(
     repository.commit({".ai/directives/work/one.md": changed})
     refused = program.run("update", "-y", "--json")
     assert refused.error["code"] == "source-item-unusable"
-    assert "signature does not hold (modified)" in refused.error["message"]
+    assert "signature is not valid (modified)" in refused.error["message"]
 
 
 def test_an_update_that_drops_the_signature_stops(server: GitServer, program: Program, author: Program) -> None:
