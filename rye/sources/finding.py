@@ -141,7 +141,7 @@ class _Search:
         name, source = shown(str(plugin.get("name", "?")), 60), plugin.get("source")
         folder = _inner(f"{root}/{source}" if root and isinstance(source, str) else source)
         if folder is None:
-            self.notes.append(f"the plugin {name} is in another repository; add that repository")
+            self.notes.append(f"the plugin {name} is outside this repository; add the repository that has it")
             return
         named = plugin.get("skills")
         folders = [f"{folder}/skills".removeprefix("/")]

@@ -245,7 +245,7 @@ def test_a_plugin_that_lies_elsewhere_is_left_out_and_said(
     )
     result = program.run("add", f"git+{server.url('evil')}", "--all", "-y")
     assert result.code == 0
-    assert [f"the plugin p{number} is in another repository" in result.stderr for number in range(7)] == [True] * 7
+    assert [f"the plugin p{number} is outside this repository" in result.stderr for number in range(7)] == [True] * 7
     assert program.path(".ai/packages/evil/skills/inner/SKILL.md").is_file()
 
 
