@@ -117,7 +117,7 @@ class Test_A_registry_that_is_away:
         path.write_text(path.read_text().replace("Do the work.", "Do my work."))
         done = away.ok("diff", "--edited")
         assert "-Do the work.\n+Do my work." in done.stdout
-        assert "Going on with what was last verified" in done.stderr
+        assert "Using its last verified state" in done.stderr
 
     def test_what_is_neither_cached_nor_installed_is_an_error(self, away: Program) -> None:
         lose_files(away)
