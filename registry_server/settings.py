@@ -114,7 +114,7 @@ class Settings:
     batch_interval_seconds: float = 0.0
     """Minimum time from the start of one batch to the start of the next: fewer heads, and fewer new files behind a CDN."""
     clock_skew_seconds: int = REGISTRY.clock_skew_seconds
-    """How far in the future a statement's time may be: as far as clients accept a head's."""
+    """How far in the future a statement's time may be: the same as clients accept for a head."""
     root_days: int = 365
     """How long a new root statement is valid."""
 

@@ -1,7 +1,7 @@
 """Rye: package manager and verifiable registry for the text that steers software agents.
 
 The rooms, from the ground up. A module imports from its own room and from rooms above it in this list, never from below;
-``tests/test_rooms.py`` holds that, imports inside functions included.
+``tests/test_rooms.py`` enforces this, including imports inside functions.
 
 * :mod:`rye.errors`, :mod:`rye.limits`, :mod:`rye.deprecations`: what every room may use
 * :mod:`rye.storage`: files on disk, the user's folders, what was verified on this machine

@@ -41,7 +41,7 @@ def used(
 ) -> Iterator[Deprecation]:
     """The rows that a run uses, in their order.
 
-    ``command``: program and command, such as ``rye token list``; ``words``: those behind the program's name; ``keys``: the
+    ``command``: program and command, such as ``rye token list``; ``words``: those after the program's name; ``keys``: the
     table in a file, by the file's name, empty where there is no such file.
     """
     options = list(words)[: list(words).index("--")] if "--" in words else list(words)

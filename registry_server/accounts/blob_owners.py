@@ -32,7 +32,7 @@ def owners(engine: sa.Engine, sha256: str) -> frozenset[str]:
 
 
 def _fill(engine: sa.Engine) -> bool:
-    """Read some more entries; returns whether there may be others."""
+    """Read the next few entries. Return whether there may be more."""
     with database.reader(engine) as connection:
         first = _cursor(connection)
         query = sa.select(log_entries.c.position, log_entries.c.leaf).where(log_entries.c.position >= first)

@@ -26,7 +26,7 @@ _ID = re.compile(r"[0-9a-f]{16}")
 
 
 class Member(Struct, frozen=True):
-    """One person. ``issuer`` empty: the operator made the account."""
+    """One person. ``issuer`` empty: the operator created the account."""
 
     id: str
     name: str

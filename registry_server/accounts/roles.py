@@ -76,7 +76,7 @@ def give(
 
 
 def take(connection: sa.Connection, namespace: str, *, account: str | None = None, team: str | None = None) -> bool:
-    """Take a role away; returns whether there was one."""
+    """Remove a role. Return whether there was one."""
     who = namespace_roles.c.account == account if account is not None else namespace_roles.c.team == team
     done = connection.execute(namespace_roles.delete().where(namespace_roles.c.namespace == namespace, who))
     return done.rowcount > 0

@@ -63,7 +63,7 @@ class Examination:
         ]
 
     def read_blob(self, sha256: str) -> bytes | None:
-        """Return an uploaded or published blob; None: there is none."""
+        """Return an uploaded or published blob; None if it does not exist."""
         found = self._uploads.get(sha256)
         return found if found is not None else self._public.get(wire.blob_path(sha256))
 

@@ -83,7 +83,7 @@ def sent(request: _Request, answer: Answer) -> Response[bytes]:
 
 
 def refused_reading(service: Service, error: RyeError, status: int, accept: str) -> bytes | None:
-    """Return the error page; None: the client does not ask for HTML."""
+    """Return the error page; None if the client does not ask for HTML."""
     if not wants_html(accept):
         return None
     return error_page(error, status, service.pages.site_for_anyone(), service.pages.hour())

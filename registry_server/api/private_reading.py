@@ -75,7 +75,7 @@ def require_reader(account: Account | None) -> Account:
 
 
 def blob_of(path: str) -> str | None:
-    """Return the SHA-256 of the blob at a path; None: it is not a blob's path."""
+    """Return the SHA-256 of the blob at a path; None if it is not a blob's path."""
     found = served(path)
     return found.path.rpartition("/")[2] if found is not None and found.path.startswith("blobs/") else None
 

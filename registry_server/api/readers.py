@@ -64,7 +64,7 @@ class Readers:
             made = self._private(self._failed(error, scope["path"]))
         except Exception as error:  # the framework's error handler is not around this layer
             if has_begun:
-                raise  # the status has been sent already
+                raise  # the status has already been sent
             _log.error("a request failed", exc_info=error)
             self._service.refused("internal")
             made = self._private(self._failed(_INTERNAL, scope["path"]))
@@ -74,7 +74,7 @@ class Readers:
     async def _made(
         self, asked: Wanted | GitRefs | GitPack, scope: Scope, receive: Receive, send: Send
     ) -> Answer | None:
-        """Return the answer; None: it has been sent already. Raises RyeError."""
+        """Return the answer; None if it has already been sent. Raises RyeError."""
         may_read = await self._reader(scope)
         method = scope["method"]
         if isinstance(asked, GitPack):

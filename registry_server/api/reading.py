@@ -194,7 +194,7 @@ def _part(wanted: str, content: bytes, headers: Headers) -> Answer | None:
 
 
 def _encoding(accepted: str) -> str | None:
-    """Return the best encoding that the client accepts, zstd or gzip; None: neither."""
+    """Return the best encoding that the client accepts, zstd or gzip; None if neither."""
     weights = {}
     for part in accepted[:_MOST_TAGS].lower().split(","):
         name, _, rest = part.partition(";")

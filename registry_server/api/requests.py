@@ -129,7 +129,7 @@ def page_answer(body: bytes, status: int, headers: dict[str, str]) -> Response[b
 
 
 async def reader_of(service: Service, scope: Any) -> Account | None:
-    """Return the account of the token or the signed-in member; None: neither."""
+    """Return the account of the token or the signed-in member; None if neither."""
     token = bearer_of(scope)
     if token:
         account = await _known(service, token)

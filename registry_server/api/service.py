@@ -157,7 +157,7 @@ class Service:
             self._writes.release()
 
     def account(self, token: str) -> Account | None:
-        """Return the account of a token; None: the token is not valid."""
+        """Return the account of a token; None if the token is not valid."""
         with database.reader(self.engine) as connection:
             return tokens.check(connection, token)
 
@@ -200,7 +200,7 @@ class Service:
                     )
 
     def session_account(self, secret: str) -> Account | None:
-        """Return the account of a session, with the member's rights to read; None: the session is not valid."""
+        """Return the account of a session, with the member's rights to read; None if the session is not valid."""
         with database.reader(self.engine) as connection:
             member = members.session_member(connection, secret, now_text())
             if member is None:
@@ -265,7 +265,7 @@ class Service:
         return any(account.may_read(namespace) for namespace in self.blob_owners(sha256))
 
     def taken_down(self, sha256: str) -> str | None:
-        """Return why a blob was taken down; None: it was not."""
+        """Return why a blob was taken down; None if it was not."""
         with database.reader(self.engine) as connection:
             return Ledger(connection).taken_down([sha256]).get(sha256)
 

@@ -83,7 +83,7 @@ def _cookie(request: AnyRequest, name: str, value: str, path: str, seconds: int)
 
 
 async def signed_in(request: AnyRequest) -> Member | None:
-    """Return the member whom this browser's session belongs to; None: not signed in."""
+    """Return the member signed in to this browser's session; None if not signed in."""
     secret = session_of(request)
     if not secret:
         return None

@@ -35,7 +35,7 @@ class Attempt(Struct, frozen=True):
 
     @classmethod
     def decode(cls, text: str) -> Attempt | None:
-        """Parse a cookie's value; None: it is malformed."""
+        """Parse a cookie's value; None if it is malformed."""
         parts = text.split(".")
         if len(parts) != 4 or not all(part.replace("-", "").replace("_", "").isalnum() for part in parts[:3]):
             return None

@@ -63,7 +63,7 @@ def frame(value: Struct) -> bytes:
 
 
 def read_frame(stream: BinaryIO) -> bytes | None:
-    """Read the next frame; None: the input has ended."""
+    """Read the next frame; None at the end of the input."""
     head = stream.read(LENGTH_BYTES)
     if len(head) < LENGTH_BYTES:
         return None

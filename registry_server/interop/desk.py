@@ -115,7 +115,7 @@ class ReaderDesk:
         return self._threads.submit(working)
 
     def document(self, wanted: Wanted, may_read: MayRead) -> Future[Document | None]:
-        """Return the document at a path; None: it does not exist, or the reader may not see it."""
+        """Return the document at a path; None if it does not exist or the reader may not see it."""
 
         def work(ledger: Ledger, shown: int) -> Document | None:
             if isinstance(wanted, SkillIndex):
@@ -165,7 +165,7 @@ class ReaderDesk:
         return Document(content, BYTES, file.sha256) if content is not None and file is not None else None
 
     def _offers(self, ledger: Ledger, shown: int, namespace: str | None, may_read: MayRead) -> tuple[Offer, ...] | None:
-        """Return the skills of a namespace or of all; None: it never had skills, or the reader may not see it."""
+        """Return the skills of a namespace or of all; None if it never had skills or the reader may not see it."""
         if namespace is None:
             return skills.in_all(self.catalogue.listing(ledger, shown, None).offers, may_read)
         if not may_read(namespace):

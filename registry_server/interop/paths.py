@@ -110,7 +110,7 @@ READER: dict[type, str] = {
 
 
 def wanted(path: str) -> Wanted | GitRefs | GitPack | None:
-    """Parse a decoded request path; None: it is not a path for other programs."""
+    """Parse a decoded request path; None if it is not a path for other programs."""
     if len(path) > _MOST_CHARACTERS:
         return None
     if path.startswith("/renovate/"):

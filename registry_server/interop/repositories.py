@@ -46,7 +46,7 @@ class Repositories:
         self._building = threading.Lock()
 
     def newest(self, ledger: Ledger, shown: int, namespace: str) -> Snapshot | None:
-        """Return the current repository of a namespace; None: it never had a skill. Raises RyeError
+        """Return the current repository of a namespace; None if it never had a skill. Raises RyeError
         ``repository-too-large``."""
         offers = self._catalogue.listing(ledger, shown, namespace).offers
         if not offers and not self._catalogue.has_skills(ledger, namespace):
@@ -65,7 +65,7 @@ class Repositories:
         return made.found
 
     def commit(self, ledger: Ledger, shown: int, namespace: str, name: str) -> Snapshot | None:
-        """Return the commit with this hash; None: it does not exist, or something in it is no longer offered."""
+        """Return the commit with this hash; None if it does not exist or something in it is no longer offered."""
         newest = self.newest(ledger, shown, namespace)
         if newest is not None and newest.commit == name:
             return newest

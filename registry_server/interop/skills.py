@@ -31,7 +31,7 @@ class Folders:
         self._digests: Kept[str, tuple[str, int]] = Kept(_DIGESTS)
 
     def file(self, sha256_: str) -> bytes | None:
-        """Return a file's bytes; None: the store does not have them, or has other bytes."""
+        """Return a file's bytes; None if the store does not have them or has other bytes."""
         return self._checked(sha256_, self._public.get(wire.blob_path(sha256_)))
 
     def files(self, offer: Offer) -> dict[str, SharedFile] | None:

@@ -57,7 +57,7 @@ def diff_path(identity: Identity, old: str, new: str) -> str:
 
 
 def read_item_path(path: str) -> ItemAddress | None:
-    """Parse a decoded path. None: it is not an item's path."""
+    """Parse a decoded path; None if it is not an item's path."""
     if len(path) > 2_000 or not path.startswith("/-/"):
         return None
     kind, _, rest = path.removeprefix("/-/").partition("/")

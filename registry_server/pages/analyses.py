@@ -100,7 +100,7 @@ class Analyses:
     # -- one analysis ----------------------------------------------------------------------------------------------------
 
     def get(self, record: ReleaseRecord) -> Analysis | None:
-        """Return the stored analysis of a release; None: there is none."""
+        """Return the stored analysis of a release, or None."""
         key = _key(record)
         known = self._kept.get(key)
         if known is not None:
@@ -276,7 +276,7 @@ def _connected(path: Path) -> sqlite3.Connection:
 
 
 def _number(path: Path) -> tuple[int, int] | None:
-    """Device and number of the file at ``path``; None: there is none."""
+    """Device and inode number of the file at ``path``; None if it does not exist."""
     try:
         found = path.lstat()
     except FileNotFoundError:

@@ -4,7 +4,7 @@ It follows the log. Only this thread writes and removes stored analyses (:mod:`r
 
 Publishing comes first, then readers: a publish never waits for an analysis, and releases are analysed ahead of time
 only after a moment without a publish and without a page that needed an analysis. If that moment never comes, the first
-view of a page makes it.
+view of a page makes the analysis.
 
 A takedown removes what is stored. One thread follows takedowns and writes rows: a row is not written if its takedown is
 already in the log, and is removed if the takedown comes later.

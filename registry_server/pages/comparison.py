@@ -134,7 +134,7 @@ class Rights(Struct, frozen=True):
 
 
 class Differences(Struct, frozen=True):
-    """How two releases differ in what they may do and say, as far as their bytes are available."""
+    """How two releases differ in what they may do and say, where their bytes are available."""
 
     unknown: tuple[str, ...]
     """What could not be compared, and why."""
@@ -228,7 +228,7 @@ def _are_none(found: Differences) -> bool:
 
 
 class _Content(Struct, frozen=True):
-    """What a version's bytes say, as far as they exist and can be read."""
+    """What a version's bytes say, where they exist and can be read."""
 
     metadata: Metadata | None
     attached: tuple[Run, ...]

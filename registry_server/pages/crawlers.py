@@ -29,7 +29,7 @@ class Listed(Struct, frozen=True):
 
 
 def robots_page(look: Look) -> Page:
-    """Make ``/robots.txt``."""
+    """Return ``/robots.txt``."""
     rules = [f"Disallow: {path}" for path in (("/",) if look.reader.is_private else _CLOSED)]
     sitemap = [] if look.reader.is_private else ["", f"Sitemap: {look.site.address}/sitemap.xml"]
     text = "\n".join(["User-agent: *", *rules, *sitemap, ""])
@@ -37,7 +37,7 @@ def robots_page(look: Look) -> Page:
 
 
 def sitemap_index(look: Look) -> Page:
-    """Make ``/sitemap.xml``: the index of the parts, each of which begins after a name."""
+    """Return ``/sitemap.xml``: the index of the parts, each of which begins after a name."""
     where = stretches(look.reader.namespaces)
     ends = part_ends(look.connection, where, RECORDS.sitemap_names, RECORDS.sitemap_parts - 1)
     addresses = [f"{look.site.address}{part_path(after)}" for after in ("", *ends)]

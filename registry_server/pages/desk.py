@@ -1,4 +1,4 @@
-"""Make pages with separate threads and database connections, and cache them.
+"""Render pages in separate threads with their own database connections, and cache them.
 
 At most ``page_threads`` pages are made at the same time and ``page_waiting`` wait. Any more are refused at once
 (``busy``: 503 with ``Retry-After``). A cached page needs no thread as long as head and hour are the same. Under another
@@ -85,7 +85,7 @@ class _Made(Struct, frozen=True):
 
 
 class PageDesk:
-    """Makes and caches pages. Belongs to one event loop; threads do the work."""
+    """Renders and caches pages. Belongs to one event loop; threads do the work."""
 
     def __init__(
         self,

@@ -83,7 +83,7 @@ def examine_item(
     attached: Mapping[str, bytes | None],
     options: ReadOptions = _INSTALLING,
 ) -> tuple[Examined, object | None]:
-    """Return the same, and the item as the reader of its kind returned it; None: it cannot be read."""
+    """Return the same, and the item as the reader of its kind returned it; None if it cannot be read."""
     if data is None:
         gone = tuple(path for path, content in attached.items() if content is None)
         return Examined(release.capabilities, problem="its file is gone", unread=gone), None
@@ -151,8 +151,8 @@ def texts_for_facts(own: str, files: Mapping[str, bytes | None]) -> tuple[dict[s
 
 
 def facts_in(texts: Mapping[str, str]) -> tuple[Fact, ...]:
-    """Call :func:`rye.text.facts.find_facts` with a cache: a hostile text costs seconds, and a stage's page needs its
-    facts twice, for what it may do and for what changes."""
+    """Call :func:`rye.text.facts.find_facts` with a cache: a hostile text costs seconds, and a stage's page uses the facts
+    in two places: for what it may do and for what changes."""
     return _facts_in(tuple(sorted(texts.items())))
 
 

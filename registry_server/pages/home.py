@@ -46,7 +46,7 @@ class HomeView(Struct, frozen=True):
 
 
 def home_page(look: Look) -> Page:
-    """Make the page at ``/``."""
+    """Return the page at ``/``."""
     view = home_view(look.site, look.head.size, newest(look))
     words = f"{view.origin} is a registry of signed text for software agents: directives, skills, tools, agents."
     return Page("home.html", view, "Registry", words, "/", feed="/feed.atom")

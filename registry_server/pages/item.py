@@ -1,4 +1,4 @@
-"""The page of an item: reads one release and makes its page."""
+"""The page of an item: reads one release and renders its page."""
 
 from __future__ import annotations
 

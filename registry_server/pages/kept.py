@@ -21,7 +21,7 @@ class Kept(Generic[K, V]):
         self._lock = threading.Lock()
 
     def get(self, key: K) -> V | None:
-        """Return a value; None: it is not in the cache."""
+        """Return a value; None if it is not in the cache."""
         with self._lock:
             found = self._values.get(key)
             if found is None:

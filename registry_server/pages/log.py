@@ -161,7 +161,7 @@ def proof_file(position: int) -> Maker:
 
 
 def log_path(before: int | None) -> str:
-    """Return the path of the list. None: the newest entries."""
+    """Return the path of the list; ``before`` None: of the newest entries."""
     return "/-/log" if before is None else f"/-/log?before={before}"
 
 

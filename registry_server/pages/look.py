@@ -187,7 +187,7 @@ class Look:
         return self._ledger.edge()
 
     def full_tile(self, path: str) -> bytes | None:
-        """Return a full tile, which never changes. None: the store does not have it yet."""
+        """Return a full tile, which never changes; None if the store does not have it yet."""
         return self._stored([path])[0]
 
     def chain(self, namespace: str) -> KeysetChain:
@@ -199,7 +199,7 @@ class Look:
         return found
 
     def history(self, identity: Identity) -> ItemHistory | None:
-        """Return an item's history, checked as clients check it. None: there is none, or this reader may not see it.
+        """Return an item's history, checked as clients check it; None if it has none or this reader may not see it.
 
         Raises TrustError if clients refuse the whole history.
         """
@@ -248,7 +248,7 @@ class Look:
         return links[-1].sha256 if links else "", len(links), len(self.roots()), self.since(namespace)
 
     def analysis(self, record: ReleaseRecord) -> Analysis | None:
-        """Return the stored analysis of a release. None: there is none, files were taken down, or the reader may not
+        """Return the stored analysis of a release; None if it has none, files were taken down, or the reader may not
         see it.
 
         Takedowns count as soon as the log has them: the stored analysis is removed a moment later.
@@ -265,7 +265,7 @@ class Look:
             self._analyses.put(record, analysis)
 
     def file(self, namespace: str, sha256: str) -> bytes | None:
-        """Return the bytes of a released file; None: they are gone, or the reader may not see them."""
+        """Return the bytes of a released file; None if they are gone or the reader may not see them."""
         return self.files(namespace, [sha256])[sha256]
 
     def files(self, namespace: str, hashes: list[str]) -> dict[str, bytes | None]:

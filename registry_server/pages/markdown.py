@@ -155,7 +155,7 @@ def _part(part: Fence | Steps | Criteria, writer: _Writer, environment: dict[str
 
 
 def plain_paragraph(text: str) -> str | None:
-    """Return the HTML of a single plain paragraph without any Markdown. None: the text must be parsed."""
+    """Return the HTML of a single plain paragraph without any Markdown; None if the text must be parsed."""
     return f"<p>{marked(text)}</p>" if _PLAIN_TEXT.fullmatch(text) else None
 
 

@@ -61,7 +61,7 @@ class Shape(Struct, frozen=True):
 
 
 def shape_of(kind: str, value: object) -> Shape | None:
-    """Return the shape of an item; None: it has none. ``value``: what the reader of its kind returned."""
+    """Return the shape of an item; None if it has none. ``value``: what the reader of its kind returned."""
     said = KINDS[kind].load().as_json(value)
     inputs = [_parameter(entry) for entry in _named(said.get("inputs"), said.get("vars"))]
     outputs = [

@@ -1,4 +1,4 @@
-"""The page of a release that waits for a signature: what `rye stage show` shows, as far as it fits. Pure.
+"""The page of a release that waits for a signature: what `rye stage show` shows, cut to fit. Pure.
 
 The bytes are checked as clients check them before they install (:mod:`registry_server.pages.examined`), and compared
 with the last release like any two releases (:mod:`registry_server.pages.comparison`). The page counts what does not fit
@@ -98,7 +98,7 @@ def stage_page(signed: Signed, row: StageRow, content: Content | None, may_rejec
 
 
 def content_of(staged: Staged, last: Side | None) -> Content:
-    """Return what a stage's bytes say. ``last``: the release that it would follow; None: there is none."""
+    """Return what a stage's bytes say. ``last``: the release that it would follow, or None."""
     release, data, attached = staged.release, staged.data, staged.attached
     examined = examine(release, staged.keys, data, attached, ReadOptions(publishing=True))
     text = readable_text(data)

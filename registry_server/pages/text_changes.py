@@ -130,7 +130,7 @@ def _words() -> re.Pattern[str]:
 
 
 def _pair(old: str, new: str, budget: Budget) -> tuple[list[Part], list[Part]] | None:
-    """Return both lines in parts with the changed ones marked; None: they have too little in common."""
+    """Return both lines in parts with the changed ones marked; None if they have too little in common."""
     one, other = old.removesuffix("\n"), new.removesuffix("\n")
     if not budget.take(1 + (len(one) + len(other) >> 5)):
         return None

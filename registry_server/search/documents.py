@@ -23,8 +23,8 @@ from registry_server.storage.schema import documents, search_grams, search_words
 _AT_ONCE = 500
 _LISTED = 20
 _PREFIXES = " ".join(str(letters) for letters in range(LEAST_LETTERS, PREFIX_LETTERS + 2))
-"""The lengths of beginnings that SQLite finds at once: a token is a word, or a mark and a word. Any other would be put together
-from all tokens that begin with it."""
+"""The prefix lengths that SQLite indexes: a token is a word, or a mark and a word. A prefix of any other length would be
+searched among all tokens that begin with it."""
 _FTS5 = (
     "CREATE VIRTUAL TABLE documents_fts USING fts5(tokens, content='', detail=none, columnsize=0, "
     f"tokenize=\"ascii tokenchars './!=:-_'\", prefix='{_PREFIXES}')"

@@ -207,7 +207,7 @@ class Batches:
         self._log.tidy()
 
     def _give_up_waiting(self, error: Exception) -> None:
-        """Refuse the requests behind a batch that found no database or store: they would only wait for the same
+        """Refuse the requests queued after a batch that found no database or store: they would only wait for the same
         error.
         """
         _log.warning("nothing can be published: %s", error)
@@ -242,5 +242,5 @@ class Batches:
 
 
 def is_trouble(error: Exception) -> bool:
-    """Whether the error is no request's fault, so that trying each one alone would be useless."""
+    """Whether the error is not the fault of any request, so that retrying them one by one is useless."""
     return isinstance(error, RyeError) and error.code in TROUBLE

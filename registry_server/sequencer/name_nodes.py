@@ -32,7 +32,7 @@ class NameNodes:
     def change(self, ledger: Ledger, root: str | None, entries: Iterable[MapEntry], since: int) -> Update:
         """Bring the map up to date in the database; returns the nodes to write to the store.
 
-        ``root``: of the current map; None: there is no map yet. ``entries``: the names whose index files changed.
+        ``root``: of the current map; None if there is no map yet. ``entries``: the names whose index files changed.
         ``since``: the size of the log at the head with the current map. Raises RyeError ``database-damaged``.
         """
         changed = list(entries)

@@ -112,7 +112,7 @@ class Bucket:
                 self.put(path, content)
 
     def _each(self, work: Callable[[_T], _R], values: Sequence[_T]) -> list[_R]:
-        """Run ``work`` for each value concurrently. The first error is raised once no work is running any more."""
+        """Run ``work`` for each value concurrently. The first error is raised once no work is running."""
         if len(values) <= 1:
             return [work(value) for value in values]
         done = [self._pool.submit(work, value) for value in values]

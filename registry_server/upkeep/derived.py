@@ -1,7 +1,7 @@
 """The tables that are computed from the log, computed again from its entries: what ``rye-registry verify`` compares.
 
-Nothing here trusts a table. Names, statements, keysets, yanks and search entries come from the index lines that the
-entries make, evaluated as clients do (:func:`rye.registry.trust.records.judge`). Keywords of items are the one
+Nothing here trusts a table. Names, statements, keysets, yanks and search entries come from the index lines that
+follow from the entries, evaluated as clients do (:func:`rye.registry.trust.records.judge`). Keywords of items are the one
 exception: they come from blobs, and are compared between the two tables that contain them.
 """
 
@@ -56,7 +56,7 @@ def compare(
     roots: Sequence[tuple[int, int, bytes]],
     time: datetime,
 ) -> Differences:
-    """Compare every table with what the entries make.
+    """Compare every table with what follows from the entries.
 
     ``lines``: the index of each name; ``nodes``: the name map by the hashes of its nodes; ``edge``: the partial tiles;
     ``roots``: number, position and note of each root; ``time``: the last snapshot's time.

@@ -120,7 +120,7 @@ class Ledger:
         return "deploy-conflict", message, hint, ()
 
     def drift(self, path: str, item: str, here: OnDisk, new: bytes | None) -> Why:
-        """Return the refusal to change an edited file, with the diff from ``new`` to what is there."""
+        """Return the refusal to change an edited file, with the diff from ``new`` to the file on disk."""
         kind, _, identifier = item.partition(":")
         gives_up = f"`rye deploy --overwrite-edited {item}` discards the change."
         keeps = f"`rye override new {identifier}` keeps the change through upgrades; "
@@ -203,7 +203,7 @@ class Ledger:
 
 
 def _diff(new: bytes, here: bytes, path: str) -> tuple[str, ...]:
-    """Return the diff from what Rye would write to what is there; empty if either is not text."""
+    """Return the diff from what Rye would write to the file on disk; empty if either is not text."""
     try:
         found = unified(new.decode(), here.decode(), f"rye/{path}", path)
     except UnicodeDecodeError:

@@ -32,7 +32,7 @@ _INVOKED = "When This Agent Is Invoked"
 
 
 def slot(item: DeployableItem) -> str | None:
-    """Return the target's folder for the item: ``skills``, ``agents`` or ``knowledge``; None: it is not deployed."""
+    """Return the target's folder for the item: ``skills``, ``agents`` or ``knowledge``; None if it is not deployed."""
     match item.value:
         case Skill() | Formula():
             return "skills"

@@ -26,7 +26,7 @@ class DeployRequest(Struct, frozen=True):
 
 
 def words_of(request: DeployRequest, *, trusts_lock: bool) -> tuple[str, ...] | None:
-    """Return the key under which a run is remembered (:mod:`rye.deployment.recall`); None: it is never remembered.
+    """Return the key under which a run is remembered (:mod:`rye.deployment.recall`); None if it is never remembered.
     ``trusts_lock``: whether the run trusts others' approvals."""
     if request.dry_run or request.allow or request.adopt or request.overwrite:
         return None

@@ -110,7 +110,7 @@ def _words(question: Question) -> str:
 
 
 def _said(answer: types.ElicitResult) -> bool | None:
-    """Accepting is a yes unless a field says no; declining is a no; closing the question is no answer."""
+    """Accepting means yes unless a field says no, declining means no, and closing the question leaves it unanswered."""
     if answer.action == "accept":
         return all(value is not False for value in (answer.content or {}).values())
     return False if answer.action == "decline" else None

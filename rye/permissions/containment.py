@@ -115,8 +115,8 @@ class Granted:
         self._prefixes = sorted(self._by_prefix)
 
     def near(self, prefix: str) -> list[Glob]:
-        """Return the patterns that can match a string beginning with ``prefix``, judging by their literal
-        beginnings.
+        """Return the patterns that can match a string beginning with ``prefix``, going by their literal
+        prefixes.
         """
         found = [glob for end in range(len(prefix)) for glob in self._by_prefix.get(prefix[:end], ())]
         for longer in self._prefixes[bisect_left(self._prefixes, prefix) :]:
@@ -146,7 +146,7 @@ def find(
     real_actions: bool = False,
 ) -> str | None:
     """Return a shortest string that matches all of ``wanted`` (one or more patterns) and none of ``avoided``; None if
-    there is none.
+    no such string exists.
 
     ``real_actions`` considers only strings that name an action (:mod:`rye.permissions.actions`). Raises TooComplex.
     """
@@ -161,7 +161,7 @@ def find(
     others = granted.near(longest)
     budget.spend(1 + (len(longest) + len(others) >> 3))
     if any(longest.startswith(other.text[:-1]) for other in others if _is_prefix_star(other)):
-        return None  # the usual case: "acme.tools.*" grants everything with this beginning
+        return None  # the usual case: "acme.tools.*" grants everything with this prefix
     for pattern in wanted:
         if not has_wildcards(pattern):  # only one string is possible
             matched = all(fnmatchcase(pattern, other) for other in wanted)

@@ -27,7 +27,7 @@ class Decision(Struct, frozen=True):
     by: str | None
     """The caller's capability that allowed it; None if it was denied."""
     levels: tuple[str | None, ...] = ()
-    """For each level from the root to the caller, its first capability that allows the action; None: the level denies it."""
+    """For each level from the root to the caller, its first capability that allows the action; None if the level denies it."""
 
     def as_json(self) -> dict[str, object]:
         """The stable JSON of ``rye permissions check`` (DESIGN §9), with ``levels``."""

@@ -38,7 +38,7 @@ class Glob(Struct, frozen=True):
     tokens: tuple[Intervals, ...]
     loops: int
     literal_prefix: str
-    """The beginning of every string that matches."""
+    """The prefix of every string that matches."""
 
     @property
     def empty(self) -> bool:

@@ -74,7 +74,7 @@ class Judgements:
         return self._verdicts.key("head signatures", state.origin, head, *state.roots)
 
     def _key(self, identity: Identity, state: TrustedState, entry: Entry) -> bytes | None:
-        """A key over everything that :func:`rye.registry.trust.records.judge` reads, by hash."""
+        """A key derived from everything that :func:`rye.registry.trust.records.judge` reads, by hash."""
         item, namespace = entry(str(identity)), entry(wire.namespace_name(identity.namespace))
         if item is None or namespace is None or item.size > self._index_bytes:
             return None

@@ -59,7 +59,7 @@ class LevelDecision(Struct, frozen=True):
     id: str
     """The level's label."""
     by: str | None
-    """The first of its rights that allows the action; None: the level denies it."""
+    """The first of its rights that allows the action; None if the level denies it."""
 
     def as_json(self) -> dict[str, object]:
         """``{"id", "by"}``, as refusals and dry runs show it."""

@@ -121,7 +121,7 @@ class ToolResult(Struct, frozen=True):
     stderr: str = ""
     """Its standard error, for the log."""
     refused: tuple[str, ...] = ()
-    """What it tried to do without permission, as far as that was seen: ``network HOST:PORT``, ``write PATH``."""
+    """What it was seen trying to do without permission: ``network HOST:PORT``, ``write PATH``."""
 
 
 class Tools(Protocol):

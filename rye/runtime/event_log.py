@@ -128,7 +128,7 @@ def verify(data: bytes, head: tuple[int, str] | None = None) -> Verdict:
 
 
 def _wrong(written: bytes, number: int) -> str | None:
-    """Return what is wrong with a line on its own; None: nothing."""
+    """Return what is wrong with a line on its own, or None."""
     try:
         found = json.loads(written)
     except (ValueError, RecursionError):

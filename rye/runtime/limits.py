@@ -164,7 +164,7 @@ def crossed(bounds: Iterable[Bound], used: Used, names: Iterable[str] = LIMITS) 
 
 
 def left(bounds: Iterable[Bound], used: Used, name: str) -> Number | None:
-    """Return how much of one limit is left, at least 0; None: there is no such limit."""
+    """Return how much of one limit is left, at least 0; None if there is no such limit."""
     rest: list[Number] = [
         maximum - bound.counted(used, name) for bound in bounds if (maximum := getattr(bound.limits, name)) is not None
     ]
@@ -180,7 +180,7 @@ def remaining(bounds: Iterable[Bound], used: Used) -> Limits:
 
 
 def most(limits: Limits) -> Used:
-    """Return the most that a run with these limits can use of what adds up; 0 where there is no limit."""
+    """Return the most that a run with these limits can use of each total; 0 where there is no limit."""
     return Used(
         turns=limits.turns or 0,
         tokens=limits.tokens or 0,

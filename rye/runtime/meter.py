@@ -53,17 +53,17 @@ class Meter:
             return remaining([*self._bounds, Bound(more, used)], used)
 
     def left(self, name: str) -> Number | None:
-        """Return what is left of one limit, at least 0; None: the run has no such limit."""
+        """Return what is left of one limit, at least 0; None if the run has no such limit."""
         with self._lock:
             return left(self._bounds, self.used_now(), name)
 
     def seconds_left(self) -> float | None:
-        """Return the seconds until the run's time is up; None: it has no limit."""
+        """Return the seconds until the run's time is up; None if it has no limit."""
         found = self.left("duration")
         return float(found) if found is not None else None
 
     def tool_seconds_left(self) -> float | None:
-        """Return the seconds that a tool starting now may take; None: no limit."""
+        """Return the seconds that a tool starting now may take; None if there is no limit."""
         with self._lock:
             given = (self.left("tool_seconds"), self.left("duration"))
         return min((float(seconds) for seconds in given if seconds is not None), default=None)
@@ -86,7 +86,7 @@ class Meter:
             return self.crossing
 
     def check(self) -> Crossing | None:
-        """Return the limit that was exceeded, including the time limit; None: none was."""
+        """Return the limit that was exceeded, including the time limit, or None."""
         return self.count_model()
 
     def count_tool(self, seconds: float, given: float | None, *, ended_by_limit: bool) -> None:

@@ -1,4 +1,4 @@
-"""Whom the user trusts (DESIGN §4): besides ``--trusted-key`` and pinned registries, the only source of trust.
+"""The keys that the user trusts (DESIGN §4): besides ``--trusted-key`` and pinned registries, the only source of trust.
 
 ``trusted-keys.toml`` in the user's config folder contains whole keys, each with a label, its source and its date. A key
 is trusted from ``add`` until ``remove``; ``revoke`` keeps the entry, so that its signatures are told apart from unknown

@@ -42,8 +42,9 @@ class Replacement(NamedTuple):
 def replace_files(changes: Sequence[Replacement]) -> None:
     """Replace all files, or none: if one fails, or the user interrupts, those before it get their old bytes back.
 
-    A file that someone edits after it was replaced keeps that edit. A file given twice, such as by way of a link, is replaced
-    once.
+    A file that someone edits after it was replaced keeps that edit. A file that is named more than once,
+    for example through a link, is replaced once.
+
     Raises RyeError ``changed-meanwhile`` if a file no longer has the bytes that were read, and OSError.
     """
     changes = list({(change.path, change.old, change.new): change for change in changes}.values())

@@ -126,7 +126,7 @@ class _Scanner(Cursor):
     # Many lines at once.
 
     def _plain(self) -> bool:
-        """Skip plain and blank lines outside containers. False: the current line is neither."""
+        """Skip plain and blank lines outside containers; False if the current line is neither."""
         if self.leaf.lines is not None:
             return False  # it may be a link reference definition, where every line counts
         found = PLAIN.match(self.text, self.start)
@@ -142,7 +142,7 @@ class _Scanner(Cursor):
         return True
 
     def _at_margin(self) -> bool:
-        """Read the most common lines at the margin, which continue no container. False: the line is not one of them."""
+        """Read the most common lines at the margin, which continue no container; False if the line is not one of them."""
         text, start, paragraph = self.text, self.start, self.leaf.kind == "paragraph"
         if paragraph and (found := LAZY.match(text, start)):
             end = found.end()
@@ -217,7 +217,7 @@ class _Scanner(Cursor):
             self.columns(1)
 
     def _continue_leaf(self) -> bool:
-        """Offer the line to the open leaf. False: the leaf is closed, or is a paragraph that a new block can interrupt."""
+        """Offer the line to the open leaf; False if the leaf is closed, or is a paragraph that a new block can interrupt."""
         leaf = self.leaf
         self.find()
         if leaf.kind == "fence":
@@ -328,7 +328,7 @@ class _Scanner(Cursor):
             self.leaf = PLAIN_TEXT if lines is None else Leaf("paragraph", lines=lines)
 
     def _has_text(self) -> bool:
-        """Whether the open paragraph has text besides link reference definitions; without, an underline makes no heading."""
+        """Whether the open paragraph has text besides link reference definitions. Only then can an underline form a heading."""
         if self.leaf.lines is None:
             return True
         text, position = "\n".join(self.leaf.lines), 0

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rye.workspace.installing.auditing import Audit
 
 _UNPROVEN = frozenset({"unsigned", "untrusted", "partial"})
-"""Verdicts that are warnings: the text is valid, but no one whom the user trusts signed it."""
+"""Verdicts that are warnings: the text is valid, but no one the user trusts signed it."""
 
 
 def check_own_items(context: Context) -> tuple[Check, ...]:

@@ -104,7 +104,7 @@ def _show_item(console: Console, change: ItemChange) -> None:
 
 def _show_signer(console: Console, change: ItemChange, time: datetime, seen: set[object]) -> None:
     """Print the signer, the key's age and, if the registry changed, the old and new one. An entry that ``rye lock`` wrote is
-    treated like any other news. ``seen``: signers that this screen has described already; repetition would hide what differs."""
+    treated like any other change. ``seen``: signers already described on this screen; repetition would hide what differs."""
     old, new = change.old, change.new
     if new is None or (change.action == "keep" and old is not None and old.approved_signer is None):
         return
@@ -278,7 +278,7 @@ def _show_counts(console: Console, plan: Plan) -> None:
 
 
 _SCREEN = 16
-"""Lines of authors' text with which the first ones may already be out of sight when the question is asked."""
+"""After this many lines of authors' text, the first ones may have scrolled out of sight when the question is asked."""
 
 
 def _lines(changes: Sequence[ItemChange]) -> int:

@@ -470,7 +470,7 @@ def _type_name(value: object) -> str:
 
 
 def equal(left: object, right: object) -> bool:
-    """Whether two JSON values are equal: same type and value, numbers by value. Not recursive, so nesting depth is no problem."""
+    """Whether two JSON values are equal: same type and value, numbers by value. Not recursive, so any depth is fine."""
     pending = [(left, right)]
     while pending:
         one, other = pending.pop()

@@ -54,7 +54,7 @@ def from_text(input_type: str, text: str) -> object:
 
 
 def checked(input_type: str, value: object) -> object:
-    """Return ``value`` unchanged if it has exactly the declared type: ``"5"`` and ``5.0`` are no integers, ``1`` is not ``true``.
+    """Return ``value`` if it has exactly the declared type: ``"5"`` and ``5.0`` are not integers, ``1`` is not ``true``.
 
     Raises ValueError saying what was expected.
     """

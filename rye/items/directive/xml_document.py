@@ -56,7 +56,7 @@ _ROOT = lazy_pattern(r"<([^\s<>/=\"'!?&]++)")
 def sniff_root(content: str) -> str | None:
     """The name of the first element in ``content``, well-formed or not, without a namespace prefix, or None.
 
-    Behind a DOCTYPE, which no directive may have, ``directive`` if any element is one.
+    After a DOCTYPE, which no directive may have: ``directive`` if any element is one.
     """
     position = 0
     while True:
@@ -78,7 +78,7 @@ def sniff_root(content: str) -> str | None:
 
 def _declared_root(content: str, position: int) -> str | None:
     """The same for a text with a declaration at ``position``. Where the declaration ends depends on quotes and comments in it, so
-    any ``<directive>`` behind its beginning counts as the first element."""
+    any ``<directive>`` after its start counts as the first element."""
     names = [found[1].rpartition(":")[2] for found in _ROOT.finditer(content, position)]
     return "directive" if "directive" in names else names[0] if names else None
 

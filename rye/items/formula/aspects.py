@@ -5,9 +5,9 @@ and after each of them: ``before``, ``after``, ``around.before``, ``around.after
 steps that one of them matches (``glob``, ``type``, ``label``). In an advice's steps, ``{step.id}``, ``{step.title}`` and
 ``{step.description}`` are filled in from the step that they surround, in one pass.
 
-The first step before takes over the target's needs, each further one needs its predecessor, and the target needs the last. Steps
-after form a chain from the target in the same way, and whatever needed the target now needs the last of them. An aspect does not
-surround the steps that it adds itself.
+The first step put before a target inherits its needs, each further one needs its predecessor, and the target needs the last.
+Steps put after it form a chain from the target in the same way, and whatever needed the target now needs the last of them.
+An aspect does not surround the steps that it adds itself.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@
 * Expanding replaces the target step with the expansion's template. ``{target}``, ``{target.id}``, ``{target.title}`` and
   ``{target.description}`` are filled in from the target and ``{name}`` from the expansion's variables, in one pass. So is
   ``{{name}}`` if only the expansion declares it; otherwise it is left for the formula's own value. Template steps that need
-  nothing in the template take over the target's needs; whatever needed the target needs every template step that no other
+  nothing in the template inherit the target's needs; whatever needed the target needs every template step that no other
   template step needs (in a chain: the last).
 * Aspects are then woven around the result, in their order (:mod:`rye.items.formula.aspects`).
 * Overlays apply to that, and then :func:`substitute` fills in ``{{var}}`` in one pass; values are never scanned again.

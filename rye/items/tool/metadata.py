@@ -2,9 +2,9 @@
 
 In every language the names are ``__version__``, ``__category__``, ``__tool_description__``, ``__dependencies__`` and other
 ``__names__`` with a plain string, number or list of strings. ``__needs__`` is a table of such lists; in a shell, it is JSON in a
-string. A name that is assigned twice is refused, since programs and readers could disagree about its value. Outside Python, only
-the top of the file counts, up to the first statement that is not blank, a comment, an import, ``set``/``use strict`` or a
-constant. A string that the program would compute (``f"…"``, ``${…}``, ``$(…)``) does not count.
+string. A name that is assigned more than once is refused, since programs and readers could disagree about its value. Outside
+Python, only the top of the file counts, up to the first statement that is not blank, a comment, an import, ``set``/``use strict``
+or a constant. A string that the program would compute (``f"…"``, ``${…}``, ``$(…)``) does not count.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def make_basis(state: PinnedState, withdrawn: Iterable[str]) -> Basis:
 
 
 def read_basis(folder: Path, origin: str) -> Basis | None:
-    """Return what this user trusts of a registry; None if it is not pinned. ``folder``: that of the trusted states."""
+    """Return what this user trusts about a registry; None if it is not pinned. ``folder``: that of the trusted states."""
     state = pinned_state(folder, origin)
     return make_basis(state, read_withdrawn(folder, origin)) if state is not None else None
 

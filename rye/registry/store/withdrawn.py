@@ -1,4 +1,4 @@
-"""Releases that a registry's owners took down, as far as this machine knows: a file next to the registry's trusted
+"""Releases that a registry's owners are known here to have taken down: a file next to the registry's trusted
 state.
 
 A takedown is a statement about one release, so no keyset records it. Entries are never removed: takedowns are

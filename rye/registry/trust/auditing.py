@@ -1,7 +1,7 @@
 """Auditing a whole log without trusting anyone: pure, entry by entry, in time linear in the log.
 
 docs/reference/protocol.md: head, name map and index files are functions of the log alone. An auditor feeds in every
-entry in order and gets the tree's root hash, what every snapshot should have said, and the state of the index. An
+entry in order and gets the tree's root hash, what every snapshot should have contained, and the state of the index. An
 entry that breaks a rule is a finding with the entry's position. The audit continues after a finding, so that one bad
 entry does not hide the next.
 
@@ -21,7 +21,7 @@ A6  A version is released once (``release-repeated``); yanks, deprecations and a
     exists (``release-unknown``, ``item-unknown``); no name looks like an earlier one of its kind
     (``name-look-alike``).
 A8  A takedown is signed by owners (``takedown-signer``) and names files of a release (``release-unknown``,
-    ``takedown-foreign``); those files need not exist any more.
+    ``takedown-foreign``); those files no longer have to exist.
 A7  No statement is dated later than the snapshot that closes its batch, apart from a clock tolerance (``entry-time``).
 
 Cost: hashes of index files are updated line by line and never recomputed; a snapshot costs the nodes of the name map

@@ -79,7 +79,7 @@ class KeysetChain(Struct, frozen=True):
     links: tuple[Link, ...] = ()
 
     def effective(self, time: datetime) -> tuple[Link, ...]:
-        """Return the links before the first recovery that is not in effect at this time: links behind it are not
+        """Return the links before the first recovery that is not in effect at this time: links after it are not
         either.
         """
         waiting = next((index for index, link in enumerate(self.links) if not link.in_effect(time)), None)

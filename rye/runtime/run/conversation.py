@@ -28,7 +28,7 @@ class Reply(Struct, frozen=True):
     text: str
     calls: tuple[ToolUse, ...]
     input_tokens: int | None
-    """What the provider bills; None: it did not report it."""
+    """What the provider bills; None if it did not say."""
     output_tokens: int | None
     source: tuple[str, str] = ("", "")
     """The dialect and the model that it came from."""

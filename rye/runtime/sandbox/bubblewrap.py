@@ -30,7 +30,7 @@ _WATCHER = 2
 
 
 def program() -> Path | None:
-    """Return the path of bubblewrap, searched only in system folders; None: not installed."""
+    """Return the path of bubblewrap, searched only in system folders; None if not installed."""
     folders = (*PATH.split(":"), "/run/current-system/sw/bin")
     return next((path for folder in folders if os.access(path := Path(folder, "bwrap"), os.X_OK)), None)
 

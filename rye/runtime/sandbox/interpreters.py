@@ -217,7 +217,7 @@ def node_version(node: Path) -> tuple[int, ...]:
 
 
 def _found(name: str, folders: Iterable[str], project: Path) -> Path | None:
-    """Return the program's real path, searching system folders first and never below the project; None: not found."""
+    """Return the program's real path, searching system folders first and never below the project; None if not found."""
     for folder in [*PATH.split(":"), *folders]:
         path = Path(folder, name)
         real = Path(os.path.realpath(path))

@@ -26,7 +26,7 @@ _CREATE_RULESET, _VERSION = 444, 1
 
 
 def version() -> int:
-    """Return the kernel's Landlock ABI version; 0: not supported."""
+    """Return the kernel's Landlock ABI version; 0 if not supported."""
     if sys.platform != "linux" or os.uname().machine not in AUDIT_ARCHITECTURES:
         return 0
     libc = ctypes.CDLL(None, use_errno=True)

@@ -347,7 +347,7 @@ class Watcher:
         return children
 
     def exceeded(self) -> str | None:
-        """Return the limit that all processes together exceed; None: none."""
+        """Return the limit that all processes together exceed, or None."""
         memory = 0
         times: dict[int, float] = {}
         for pid in self.processes():
@@ -369,7 +369,7 @@ class Watcher:
         return ended.ru_utime + ended.ru_stime + sum(times.values())
 
     def overflowing(self) -> str | None:
-        """Return the limit that the work folder exceeds, in size or number of entries; None: none."""
+        """Return the limit that the work folder exceeds, in size or number of entries, or None."""
         total = entries = 0
         waiting = [self.plan["cwd"]]
         while waiting:

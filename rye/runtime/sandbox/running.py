@@ -87,7 +87,7 @@ class Builder(Protocol):
 
 
 def run(tool: ToolRun, cancel: Event, environ: Mapping[str, str], build: Builder) -> Outcome:
-    """Run a tool behind the walls from ``build``. Raises the errors of :class:`rye.runtime.sandbox.tool_run.Backend`."""
+    """Run a tool in the sandbox that ``build`` sets up. Raises the errors of :class:`rye.runtime.sandbox.tool_run.Backend`."""
     profile = tool.profile
     program = program_for(tool, environ)
     denied = rye_folders(profile.deny)

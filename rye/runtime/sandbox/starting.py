@@ -1,4 +1,4 @@
-"""Starts the launcher: in a new process behind another program (bubblewrap), or as a fork of a waiting launcher.
+"""Starts the launcher: in a new process through another program (bubblewrap), or as a fork of a waiting launcher.
 
 Starting an interpreter costs more than the whole sandbox. If no other program has to start the launcher, the first call starts
 one launcher that waits: it has none of Rye's memory and no descriptor except its socket, forks for every call, and ends with
@@ -44,7 +44,7 @@ def launcher_code() -> bytes:
 def start_behind(
     prefix: Callable[[int], tuple[str, ...]], arguments: bytes, plan: Mapping[str, Any], descriptors: Mapping[str, int]
 ) -> Ender:
-    """Start the launcher behind another program. ``descriptors``: the other ends of our pipes, by their names in the plan;
+    """Start the launcher through another program. ``descriptors``: the other ends of our pipes, by their names in the plan;
     the caller closes them. Raises SandboxUnavailable."""
     passed = {name: number for name, number in descriptors.items() if name not in STANDARD}
     files = {"plan": file_with(launcher_code() + marshal.dumps({**plan, **passed})), "words": file_with(arguments)}

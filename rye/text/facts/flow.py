@@ -285,7 +285,7 @@ class Flow:
             self._report(self.unpacked[0], command, line)
 
     def _is_attached(self, text: str) -> bool:
-        """Whether the item itself contains this file, so that it need not come out of an archive."""
+        """Whether the item itself contains this file, so that it does not have to come from an archive."""
         return text.removeprefix("./") in self.source.files
 
     def _report(self, origin: Origin | None, command: shell.Command, line: Line) -> None:

@@ -81,7 +81,7 @@ def _keyset(context: Context, namespace: str, known: dict[str, Keyset | None]) -
 
 
 def _revoked(context: Context, path: Path, keyset: Keyset) -> list[PublicKey]:
-    """The namespace's revoked keys that apply to an installed item's log position, as far as known here.
+    """The namespace's revoked keys known here that apply to an installed item's log position.
 
     A revocation does not affect earlier log entries. If rye.lock does not have the item, every revocation applies.
     """

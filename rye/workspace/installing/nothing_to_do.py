@@ -64,7 +64,7 @@ def _folders_hold(context: Context, state: ProjectState, manifest: Manifest) -> 
 
 
 def _known_whole(state: ProjectState) -> bool:
-    """Whether this lock was already found verified and complete: one lookup."""
+    """Whether this lock is already known to be verified and complete: one lookup."""
     verdicts = user_verdicts()
     try:
         key = whole_lock_key(verdicts, state.lock_bytes or b"", state.joined_manifests, state.lock.items)

@@ -76,7 +76,7 @@ def _all_approved(lock: Lock, items: Sequence[LockedItem]) -> bool:
 
 
 def _all_allowed(manifest: Manifest, items: Sequence[LockedItem], policies: OtherPolicies) -> bool:
-    """Whether the policy allows the installed items, as far as the lock shows. If not, the installation says why."""
+    """Whether the policy allows the installed items, going by the lock. If not, the installation says why."""
     if not policies.restrict(manifest):
         return True
     policy = policy_in_force(manifest, policies)

@@ -48,7 +48,7 @@ def remove(
 
 
 def _without_sources(session: InstallSession, names: Iterable[str]) -> InstallSession:
-    """The session without those of these sources that nothing uses any more."""
+    """The session without those of these sources that are no longer used."""
     used = {line.id.partition("/")[0] for line in session.manifest.dependencies}
     for name in sorted(set(names) & session.manifest.sources.keys() - used):
         session = session.with_manifest(remove_source(session.manifest_text, name))

@@ -16,7 +16,7 @@ def is_source(origin: str) -> bool:
 
 
 def source_grounds(origin: str, basis: str) -> str:
-    """The basis of a remembered row: its origin and whose signatures count. The same as ``SourceBook.grounds``."""
+    """The basis of a remembered row: its origin and whose signatures count. Same as ``SourceBook.grounds``."""
     return f"{origin} {basis}"
 
 

@@ -127,7 +127,7 @@ def places_below(node: Inner) -> Iterator[Place]:
 
 
 def child_at(node: Inner, value: int) -> int | None:
-    """Return the index of the row whose range contains this value of the next byte; None: no such name exists."""
+    """Return the index of the row whose range contains this value of the next byte; None if no such name exists."""
     at = bisect_right(node.lows, value) - 1
     return at if at >= 0 and value <= node.children[at].high else None
 

@@ -44,7 +44,7 @@ class Snapshot(Statement, frozen=True):
 
 
 class FormerSnapshot(Statement, frozen=True):
-    """A snapshot of protocol 1, before the name map: an entry of old logs, with no effect any more."""
+    """A snapshot of protocol 1, before the name map: an entry of old logs that no longer has any effect."""
 
     TITLE: ClassVar[str] = Snapshot.TITLE
     time: datetime

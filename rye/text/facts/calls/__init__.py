@@ -173,7 +173,7 @@ def _payload(value: str, values: Mapping[str, str]) -> str:
 
 
 def _window(text: str, start: int) -> str:
-    """The text after a call's opening parenthesis, up to its end or to as far as a rule looks."""
+    """The text after a call's opening parenthesis, up to its end or the end of what a rule examines."""
     piece = text[start : start + FACTS.window_characters]
     depth = 1
     for match in _PARENTHESES.finditer(piece):
