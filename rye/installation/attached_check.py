@@ -13,8 +13,8 @@ from rye.project.placement import item_folder
 
 
 def attached_problem(main_file: Path) -> str | None:
-    """Return what is wrong with the files attached to an installed main file such as ``SKILL.md``; None if nothing is, or it
-    is not installed."""
+    """Return what is wrong with the files attached to an installed main file such as ``SKILL.md``; None if they match
+    or the item is not installed."""
     found = installed_place(main_file)
     if found is None or main_file.name not in KINDS.main_files():
         return None

@@ -1,4 +1,4 @@
-"""Auditing an installation: the lock, the files on disk and the registries' current state go in, findings come out.
+"""Audits an installation: compares the lock, the files on disk and the registries' current state, and returns findings.
 
 =================  ===========  ==========================================================================================
 Rule               Severity     What it says
@@ -25,7 +25,7 @@ source-changed     error        A folder that an item comes from differs from wh
 editable-source    warning      An item is used straight from an editable folder: the lock pins nothing of it.
 shadows-installed  error        One of the project's own items has an installed item's id and would be used instead.
 orphaned-override  warning      An override is for an item, or for a part of one, that does not exist.
-G1 … G6            error        The lock is not the whole answer to rye.toml (:mod:`rye.installation.completeness`).
+G1 … G6            error        The lock is not complete for rye.toml (:mod:`rye.installation.completeness`).
 deprecated         warning      The item should no longer be used.
 forced-version     warning      [overrides] of rye.toml forces a version outside of what others ask for (otherwise info).
 unused-override    warning      A line of [overrides] of rye.toml has no effect.
@@ -189,7 +189,7 @@ _NOTES = frozenset(("unexplained-hook", "unexplained-server", "unsigned"))
 RULE_SEVERITIES: Mapping[str, str] = {
     rule: "info" if rule in _NOTES else "warning" if rule in _WARNINGS else "error" for rule in RULES
 }
-"""Rule → how bad a finding of it is, an advisory of a low severity aside."""
+"""Rule → the severity of its findings, except for advisories of low severity."""
 
 _DRIFT = {
     "changed": ("modified-file", "was changed"),

@@ -1,4 +1,4 @@
-"""Which audit findings count: those at or above a level that rye.toml does not ignore for a time. Pure.
+"""Which audit findings count: those at or above a level that rye.toml does not temporarily ignore. Pure.
 
 Ignored findings are still listed, with their reason, because anyone who can commit can write rye.toml.
 """

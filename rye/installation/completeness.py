@@ -14,7 +14,7 @@ G6    No entry conflicts with another, and what an entry requires of the environ
 
 A range in ``[overrides]`` replaces every other range for that item (G1 and G2).
 
-Only a breach of G6 cannot be fixed by choosing versions again: it is about the project, not about the lock.
+A violation of G6 is the only one that choosing versions again cannot fix: it is about the project, not about the lock.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ class _Graph:
         self.meant = {line: self._candidates(line) for line in manifest.dependencies}
         self.above: dict[Identity, Identity | None] = {}
         self.starts: dict[Identity, str] = {}
-        """The manifest's file that each item at the top of a chain is in."""
+        """The manifest file that asks for each item at the top of a chain."""
         self.groups_at_least = self._reach(only_certain=True)
         self.groups_at_most = self._reach(only_certain=False)
 
@@ -141,17 +141,17 @@ class _Graph:
         return forced_range(self.overrides, identity) or wanted
 
     def _candidates(self, line: Wanted) -> list[Identity]:
-        """What a line may mean: without a kind, any locked kind of that id."""
+        """Return the items that a line can mean: without a kind, any locked kind of that id."""
         return [item.identity for item in self.lock.items if item.id == line.id and line.kind in (None, item.kind)]
 
     def _reach(self, *, only_certain: bool) -> dict[Identity, set[str]]:
-        """The groups that need each item. A line that may mean several kinds is certain of none."""
+        """Return the groups that need each item. ``only_certain``: without lines that can mean several kinds."""
         groups: dict[Identity, set[str]] = {identity: set() for identity in self.items}
         for line, meant in self.meant.items():
             if only_certain and len(meant) > 1:
                 continue
             waiting: list[tuple[Identity, Identity | None]] = [(identity, None) for identity in meant]
-            for identity, above in waiting:  # grows while it is gone through: the shortest chains first
+            for identity, above in waiting:  # the loop appends to it: shortest chains first
                 if identity not in groups or line.group in groups[identity]:
                     continue
                 groups[identity].add(line.group)
@@ -162,7 +162,7 @@ class _Graph:
         return groups
 
     def chain(self, identity: Identity, *further: object) -> tuple[str, ...]:
-        """From rye.toml to the item, then ``further``; only ``further`` where nothing leads to the item."""
+        """Return the chain from rye.toml to the item, then ``further``; empty if nothing leads to the item."""
         if identity not in self.above:
             return ()
         names: list[str] = []
@@ -206,7 +206,7 @@ def _dependencies_are_locked(manifest: Manifest, graph: _Graph) -> Iterator[Prob
 
 
 def _unlocked(line: Wanted, meant: Sequence[LockedItem], graph: _Graph) -> str | None:
-    """Why a line of the manifest is not satisfied; None where it is."""
+    """Return why a line of the manifest is not satisfied; None if it is."""
     if not meant:
         return f"{line.file} asks for {line.range}, but it is not locked"
     fitting = [item for item in meant if _in_range(item.version, graph.asked(item.identity, line.range))]
@@ -273,8 +273,8 @@ def _approvals_are_asked_for(graph: _Graph, signed: Mapping[Identity, SignedRele
 
 
 def _approved_beyond(item: LockedItem, words: SignedRelease | None) -> Iterator[str]:
-    """What an entry approves of tools, runs and facts, and its release does not have."""
-    known = words is not None and words.mentions is not None  # words of the note alone do not tell
+    """Yield the tools, runs and facts that an entry approves but its release does not have."""
+    known = words is not None and words.mentions is not None  # the note alone does not list them
     runs, tools = (words.runs, words.tools) if words is not None and known else (item.runs, item.tools)
     for run in item.approved_runs:
         if run not in runs:
@@ -298,7 +298,7 @@ def _beyond(asked: tuple[str, ...], approved: tuple[str, ...]) -> Iterable[str]:
 def _nothing_conflicts(
     manifest: Manifest, graph: _Graph, signed: Mapping[Identity, SignedRelease]
 ) -> Iterator[Problem]:
-    """G6, among the items that rye.toml reaches: what nothing needs (G4) goes anyway."""
+    """G6, for the items that rye.toml reaches; the others are removed anyway (G4)."""
     for item in graph.lock.items:
         words = signed.get(item.identity)
         if words is None or not graph.groups_at_most[item.identity]:
@@ -317,7 +317,7 @@ def _nothing_conflicts(
 
 
 def _in_range(version: str, wanted: str) -> bool:
-    """Whether a locked version is in a range; whether a pre-release was asked for is the solver's concern, not the lock's."""
+    """Whether a locked version is in a range. Pre-releases are allowed here: only the solver checks whether one was asked for."""
     if wanted == "*":
         return True
 

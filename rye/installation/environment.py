@@ -79,7 +79,7 @@ class Environment(Struct, frozen=True):
         return found
 
     def _source_exclusions(self, record: SourceRecord) -> dict[Exclusion, str]:
-        """The same of an item of a source. Its commit's time is whatever its author wrote, so no age follows from it."""
+        """Return the same for an item of a source. A commit can claim any time, so its age is not checked."""
         why = source_refusal(
             self.policy.sources, is_git=record.source.git is not None, signed=record.signer is not None
         )

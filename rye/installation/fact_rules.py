@@ -2,8 +2,8 @@
 
 A row records which rules found its ``approved-facts``. Other rules can find more in the same bytes, or name the same
 thing differently. If the row is installed exactly as it was agreed to, such an alarm becomes a caution and nothing is
-refused. A text that changed is another row, and its alarms are asked about as usual. The same goes for items in an
-editable folder, because nothing shows that their text is the one that was agreed to.
+refused. A changed text makes a different row, and its alarms need consent as usual. So do alarms of items in an
+editable folder, because nothing proves that their text is the one that was agreed to.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def by_other_rules(row: LockedItem) -> bool:
-    """Whether the row's approved facts were found by other rules than this Rye's. False for a row that was never installed,
+    """Whether the row's approved facts were found by rules other than this Rye's. False for a row that was never installed,
     and for an editable folder."""
     return row.facts_rules != RULES_VERSION and row.approved_signer is None and not row.is_editable
 

@@ -1,4 +1,4 @@
-"""The graph of a lock: what depends on what, and through which chains the manifest needs an item. Pure; no recursion."""
+"""The dependency graph of a lock, and the chains through which the manifest needs an item. Pure; no recursion."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Node(Struct, frozen=True):
 
     depth: int
     last: tuple[bool, ...]
-    """For each level from the first: whether it is the last of its siblings there."""
+    """For each level from the top: whether the node there is the last of its siblings."""
     identity: Identity
     item: LockedItem | None
     mark: Mark
 
 
 def roots(lock: Lock, manifest: Manifest) -> list[tuple[Wanted, Identity]]:
-    """What the manifest asks for, as (line, identity) in the lock; what is not locked yet is left out."""
+    """Return the manifest's direct dependencies that are locked, as (line, identity)."""
     found: list[tuple[Wanted, Identity]] = []
     for wanted in manifest.dependencies:
         matches = [i.identity for i in lock.items if i.id == wanted.id and wanted.kind in (None, i.kind)]
@@ -53,7 +53,7 @@ def reached(lock: Lock, manifest: Manifest) -> set[Identity]:
 
 
 def tree(lock: Lock, manifest: Manifest) -> Iterator[Node]:
-    """The lock as a tree below what the manifest asks for, depth first; an item's dependencies are listed once."""
+    """Return the lock as a tree below the direct dependencies, depth first. An item's dependencies are listed only once."""
     items = {item.identity: item for item in lock.items}
     seen: set[Identity] = set()
     tops = list(dict.fromkeys(identity for _, identity in roots(lock, manifest)))
@@ -80,7 +80,7 @@ def tree(lock: Lock, manifest: Manifest) -> Iterator[Node]:
 
 
 def chains(lock: Lock, manifest: Manifest, target: Identity) -> tuple[list[tuple[Wanted, tuple[Identity, ...]]], bool]:
-    """Every way from the manifest to ``target``: (the manifest's line, identities from it to the target), the shortest first.
+    """Return every chain to ``target``: (the manifest's line, the identities down to the target), shortest first.
 
     The second value says whether there are more than :data:`MOST_CHAINS`. A chain never visits an item twice.
     """
@@ -137,14 +137,14 @@ def locked_item(lock: Lock, text: str) -> LockedItem:
 
 
 def not_installed(lock: Lock, text: str) -> RyeError:
-    """The error for ``[kind:]id`` that the lock does not have, with the ids that look like it."""
+    """Return the error for a ``[kind:]id`` that is not in the lock, with similar ids as suggestions."""
     near = similar(parse_reference(text).id, (item.id for item in lock.items))
     hint = f"Did you mean {', '.join(near)}?" if near else "`rye list` shows what is installed."
     return RyeError("not-installed", f"{text!r} is not in rye.lock.", hint)
 
 
 def similar(identifier: str, known: Iterable[str]) -> list[str]:
-    """At most three known ids that may have been meant, the likeliest first; a shorter id is compared with their ends, too."""
+    """Return at most three similar ids, likeliest first. A shorter id is also compared with the ends of the known ones."""
     names: dict[str, list[str]] = {}
     for one in sorted(set(known)):
         end = "/".join(one.split("/")[-identifier.count("/") - 1 :])

@@ -62,7 +62,7 @@ def held_back(
 
 def _holders(identity: Identity, latest: Version, manifest: Manifest, chosen: Iterable[Chosen]) -> Iterator[str]:
     forced = forced_range(manifest.overrides, identity)
-    if forced is not None:  # what others ask for has no say
+    if forced is not None:  # it replaces all other ranges
         if latest not in Range.parse(forced):
             yield f"[overrides] of rye.toml forces {forced}"
         return

@@ -52,7 +52,7 @@ class Prepared(Struct, frozen=True):
     items: Mapping[Identity, VerifiedItem]
     """Every item to install, with its verified bytes."""
     unasked: tuple[LockedItem, ...]
-    """Entries of groups that are left out: in the lock, but neither asked about nor installed."""
+    """Entries of excluded groups: they stay in the lock, but need no consent and are not installed."""
     wanted: Mapping[str, str]
     """The manifest's keys and ranges, for the lock."""
     warnings: tuple[str, ...]
@@ -77,13 +77,13 @@ def prepare(
     known_signers: frozenset[str] | None = None,
     wanted_before: Manifest | None = None,
 ) -> Prepared:
-    """Fetch and verify what is chosen, and compare with what is locked. Raises RyeError, TrustError; writes nothing.
+    """Fetch and verify the chosen releases, and compare them with the lock. Raises RyeError, TrustError; writes nothing.
 
-    ``known_signers``: the keys that this user agreed to before; None: none is new. ``wanted_before``: the manifest as the
-    command found it; None: the same.
+    ``known_signers``: the keys that this user agreed to before; None: no signer counts as new. ``wanted_before``: the manifest
+    before this command changed it; None: it did not change.
 
-    Items that only the groups ``without`` need are neither asked about nor installed; a lock that was made before keeps them as
-    they are.
+    Items that only the groups in ``without`` need are not installed and need no consent; their existing entries in the lock
+    stay as they are.
     """
     left_out = {identity for identity, entry in chosen.items() if set(entry.groups) <= without}
     kept = {item.identity: item for item in lock.items if item.identity in left_out and _is_chosen(item, chosen)}
@@ -118,7 +118,7 @@ def mentions_of(items: Mapping[Identity, VerifiedItem]) -> dict[Identity, tuple[
 
 
 def _with_histories(plan: Plan, chosen: Mapping[Identity, Chosen], sources: Sources) -> Plan:
-    """The plan with the age of each release, key and namespace that is new here."""
+    """Return the plan with the signer history of each new release."""
     shown = [
         (c, record)
         for c in plan.effective
@@ -153,7 +153,7 @@ def _is_chosen(item: LockedItem, chosen: Mapping[Identity, Chosen]) -> bool:
 
 
 def verify_chosen(chosen: Mapping[Identity, Chosen], sources: Sources) -> dict[Identity, VerifiedItem]:
-    """All bytes and all proofs of a registry in one wave; each item checked (:mod:`rye.installation.verified`)."""
+    """Fetch bytes and proofs in one wave per registry, and check each item (:mod:`rye.installation.verified`)."""
     verified: dict[Identity, VerifiedItem] = {}
     by_client: dict[int, list[ReleaseRecord]] = {}
     for entry in chosen.values():
@@ -182,11 +182,11 @@ def verify_chosen(chosen: Mapping[Identity, Chosen], sources: Sources) -> dict[I
 
 
 def _source_item(entry: Chosen, record: SourceRecord, verdicts: Verdicts) -> VerifiedItem:
-    """An item of a source, whose bytes were checked when they were read, with what it mentions."""
+    """Return an item of a source, with its mentions. Its bytes were checked when they were read."""
     files = {item_file_name(record): record.data, **record.attached}
     hashes = [part for path, data in sorted(files.items()) for part in (path, hashlib.sha256(data).digest())]
     key = verdicts.key("mentions", *hashes)
-    with contextlib.suppress(msgspec.MsgspecError):  # not of today's form
+    with contextlib.suppress(msgspec.MsgspecError):  # written by another version of Rye
         known = verdicts.get([key]).get(key)
         if known is not None:
             found = msgspec.msgpack.decode(known, type=tuple[Mention, ...])
@@ -197,20 +197,20 @@ def _source_item(entry: Chosen, record: SourceRecord, verdicts: Verdicts) -> Ver
 
 
 class _Judged(Struct, frozen=True):
-    """What is remembered of one release's bytes."""
+    """The cached result of checking one release's bytes."""
 
     metadata: Metadata
     mentions: tuple[Mention, ...]
 
 
 def _judged_before(records: Sequence[ReleaseRecord], verdicts: Verdicts) -> list[_Judged | None]:
-    """What the checks of these releases said when the very same was checked before; None: check it."""
+    """Return the cached result of checking each release; None if it was not checked before."""
     decoder = msgspec.msgpack.Decoder(_Judged)
     keys = [verdicts.key("item", *judgement_inputs(record)) for record in records]
     known = verdicts.get(keys)
     found: dict[bytes, _Judged] = {}
     for key, data in known.items():
-        with contextlib.suppress(msgspec.MsgspecError):  # not of today's form
+        with contextlib.suppress(msgspec.MsgspecError):  # written by another version of Rye
             found[key] = decoder.decode(data)
     return [found.get(key) for key in keys]
 
@@ -229,7 +229,7 @@ def _warnings(records: Iterable[Record]) -> Iterable[str]:
 
 
 def _overruled(manifest: Manifest, chosen: Mapping[Identity, Chosen]) -> Iterable[str]:
-    """What ``[overrides]`` forces outside of what is asked for, and what of it forces nothing."""
+    """Yield warnings: forced versions outside a requested range, and lines of ``[overrides]`` without effect."""
     if not manifest.overrides:
         return
     versions = {identity: entry.record.version for identity, entry in chosen.items()}
@@ -254,9 +254,9 @@ def changes(
     removable: Iterable[str],
     manifests: Mapping[str, str] | None = None,
 ) -> list[Change]:
-    """The files of the new state, the lock and the manifests that changed: texts by file.
+    """Return the changes of the files, the lock and the manifests. ``manifests``: new texts by file.
 
-    ``removable``: paths below ``.ai/packages`` that may go when the new state does not have them.
+    ``removable``: paths below ``.ai/packages`` that are removed if the new state does not have them.
     """
     found: list[Change] = []
     keep: set[str] = set()
@@ -281,9 +281,12 @@ def changes(
 def unapproved(
     old: Lock, chosen: Iterable[LockedItem], mentions: Mapping[Identity, Iterable[Mention]] | None = None
 ) -> list[LockedItem]:
-    """What ``rye lock`` writes of chosen releases: of what they ask for, that stays approved which is approved already, and a
-    release that is new to the lock is marked by the signer that was approved before it, so that installing it still asks.
-    ``mentions``: what the chosen releases talk about."""
+    """Return the entries that ``rye lock`` writes for chosen releases.
+
+    Existing approvals are kept as far as the new release still asks for them; nothing is added. In a new or changed entry,
+    ``approved_signer`` is the signer of the last approved release (empty if none), so that installing it still asks.
+    ``mentions``: cautions and alarms of the chosen releases.
+    """
     before = old.by_identity()
     items = []
     for item in chosen:

@@ -17,7 +17,7 @@ from rye.text.facts.decoding import readable_text
 
 
 def mentions(files: Mapping[str, bytes]) -> tuple[Mention, ...]:
-    """The cautions and alarms of one item, each once, at its first place, alarms first; then each kind of note once, for
+    """Return the cautions and alarms of one item, alarms first, each at its first position; then one note of each kind, for
     policies. ``files``: bytes by path."""
     texts = {path: readable_text(data) for path, data in files.items()}
     found: dict[object, Mention] = {}
@@ -28,11 +28,11 @@ def mentions(files: Mapping[str, bytes]) -> tuple[Mention, ...]:
 
 
 def item_file_name(record: ReleaseRecord | SourceRecord) -> str:
-    """The name of the item's own file, for people."""
+    """Return the name of the item's main file, for people."""
     return release_file_name(record.release)
 
 
 def release_file_name(release: Release) -> str:
-    """The same of a release that need not be logged."""
+    """Return the same for a release that need not be in the log."""
     suffix = release.file.suffix
     return f"{release.identity.id.rsplit('/', 1)[-1]}{suffix}" if suffix.startswith(".") else suffix

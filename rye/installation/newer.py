@@ -1,4 +1,4 @@
-"""A newer release of a locked item, as a value."""
+"""The value type for an available update of a locked item."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from rye.items.identity import Identity
 
 
 class Newer(Struct, frozen=True):
-    """One item that is not at its newest version, or at one that may not be installed any more. ``wanted`` None: an update would
-    no longer need it, or finds no release that may be."""
+    """One item with a newer version, or whose version is now refused. ``wanted`` None: an update would no longer need it, or
+    finds no release that is allowed."""
 
     identity: Identity
     current: str
     wanted: str | None
     latest: str | None
     refused: str | None = None
-    """Why what is locked would not be installed today; a yank is no such reason."""
+    """Why the locked release would be refused today; None if it would not. A yank is not a reason."""
     forced: str | None = None
-    """The range that ``[overrides]`` of rye.toml forces on it."""
+    """The range that ``[overrides]`` in rye.toml forces on it."""

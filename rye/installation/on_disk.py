@@ -1,4 +1,4 @@
-"""Comparing ``.ai/packages`` with the lock: missing, changed and extra files.
+"""Compares ``.ai/packages`` with the lock: missing, changed and extra files.
 
 Every byte is hashed; times and sizes prove nothing. Links, and files that the lock does not name, are reported,
 because agent tools read whatever is there. :func:`scan` reads the disk; :func:`drift` compares and is pure.
@@ -31,14 +31,14 @@ State = Literal["missing", "changed", "extra", "wrong-flag"]
 INSTALLED = ".ai/.rye/installed.json"
 _CHUNK = 1 << 20
 _LEAST = 1 << 12
-"""Bytes to read at once: no more than the file has, where that is known."""
+"""Read sizes in bytes: a little more than the file's size, within these limits."""
 
 
 class Present(Struct, frozen=True):
     """One existing file."""
 
     sha256: str | None
-    """None for what is not a readable regular file (a link, a pipe)."""
+    """None if it is not a readable regular file (a link, a pipe)."""
     executable: bool = False
 
 
@@ -87,7 +87,7 @@ def read_present(path: str) -> Present:
         mode = status.st_mode
         if not stat.S_ISREG(mode):
             return Present(None)
-        asked = min(max(status.st_size + 1, _LEAST), _CHUNK)  # a read gives less only at the end
+        asked = min(max(status.st_size + 1, _LEAST), _CHUNK)  # a short read means the end of the file
         data = os.read(descriptor, asked)
         digest = hashlib.sha256(data)
         while len(data) == asked:
@@ -101,7 +101,7 @@ def read_present(path: str) -> Present:
 
 
 def drift(items: Iterable[LockedItem], present: Mapping[str, Present]) -> list[Drift]:
-    """Every difference between what is there (as :func:`scan` found it) and these items, sorted by path."""
+    """Return every difference between the result of :func:`scan` and these items, sorted by path."""
     found = []
     left = set(present)
     for item in items:
@@ -119,12 +119,12 @@ def drift(items: Iterable[LockedItem], present: Mapping[str, Present]) -> list[D
 
 
 def find_drift(project: Project, items: Iterable[LockedItem]) -> list[Drift]:
-    """Every difference between the disk and these items, sorted by path."""
+    """Return every difference between the disk and these items, sorted by path."""
     return drift(items, scan(project))
 
 
 def edited(project: Project, items: Iterable[LockedItem], present: Mapping[str, Present]) -> list[Drift]:
-    """Files that a person changed or added: neither these items' nor what the last run wrote (:func:`read_written`)."""
+    """Return the files that a person changed or added: they match neither these items nor the last run (:func:`read_written`)."""
     found = [entry for entry in drift(items, present) if entry.state in ("changed", "extra")]
     written = read_written(project) if found else {}
     return [entry for entry in found if _differs(present[entry.path].sha256, written.get(entry.path))]
@@ -146,6 +146,6 @@ def read_written(project: Project) -> dict[str, str]:
 
 
 def written_text(items: Iterable[LockedItem]) -> str:
-    """The content of ``installed.json`` once these items are installed."""
+    """Return the content of ``installed.json`` after these items are installed."""
     files = {path: sha256 for item in items for path, (sha256, _) in item_files(item).items()}
     return json.dumps(files, sort_keys=True, indent=0) + "\n"

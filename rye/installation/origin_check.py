@@ -1,4 +1,4 @@
-"""Checking that a registry is the one that a lock names."""
+"""Checks that a registry is the one that a lock names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def expect_origin(client: RegistryClient, origin: str, what: str) -> None:
-    """A lock names the registry that an item came from: another one is never a substitute. Raises RyeError ``other-registry``."""
+    """Require the registry that the lock names; no other one is a substitute. Raises RyeError ``other-registry``."""
     if client.origin != origin:
         raise RyeError(
             "other-registry",

@@ -1,4 +1,4 @@
-"""Checking the overrides in force against the versions about to be installed, before the files are switched."""
+"""Checks the overrides in force against the versions about to be installed, before any file is replaced."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rye.project.spaces import user_space
 
 
 def override_findings(project: Project, prepared: Prepared, today: date, widening_allowed: bool) -> list[str]:
-    """A line for each finding about an override of an item that changes; nothing where there are no overrides.
+    """Return one line for each finding about an override of an item that changes.
 
     ``widening_allowed``: as :meth:`rye.installation.policy_files.OtherPolicies.allow_override_widening` says."""
     if not project.overrides.is_dir() and not (user_space() / "overrides").is_dir():

@@ -21,7 +21,7 @@ class Overruled(Struct, frozen=True):
     version: str
     forced: str
     askers: tuple[str, ...]
-    """Each whose range the version is outside of: ``directive:acme/work/top 1.0.0 asks for ^2``. Empty if there is none."""
+    """Those whose range does not contain the version, e.g. ``directive:acme/work/top 1.0.0 asks for ^2``."""
 
     @property
     def message(self) -> str:
@@ -33,7 +33,7 @@ class Overruled(Struct, frozen=True):
 def overruled(
     manifest: Manifest, versions: Mapping[Identity, str], needs: Mapping[Identity, Iterable[tuple[Identity, str]]]
 ) -> list[Overruled]:
-    """Every forced item among ``versions``, by identity. ``needs``: what items ask for, as far as it is known."""
+    """Return every forced item in ``versions``, by identity. ``needs``: what items ask for, as far as known."""
     forced = {one: wanted for one in versions if (wanted := forced_range(manifest.overrides, one)) is not None}
     askers: dict[Identity, list[str]] = {identity: [] for identity in forced}
     if not forced:

@@ -5,21 +5,20 @@ The rules of consent (DESIGN §7):
 * A right is approved if the approved patterns of the item's lock entry contain it, exactly
   (:mod:`rye.permissions.containment`).
 * A hook is new if the installed version does not have an identical one (condition, item, inputs). It is denied until
-  it is approved, even after the item is installed. A hook that was there before and is not approved stays denied
-  without a question.
+  it is approved, even after the item is installed. A hook that the installed version already had, unapproved, stays
+  denied, and no one is asked again.
 * Code that can run (attached scripts, frontmatter hooks, servers, inline commands, a tool's code) is approved if the
   same run, byte for byte, is among the entry's approved runs (DESIGN 7.1).
 * ``rye lock`` approves nothing: an entry that it wrote is compared with what was approved before it (``approved_signer``).
 * Tools of the agent program (an agent's ``tools``, a skill's ``allowed-tools``) are not ``rye.`` rights, but they
   still need consent, together with their restrictions: losing a restriction counts as gaining a tool.
 * The first item of a signer that this user never agreed to needs consent, whether it has rights or not. So does each
-  unsigned item that this command did not name: a line of rye.toml that someone else wrote does not speak for this
-  user.
+  unsigned item that this command did not name: someone else may have written its line of rye.toml.
 * Cautions and alarms describe what the texts mention (:mod:`rye.text.facts`). An alarm stops a first installation that
   has no terminal; a new caution or alarm stops an update. ``--yes`` approves neither.
-* A first installation asks for all of these. An update *stops* if it asks for more, brings in another item that does,
-  or comes from another signer. Only a person's yes, or an approval that names the item and its version, lets it
-  continue; ``--yes`` never does.
+* A first installation asks for all of these. An update *stops* if it asks for more, pulls in another item that does,
+  or comes from another signer. It continues only if a person says yes, or with an approval that names the item and its
+  version; ``--yes`` is never enough.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ Action = Literal["add", "update", "downgrade", "replace", "remove", "keep"]
 
 
 class Asked(Struct, frozen=True):
-    """One right that is not approved yet. ``witness``: an action that it allows and the approved ones do not; None: not found."""
+    """A right that is not approved yet. ``witness``: an action that it allows and the approved ones do not; None if not found."""
 
     pattern: str
     tier: Tier
@@ -69,25 +68,25 @@ class ItemChange(Struct, frozen=True):
     hooks: tuple[HookAction, ...] = ()
     """Hooks that need consent."""
     tools: tuple[str, ...] = ()
-    """Tools of the agent program that are not approved, and restrictions of approved ones that went away, in words."""
+    """Tools of the agent program that are not approved, and lost restrictions of approved ones, in words."""
     runs: tuple[Run, ...] = ()
-    """Code that can run and is not approved: new or changed."""
+    """New or changed code that can run and is not approved."""
     mentions: tuple[Mention, ...] = ()
-    """Its cautions and alarms, the approved ones among them."""
+    """Its cautions and alarms, including approved ones."""
     new_mentions: tuple[Mention, ...] = ()
-    """Those that need consent: alarms that are not approved, and of an update cautions that the version before did not have."""
+    """Those that need consent: alarms that are not approved and, in an update, cautions that the installed version lacks."""
     signer_changed: bool = False
-    """It is signed by a different key than the installed version."""
+    """Whether it is signed by a different key than the installed version."""
     signer_new: bool = False
-    """No approved item of its namespace is signed by this key: what ``rye lock`` only chose does not count."""
+    """Whether no approved item of its namespace is signed by this key. Entries that ``rye lock`` wrote do not count."""
     signer_unknown: bool = False
-    """It is new here, and this user never agreed to anything that this key signed."""
+    """Whether it is new here, and this user never agreed to anything that this key signed."""
     history: SignerHistory | None = None
-    """The age of release, key and namespace; None where nothing new is installed."""
+    """How old the release, its key and its namespace are; None if nothing new is installed."""
     brought: bool = False
-    """New here and unsigned; rye.toml already asked for it, and this command did not name it."""
+    """Whether it is new here and unsigned, and rye.toml asked for it before this command."""
     pulled_in: bool = False
-    """Added because the new version of an installed item needs it; no one named it."""
+    """Whether it is added only because the new version of an installed item needs it."""
 
     @property
     def forced(self) -> str | None:
@@ -96,12 +95,12 @@ class ItemChange(Struct, frozen=True):
 
     @property
     def forces_anew(self) -> bool:
-        """Whether it is forced to another version than before, or no longer forced."""
+        """Whether ``[overrides]`` forces a different range than before, or no longer forces one."""
         return self.old is not None and self.new is not None and self.old.forced != self.new.forced
 
     @property
     def newly_forced(self) -> bool:
-        """Whether rye.toml forces a version that rye.lock does not say is forced."""
+        """Whether rye.toml forces a range that rye.lock does not record."""
         return self.forced is not None and (self.old is None or self.forces_anew)
 
     @property
@@ -113,12 +112,12 @@ class ItemChange(Struct, frozen=True):
 
     @property
     def stops(self) -> bool:
-        """Whether only a person's yes, or an approval by name, lets it pass. A locked item that no one approved is new."""
+        """Whether it needs a person's yes, or an approval by name. A locked item that no one approved counts as new."""
         if self.new is None:
             return False
         if any(mention.is_alarm for mention in self.new_mentions):
             return True
-        if self.brought and self.new.is_editable:  # rye.toml can name any folder of this machine, and may be anybody's
+        if self.brought and self.new.is_editable:  # a stranger's rye.toml could name any folder here
             return True
         if self.old is None:
             return self.pulled_in and self._asks
@@ -129,7 +128,7 @@ class ItemChange(Struct, frozen=True):
 
     @property
     def signer_before(self) -> str | None:
-        """Who signed the approved version, if that was another key, or that no one did (an unsigned item of a source)."""
+        """Who signed the approved version, if the signer changed: a fingerprint, or words for an unsigned item of a source."""
         if not self.signer_changed or self.old is None:
             return None
         if self.old.source is not None and self.old.approved_signer in (None, self.old.source.origin):
@@ -138,12 +137,13 @@ class ItemChange(Struct, frozen=True):
 
     @property
     def needs_consent(self) -> bool:
-        """Whether someone must agree to the change, by answer, approval or ``--yes``."""
+        """Whether the change needs consent: an answer, an approval or ``--yes``."""
         return self.newly_forced or self.brought or self._asks
 
     @property
     def _asks(self) -> bool:
-        """Whether the item itself asks for a yes. What rye.toml forces or brings may be the user's line: ``--yes`` answers."""
+        """Whether the item itself needs consent. What rye.toml forces or brings in may be the user's own line, so it is not
+        included: ``--yes`` is enough there."""
         return self.new is not None and bool(
             self.asks
             or self.hooks
@@ -156,13 +156,13 @@ class ItemChange(Struct, frozen=True):
 
 
 class Plan(Struct, frozen=True):
-    """All changes, sorted by identity; unchanged items are among them with the action ``keep``."""
+    """All changes, sorted by identity. Unchanged items are included, with the action ``keep``."""
 
     changes: tuple[ItemChange, ...]
 
     @property
     def effective(self) -> tuple[ItemChange, ...]:
-        """Those that do something or ask something, and those that ``[overrides]`` forces to something else than before."""
+        """The changes that do something, need consent, or have a different forced range than before."""
         return tuple(
             change for change in self.changes if change.action != "keep" or change.needs_consent or change.forces_anew
         )
@@ -179,9 +179,9 @@ def make_plan(
 ) -> Plan:
     """Compare what is installed with what is wanted. The new entries' own approvals are ignored: only the old lock's count.
 
-    ``mentions``: cautions and alarms by item, ``mentions_before`` those of the old entries, as far as they are known; what is not
-    known counts as new. ``known_signers``: fingerprints that this user agreed to before; None: not asked. ``brought``: the items
-    that rye.toml wanted before this command.
+    ``mentions``: cautions and alarms by item; ``mentions_before``: those of the old entries, as far as known; unknown ones
+    count as new. ``known_signers``: fingerprints that this user agreed to before; None skips this check. ``brought``: the
+    items that rye.toml asked for before this command.
     """
     before = old.by_identity()
     after = {item.identity: item for item in new}
@@ -223,8 +223,8 @@ def make_plan(
 
 
 def _signer_changed(was: LockedItem, wanted: LockedItem) -> bool:
-    """Whether a different signer vouches for it. For a source, bytes that are unchanged, or newly signed by a trusted key, are
-    vouched for at least as well as before."""
+    """Whether a different signer vouches for it. For an item of a source, unchanged bytes, and a first signature by a trusted
+    key, do not count as a change of signer."""
     before = _approved_signer(was)
     if wanted.source is not None and was.source is not None and was.registry == wanted.registry:
         same = (was.sha256, was.attached) == (wanted.sha256, wanted.attached)
@@ -233,7 +233,8 @@ def _signer_changed(was: LockedItem, wanted: LockedItem) -> bool:
 
 
 def _is_known(wanted: LockedItem, known: frozenset[str], here: set[str]) -> bool:
-    """Whether this user agreed to the signer; of a source's item to the source, too, here or, for a repository, anywhere."""
+    """Whether this user agreed to the signer. For an item of a source, also to the source: in this project or, for a
+    repository, in any project."""
     if wanted.source is None:
         return wanted.signer in known
     agreed = {*known, *here}
@@ -241,7 +242,7 @@ def _is_known(wanted: LockedItem, known: frozenset[str], here: set[str]) -> bool
 
 
 def _mark_pulled_in(changes: Sequence[ItemChange]) -> tuple[ItemChange, ...]:
-    """Mark items that an update pulls in: the updated item gains their rights indirectly, so they need consent as well."""
+    """Mark items that an update pulls in. The updated item gains their rights indirectly, so they need consent as well."""
     added = {str(change.identity): change for change in changes if change.action == "add"}
     waiting = [c.new for c in changes if c.new is not None and c.action in ("update", "replace")]
     reached: set[str] = set()
@@ -261,7 +262,7 @@ def never_approved(item: LockedItem) -> bool:
 
 
 def _approved_signer(was: LockedItem) -> str:
-    """Return the signer of what was approved; empty if nothing was."""
+    """Return the signer of the approved release; empty if none was approved."""
     return was.signer if was.approved_signer is None else was.approved_signer
 
 
@@ -272,20 +273,21 @@ def _to_show(mentions: Iterable[Mention]) -> tuple[Mention, ...]:
 def _new_mentions(
     action: Action, was: LockedItem | None, talked: Iterable[Mention], before: Iterable[Mention]
 ) -> tuple[Mention, ...]:
-    """Of a first installation, and of the very release that is installed already, a caution stops nothing."""
+    """Return the mentions that need consent. In a first installation, or for the release that is already installed, cautions
+    do not."""
     if was is not None and action == "keep" and by_other_rules(was):
-        return ()  # told, and asked about where the user never saw these bytes: the text did not change
+        return ()  # the text did not change, only the rules (fact_rules.py)
     had = {mention.word for mention in before}
     approved = set(was.approved_facts) if was is not None else set()
     if was is not None and was.facts_rules != RULES_VERSION:
-        approved &= had  # what the approved text does not have, by these rules, says nothing of another text
+        approved &= had  # an approval counts only if today's rules find the fact in the approved text
     waiting = [mention for mention in talked if mention.word not in approved]
     first = was is None or never_approved(was) or (action == "keep" and was.approved_signer is None)
     return tuple(m for m in waiting if m.is_alarm or not (first or m.word in had))
 
 
 def _approves_nothing(item: LockedItem) -> bool:
-    """Whether the entry has no approvals at all, like one that another version of rye wrote."""
+    """Whether the entry has no approvals at all, as if another version of Rye wrote it."""
     return not (item.approved_capabilities or item.approved_tools or item.approved_runs or item.approved_facts)
 
 
@@ -304,12 +306,12 @@ def _action(was: LockedItem | None, wanted: LockedItem) -> Action:
         )
 
     if wanted.source is not None and was.source is not None and _release(was) == _release(wanted):
-        return "update"  # versions without numbers: one commit or another
+        return "update"  # they differ only in the commit, which has no order
     return "update" if Version.parse(wanted.version) > Version.parse(was.version) else "downgrade"
 
 
 def _release(item: LockedItem) -> str:
-    """The version without what names a commit."""
+    """Return the version without its commit."""
     return item.version.partition("+")[0]
 
 
@@ -325,38 +327,37 @@ def _asked(approved: tuple[str, ...], wanted: tuple[str, ...]) -> tuple[Asked, .
 
 
 class Consent(Struct, frozen=True):
-    """The consent given. ``person``: a person was asked and said yes. ``yes``: ``--yes``. ``approved``: ``--approve``
-    arguments."""
+    """The consent given. ``person``: a person was asked and said yes; ``yes``: ``--yes``; ``approved``: from ``--approve``."""
 
     person: bool = False
     yes: bool = False
     approved: frozenset[str] = frozenset()
-    """Labels, ``kind:id@version`` each: :func:`labels_named` makes them of what a person wrote."""
+    """Labels, ``kind:id@version``, as :func:`labels_named` returns them."""
 
     def names(self, change: ItemChange) -> bool:
         """Whether an approval names this change."""
         return change.new is not None and change.label in self.approved
 
     def covers(self, change: ItemChange) -> bool:
-        """Whether the change may be made. Hooks of a first installation may stay unapproved: they are denied then."""
+        """Whether the change may be made. Hooks of a first installation can stay unapproved; they are denied then."""
         if not change.needs_consent or self.person or self.names(change):
             return True
         return self.yes and not change.stops
 
 
 def labels_named(plan: Plan, name: str) -> tuple[str, ...]:
-    """The labels that ``[kind:]id@version`` means in this plan. More than one: an author gave two kinds the same id."""
+    """Return the labels in this plan that ``[kind:]id@version`` matches: several if items of different kinds share an id."""
     labels = [change.label for change in plan.changes if change.new is not None]
     return tuple(label for label in labels if name in (label, label.partition(":")[2]))
 
 
 def refused(plan: Plan, consent: Consent) -> tuple[ItemChange, ...]:
-    """The changes without consent. Nothing is installed while there are any."""
+    """Return the changes that lack consent. If there are any, nothing may be installed."""
     return tuple(change for change in plan.changes if not consent.covers(change))
 
 
 def approved_items(plan: Plan, consent: Consent) -> tuple[LockedItem, ...]:
-    """The new lock's entries with what is approved after this consent. Call only when :func:`refused` is empty."""
+    """Return the new lock's entries with their approvals. Call only if :func:`refused` returns nothing."""
     return tuple(_approve(change, consent) for change in plan.changes if change.new is not None)
 
 
@@ -367,7 +368,7 @@ def _approve(change: ItemChange, consent: Consent) -> LockedItem:
     hooks = change.new.hooks if explicit else tuple(hook for hook in change.new.hooks if hook in known)
     before = change.old.approved_facts if change.old is not None else ()
     facts = {mention.word for mention in change.mentions if explicit or mention.word in before}
-    if change.new.is_editable:  # every later reading of it is compared with what it mentioned when it was agreed to
+    if change.new.is_editable:  # later content is compared with what was agreed to
         facts |= {mention.word for mention in change.mentions if not mention.is_alarm}
     rules = RULES_VERSION
     if change.old is not None and change.action == "keep" and by_other_rules(change.old) and not explicit:
@@ -385,6 +386,6 @@ def _approve(change: ItemChange, consent: Consent) -> LockedItem:
 
 
 def by_tier(changes: Iterable[ItemChange]) -> Mapping[Tier, list[tuple[ItemChange, Asked]]]:
-    """All asked rights of a plan, worst tier first, as the consent screen shows them."""
+    """Return the rights that need consent by tier, worst first, as the consent screen shows them."""
     rows = [(change, asked) for change in changes for asked in change.asks]
     return {tier: found for tier in reversed(Tier) if (found := [row for row in rows if row[1].tier == tier])}

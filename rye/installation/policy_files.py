@@ -18,16 +18,16 @@ from rye.storage.folders import config_dir
 
 
 class OtherPolicies(Struct, frozen=True):
-    """The user's and the organization's tables, read once for a run: every decision of it rests on the same."""
+    """The user's and the organization's tables, read once, so that all decisions of a run use the same policy."""
 
     tables: tuple[PolicyTable, ...] = ()
 
     def restrict(self, manifest: Manifest) -> bool:
-        """Whether anybody restricts anything, the project included. Cheap: needs nothing of the policy's machinery."""
+        """Whether any policy, including the project's, restricts anything. Cheap: it does not import the policy code."""
         return any(table != PolicyTable() for table in (manifest.policy, *self.tables))
 
     def allow_override_widening(self, manifest: Manifest) -> bool:
-        """Whether an override may give a directive more rights: only when the project's policy and every other say so.
+        """Whether an override may give a directive more rights: only if the project's policy and every other policy allow it.
 
         The project's policy is not enough: anyone who can commit an override can commit that policy too.
         """
@@ -35,17 +35,17 @@ class OtherPolicies(Struct, frozen=True):
 
 
 def read_other_policies() -> OtherPolicies:
-    """Read the two files. Raises RyeError for one that cannot be read."""
+    """Read the two files. Raises RyeError if one cannot be read."""
     return OtherPolicies(tuple(_other_tables()))
 
 
 def other_files() -> tuple[Path, Path]:
-    """The user's file and the organization's, whether they are there or not."""
+    """Return the paths of the user's and the organization's file, whether or not they exist."""
     return config_dir() / "policy.toml", Path(os.environ.get("RYE_POLICY") or "/etc/rye/policy.toml")
 
 
 def _other_tables() -> list[PolicyTable]:
-    """The user's and the organization's tables. Raises RyeError for a file that cannot be read."""
+    """Return the user's and the organization's tables. Raises RyeError if a file cannot be read."""
     tables = []
     for file in other_files():
         try:

@@ -9,7 +9,7 @@ from rye.project.manifest import Manifest, PolicyTable
 
 
 def policy_of(table: PolicyTable) -> Policy:
-    """What one ``[policy]`` table means."""
+    """Return the policy that a ``[policy]`` table describes."""
     return Policy(
         allowed=(table.allow,) if table.allow is not None else (),
         forbidden=table.forbid,
@@ -23,5 +23,5 @@ def policy_of(table: PolicyTable) -> Policy:
 
 
 def policy_in_force(manifest: Manifest, others: OtherPolicies) -> Policy:
-    """The project's, the user's and the organization's policies at once."""
+    """Return the project's, the user's and the organization's policies, combined."""
     return combined([policy_of(table) for table in (manifest.policy, *others.tables)])

@@ -1,5 +1,4 @@
-"""Releases by name, without a project's lock: looked up in the index, fetched, proved and verified as for an
-installation."""
+"""Finds and fetches releases by name, without a project's lock. They are proved and verified as in an installation."""
 
 from __future__ import annotations
 
@@ -17,13 +16,13 @@ from rye.resolution.versions import Version
 
 
 def identify_one(reference: Reference, sources: Sources) -> Identity:
-    """The item that a reference means in the registries. Raises RyeError ``no-such-item``, UsageError ``ambiguous``."""
+    """Return the item that a reference means in the registries. Raises RyeError ``no-such-item``, UsageError ``ambiguous``."""
     wanted = Wanted(reference.id, reference.kind, "*")
     return identify([wanted], sources)[wanted]
 
 
 def find_release(identity: Identity, wanted: str | None, sources: Sources) -> ReleaseRecord:
-    """The newest release in a range (None: any; then yanked ones and pre-releases only where there is nothing else)."""
+    """Return the newest release in a range (None: any). Withdrawn ones and pre-releases are chosen only if there is no other."""
     if sources.is_source(identity.namespace):
         raise RyeError(
             "source-has-one-version",
@@ -52,7 +51,7 @@ def find_release(identity: Identity, wanted: str | None, sources: Sources) -> Re
 
 
 def fetch_releases(records: Sequence[ReleaseRecord], sources: Sources) -> list[VerifiedItem]:
-    """The verified items of these releases, in their order."""
+    """Return the verified items of these releases, in the same order."""
     found: dict[int, VerifiedItem] = {}
     groups: dict[int, list[int]] = {}
     for number, record in enumerate(records):

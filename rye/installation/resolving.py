@@ -1,9 +1,9 @@
 """Resolving a project's dependencies to one release per item: the solver's provider over registries, level by level.
 
 The index holds each release's note, signed by its publisher, so dependencies are known before any item is fetched.
-Each level of the graph costs one wave. Rules (DESIGN §6): one version per item; locked versions first; yanked ones
-only if the lock has them; ``minimum-release-age``, revoked keys and required signers exclude releases; ``<requires>``
-means a feature that the project provides, or otherwise an item.
+Each level of the graph costs one wave of requests. Rules (DESIGN §6): one version per item; locked versions are
+preferred; yanked ones are used only if they are locked; ``minimum-release-age``, revoked keys and required signers
+exclude releases; ``<requires>`` means a feature that the project provides, otherwise an item.
 """
 
 from __future__ import annotations
@@ -35,24 +35,24 @@ from rye.resolution.versions import Version
 from rye.text.spelling import close_words
 
 _NEWEST = 5
-"""Versions that an error lists."""
+"""The number of versions that an error lists."""
 
 
 class Chosen(Struct, frozen=True):
-    """One item of the solution."""
+    """One item in the solution."""
 
     record: Record
     dependencies: tuple[str, ...]
-    """Identities of what it depends on, sorted."""
+    """The identities of its dependencies, sorted."""
     groups: tuple[str, ...]
     """The manifest's groups that need it, sorted."""
     forced: str | None = None
-    """The range that ``[overrides]`` forced on it."""
+    """The range that ``[overrides]`` forces on it."""
 
 
 class Part(Struct, frozen=True):
-    """A member of a workspace, as the solver sees it: it has one release, which asks for what its rye.toml does. So a proof says
-    which member asks for what."""
+    """A member of a workspace, as the solver sees it: a package with one release and the dependencies in its rye.toml. This
+    way a proof of failure names the member."""
 
     path: str
 
@@ -65,7 +65,7 @@ _PART_RELEASE = Candidate(Version.of(0, 0, 0))
 
 
 class _Provider:
-    """The solver's questions, answered from fetched histories, and for members from their manifests."""
+    """Answers the solver from fetched histories and from the manifests of members."""
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class _Provider:
         return Demands(dependencies, conflicts, missing)
 
     def needs(self, record: Record) -> tuple[Identity, ...]:
-        """The items that a chosen release depends on."""
+        """Return the items that a chosen release depends on."""
         demands = self.demands(record.identity, Version.parse(record.version))
         needed = (requirement.package for requirement in demands.dependencies)
         return tuple(sorted({package for package in needed if isinstance(package, Identity)}))
@@ -143,8 +143,8 @@ def _requirement(relation: Relation) -> Requirement[Package]:
 
 
 def identify(wanted: Sequence[Wanted], sources: Sources, lock: Lock | None = None) -> dict[Wanted, Identity]:
-    """The item that each line of the manifest means: its kind where given, else the only kind there is, else the one that this
-    line is locked to: publishing another kind under an id must not break the projects that use it.
+    """Return the item that each line of the manifest means: of the given kind, of the only kind that exists, or of the kind
+    that the line is locked to. If someone publishes another kind under the id, projects that use it must not break.
 
     Raises RyeError ``no-such-item``, UsageError ``ambiguous``.
     """
@@ -179,9 +179,9 @@ def _unknown(line: Wanted, sources: Sources) -> RyeError:
 def resolve(
     manifest: Manifest, lock: Lock, sources: Sources, environment: Environment, unlock: Unlock
 ) -> dict[Identity, Chosen]:
-    """Choose versions. ``unlock``: items that may move although they are locked.
+    """Choose one version per item. ``unlock``: locked items whose version may change.
 
-    Raises Unsolvable with the proof, and what the registries raise.
+    Raises Unsolvable with the proof, and the errors of the registries.
     """
     sources.go_by(lock, unlock)
     meant = identify(manifest.dependencies, sources, lock)
@@ -235,7 +235,7 @@ def resolve(
 
 
 def _require_exact(identity: Identity, version: str, lines: Sequence[Wanted], sources: Sources) -> None:
-    """That a version exists, and that rye.toml allows it. Raises RyeError ``no-such-version``, ``outside-range``."""
+    """Require that a version exists and that rye.toml allows it. Raises RyeError ``no-such-version``, ``outside-range``."""
     history = sources.histories([identity]).get(identity)
     if history is not None and all(record.version != version for record in history.records):
         raise no_such_version(identity, version, history)
@@ -249,7 +249,7 @@ def _require_exact(identity: Identity, version: str, lines: Sequence[Wanted], so
 
 
 def _require_unforced(identity: Identity, version: str, overrides: Sequence[ForcedVersion]) -> None:
-    """That ``[overrides]`` allows a version. Raises RyeError ``outside-range``."""
+    """Require that ``[overrides]`` allows a version. Raises RyeError ``outside-range``."""
     forced = _forced(overrides, identity)
     if forced is not None and Version.parse(version) not in forced:
         raise RyeError(
@@ -260,7 +260,7 @@ def _require_unforced(identity: Identity, version: str, overrides: Sequence[Forc
 
 
 def _forced(overrides: Sequence[ForcedVersion], identity: Identity) -> Range | None:
-    """The range that takes the place of every other one. Raises RyeError ``bad-range``, naming the line."""
+    """Return the range in ``[overrides]``, which replaces every other; None if there is none. Raises RyeError ``bad-range``."""
     text = forced_range(overrides, identity)
     if text is None:
         return None
@@ -272,7 +272,7 @@ def _forced(overrides: Sequence[ForcedVersion], identity: Identity) -> Range | N
 
 
 def no_such_version(identity: Identity, wanted: str, history: History) -> RyeError:
-    """The error for a version or a range that no release has, with the newest that there are."""
+    """Return the error for a version or range without a release; it lists the newest versions."""
     versions = sorted((Version.parse(record.version) for record in history.records), reverse=True)
     newest = ", ".join(map(str, versions[:_NEWEST])) + (", …" if len(versions) > _NEWEST else "")
     return RyeError(
@@ -299,7 +299,7 @@ def _range(line: Wanted, sources: Sources) -> Range:
 def _groups(
     asked: Iterable[tuple[str, Identity]], chosen: Mapping[Identity, Record], provider: _Provider
 ) -> dict[Identity, set[str]]:
-    """Which groups need each item, through whatever chain."""
+    """Return the groups that need each item, directly or indirectly."""
     groups: dict[Identity, set[str]] = {identity: set() for identity in chosen}
     for group, start in asked:
         stack = [start]
@@ -312,8 +312,8 @@ def _groups(
 
 
 def locked_record(history: ItemHistory | None, item: LockedItem) -> ReleaseRecord:
-    """The release that a row of the lock names. Raises TrustError (``release-vanished``, ``release-changed``), RyeError
-    ``lock-mismatch`` where version or log position are another's."""
+    """Return the release that a row of the lock names. Raises TrustError (``release-vanished``, ``release-changed``), RyeError
+    ``lock-mismatch`` if its version or log position is wrong."""
     try:
         record = find_locked(history, item.identity, item.version, item.sha256)
     except TrustError as error:
@@ -331,8 +331,8 @@ def locked_record(history: ItemHistory | None, item: LockedItem) -> ReleaseRecor
 
 
 def locked_records(lock: Lock, sources: Sources, environment: Environment) -> dict[Identity, Record]:
-    """The releases that a lock names, as the registries have them now. A yanked one is good; a revoked one, or one that the
-    policy refuses by now, is not.
+    """Return the releases that a lock names, in their current state. Yanked ones are accepted; revoked ones, and those that the
+    policy now refuses, are not.
 
     Raises TrustError (``release-vanished``, ``release-changed``, ``signer-revoked``), RyeError ``lock-mismatch`` or
     ``locked-release-refused``.
@@ -354,8 +354,9 @@ def locked_records(lock: Lock, sources: Sources, environment: Environment) -> di
 
 
 def locked_choice(item: LockedItem, history: History | None, sources: Sources) -> Record:
-    """What a row of the lock names, in a registry or in its source. Raises what :func:`locked_record` and
-    :func:`rye.installation.source_rows.locked_source_record` raise, RyeError ``other-registry``."""
+    """Return what a row of the lock names, from its registry or source. Raises RyeError ``lock-does-not-fit`` or
+    ``other-registry``, and what :func:`locked_record` and
+    :func:`rye.installation.source_rows.locked_source_record` raise."""
     if (item.source is not None) != sources.is_source(item.identity.namespace):
         raise RyeError(
             "lock-does-not-fit",

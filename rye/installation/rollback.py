@@ -1,10 +1,10 @@
-"""Rolling back one step: the lock and manifest from before the last change of the lock, kept in the project's work
-folder.
+"""Rolls back one step, to the lock and manifest from before the last change of the lock, which are kept in the
+project's work folder.
 
 They are written in the same transaction as the lock, so they always match it. They are not trusted: a rollback
-resolves nothing, but every byte is fetched, verified and consented to as in any other installation. Because a clone
-can contain such a folder,
-:func:`kept_sha256` identifies its content, and the user's data folder remembers what this user's rye kept.
+resolves nothing, but every byte is fetched, verified and consented to as in any other installation. A clone can contain
+such a folder, so :func:`kept_sha256` identifies its content, and the user's data folder records what this user's Rye
+kept.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LEFT = f"{_FOLDER}/{_LEFT_NAME}"
 _MEMBERS_NAME = "members.json"
 _MEMBERS = f"{_FOLDER}/{_MEMBERS_NAME}"
 _MEMBERS_BYTES = 4 * WORKSPACE.manifest_bytes
-"""Two texts each, in JSON."""
+"""Each manifest is in it twice, before and after, in JSON."""
 
 
 class MemberTexts(Struct, frozen=True, forbid_unknown_fields=True):
@@ -41,7 +41,7 @@ class MemberTexts(Struct, frozen=True, forbid_unknown_fields=True):
     kept: dict[str, str] = {}
     """As they were before."""
     left: dict[str, str] = {}
-    """As the installation left them, so that later edits can be told."""
+    """As the installation left them, to detect later edits."""
 
 
 def keep_previous(
@@ -50,9 +50,9 @@ def keep_previous(
     members: Sequence[MemberText] = (),
     members_left: Sequence[MemberText] = (),
 ) -> list[Change]:
-    """The changes that keep the present lock and manifest as what ``rye rollback`` returns to, and with them those of members.
+    """Return the changes that keep the current lock and manifests, including those of members, for ``rye rollback``.
 
-    ``left``: the manifest as this installation leaves it, so that later edits can be told; None: the caller does not say.
+    ``left``: the manifest as this installation leaves it, to detect later edits; None if unknown.
     """
     found = [Change(_LEFT, left.encode() if left is not None else None)]
     texts = MemberTexts({one.path: one.text for one in members}, {one.path: one.text for one in members_left})
@@ -64,7 +64,7 @@ def keep_previous(
 
 
 def kept_sha256(kept: Iterable[Change]) -> str:
-    """What tells one kept state from another: a hash over the paths and bytes of :func:`keep_previous`."""
+    """Return a hash that identifies a kept state: over the paths and bytes of :func:`keep_previous`."""
     state = hashlib.sha256()
     for change in sorted(kept, key=lambda change: change.path):
         data = b"-" if change.data is None else b"+" + hashlib.sha256(change.data).digest()
@@ -73,7 +73,7 @@ def kept_sha256(kept: Iterable[Change]) -> str:
 
 
 def present_sha256(project: Project) -> str:
-    """:func:`kept_sha256` of what the project's work folder holds now."""
+    """Return :func:`kept_sha256` of what the project's work folder contains now."""
     limits = {
         LOCK: PROJECT.lock_bytes,
         MANIFEST: PROJECT.manifest_bytes,
@@ -87,7 +87,7 @@ def present_sha256(project: Project) -> str:
 
 
 def previous(project: Project) -> tuple[Lock, str | None]:
-    """The lock and the manifest's text before the last installation. Raises RyeError ``nothing-to-roll-back``."""
+    """Return the lock and the manifest's text from before the last installation. Raises RyeError ``nothing-to-roll-back``."""
     folder = project.root / _FOLDER
     lock_data = read_project_file(folder / LOCK, PROJECT.lock_bytes)
     manifest_data = read_project_file(folder / MANIFEST, PROJECT.manifest_bytes)
@@ -99,7 +99,7 @@ def previous(project: Project) -> tuple[Lock, str | None]:
         )
     try:
         lock = parse_lock(lock_data.decode()) if lock_data is not None else Lock()
-        return lock, manifest_data.decode() if manifest_data is not None else None  # line endings stay what they are
+        return lock, manifest_data.decode() if manifest_data is not None else None  # keeps the line ends
     except UnicodeDecodeError:
         raise RyeError(
             "nothing-to-roll-back",
@@ -109,7 +109,7 @@ def previous(project: Project) -> tuple[Lock, str | None]:
 
 
 def previous_members(project: Project) -> MemberTexts:
-    """The manifests of members before and after the last installation; of a damaged file none."""
+    """Return the manifests of members before and after the last installation; none if the record is damaged."""
     data = read_project_file(project.root / _MEMBERS, _MEMBERS_BYTES)
     try:
         return msgspec.json.decode(data, type=MemberTexts) if data is not None else MemberTexts()
@@ -118,10 +118,10 @@ def previous_members(project: Project) -> MemberTexts:
 
 
 def edits_since(project: Project, lock: Lock, text: str, members: Sequence[MemberText] = ()) -> list[str]:
-    """What a person changed in the manifest, whose text is ``text``, and in those of ``members``, since the last change of the
-    lock: lines of a diff.
+    """Return what a person changed in the manifest (``text``) and those of ``members`` since the last change of the lock, as
+    lines of a diff.
 
-    Where it is not remembered how that left it, only dependencies are compared, with what ``lock`` says was asked for.
+    If the manifest's earlier text is not known, only the dependencies are compared, with those recorded in ``lock``.
     """
     left = read_project_file(project.root / _LEFT, PROJECT.manifest_bytes)
     if left is not None:

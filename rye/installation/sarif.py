@@ -17,7 +17,7 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 class Mentioned(Struct, frozen=True):
-    """What an installed item mentions. ``path``: the installed file, relative to the project."""
+    """One mention in an installed item. ``path``: the installed file, relative to the project."""
 
     item: str
     version: str
@@ -26,9 +26,9 @@ class Mentioned(Struct, frozen=True):
 
 
 def sarif(findings: Sequence[Finding], mentioned: Sequence[Mentioned] = ()) -> dict[str, object]:
-    """One run of the tool ``rye`` with these results; paths are relative to the project (``%SRCROOT%``).
+    """Return one run of the tool ``rye`` with these results; paths are relative to the project (``%SRCROOT%``).
 
-    Facts are results of the kind ``informational`` or ``review`` with rules of their own: no fact is a verdict.
+    Facts are not verdicts: they have their own rules, and their results are of the kind ``informational`` or ``review``.
     """
     facts = sorted({entry.mention.fact for entry in mentioned})
     rules = {**RULES, **{f"fact/{fact}": f"An item mentions {fact}." for fact in facts}}
@@ -58,7 +58,7 @@ def sarif(findings: Sequence[Finding], mentioned: Sequence[Mentioned] = ()) -> d
 
 
 def _rule(name: str, text: str) -> dict[str, object]:
-    """A rule with its help, and how bad a result of it is as code hosts sort by it (0 to 10, as CVSS)."""
+    """Return a rule with its help and a severity by which code hosts sort (0 to 10, like CVSS)."""
     severity = RULE_SEVERITIES.get(name, "info")
     level = "note" if severity == "info" else severity
     help_text = (

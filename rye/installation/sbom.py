@@ -1,4 +1,4 @@
-"""A lock as a bill of materials: CycloneDX 1.6, JSON. Pure, and the same lock gives the same document.
+"""A lock as a software bill of materials: CycloneDX 1.6, JSON. Pure and deterministic.
 
 Every item is a component with its purl (``pkg:generic``), its SHA-256, its attached files, and its approvals as
 properties. The serial number is derived from the content unless one is given. A timestamp is included only if one is
@@ -21,7 +21,7 @@ _NAMESPACE = uuid.UUID("5f1d1b0e-3f0a-5c55-9d5c-0d8a6f3f6d21")
 def bill_of_materials(
     lock: Lock, project: str, direct: list[Identity], *, time: str | None = None, serial: str | None = None
 ) -> dict[str, object]:
-    """The document. ``time``: ``YYYY-MM-DDTHH:MM:SSZ``; ``serial``: ``urn:uuid:…``; ``direct``: what the manifest names."""
+    """Return the document. ``time``: ``YYYY-MM-DDTHH:MM:SSZ``; ``serial``: ``urn:uuid:…``; ``direct``: direct dependencies."""
     content = f"{project}\0{lock_text(lock)}".encode()
     items = sorted(lock.items, key=lambda item: item.identity)
     root = f"project:{project}"
@@ -86,7 +86,7 @@ def _properties(item: LockedItem) -> list[tuple[str, str]]:
 
 
 def _origin(item: LockedItem) -> list[tuple[str, str]]:
-    """Where it comes from: a registry and its log, or a source, without a signature."""
+    """Return where an item comes from: a registry and its log, or a source."""
     if item.source is None:
         return [("registry", item.registry), ("log", str(item.log)), ("signer", item.signer)]
     named = (("ref", item.source.ref), ("commit", item.source.commit), ("tree", item.source.tree))
@@ -100,13 +100,13 @@ def _origin(item: LockedItem) -> list[tuple[str, str]]:
 
 
 def _purl(item: LockedItem) -> str:
-    """``pkg:generic/<namespace>/<kind>/<category>/<name>@<version>`` with the checksum, as the purl specification has it."""
+    """``pkg:generic/<namespace>/<kind>/<category>/<name>@<version>`` with the checksum (purl specification)."""
     path = "/".join(map(quote, _path(item)))
     return f"pkg:generic/{path}@{quote(item.version, safe='')}?checksum=sha256:{item.sha256}"
 
 
 def _path(item: LockedItem) -> list[str]:
-    """Namespace and name of the purl, segment by segment: the component's group is all but the last."""
+    """Return the segments of the purl's namespace and name. All but the last are the component's group."""
     return [item.identity.namespace, item.kind, *item.identity.local_id.split("/")]
 
 

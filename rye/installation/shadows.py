@@ -1,9 +1,9 @@
-"""A project's own items that have an installed item's id, and so would be used in its place (DESIGN 6.1).
+"""The project's own items that have the id of an installed item, and so would be used in its place (DESIGN 6.1).
 
 The project's own items are looked up first, and anyone who can commit can add one. An id in rye.lock means the
 installed item, so an own item with that id is an error in every lookup and never a silent replacement. ``-`` and ``_``
 are the same character, as in all lookups. A short name (``work/top`` for ``acme/work/top``) is not an installed item's
-id: there the own item comes first.
+id, so the project's own item takes precedence there.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ CODE = "shadows-installed"
 
 
 class Shadow(Struct, frozen=True):
-    """One own item, and the installed item whose id it has."""
+    """One of the project's own items, and the installed item with the same id."""
 
     own: str
-    """The own item's file, relative to the project where it is in it."""
+    """The own item's file, relative to the project if it is in the project."""
     item: LockedItem
 
     @property
@@ -58,7 +58,7 @@ class Shadow(Struct, frozen=True):
 
 
 def shadow_of(entry: Entry, items: Iterable[LockedItem], root: Path) -> Shadow | None:
-    """The locked item whose id an item of the project's own has. ``root``: the project's folder."""
+    """Return the shadow if this is an item of the project's own with the id of a locked one. ``root``: the project's folder."""
     if entry.space != "project":
         return None
     names = {lookup_key(entry.id), lookup_key(entry.location.local_id)}
@@ -69,7 +69,7 @@ def shadow_of(entry: Entry, items: Iterable[LockedItem], root: Path) -> Shadow |
 
 
 def shadows(own: Iterable[Entry], items: Iterable[LockedItem], root: Path) -> list[Shadow]:
-    """Every own item with the id of a locked one, sorted by its file. One look at each."""
+    """Return a shadow for each own item with the id of a locked one, sorted by file. Takes linear time."""
     locked: Mapping[tuple[str, str], LockedItem] = {(item.kind, lookup_key(item.id)): item for item in items}
     found = []
     for entry in own:
@@ -82,7 +82,7 @@ def shadows(own: Iterable[Entry], items: Iterable[LockedItem], root: Path) -> li
 
 
 def project_shadows(project: Project, namespace: str | None, items: Sequence[LockedItem]) -> list[Shadow]:
-    """As :func:`shadows`, for what is on disk. ``namespace``: the project's own. Only names are looked at."""
+    """Return the same as :func:`shadows` for the items on disk. ``namespace``: the project's own. Reads names, not content."""
     if not items:
         return []
     _, own = next(iter(entries(project, namespace)))
@@ -90,7 +90,7 @@ def project_shadows(project: Project, namespace: str | None, items: Sequence[Loc
 
 
 def shadows_error(found: list[Shadow]) -> RyeError:
-    """Return one error for all of them."""
+    """Return one error that lists all shadows."""
     first = found[0]
     if len(found) == 1:
         return first.error()

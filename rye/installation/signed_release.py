@@ -41,7 +41,7 @@ class SignedRelation(Struct, frozen=True):
 
     reference: str
     identity: Identity | None
-    """None: not an item but a feature of the environment."""
+    """None if it is a feature of the environment, not an item."""
     range: str = "*"
 
     @property
@@ -51,7 +51,7 @@ class SignedRelation(Struct, frozen=True):
 
 
 class SignedRelease(Struct, frozen=True):
-    """The words of one release: of its signed note and, for hooks, agent tools, runs and mentions, of its verified bytes."""
+    """What one release says: in its signed note and, for hooks, agent tools, runs and mentions, in its verified bytes."""
 
     capabilities: tuple[str, ...] = ()
     agent_tools: tuple[str, ...] = ()
@@ -62,9 +62,9 @@ class SignedRelease(Struct, frozen=True):
     agent_limits: tuple[str, ...] = ()
     runs: tuple[Run, ...] = ()
     mentions: tuple[Mention, ...] | None = None
-    """None: the bytes were not looked at."""
+    """None if the bytes were not examined."""
     signed_by: str | None = None
-    """Of an item of ``[sources]``: the fingerprint of the key of this user's trust store that signed all of it."""
+    """For an item of ``[sources]``: the fingerprint of the key in this user's trust store that signed all of it."""
 
     @property
     def tools(self) -> AgentTools | None:
@@ -87,5 +87,5 @@ class SignedRelease(Struct, frozen=True):
 
 
 def identities_of(needs: Iterable[tuple[Identity, str]]) -> tuple[str, ...]:
-    """As rye.lock writes dependencies: sorted, each once."""
+    """Return identities as rye.lock lists dependencies: sorted, without duplicates."""
     return tuple(sorted({str(identity) for identity, _ in needs}))

@@ -1,6 +1,6 @@
-"""How old a release, its key and its namespace are, and what happened to the key that signed before (DESIGN 7.1). Pure.
+"""How old a release, its key and its namespace are, and what happened to the previous signing key (DESIGN 7.1). Pure.
 
-All of it follows from the namespace's chain of keysets, which is in the registry's log.
+All of this is derived from the namespace's chain of keysets, which is in the registry's log.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from rye.signing.keys import PublicKey
 
 
 class SignerHistory(Struct, frozen=True):
-    """Facts about the signer of a release, for a person. Times are those of the statements."""
+    """Facts about the signer of a release, shown to a person. Times are those in the statements."""
 
     released: datetime
     key_since: datetime
-    """When the key was first in a keyset of the namespace."""
+    """When the key first appeared in a keyset of the namespace."""
     namespace_since: datetime
     keyset: int
     """The keyset under which the key signed."""
     old_key: str | None = None
-    """Why the key that signed before is no longer in the keyset, or that it still is; None where no other key signed before."""
+    """What happened to the previous signing key: still in the keyset, or why it is not. None if no other key signed before."""
 
 
 def signer_history(chain: KeysetChain, record: ReleaseRecord, now: datetime, before: str | None) -> SignerHistory:
-    """``now``: the snapshot's time; ``before``: the fingerprint of the key that signed before, where it was another one."""
+    """Return the facts. ``now``: the snapshot's time; ``before``: the previous key's fingerprint, if it was a different key."""
     links = chain.effective(now) or (record.link,)
     key = record.signers[0]
     since = next((link.keyset.time for link in links if key in link.keyset.keys), record.link.keyset.time)

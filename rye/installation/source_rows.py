@@ -1,6 +1,6 @@
 """Rows of rye.lock that come from ``[sources]``: how an item is locked, and whether a row still matches its source.
 
-Pure. The bytes were checked against the commit hash or read from the folder (:mod:`rye.sources`). A row counts if it
+Pure. The bytes were checked against the commit hash or read from the folder (:mod:`rye.sources`). A row matches if it
 describes exactly these bytes.
 """
 
@@ -31,8 +31,8 @@ def source_item(
     mentions: tuple[Mention, ...] | None,
     forced: str | None = None,
 ) -> VerifiedItem:
-    """The item with the row that it is locked as. ``mentions``: what its texts talk about; ``forced``: the range that
-    ``[overrides]`` forced on it."""
+    """Return the item with its row for the lock. ``mentions``: its cautions and alarms; ``forced``: the range that
+    ``[overrides]`` forces on it."""
     release, metadata = record.release, record.metadata
     files = ((a.path, a.executable, a.sha256, record.attached[a.path]) for a in release.attached)
     row = LockedItem(
@@ -60,8 +60,8 @@ def source_item(
 
 
 def locked_source_record(item: LockedItem, history: ItemHistory | SourceHistory | None) -> SourceRecord:
-    """What a row names, in the state of its source that the lock has. Raises RyeError ``source-changed`` for a folder that is
-    another by now, ``lock-mismatch`` for a row that is not its commit's."""
+    """Return the item that a row names, from its source in the locked state. Raises RyeError ``source-changed`` if the folder
+    has changed, ``lock-mismatch`` if the row contradicts its commit."""
     record = history.records[0] if isinstance(history, SourceHistory) else None
     if record is None:
         raise differs(item, "the item is not there")
@@ -91,14 +91,14 @@ def differs(item: LockedItem, what: str) -> RyeError:
 
 
 def source_refused(policy: Policy, item: LockedItem) -> str | None:
-    """Why the policy does not allow where an item comes from. ``item``: with the signer that was found (:func:`with_signers`)."""
+    """Return why the policy refuses the item's source; None if it does not. ``item``: with its signer (:func:`with_signers`)."""
     if item.source is None:
         return None
     return source_refusal(policy.sources, is_git=item.source.git is not None, signed=not item.is_unsigned)
 
 
 def with_signers(items: Sequence[LockedItem], known: Mapping[Identity, SignedRelease]) -> tuple[LockedItem, ...]:
-    """Rows with the signers that were found when they were verified here: the lock has none for a source's items."""
+    """Return the rows with the signers found when they were verified here, because the lock has none for items of sources."""
     return tuple(item.with_signer(known[item.identity].signed_by) if item.identity in known else item for item in items)
 
 

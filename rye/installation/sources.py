@@ -1,5 +1,5 @@
-"""Where the items of one run come from: its registries, with one client each, opened on first use; and the sources of
-rye.toml, if it has any."""
+"""Where the items of one run come from: registries, with one client each, opened on first use, and the sources in
+rye.toml."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 _N = TypeVar("_N")
 Open = Callable[[str], RegistryClient]
 Record: TypeAlias = ReleaseRecord | SourceRecord
-"""One candidate: a registry's release, or an item of a source."""
+"""One candidate: a release in a registry, or an item of a source."""
 History: TypeAlias = ItemHistory | SourceHistory
 
 
 class Sources:
-    """Answers for items of any namespace by asking the one registry that the project maps it to.
+    """Answers questions about items by asking the one registry that the project maps their namespace to.
 
-    A context manager: without an error, what the clients came to trust, and what was found, is kept at the end.
+    A context manager: on exit without an error, it stores what the clients came to trust and the results of checks.
     """
 
     def __init__(
@@ -44,8 +44,7 @@ class Sources:
         finish: Callable[[], None] = lambda: None,
         book: SourceBook | None = None,
     ):
-        """``verdicts``: what was checked before; ``finish``: called at the end, however it came; ``book``: the project's
-        sources."""
+        """``verdicts``: results of earlier checks; ``finish``: always called on exit; ``book``: the project's sources."""
         self.book = book
         self.verdicts = verdicts
         self._registries = registries
@@ -82,12 +81,12 @@ class Sources:
         return self.book is not None and self.book.answers_for(namespace)
 
     def go_by(self, lock: Lock, unlock: Unlock) -> None:
-        """Open sources in the state that this lock has, but for those of which an item may move."""
+        """Use each source in its locked state, unless ``unlock`` frees one of its items."""
         if self.book is not None:
             self.book.go_by(lock.items, unlock.frees)
 
     def histories(self, identities: Iterable[Identity]) -> dict[Identity, History]:
-        """Everything stated about these items; one that does not exist is left out. One wave per registry."""
+        """Return everything stated about these items, without those that do not exist. One wave of requests per registry."""
         wanted = list(identities)
         found: dict[Identity, History] = {}
         if self.book is not None:
@@ -99,14 +98,14 @@ class Sources:
         return found
 
     def releases(self, identities: Iterable[Identity]) -> dict[Identity, ItemHistory]:
-        """Do the same, but only for items of registries."""
+        """Return the same, but only for items in registries."""
         found: dict[Identity, ItemHistory] = {}
         for client, group in self._by_client(identities, lambda identity: identity.namespace):
             found.update(client.histories(group))
         return found
 
     def kinds_of(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        """Under which kinds each qualified id exists."""
+        """Return the kinds under which each qualified id exists."""
         found: dict[str, tuple[str, ...]] = {}
         if self.book is not None:
             wanted = list(ids)
@@ -117,7 +116,7 @@ class Sources:
         return found
 
     def pending_recoveries(self, namespaces: Iterable[str]) -> list[Link]:
-        """The recoveries of these namespaces that stand in public and have not taken effect by the snapshot's time."""
+        """Return the published recoveries of these namespaces that have not taken effect at the snapshot's time."""
         found: list[Link] = []
         asked = sorted(name for name in set(namespaces) if not self.is_source(name))
         for client, group in self._by_client(asked, lambda namespace: namespace):
@@ -126,7 +125,7 @@ class Sources:
         return found
 
     def trust_basis(self, origin: str, namespace: str) -> str | None:
-        """What releases of a registry that this run asked are judged by (:mod:`rye.registry.store.basis`); None for another."""
+        """Return what releases are checked against (:mod:`rye.registry.store.basis`); None if the registry was not asked."""
         if self.book is not None and self.book.answers_for(namespace):
             return self.book.grounds(origin, namespace)
         found = next((client for client in self._clients.values() if client.origin == origin), None)
@@ -134,7 +133,7 @@ class Sources:
 
     @property
     def outage(self) -> NoAnswer | None:
-        """Why a registry of this run did not answer, of which the last verified head is used; None where all answered."""
+        """Why a registry did not answer, so that its last verified head is used; None if all answered."""
         return next((client.outage for client in self._clients.values() if client.outage is not None), None)
 
     def client_of(self, record: ReleaseRecord) -> RegistryClient:
@@ -150,16 +149,16 @@ class Sources:
 
 
 def fetch_logged(client: RegistryClient, records: Sequence[ReleaseRecord]) -> list[ItemFiles]:
-    """The verified bytes of releases that are proved to be in the log: bytes and proofs come at the same time, as one wave.
+    """Fetch and verify the bytes of releases while their inclusion in the log is checked, in one wave.
 
-    Raises what :meth:`RegistryClient.fetch_items` and ``check_logged`` raise; a refused proof goes first.
+    Raises what :meth:`RegistryClient.fetch_items` and ``check_logged`` raise; if both fail, the error of the proof.
     """
     refused: list[BaseException] = []
 
     def prove() -> None:
         try:
             client.check_logged(records)
-        except BaseException as error:  # whatever it is, it belongs to the caller
+        except BaseException as error:  # raised again in the caller's thread
             refused.append(error)
 
     proving = threading.Thread(target=prove, name="rye-prove")

@@ -1,4 +1,4 @@
-"""Changes many files of a project atomically: after a crash at any point, either all changes are there or none.
+"""Changes many files of a project atomically: after a crash at any point, either all changes are applied or none.
 
 The steps, in the project's ``.ai/.rye`` (a folder that version control ignores):
 
@@ -11,9 +11,9 @@ Removals come before new files, so that a folder can become a file and a file a 
 files are a second round: after step 3, the caller reads the new files and returns more changes; the journal is
 extended with them, and step 3 runs for them.
 
-Undoing (:func:`recover`) needs only the journal and the files: files in ``old`` are moved back, and created files that
-are no longer in ``stage`` are removed. It can be interrupted and repeated. One run at a time holds ``lock``. Nothing
-is ever written through a symbolic link: a link in a file's path is refused.
+Recovery (:func:`recover`) needs only the journal and the files: it moves files in ``old`` back and removes created
+files that are no longer in ``stage``. It can be interrupted and repeated. One run at a time holds ``lock``. Nothing is
+ever written through a symbolic link: a link in a file's path is refused.
 """
 
 from __future__ import annotations
@@ -39,34 +39,34 @@ from rye.storage.file_lock import LockTimeout, file_lock
 from rye.storage.removal import remove_tree
 
 _PLACE = r"rye\.(?:lock|toml)|(?:[^/\\\x00.][^/\\\x00]*/)+rye\.toml|\.ai/(?:packages|\.rye)(?:/[^/\\\x00]+)+"
-"""What an installation writes; a deploy writes what :func:`rye.project.agent_programs.is_deploy_place` says."""
+"""The paths that an installation writes. Those of a deploy: :func:`rye.project.agent_programs.is_deploy_place`."""
 LOCK_SECONDS = 60.0
-"""How long a second run waits for the first."""
+"""How long a run waits for another one to finish."""
 
 
 class Change(Struct, frozen=True):
-    """One file's new content, relative to the project's root with ``/``; ``data`` None: the file is removed."""
+    """The new content of one file. ``path``: relative to the project's root, with ``/``; ``data`` None removes the file."""
 
     path: str
     data: bytes | None
     executable: bool = False
     mode: int | None = None
-    """The permissions of a shared file, which are kept. None: those of a new file."""
+    """The permissions to keep, for a file that others edit as well. None: those of a new file."""
     before: str | None = None
-    """SHA-256 of the file that the change was made for, :data:`NOTHING` where none was there: with any other, nothing is changed.
-    None: whatever is there."""
+    """The SHA-256 that the existing file must have (:data:`NOTHING`: no file exists); if it differs, nothing is changed.
+    None: no check."""
 
 
 NOTHING = ""
-"""In :attr:`Change.before`: no file."""
+"""The value of :attr:`Change.before` if no file may exist."""
 
 
 Then = Callable[[], "Round"]
-"""Gives the second round, once the first is in place."""
+"""Returns the second round of changes; called when the first is in place."""
 
 
 class Round(Struct, frozen=True):
-    """More changes of the same transaction."""
+    """More changes in the same transaction."""
 
     changes: Sequence[Change]
     folders: Sequence[str] = ()
@@ -74,11 +74,11 @@ class Round(Struct, frozen=True):
 
 
 class TransactionError(RyeError):
-    """The project's files could not be changed. Nothing was changed."""
+    """The changes could not be made; the project's files are unchanged."""
 
 
 Step = Callable[[str], None]
-"""Told the name of each step before it happens; tests stop the program there."""
+"""Called with the name of each step before it runs; tests simulate crashes with it."""
 
 
 def _no_step(_name: str) -> None:
@@ -87,9 +87,9 @@ def _no_step(_name: str) -> None:
 
 @contextmanager
 def exclusive(project: Project, *, step: Step = _no_step) -> Iterator[Writer]:
-    """The project, locked for this run and repaired if a run was interrupted. Raises ``project-busy`` when another run has it."""
+    """Lock the project, recover from an interrupted run, and yield a writer. Raises ``project-busy`` if another run has it."""
     work = _work(project)
-    # Before anything is made: all this may have come with someone else's repository.
+    # Check before creating anything: all of this can come from a hostile repository.
     for place in (work, *sorted(work.glob("*")), project.packages, project.lock_path):
         _refuse_links(project.root, place)
     _read_journal(work)
@@ -125,7 +125,7 @@ def needs_recovery(project: Project) -> bool:
 
 
 _RECORDS = ".ai/.rye/"
-"""The folder of what Rye remembers about a project, as the paths of changes begin."""
+"""The prefix of the paths of Rye's own records about a project."""
 
 
 class Writer:
@@ -139,11 +139,11 @@ class Writer:
         self._targets: dict[str, str] = {}
 
     def apply(self, changes: Sequence[Change], then: Then | None = None, folders: Sequence[str] = ()) -> int:
-        """Make all changes, or none. Returns how many files really changed, without Rye's own records in ``.ai/.rye``; unchanged
-        ones are not touched.
+        """Make all changes, or none. Returns how many files changed, not counting Rye's own records in ``.ai/.rye``. Files
+        that already have the new content are not touched.
 
-        ``then``: gives more changes, which belong to the same step; what it raises undoes everything. ``folders``: those that go
-        where they are empty.
+        ``then``: returns further changes of the same transaction; if it raises, everything is undone. ``folders``: folders to
+        remove if they are empty.
         """
         needed = self._needed(changes)
         if not needed and not folders and then is None:
@@ -172,7 +172,7 @@ class Writer:
         return [change for change in ordered if self._differs(change)]
 
     def _make(self, changes: Sequence[Change], rows: list[_Row]) -> None:
-        """One round. ``rows``: the journal's so far, which grows."""
+        """Make one round of changes, and append its rows to ``rows``, the journal so far."""
         if not changes:
             return
         first = len(rows)
@@ -189,7 +189,7 @@ class Writer:
         return _Row(change.path, _is_something(self._target(change)), tuple(made), digest)
 
     def _missing_folders(self, path: str) -> list[str]:
-        """The folders above a file that are not there yet, the outermost first."""
+        """Return the folders above a file that do not exist yet, outermost first."""
         found = []
         folder = path.rpartition("/")[0]
         while folder and not os.path.isdir(f"{self._project.root}/{folder}"):
@@ -213,7 +213,7 @@ class Writer:
             return True
 
     def _target(self, change: Change) -> str:
-        """The absolute path; links on the way are looked for once, per folder and file."""
+        """Return the absolute path. Each folder and file is checked for symbolic links once."""
         known = self._targets.get(change.path)
         if known is not None:
             return known
@@ -263,7 +263,7 @@ class Writer:
     def _switch(self, changes: Sequence[Change], first: int) -> None:
         stage, old = str(self._work / "stage"), str(self._work / "old")
         made: set[str] = set()
-        for number, change in enumerate(changes, first):  # removals first: nothing that was made is removed again
+        for number, change in enumerate(changes, first):  # removals come first: no new file is removed
             target = self._target(change)
             there = NOTHING
             if os.path.lexists(target):
@@ -292,7 +292,7 @@ class Writer:
 
 
 def recover(project: Project) -> bool:
-    """Undo what an interrupted run began. The caller holds the lock. Returns whether there was anything to undo."""
+    """Undo an interrupted run. The caller holds the lock. Returns whether there was anything to undo."""
     work = _work(project)
     rows = _read_journal(work)
     if rows is None:
@@ -320,15 +320,15 @@ def recover(project: Project) -> bool:
 
 
 class _Row(Struct, frozen=True):
-    """One file of a journal."""
+    """One file in a journal."""
 
     path: str
     existed: bool
-    """Whether there was something before."""
+    """Whether a file or link existed at this path before."""
     made: tuple[str, ...] = ()
-    """Folders above it that were made for it; those in ``.ai`` go by themselves."""
+    """Folders above it that were created for it, without those in ``.ai``, which are removed once empty anyway."""
     sha256: str | None = None
-    """Of a file in a deploy's places that is written: people have files of their own there, which no journal may take away."""
+    """The hash of a deployed file that is written. People keep their own files in those places; no journal may remove them."""
 
     def as_json(self) -> dict[str, object]:
         row: dict[str, object] = {"path": self.path, "existed": self.existed}
@@ -337,7 +337,7 @@ class _Row(Struct, frozen=True):
         return {**row, "made": list(self.made)} if self.made else row
 
     def is_ours(self) -> bool:
-        """Whether Rye itself could have written the row."""
+        """Whether Rye could have written this row."""
         inside = re.fullmatch(_PLACE, self.path) and ".." not in self.path.split("/")
         return (bool(inside) or is_deploy_place(self.path)) and all(
             folder and self.path.startswith(f"{folder}/") and not folder.endswith("/") for folder in self.made
@@ -345,9 +345,9 @@ class _Row(Struct, frozen=True):
 
 
 def _read_journal(work: Path) -> list[_Row] | None:
-    """Read the rows of a journal; None if there is none.
+    """Read the rows of the journal; None if there is no journal.
 
-    A hostile repository can bring one along, with "kept" files for any place. Only places that rye itself writes count.
+    A hostile repository can contain one, with "old" files for any path, so only paths that Rye itself writes are accepted.
     Raises TransactionError ``journal-damaged``.
     """
     try:
@@ -376,8 +376,8 @@ def _row_of(row: dict[str, object]) -> _Row:
 
 
 def _require_written(row: _Row, target: Path) -> None:
-    """That what stands in a deploy's place is what the interrupted run wrote: a journal that came with somebody else's repository
-    cannot know the bytes of this user's own files. Raises TransactionError ``journal-damaged``."""
+    """Require that a deployed file is what the interrupted run wrote: a journal from a hostile repository cannot know the
+    content of this user's own files. Raises TransactionError ``journal-damaged``."""
     if not is_deploy_place(row.path) or not os.path.lexists(target):
         return
     if target.is_symlink() or not target.is_file() or hashlib.sha256(target.read_bytes()).hexdigest() != row.sha256:
@@ -389,7 +389,7 @@ def _require_written(row: _Row, target: Path) -> None:
 
 
 def _remove_folders(root: Path, folders: Sequence[str]) -> None:
-    """Those of these folders that are empty, the innermost first; nothing is removed through a link."""
+    """Remove these folders if they are empty, innermost first. Nothing is removed through a link."""
     for folder in sorted(folders, key=len, reverse=True):
         path = root / PurePosixPath(folder)
         with contextlib.suppress(OSError, TransactionError):
@@ -398,7 +398,7 @@ def _remove_folders(root: Path, folders: Sequence[str]) -> None:
 
 
 def _digest(path: str) -> str:
-    """Return the hash of a file that was moved away; a text that is not a hash for anything else."""
+    """Return the SHA-256 of a file that was moved away; ``-`` if it is not a regular file."""
     if os.path.islink(path) or not os.path.isfile(path):
         return "-"
     with open(path, "rb", opener=_open_now) as stream:
@@ -406,18 +406,18 @@ def _digest(path: str) -> str:
 
 
 def _open_now(path: str, flags: int) -> int:
-    """Open without blocking: a pipe in a repository would otherwise wait for a writer forever."""
+    """Open without blocking: opening a named pipe would otherwise wait forever for a writer."""
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def _is_something(target: str) -> bool:
-    """Whether something stands there that is not a folder: a folder in a file's place is emptied by other changes, or
-    kept whole."""
+    """Whether the path exists and is not a folder. A folder where a file should be is either emptied by other changes or
+    left as it is."""
     return os.path.lexists(target) and (os.path.islink(target) or not os.path.isdir(target))
 
 
 def _make_room(target: Path) -> None:
-    """Remove the new file, or the empty folder, that is where the old folder or file was."""
+    """Remove the new file or empty folder that took the place of the old one."""
     if target.is_dir():
         target.rmdir()
     else:
@@ -425,7 +425,7 @@ def _make_room(target: Path) -> None:
 
 
 def _refuse_links(root: Path, target: Path) -> None:
-    """A link between the project's root and the file could lead anywhere: refuse it (the file itself included)."""
+    """Refuse a symbolic link anywhere between the project's root and the file, or at the file itself: it could lead anywhere."""
     here = root
     for part in target.relative_to(root).parts:
         here = here / part

@@ -15,26 +15,26 @@ class Unlock(Struct, frozen=True):
     identities: frozenset[Identity] = frozenset()
     all: bool = False
     exact: tuple[tuple[Identity, str], ...] = ()
-    """Items that must have exactly this version; each may move."""
+    """Items that must get exactly this version; their locked version may change."""
 
     @classmethod
     def nothing(cls) -> Unlock:
-        """Every locked version stays where the manifest allows it."""
+        """Keep every locked version that the manifest allows."""
         return cls()
 
     @classmethod
     def only(cls, identities: Iterable[Identity]) -> Unlock:
-        """These items may move to another version."""
+        """Let these items change to another version."""
         return cls(frozenset(identities))
 
     @classmethod
     def to(cls, versions: Mapping[Identity, str], others: Iterable[Identity] = ()) -> Unlock:
-        """Some items move to exactly these versions, ``others`` to any."""
+        """Move some items to exactly these versions, and let ``others`` change to any."""
         return cls(frozenset((*versions, *others)), exact=tuple(sorted(versions.items())))
 
     @classmethod
     def everything(cls) -> Unlock:
-        """Every item may move; the lock is not a preference."""
+        """Let every item change; the locked versions are not preferred."""
         return cls(all=True)
 
     @property
@@ -43,5 +43,5 @@ class Unlock(Struct, frozen=True):
         return not self.all and not self.identities
 
     def frees(self, identity: Identity) -> bool:
-        """Whether this item may move."""
+        """Whether the version of this item may change."""
         return self.all or identity in self.identities

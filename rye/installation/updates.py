@@ -1,5 +1,5 @@
-"""Available updates: for each locked item its version, the newest one that the manifest allows, and the newest of
-all."""
+"""Finds available updates: for each locked item, its version, the newest one that the manifest allows, and the newest
+overall."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from rye.resolution.versions import Version
 
 
 def newer_versions(manifest: Manifest, lock: Lock, sources: Sources, environment: Environment) -> list[Newer]:
-    """Every locked item whose ``wanted`` (what ``rye update`` would choose) or ``latest`` differs from what is locked, and every
-    one that is now refused.
+    """Return every locked item whose ``wanted`` (what ``rye update`` would choose) or ``latest`` version differs from the locked
+    one, and every item that is now refused.
 
-    Where an update has no solution, as with a locked release that was yanked and has no successor, ``wanted`` is what is locked.
+    If an update has no solution, e.g. because a locked release was yanked without a successor, ``wanted`` is the locked version.
     """
     wanted = _wanted(manifest, lock, sources, environment)
     histories = sources.histories(item.identity for item in lock.items)
@@ -40,7 +40,7 @@ def newer_versions(manifest: Manifest, lock: Lock, sources: Sources, environment
 
 
 def _wanted(manifest: Manifest, lock: Lock, sources: Sources, environment: Environment) -> dict[Identity, str]:
-    """The versions that an update would choose; with no solution those that are locked, whatever the policy says of them."""
+    """Return the versions that an update would choose; without a solution, the locked ones, even if the policy refuses them."""
     for unlock in (Unlock.everything(), Unlock.nothing()):
         try:
             chosen = resolve(manifest, lock, sources, environment, unlock)

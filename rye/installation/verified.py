@@ -1,7 +1,7 @@
-"""The last checks of a release's fetched bytes before the item can be installed. Pure.
+"""The last checks of a release's bytes before the item can be installed. Pure.
 
 The checks are those of :mod:`rye.registry.trust.file_acceptance`, with the keyset under which the item was released.
-Each has its own code (docs/reference/protocol.md, What a client does, 5): ``item-misplaced``, ``item-invalid``,
+Each has its own error code (docs/reference/protocol.md, What a client does, 5): ``item-misplaced``, ``item-invalid``,
 ``item-unsigned``, ``manifest-mismatch``.
 
 :mod:`rye.registry.client` has already checked the note's signature, the keyset, inclusion in the log, sizes and hashes.
@@ -44,9 +44,12 @@ def verify_files(
     *,
     forced: str | None = None,
 ) -> VerifiedItem:
-    """Check one release's bytes. ``dependencies``: identities that it was resolved to; ``metadata``: what :func:`judge_files`
-    said of the same :func:`judgement_inputs` before; ``mentions``: its cautions and alarms, None if they were not asked for.
-    ``forced``: the range that ``[overrides]`` forced on it. Raises TrustError."""
+    """Check one release's bytes and return the verified item. Raises TrustError.
+
+    ``dependencies``: the identities that its dependencies resolved to; ``metadata``: an earlier result of :func:`judge_files`
+    for the same :func:`judgement_inputs`; ``mentions``: its cautions and alarms, None if they were not computed; ``forced``:
+    the range that ``[overrides]`` forces on it.
+    """
     release = files.record.release
     metadata = judge_files(files) if metadata is None else metadata
     locked = LockedItem(
@@ -77,8 +80,8 @@ def verify_files(
 def signed_words(
     release: Release, locked: LockedItem | None = None, mentions: tuple[Mention, ...] | None = None
 ) -> SignedRelease:
-    """What a release says of its item. ``locked``: the row that its verified bytes give, and ``mentions`` what they talk about;
-    without them, hooks, tools, runs and mentions are left out."""
+    """Return what a release says about its item. ``locked``: the row made from its verified bytes; ``mentions``: their cautions
+    and alarms. Without ``locked``, hooks, tools and runs are left out."""
     return SignedRelease(
         capabilities=release.capabilities if locked is None else locked.capabilities,
         agent_tools=() if locked is None else locked.agent_tools,
@@ -97,7 +100,7 @@ def _relations(relations: Iterable[Relation]) -> tuple[SignedRelation, ...]:
 
 
 def item_runs(files: ItemFiles, metadata: Metadata) -> tuple[Run, ...]:
-    """Return the code of a release that can run: started by its main file, or attached."""
+    """Return the code in a release that can run: started by its main file, or attached."""
     attached = (
         (entry.path, entry.executable, entry.sha256, files.attached[entry.path])
         for entry in files.record.release.attached
@@ -106,7 +109,8 @@ def item_runs(files: ItemFiles, metadata: Metadata) -> tuple[Run, ...]:
 
 
 def judgement_inputs(record: ReleaseRecord) -> tuple[str, str]:
-    """Everything that :func:`judge_files` reads: the signed note, which fixes every byte by its hash, and the keyset's hash."""
+    """Return what the result of :func:`judge_files` depends on: the signed note, which has the hash of every file, and the
+    keyset's hash."""
     return record.line.note, record.link.sha256
 
 

@@ -6,11 +6,11 @@ Rules:
   valid and its bytes are the signed ones. Only :func:`remember_rows` writes rows, and only with results of
   :func:`rye.installation.verified.verify_files`.
 * The key is everything that the row says about its release, and what it was checked against: the root that the user
-  pinned for its origin, the newest keyset seen of its namespace, and the takedowns seen
-  (:mod:`rye.registry.store.basis`;
-  :mod:`rye.storage.verdicts` adds the version of the checking code). So a revocation that this machine learns of
-  causes a cache miss, and the row is checked again. A row that differs in any way is another row. Approvals and groups
-  come from the project, not from the release, so they are not part of the key.
+  pinned for its origin, the newest keyset seen for its namespace, and the takedowns seen
+  (:mod:`rye.registry.store.basis`; :mod:`rye.storage.verdicts` adds the version of the checking code). So when this
+  machine learns of a revocation, the result is a cache miss, and the row is checked again. A row that differs in any
+  way is a different row. Approvals and groups come from the project, not from the release, so they are not part of the
+  key.
 * The value is what the signed release says: rights, tools, hooks, runs, cautions and alarms, and relations.
 * Rows are stored in the user's data folder. Nothing that comes with a repository can put a row there.
 * A row of an editable folder is never remembered, because the folder can change at any time.
@@ -32,13 +32,13 @@ from rye.project.lock import LockedItem
 from rye.storage.verdicts import Verdicts
 
 TrustBasis = Callable[[str, str], str | None]
-"""What releases of an origin and a namespace are judged by (:meth:`rye.registry.store.basis.Basis.of`); None where the registry
-is not pinned."""
+"""What releases of an origin and a namespace are checked against (:meth:`rye.registry.store.basis.Basis.of`); None if the
+registry is not pinned."""
 _WORDS = ("capabilities", "agent_tools", "agent_limits", "runs", "hooks")
 RELEASE_FIELDS = ("size", "suffix", "registry", "keyset", "signer", "attached", *_WORDS)
 """What a row says about a release, besides the fields that identify it."""
 _LATER = frozenset(("agent_limits", "runs"))
-"""What older locks do not say. A row without them is not a contradiction: it approves nothing of the sort."""
+"""Fields that older locks lack. A row without them does not contradict its release; it just approves nothing of that sort."""
 
 
 def remember_rows(verdicts: Verdicts, rows: Iterable[tuple[LockedItem, SignedRelease]], basis: TrustBasis) -> None:
@@ -55,7 +55,7 @@ def remember_rows(verdicts: Verdicts, rows: Iterable[tuple[LockedItem, SignedRel
 def remembered_rows(
     verdicts: Verdicts, items: Iterable[LockedItem], basis: TrustBasis
 ) -> dict[Identity, SignedRelease]:
-    """What the signed releases of these rows say, as far as they were verified here before."""
+    """Return what the signed releases of these rows say, for those that were verified on this machine before."""
     keys: dict[bytes, Identity] = {}
     basis = cache(basis)
     for item in items:
@@ -65,7 +65,7 @@ def remembered_rows(
     decoder = msgspec.msgpack.Decoder(SignedRelease)
     found: dict[Identity, SignedRelease] = {}
     for key, data in verdicts.get(keys).items():
-        with contextlib.suppress(msgspec.MsgspecError):  # not of today's form
+        with contextlib.suppress(msgspec.MsgspecError):  # written by another version of Rye
             found[keys[key]] = decoder.decode(data)
     return found
 
@@ -78,8 +78,8 @@ def check_words(items: Iterable[LockedItem], signed: Mapping[Identity, SignedRel
 
 
 def check_row(locked: LockedItem, found: LockedItem) -> None:
-    """Where the lock names the very release that was verified, all that it says of it must be so: reviews rely on it. The same
-    bytes in another source, another commit, or another place of a folder are not what the lock names.
+    """Check that a row that names the verified release does not contradict it: reviews rely on the row. A row with another source
+    or commit, or another place in a folder, does not name this release, even if the bytes are the same.
 
     Raises RyeError ``lock-mismatch``.
     """
@@ -116,7 +116,7 @@ def _key(verdicts: Verdicts, item: LockedItem, basis: TrustBasis) -> bytes | Non
         item.registry,
         item.log,
         item.keyset,
-        item.signer if item.source is None else item.registry,  # who signed is what was found, not what the row says
+        item.signer if item.source is None else item.registry,  # the row does not decide who signed it
         sorted(item.attached),
         *(() if item.source is None else (item.source,)),
     )

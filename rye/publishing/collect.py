@@ -19,11 +19,11 @@ from rye.publishing.release import AttachedBytes, Publishable, publishable
 
 
 class Collected(Struct, frozen=True):
-    """What was read from disk."""
+    """The items read from disk."""
 
     items: tuple[Publishable, ...]
     without_version: tuple[str, ...]
-    """Files of a whole project that were left out because they have no version."""
+    """Files that were left out because they have no version (only when a whole project is published)."""
 
 
 def collect(
@@ -34,10 +34,10 @@ def collect(
     *,
     leave_out_unversioned: bool = False,
 ) -> Collected:
-    """Each file as something to publish, in the order given; one that is named twice counts once.
+    """Return the items to publish, in the order given; a duplicate path counts once.
 
-    ``version`` is for the items whose format carries none. Raises RyeError for the first that cannot be published,
-    ``other-version`` when every item carries its own, and ``named-twice`` when two files are one item.
+    ``version``: for items whose format does not contain one. Raises RyeError for the first item that cannot be published,
+    ``other-version`` if every item has its own version, and ``named-twice`` if two files are the same item.
     """
     items: dict[Identity, Publishable] = {}
     left_out = []
@@ -45,7 +45,7 @@ def collect(
     for path, shown in paths:
         item = load_item(path, shown=shown, options=options)
         metadata = item.reading.metadata
-        # A version that breaks a rule is not a missing one: the item is invalid, and nothing is left out silently.
+        # An invalid version is not a missing one: the item is reported as invalid, not left out silently.
         carries_none = metadata is not None and metadata.version is None and item.reading.ok
         if carries_none and version is None and leave_out_unversioned:
             left_out.append(shown)
@@ -67,7 +67,7 @@ def collect(
 
 
 def attached_bytes(main_file: Path) -> tuple[AttachedBytes, ...]:
-    """The files attached to a main file such as ``SKILL.md``, none to others. Raises RyeError for one that may not be."""
+    """Return the files attached to a main file such as ``SKILL.md``; () for others. Raises RyeError if one is not allowed."""
     if main_file.name not in KINDS.main_files():
         return ()
 

@@ -1,6 +1,7 @@
-"""Writing an export into a folder, and taking away what an earlier export had and this one has not.
+"""Writes an export to a folder, and removes files of an earlier export that this one does not contain.
 
-The folder must be new, empty, or an export's: a list of its files lies in it. Files of anybody else's stay.
+The folder must be new, empty, or contain an earlier export, which is recognized by its list of files. Files that no
+export wrote are kept.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _SAFE = re.compile(r"[A-Za-z0-9._][A-Za-z0-9._-]*(?:/[A-Za-z0-9._][A-Za-z0-9._-]
 
 
 def write_export(folder: Path, files: Export) -> int:
-    """Make the folder contain exactly these files, and return how many changed. Raises RyeError ``not-an-export``."""
+    """Replace the earlier export in the folder with these files; return how many changed. Raises RyeError ``not-an-export``."""
     earlier = _earlier(folder)
     changed = 0
     for path in sorted(set(earlier) - set(files)):
@@ -40,7 +41,7 @@ def write_export(folder: Path, files: Export) -> int:
 
 
 def _earlier(folder: Path) -> list[str]:
-    """Return the files of the existing export."""
+    """Return the paths of the existing export; none for a new or empty folder."""
     try:
         found = json.loads((folder / LIST).read_text("utf-8"))
         if not isinstance(found, list) or not all(isinstance(path, str) and _is_safe(path) for path in found):
@@ -65,7 +66,7 @@ def _is_safe(path: str) -> bool:
 
 
 def _remove(folder: Path, path: str) -> bool:
-    """Remove a file, and the folders above it that are then empty."""
+    """Remove a file, and the folders above it that become empty. Returns whether the file existed."""
     try:
         os.unlink(folder / path)
     except FileNotFoundError:

@@ -1,7 +1,7 @@
-"""Names that people may take for one another: what a squatter would choose. Pure, about linear in the number of names.
+"""Finds names that people could confuse, as a squatter would choose them. Pure; roughly linear in the number of names.
 
-The registry refuses names that fold to the same letters (DESIGN §5 Names). This looks wider, and only warns: names that are one
-letter apart, and items of another namespace whose own names are.
+The registry refuses names that fold to the same letters (DESIGN §5 Names). The check here finds more, and only warns:
+items in different namespaces whose full or local names are one letter apart.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Iterable
 from rye.items.identity import Identity, fold
 
 _SHORTEST = 5
-"""Own names shorter than this are alike by chance."""
+"""Local names shorter than this are similar by chance, so they are not compared."""
 _EDGE = 3
 _SHORT = 2 * _EDGE + 3
-"""From this length on, one change leaves the first or the last three letters as they are."""
+"""From this length on, a single change leaves either the first or the last three letters untouched."""
 
 
 class NameIndex:
-    """Existing items, indexed so that a new one is compared with only a few of them."""
+    """An index of existing items, so that a new name is compared with only a few of them."""
 
     def __init__(self, existing: Iterable[Identity]):
         self._buckets: dict[str, list[tuple[str, Identity]]] = {}
@@ -28,7 +28,7 @@ class NameIndex:
                     self._buckets.setdefault(bucket, []).append((name, identity))
 
     def near(self, new: Identity) -> list[Identity]:
-        """Existing items of other namespaces that ``new`` could be taken for, sorted."""
+        """Return existing items in other namespaces that ``new`` could be confused with, sorted."""
         found = set()
         for name in (new.id, new.local_id):
             if name == new.local_id and len(name) < _SHORTEST:
@@ -38,7 +38,7 @@ class NameIndex:
                     is_whole = other == identity.id
                     if is_whole != (name == new.id) or identity.namespace == new.namespace:
                         continue
-                    # Names that fold alike share a bucket of their own: elsewhere only one letter can be the difference.
+                    # Names that fold to the same letters share a "=" bucket; in the others, check only for one letter.
                     alike = is_close if bucket.startswith("=") else _one_apart
                     if name != other and (is_whole or len(other) >= _SHORTEST) and alike(name, other):
                         found.add(identity)
@@ -46,7 +46,7 @@ class NameIndex:
 
 
 def _buckets(name: str) -> set[str]:
-    """Keys of which two close names have at least one in common."""
+    """Return bucket keys: two similar names share at least one."""
     keys = {f"={fold(name)}"}
     if len(name) >= _SHORT:
         keys |= {f"^{name[:_EDGE]}", f"${name[-_EDGE:]}"}
@@ -56,7 +56,7 @@ def _buckets(name: str) -> set[str]:
 
 
 def is_close(one: str, other: str) -> bool:
-    """Whether two different names fold to the same letters, or are one letter added, dropped, changed or swapped apart."""
+    """Whether two different names fold to the same letters, or differ by one added, dropped, changed or swapped letter."""
     if one == other:
         return False
     return _one_apart(one, other) or fold(one) == fold(other)

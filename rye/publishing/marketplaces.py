@@ -1,6 +1,6 @@
-"""Skills and agents as other programs take them: plugin marketplaces, and the well-known index of skills. Pure and deterministic.
+"""Exports skills and agents for other programs: plugin marketplaces and the well-known index. Pure and deterministic.
 
-One plugin for each namespace. The folder of a plugin is the same for all programs, so one export can serve several::
+There is one plugin per namespace. Its folder is the same for all programs, so one export can serve several::
 
     .claude-plugin/marketplace.json            Claude Code, Copilot: relative sources
     .agents/plugins/marketplace.json           Codex: another schema
@@ -10,7 +10,7 @@ One plugin for each namespace. The folder of a plugin is the same for all progra
     .well-known/agent-skills/index.json        OpenCode, `npx skills`
     .well-known/agent-skills/pdf/SKILL.md, pdf.tar.gz
 
-These readers check a hash over TLS at most: not the author, not the log, not a revocation.
+At most, these programs check a hash that they fetched over TLS. They check no author, no log and no revocations.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from rye.resolution.versions import Version, comparable
 SCHEMA = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
 WELL_KNOWN = ".well-known/agent-skills"
 _LISTED = 12
-"""Items that a plugin's description names."""
+"""The maximum number of items that a plugin's description lists."""
 _STORED = 65_535
-"""Most bytes of a stored block (RFC 1951 3.2.4)."""
+"""The maximum size of a stored block, in bytes (RFC 1951 3.2.4)."""
 
 
 class SharedFile(Struct, frozen=True):
-    """One file of an export."""
+    """One file in an export."""
 
     data: bytes
     executable: bool = False
 
 
 class SharedSkill(Struct, frozen=True):
-    """One skill: its files by their path in its folder, ``SKILL.md`` among them."""
+    """One skill. ``files``: by path in its folder, including ``SKILL.md``."""
 
     namespace: str
     name: str
@@ -63,11 +63,11 @@ class SharedAgent(Struct, frozen=True):
 
 
 Export = dict[str, SharedFile]
-"""Files by their path in the export's folder."""
+"""Files by path in the export's folder."""
 
 
 def claude_marketplace(name: str, skills: Sequence[SharedSkill], agents: Sequence[SharedAgent] = ()) -> Export:
-    """The form that Claude Code and Copilot read. ``name``: of the marketplace, e.g. the project's or the registry's."""
+    """Return the marketplace for Claude Code and Copilot. ``name``: its name, e.g. that of the project or the registry."""
     found = _plugin_folders(skills, agents)
     rows = []
     for namespace, version, described in _plugins(skills, agents):
@@ -82,7 +82,7 @@ def claude_marketplace(name: str, skills: Sequence[SharedSkill], agents: Sequenc
 
 
 def codex_marketplace(name: str, skills: Sequence[SharedSkill]) -> Export:
-    """The form that Codex reads. Its plugins hold skills."""
+    """Return the marketplace for Codex, whose plugins contain only skills."""
     found = _plugin_folders(skills, ())
     rows = []
     for namespace, version, described in _plugins(skills, ()):
@@ -102,9 +102,10 @@ def codex_marketplace(name: str, skills: Sequence[SharedSkill]) -> Export:
 
 
 def well_known(skills: Sequence[SharedSkill], base: str = "") -> Export:
-    """The index and what it names. A name that two namespaces have is left out: nothing would say which is meant.
+    """Return the index and the files that it lists. Names that several namespaces use are left out, because they would be
+    ambiguous.
 
-    ``base``: what comes before ``/.well-known`` in an address, e.g. ``/acme``.
+    ``base``: the path before ``/.well-known`` in a URL, e.g. ``/acme``.
     """
     counts: dict[str, int] = defaultdict(int)
     for skill in skills:
@@ -128,7 +129,7 @@ def well_known(skills: Sequence[SharedSkill], base: str = "") -> Export:
 
 
 class WellKnownSkill(Struct, frozen=True):
-    """One skill as the index names it."""
+    """One skill in the index."""
 
     name: str
     version: str
@@ -136,12 +137,12 @@ class WellKnownSkill(Struct, frozen=True):
     paths: tuple[str, ...]
     """``SKILL.md`` first."""
     digest: str
-    """SHA-256 of ``SKILL.md`` where there is no other file, else of the archive."""
+    """The SHA-256 of ``SKILL.md`` if it is the only file, otherwise of the archive."""
 
 
 def well_known_index(skills: Iterable[WellKnownSkill], base: str = "") -> bytes:
-    """The index. OpenCode fetches a skill again only when its ``version`` changed, and knows a skill by its name alone, wherever
-    it is from: so the version says which bytes are meant.
+    """Return the index. OpenCode identifies a skill by its name alone, wherever it comes from, and fetches it again only if its
+    ``version`` changed, so the version contains a hash of the content.
     """
     rows = []
     for skill in skills:
@@ -162,10 +163,10 @@ def well_known_index(skills: Iterable[WellKnownSkill], base: str = "") -> bytes:
 
 
 def archive(files: Mapping[str, SharedFile]) -> bytes:
-    """A ``.tar.gz`` whose bytes follow from the files alone: sorted, no times, no owners, stored and not compressed, since what
-    compressing gives differs between versions of zlib.
+    """Return a reproducible ``.tar.gz``: sorted, without times and owners, and stored without compression, because compressed
+    bytes differ between versions of zlib.
 
-    POSIX's older form where all paths fit in it, because `npx skills` skips the longer names of the newer one.
+    The format is ustar if all paths fit, because `npx skills` skips the long names of pax archives.
     """
     try:
         data = _tar(files, tarfile.USTAR_FORMAT)
@@ -181,7 +182,7 @@ def archive(files: Mapping[str, SharedFile]) -> bytes:
 
 
 def _tar(files: Mapping[str, SharedFile], form: int) -> bytes:
-    """Raises ValueError where a path does not fit in the form."""
+    """Return a tar archive. Raises ValueError if a path does not fit the format."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w", format=form) as tar:
         for path in sorted(files):
@@ -202,8 +203,8 @@ def _plugin_folders(skills: Iterable[SharedSkill], agents: Iterable[SharedAgent]
 
 
 def _plugins(skills: Sequence[SharedSkill], agents: Sequence[SharedAgent]) -> list[tuple[str, str, str]]:
-    """Namespace, version and description of each plugin. The version ends in a hash of what is in it: the items have no version
-    in common, overrides may have changed them, and programs look for an update by it."""
+    """Return the namespace, version and description of each plugin. The version ends in a hash of the content: the items share
+    no version, overrides may have changed them, and programs detect updates by it."""
     parts = [(one.namespace, one.name, one.version) for one in skills]
     parts += [(one.namespace, one.file_name, one.version) for one in agents]
     folders = _plugin_folders(skills, agents)
@@ -223,13 +224,13 @@ def _plugins(skills: Sequence[SharedSkill], agents: Sequence[SharedAgent]) -> li
 
 
 def _plain(name: str) -> str:
-    """A name that every program takes: lower-case letters, digits and single hyphens."""
+    """Return a name that every program accepts: lowercase letters, digits and single hyphens."""
     words = "".join(c if c.isascii() and c.isalnum() else " " for c in name.lower()).split()
     return "-".join(words) or "rye"
 
 
 def _newest(versions: Iterable[str]) -> str:
-    """The highest version without build metadata."""
+    """Return the highest version, without build metadata."""
     parsed = [version for text in versions if (version := comparable(text.partition("+")[0])) is not None]
     return str(max(parsed, default=Version.of(0, 0, 0)))
 

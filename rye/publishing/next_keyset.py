@@ -1,4 +1,4 @@
-"""How a namespace's keyset follows from the one before it. Pure: keysets and keys in, a keyset out."""
+"""Builds a namespace's next keyset from the current one. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def next_keyset(
     revoked: tuple[Revocation, ...] | None = None,
     release_threshold: int | None = None,
 ) -> Keyset:
-    """The keyset after ``before``. Both thresholds stay unless the person says otherwise: none is ever lowered silently.
+    """Return the keyset that follows ``before``. Both thresholds stay the same unless given: neither is ever lowered silently.
 
     Raises UsageError ``bad-threshold`` and RyeError ``too-many-keys``.
     """
@@ -60,7 +60,7 @@ def next_keyset(
 
 
 def selected_key(namespace: str, keys: Iterable[bytes], wanted: str) -> bytes:
-    """The one of ``keys`` that is meant: by fingerprint, or by a key id that only one has. Raises RyeError ``unknown-key``."""
+    """Return the key with this fingerprint or unambiguous key id. Raises RyeError ``unknown-key``."""
     found = {key for key in keys if wanted in (PublicKey(key).fingerprint, PublicKey(key).key_id)}
     if len(found) != 1:
         raise RyeError(

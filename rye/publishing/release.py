@@ -1,8 +1,9 @@
-"""Making the release note of one item, with every check that the registry will make again (docs/reference/statements.md,
+"""Creates the release note of one item, after every check that the registry will repeat (docs/reference/statements.md,
 rye.release/v1).
 
-An item can be released when: its file is UTF-8, LF, without BOM; its kind's rules hold, those for publishing included; it has a
-version; its in-file signature is ``valid`` by a key of the namespace's keyset; nothing in it looks like a secret.
+An item can be released if its file is UTF-8 with LF line ends and without BOM; it follows the rules of its kind, including
+those for publishing; it has a version; its in-file signature is ``valid`` by a key in the namespace's keyset; and nothing in
+it looks like a secret.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class AttachedBytes(Struct, frozen=True):
 
 
 class Publishable(Struct, frozen=True):
-    """One item that passed every check that needs no registry."""
+    """An item that passed all checks that need no registry."""
 
     identity: Identity
     version: str
@@ -66,7 +67,7 @@ class Publishable(Struct, frozen=True):
 def publishable(
     item: ItemFile, namespace: str, attached: Sequence[AttachedBytes] = (), version: str | None = None
 ) -> Publishable:
-    """Check an item read with ``ReadOptions(publishing=True)``. ``version`` is for formats that carry none.
+    """Check an item read with ``ReadOptions(publishing=True)``. ``version``: for formats that do not contain one.
 
     Raises RyeError: ``invalid-item``, ``no-version``, ``other-version``, ``bad-name``.
     """
@@ -113,7 +114,7 @@ def _version(item: ItemFile, metadata: Metadata, given: str | None) -> str:
 
 
 def _strict(item: ItemFile, version: str, what: str) -> str:
-    """A version as a release note can carry it: SemVer 2 without build metadata."""
+    """Return the version if a release note accepts it: SemVer 2 without build metadata. Raises UsageError ``bad-version``."""
     try:
         return read_version(version)
     except StatementError:
@@ -125,7 +126,7 @@ def _strict(item: ItemFile, version: str, what: str) -> str:
 
 
 def refuse_secrets(item: Publishable) -> None:
-    """Refuse items that contain secrets, because what is published stays public. Raises RyeError ``secret-found``."""
+    """Refuse an item that contains secrets, because anything published stays public. Raises RyeError ``secret-found``."""
     texts = [(item.shown, item.data)]
     for entry in item.attached:
         if is_secret_file(entry.path):
@@ -147,7 +148,7 @@ def _secret(what: str, item: Publishable) -> RyeError:
 
 
 def check_signature(item: Publishable, keys: Iterable[PublicKey], own: Mapping[PublicKey, str] | None = None) -> None:
-    """The in-file signature must be ``valid`` by one of the namespace's keys. Raises RyeError ``not-signed``.
+    """Require a ``valid`` in-file signature by one of the namespace's keys. Raises RyeError ``not-signed``.
 
     ``own``: the publisher's keys with their names, for the hint.
     """
@@ -163,7 +164,7 @@ def check_signature(item: Publishable, keys: Iterable[PublicKey], own: Mapping[P
 
 
 def _signing_hint(item: Publishable, keys: Iterable[PublicKey], own: Mapping[PublicKey, str]) -> str:
-    """How an owner signs it; for someone without a key of the namespace, how to become an owner."""
+    """Return how an owner signs it or, for someone without a key of the namespace, how to become an owner."""
     names = [own[key] for key in keys if key in own]
     if names:
         return f"`rye sign {item.shown} --key {names[0]}` signs it with a key of {item.identity.namespace!r}."
@@ -175,7 +176,7 @@ def _signing_hint(item: Publishable, keys: Iterable[PublicKey], own: Mapping[Pub
 
 
 def release_note(item: Publishable, origin: str, keyset: int, now: datetime, resolve: Resolve) -> Release:
-    """The statement that binds the item's name, version and bytes. Raises RyeError ``unresolved-reference``."""
+    """Return the statement that binds the item's name, version and bytes. Raises RyeError ``unresolved-reference``."""
     lines = derived_lines(item.identity, item.metadata, resolve)
     return Release(
         origin=origin,
@@ -198,9 +199,9 @@ def release_note(item: Publishable, origin: str, keyset: int, now: datetime, res
 
 
 def dependencies_first(releases: Sequence[Release]) -> list[Release]:
-    """The batch in an order in which each item comes after what it depends on, as far as that is in the batch.
+    """Return the batch in an order in which each item comes after its dependencies in the batch.
 
-    Items that depend on each other in a circle stay in the order of their names.
+    Items in a dependency cycle are ordered by name.
     """
     by_identity = {release.identity: release for release in releases}
     ordered: dict[Identity, Release] = {}

@@ -10,13 +10,13 @@ from rye.errors import RyeError
 
 _SECONDS = 20
 _AT_ONCE = 200
-"""Paths in one call, so that no command line is too long."""
+"""The number of paths per call of git, so that the command line does not become too long."""
 
 
 def uncommitted(paths: Sequence[Path], folder: Path) -> list[str]:
-    """Those of ``paths`` that git has not committed as they are, ignored ones included; none outside a git checkout.
+    """Return the ``paths`` with uncommitted changes, including untracked and ignored files; none outside a git checkout.
 
-    ``folder``: where the checkout is looked for. Raises RyeError ``git-failed`` when git cannot say.
+    ``folder``: a folder in the checkout. Raises RyeError ``git-failed``.
     """
     if _git(folder, "rev-parse", "--is-inside-work-tree") is None:
         return []
@@ -42,7 +42,7 @@ def uncommitted(paths: Sequence[Path], folder: Path) -> list[str]:
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
-    """What git prints; None when it fails, or is not there. Nothing that a checkout's configuration names is run."""
+    """Return git's output; None if it fails or is not installed. Runs no program from the checkout's configuration."""
     command = ["git", "--literal-pathspecs", "-c", "core.fsmonitor=false", "-C", str(folder.absolute()), *arguments]
     try:
         run = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False, stdin=subprocess.DEVNULL)
