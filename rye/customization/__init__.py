@@ -1,1 +1,1 @@
-"""Local changes that survive updates: overrides, overlays and role directives, as pure functions and files."""
+"""Local changes that survive updates: overrides, overlays and role directives (pure functions, and reading their files)."""

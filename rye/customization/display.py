@@ -1,4 +1,4 @@
-"""Text from a file as it may stand in a message: nothing in it can move a cursor, hide a word or forge a line."""
+"""Escape text from a file for use in a message, so that it cannot move the cursor, hide a word or forge a line."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What ``rye doctor`` finds: each check is a value, made from values.
+"""The checks of ``rye doctor``, as pure functions.
 
-A check is *ok*, a *warning* or an *error*; its message is one line or more. Errors make the command fail, warnings do not. Only
-``overlay-health`` can be fixed (:mod:`rye.customization.overlay_health`): everything else is for a person to decide.
+A check is *ok*, a *warning* or an *error*; its message has one or more lines. Errors make the command fail, warnings do not.
+Only ``overlay-health`` has an automatic fix (:mod:`rye.customization.overlay_health`); the rest is for a person to decide.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OLDEST_PYTHON = (3, 11)
 
 
 class Check(Struct, frozen=True):
-    """One check's result. ``hint``: the next command, where one helps."""
+    """The result of one check. ``hint``: the next command to run, if one helps."""
 
     name: str
     status: Status
@@ -43,7 +43,7 @@ class Check(Struct, frozen=True):
 
 
 def overlay_health(found: Sequence[Health]) -> Check:
-    """All overlay files together, in the words of DECISIONS Role directives and formula overlays 9."""
+    """The health of all overlay files in one check, worded as in DECISIONS Role directives and formula overlays 9."""
     if not found:
         return Check("overlay-health", "ok", "no overlay files found")
     bad = [health for health in found if health.status != "ok"]
@@ -56,7 +56,7 @@ def overlay_health(found: Sequence[Health]) -> Check:
 
 
 def override_health(found: Sequence[tuple[str, Status, Sequence[str]]]) -> Check:
-    """All overrides files: path, state and messages of each."""
+    """The health of all overrides files in one check. ``found``: path, status and messages of each."""
     if not found:
         return Check("override-health", "ok", "no override files found")
     bad = [(shown, messages) for shown, status, messages in found if status != "ok"]
@@ -68,7 +68,7 @@ def override_health(found: Sequence[tuple[str, Status, Sequence[str]]]) -> Check
 
 
 def role_directives(files: Iterable[RoleDirectiveFile], roles: Iterable[str]) -> Check:
-    """Whether the role of every directive is known; one of an unknown role is never read."""
+    """Whether every role directive is for a known role; a directive for an unknown role is never read."""
     known = sorted(roles)
     bad: list[str] = []
     count = 0
@@ -88,7 +88,7 @@ def role_directives(files: Iterable[RoleDirectiveFile], roles: Iterable[str]) ->
 
 
 def unreachable_formulas(found: Mapping[str, str | None]) -> Check:
-    """Formulas by path, each with the reason why it cannot be used, or None."""
+    """Whether every formula can be used. ``found``: for each path the reason why it cannot, or None."""
     bad = [f"{path}: {reason}" for path, reason in found.items() if reason is not None]
     if bad:
         return Check("formulas", "warning", "\n".join(bad))
@@ -96,7 +96,7 @@ def unreachable_formulas(found: Mapping[str, str | None]) -> Check:
 
 
 def python_version(version: Sequence[int]) -> Check:
-    """Whether the interpreter is one that rye supports."""
+    """Whether Rye supports this Python version."""
     shown = ".".join(map(str, version[:3]))
     if tuple(version[:2]) < OLDEST_PYTHON:
         wanted = ".".join(map(str, OLDEST_PYTHON))
@@ -105,7 +105,7 @@ def python_version(version: Sequence[int]) -> Check:
 
 
 def keys(names: Sequence[str], warnings: Sequence[str], default: str | None) -> Check:
-    """The user's own keys, and what is wrong with their files. ``default``: the name of the key that signs."""
+    """The user's own keys. ``warnings``: problems with their files; ``default``: the name of the key used for signing."""
     if default is not None and default not in names:
         other = f"choose another: `rye keys default {names[0]}`" if names else "create another: `rye keys generate`"
         hint = (
@@ -122,9 +122,9 @@ def keys(names: Sequence[str], warnings: Sequence[str], default: str | None) -> 
 
 
 def clock(now: datetime, registry_time: datetime | None) -> Check:
-    """This machine's clock against the time that the registry signed, where it is known.
+    """Compare this machine's clock with a time that the registry signed, if known.
 
-    A signed time in the future proves that the clock is slow; one in the past proves nothing but that it is not far behind.
+    A signed time in the future proves that the clock is slow. One in the past shows only that the clock is not behind it.
     """
     shown = f"{now:%Y-%m-%dT%H:%M:%SZ}"
     if registry_time is None:

@@ -1,4 +1,4 @@
-"""Base against effective: what ``rye diff ID --effective`` and ``rye override show`` print."""
+"""The diff from an item's published text to its effective text (``rye diff ID --effective``, ``rye override show``)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from rye.customization.merge import drift
 
 
 class EffectiveDiff(Struct, frozen=True):
-    """``diff``: a unified diff from the published text to the effective one, with its final newline; empty: they are the same."""
+    """``diff``: a unified diff from the published text to the effective one, with a final newline; empty if they are equal."""
 
     diff: str
     files: tuple[str, ...]
     """The overrides that were applied, in order."""
     refused: tuple[str, ...]
-    """The invalid overrides, which change nothing."""
+    """The overrides that were not applied because they are invalid."""
 
     def as_json(self) -> dict[str, object]:
         """The fields of the JSON document."""
@@ -23,7 +23,7 @@ class EffectiveDiff(Struct, frozen=True):
 
 
 def effective_diff(result: Effective, name: str) -> EffectiveDiff:
-    """The difference that overrides make to the item called ``name``."""
+    """The changes that overrides make to the item ``name``."""
     diff = drift(result.text, result.base, merged_name=f"{name} (effective)", actual_name=f"{name} (published)")
     return EffectiveDiff(
         diff or "",

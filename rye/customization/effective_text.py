@@ -1,14 +1,15 @@
-"""An item's text with its overrides: merged, read again, and refused where it is worse than what it came from.
+"""The effective text of an item: its text with the overrides applied, after checking the result of each.
 
-Each file is merged into the text that the one before it gave, the user's first. A file is *refused*, and the text stays as it was
-before it, when any of this holds; nothing is applied half:
+The files are merged one after another, the user's first. A file is applied completely or not at all. It is *refused*, and
+leaves the text unchanged, if any of these is true:
 
 * it is rejected, or one of its directives is invalid (DECISIONS Overrides 5, 16);
-* the result no longer conforms: it does not parse, or has an error that the text before it had not, hidden code points included;
-* the item would have another name: an override changes what an item says, never which item it is;
+* the result no longer conforms: it does not parse, or has an error that the text before did not have (a hidden code point
+  is such an error);
+* it would rename the item: an override changes what an item says, never which item it is;
 * it would widen a directive's capabilities or add a hook, and no policy allows that.
 
-Everything here is a function of values: the caller finds the files, reads policies and knows the date.
+These are pure functions: the caller finds the files, reads the policies and passes the date.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ ReadText = Callable[[str], Reading[object]]
 
 
 class Applied(Struct, frozen=True):
-    """One overrides file and what became of it. Diagnostics with a line are about the overrides file."""
+    """The result of merging one overrides file. A diagnostic's line is a line of the overrides file."""
 
     source: OverrideSource
     result: MergeResult
@@ -45,12 +46,12 @@ class Applied(Struct, frozen=True):
 
     @property
     def refused(self) -> bool:
-        """Whether the file has errors, so that it was not applied."""
+        """Whether the file was not applied, because it has errors."""
         return has_errors(self.diagnostics)
 
 
 class Effective(Struct, frozen=True):
-    """``text`` and its ``reading`` with every file that was not refused."""
+    """The effective ``text`` and its ``reading``, with every overrides file applied that was not refused."""
 
     base: str
     text: str
@@ -66,7 +67,7 @@ class Effective(Struct, frozen=True):
 
 
 def reader(location: Location, shown: str, options: ReadOptions) -> ReadText:
-    """Reads a text as the item that stands there, by its kind's rules and those of all content."""
+    """A function that reads a text as the item at ``location``, by the rules of its kind and those for all content."""
     kind = KINDS[location.kind]
 
     def read(text: str) -> Reading[object]:
@@ -80,7 +81,7 @@ def reader(location: Location, shown: str, options: ReadOptions) -> ReadText:
 
 
 def unsigned(text: str, location: Location, file_name: str) -> str:
-    """An item's text without its signature line, which cannot cover what a merge makes of it."""
+    """An item's text without its signature line: the signature would not cover the merged text."""
     return unsigned_text(text, layout_of(location.kind, file_name))
 
 
@@ -98,9 +99,9 @@ def effective(
 ) -> Effective:
     """Apply ``files`` in order to ``base`` (LF, unsigned).
 
-    ``name``: what 'agent' must say where the text's frontmatter has no ``name``. ``version``: the item's, where that frontmatter
-    has none. ``today``: for the age of reviews; None: no check. ``origins``: where each line of ``base`` was written; none: it is
-    a file as it is.
+    ``name`` and ``version``: the item's, used if its frontmatter has none; an overrides file's 'agent' must equal the name.
+    ``today``: the date for the check of review dates; None: no check. ``origins``: where each line of ``base`` was written;
+    empty: ``base`` is the text of one file.
     """
     original = read(base)
     text, reading = base, original
@@ -141,9 +142,9 @@ def _renamed(original: Reading[object], merged: Reading[object]) -> list[Diagnos
 def _new_errors(
     before: Reading[object], after: Reading[object], origins: tuple[Origin, ...], overrides: str
 ) -> list[Diagnostic]:
-    """Errors of the merged text that the text before it had not, as findings about the overrides file.
+    """Errors of the merged text that the text before did not have, as findings about the overrides file.
 
-    One that is on a line of another file names that file and line (DECISIONS Directives 20).
+    An error on a line that came from another file names that file and line (DECISIONS Directives 20).
     """
     had = Counter(finding.code for finding in before.diagnostics if finding.severity == "error")
     found: list[Diagnostic] = []

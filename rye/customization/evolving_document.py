@@ -1,18 +1,19 @@
 """The target's text while directives change it (DECISIONS Overrides 11–14, 17).
 
-The text is a sequence of blocks, each a heading with the lines up to the next heading. Every block has a *label*: a byte
-string that sorts as the text does. A replacement's blocks get the replaced heading's label plus four bytes each, so they sort
-where the section stood, and everything below one label is one *region*.
+The text is a sequence of blocks, each a heading with the lines up to the next heading. Every block has a *label*: byte
+strings that sort in the order of the text. The blocks of a replacement get the replaced heading's label plus four bytes each,
+so they sort into the section's place. All blocks whose labels extend one label are a *region*.
 
-* A replaced section leaves a marker with its old level and text at its label. So it keeps its identity even when its heading
-  changed, its replacement is one section whatever headings it has, and an emptied one is still found, and found to be gone,
-  when a namesake follows.
-* Headings inside a replacement are blocks like any others; inserted content is never scanned, so it is never a target.
-* A section ends at the next heading, or marker, of the same or a higher level; a region ends where its labels end.
-* Inserted content waits in slots around a section: before, heading, prepended, body with subsections, appended, after.
+* A replaced section leaves a marker at its label, with its old level and heading. So it can still be found if its heading
+  changed, its replacement counts as one section whatever headings it has, and a directive for a removed section does not
+  match a later section of the same name.
+* Headings inside a replacement are blocks like any others. Inserted content is not scanned, so it is never a target.
+* A section ends at the next heading or marker of the same or a higher level; a region ends after its last label.
+* Inserted content is kept in slots of a section until the text is composed. The order of the output: before, heading,
+  prepended, body with subsections, appended, after.
 
-Sorted lists of labels per level and per heading make a look-up logarithmic and a replacement proportional to what it
-removes and brings in, so a hostile file cannot make many small directives expensive.
+The labels are kept sorted, per level and per heading. So a lookup takes logarithmic time and a replacement time proportional
+to the lines that it removes and adds: a hostile file cannot make many small directives expensive.
 """
 
 from __future__ import annotations
@@ -31,21 +32,21 @@ from rye.text.markdown_sections import Sections
 Label = bytes
 Slot = Literal["before", "prepended", "appended", "after"]
 _AFTER_ALL_BELOW = b"\xff"
-"""Sorts after every label that extends another one: their next byte is the high byte of a small number."""
+"""Appended to a label, sorts after all its extensions: their next byte is the high byte of a small number, never 0xff."""
 
 
 class Match(NamedTuple):
-    """A section found. ``namesakes``: how many other headings the path's selectors would have matched in their scopes."""
+    """A section that a path matches. ``namesakes``: how many other headings its selectors match within their scopes."""
 
     label: Label
     namesakes: int
     base_line: int | None
-    """Line of the heading in the target's file, or of the replaced heading that it is part of."""
+    """Line of the heading in the target's file; for a heading inside a replacement, the line of the replaced heading."""
 
 
 class Missing(NamedTuple):
-    """No section. ``emptied_by``: line of the directive that removed it or its parent, where one did; ``label``: the section's
-    own, when it was the one that was removed."""
+    """No section matches. ``emptied_by``: line of the directive that removed the section or its parent, if one did;
+    ``label``: the section's label if it was itself removed."""
 
     emptied_by: int | None = None
     label: Label | None = None
@@ -56,12 +57,12 @@ class _Block(Struct):
     text: str
     lines: list[str]
     first: int
-    """The line of the file that ``lines`` begin on: of the overrides file where there is a source, else of the target's."""
+    """The line that ``lines`` begin on: in the overrides file if ``source`` is set, else in the target's file."""
     source: int | None
-    """Line of the directive that brought it in; None: the target's own."""
+    """Line of the directive that added the block; None: it is from the target."""
     base_line: int | None
     marker: bool = False
-    """Stands for a replaced section; has no lines of its own."""
+    """Whether it only marks a replaced section; a marker has no lines."""
     emptied: bool = False
 
 
@@ -77,9 +78,9 @@ class _Ending(Struct):
 
 
 class Composed(NamedTuple):
-    """The finished text. ``sources[i]`` is the line of the directive that brought ``lines[i]``; None: the target's own.
-    ``origins[i]`` is where ``lines[i]`` was written.
-    ``rewritten_end``: the last line was inserted or uncovered, so the text ends with one newline (DECISIONS Overrides 18)."""
+    """The composed text. ``sources[i]``: line of the directive that added ``lines[i]``, None if it is from the target;
+    ``origins[i]``: where ``lines[i]`` was written. ``rewritten_end``: a directive changed the end of the text (it added the
+    last line or removed what followed it), so the text ends with one newline (DECISIONS Overrides 18)."""
 
     lines: list[str]
     sources: list[int | None]
@@ -88,7 +89,7 @@ class Composed(NamedTuple):
 
 
 class EvolvingDocument:
-    """The body of one target. First every replacement, then every insertion, then :meth:`compose`."""
+    """The body of one target. Call :meth:`replace` for all replacements, then :meth:`insert`, then :meth:`compose`."""
 
     def __init__(self, lines: list[str], body: Sections):
         """``body``: the sections of ``lines`` after the frontmatter."""
@@ -98,7 +99,7 @@ class EvolvingDocument:
         self._headings: dict[Selector, list[Label]] = {}
         self._before: dict[Label, list[_Insertion]] = {}
         self._lead: dict[Label, list[_Insertion]] = {}
-        """Prepended to a region that does not start with a heading."""
+        """Content prepended to a region that does not start with a heading."""
         self._prepended: dict[Label, list[_Insertion]] = {}
         self._endings: dict[int, dict[Label, _Ending]] = {}
         self.setext_lines = tuple(index + 1 for index in body.setext)
@@ -113,7 +114,8 @@ class EvolvingDocument:
     # Looking up
 
     def find(self, path: tuple[Selector, ...]) -> Match | Missing:
-        """The first section that each selector matches, each within the scope of the one before (DECISIONS Overrides 9)."""
+        """The section that ``path`` names: each selector takes the first match within the section of the one before
+        (DECISIONS Overrides 9)."""
         low, high = b"", _AFTER_ALL_BELOW
         namesakes = 0
         label = b""
@@ -126,14 +128,14 @@ class EvolvingDocument:
             block = self._blocks[label]
             if block.emptied:
                 return Missing(block.source, label if at == len(path) else None)
-            # Inside a region, its own heading again is not a namesake.
+            # The same heading inside a replacement is not a namesake: most replacements repeat the heading.
             following = bisect_left(labels, label + _AFTER_ALL_BELOW) if block.marker else first + 1
             namesakes += max(0, bisect_left(labels, high) - following)
             low, high = label, self._end(label)
         return Match(label, namesakes, self._blocks[label].base_line)
 
     def _end(self, label: Label) -> Label:
-        """A label that everything after the section sorts at or after."""
+        """The label that ends the section: every block after the section has this label or a later one."""
         block = self._blocks[label]
         if block.marker:
             return label + _AFTER_ALL_BELOW
@@ -149,7 +151,7 @@ class EvolvingDocument:
         return bisect_left(self._order, label), bisect_left(self._order, self._end(label))
 
     def section_is(self, label: Label, content: list[str]) -> bool:
-        """Whether the section already reads as ``content``, but for blank lines at its end."""
+        """Whether the section's lines already equal ``content``, apart from blank lines at its end."""
         start, end = self._span(label)
         at = 0
         for index in range(start, end):
@@ -165,10 +167,10 @@ class EvolvingDocument:
     # Changing
 
     def replace(self, label: Label, content: list[str], found: Sections, first: int, source: int) -> int:
-        """Put ``content`` (no blank lines at its ends; maybe none at all), whose sections are ``found``, in the section's place;
-        it was written from line ``first`` on.
+        """Replace the section with ``content``. Return how many lines the section had.
 
-        Gives how many lines the section had.
+        ``content``: no blank lines at either end; empty removes the section. ``found``: the sections of ``content``.
+        ``first``: the line of the overrides file that ``content`` begins on; ``source``: the directive's line.
         """
         start, end = self._span(label)
         old = self._blocks[label]
@@ -198,7 +200,7 @@ class EvolvingDocument:
         return gone
 
     def _remove_blocks(self, labels: list[Label]) -> None:
-        """Take out blocks that stand together."""
+        """Remove consecutive blocks."""
         first, last = labels[0], labels[-1]
         for selector in {Selector(self._blocks[each].level, self._blocks[each].text) for each in labels}:
             if selector.level:
@@ -210,7 +212,7 @@ class EvolvingDocument:
             del self._blocks[each]
 
     def _insert_blocks(self, blocks: Iterable[tuple[Label, _Block]]) -> None:
-        """Put in blocks that will stand together, in order."""
+        """Insert blocks that sort consecutively, in order."""
         order: list[Label] = []
         levels: dict[int, list[Label]] = {}
         headings: dict[Selector, list[Label]] = {}
@@ -227,8 +229,10 @@ class EvolvingDocument:
             _splice(self._headings.setdefault(selector, []), labels)
 
     def insert(self, label: Label, slot: Slot, content: list[str], first: int, source: int) -> None:
-        """Put ``content`` (not empty, no blank lines at its ends), written from line ``first`` on, into a slot of the section,
-        after what is there already."""
+        """Add ``content`` to a slot of the section, after what the slot already has.
+
+        ``content``: not empty, no blank lines at either end. ``first`` and ``source`` as for :meth:`replace`.
+        """
         insertion = _Insertion(content, first, source)
         at = self._first_block(label)
         if slot == "before":
@@ -241,7 +245,7 @@ class EvolvingDocument:
             (ending.appended if slot == "appended" else ending.after).append(insertion)
 
     def _first_block(self, label: Label) -> Label:
-        """The first block with lines: a marker and its region's first heading are the same place."""
+        """The first block at ``label`` that has lines: a marker and the first block of its region are in the same place."""
         while self._blocks[label].marker:
             label += _number(0)
         return label
@@ -251,8 +255,8 @@ class EvolvingDocument:
     def compose(self, head: list[str], head_origins: list[LineOrigin], head_source: int | None) -> Composed:
         """The whole text: ``head`` (the frontmatter with its ``---`` lines, or nothing), then the body with its insertions.
 
-        ``head_origins``: where each line of it was written. ``head_source``: line of the directive that created the frontmatter;
-        None: it is the target's own.
+        ``head_origins``: where each line of ``head`` was written. ``head_source``: line of the directive that created the
+        frontmatter; None if no directive did.
         """
         out = _Output()
         if head_source is None:
@@ -282,7 +286,7 @@ class EvolvingDocument:
         return out.finish()
 
     def _write_endings(self, out: _Output, index: int) -> None:
-        """What was appended to or put after the sections that end here: the innermost section's first."""
+        """Write what was appended to and inserted after the sections that end here, innermost section first."""
         endings = self._endings.get(index, {})
         for label in sorted(endings, reverse=True):
             for insertion in (*endings[label].appended, *endings[label].after):
@@ -290,7 +294,7 @@ class EvolvingDocument:
 
 
 class _Output:
-    """Lines written so far. A join, wherever text of two sources or around a removal meets, has exactly one blank line."""
+    """The lines written so far. Where text of two sources meets, or something was removed, there is exactly one blank line."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
@@ -300,7 +304,7 @@ class _Output:
         self._joining = False
 
     def run(self, lines: list[str], origins: list[LineOrigin], source: int | None) -> None:
-        """Lines that follow on from the last run when both have the same source."""
+        """Write lines; they continue the last run without a join if both have the same source."""
         if source != self._source:
             self._joining = True
             self._source = source
@@ -315,13 +319,13 @@ class _Output:
         self._write(lines, origins, source)
 
     def piece(self, lines: list[str], origins: list[LineOrigin], source: int) -> None:
-        """Inserted lines: joined to what is before and after."""
+        """Write inserted lines, with a join before and after them."""
         self._join()
         self._write(lines, origins, source)
         self._joining = True
 
     def seam(self) -> None:
-        """Something was taken out here, or begins or ends here that replaced something."""
+        """Require a join here: something was removed, or a replacement begins."""
         self._joining = True
 
     def _join(self) -> None:

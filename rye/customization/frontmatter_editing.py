@@ -1,11 +1,12 @@
-"""Frontmatter changed line by line: what a directive does not name keeps its bytes (DECISIONS Overrides 15, 18).
+"""Edit frontmatter line by line, so that keys which no directive names keep their bytes (DECISIONS Overrides 15, 18).
 
-The YAML reader (1.2, events only: nothing is ever constructed) says where the top-level keys stand and whether a value is
-valid; the text itself is spliced as written. An entry is the lines from its key to the last line of its value; comments and
-blank lines between entries belong to nobody and stay. Quoted keys match their text. A replaced line's comment goes with it.
+A YAML 1.2 parser is used for its events only (no objects are constructed): they give the position of each top-level key and
+whether a value is valid. The edits splice lines of text. An entry is the lines from its key to the last line of its value;
+comments and blank lines between entries belong to no entry and stay. Quoted keys match their text. A comment on a replaced
+line is replaced with it.
 
-After all changes the whole block is read again: the other entries must be what they were and the set ones what was asked,
-or the caller refuses the changes. So no value can close the frontmatter, add a key or swallow the next one.
+After all changes the whole block is parsed again. Each changed entry must have the requested value and the others must be
+unchanged; otherwise the caller refuses the changes. So no value can close the frontmatter, add a key or swallow the next one.
 """
 
 from __future__ import annotations
@@ -21,16 +22,16 @@ from rye.text.frontmatter import is_marker
 from rye.text.line_form import is_blank
 
 Tokens = tuple[tuple[object, ...], ...]
-"""A YAML node as its events, without places and styles: two nodes are equal when their tokens are."""
+"""A YAML node as its events, without positions and styles: two nodes are equal if their tokens are."""
 
 _NO_STRING = re.compile(r"[-+]?[0-9.].*|true|false|null|yes|no|on|off|y|n", re.IGNORECASE)
-"""Keys that some YAML reader takes for something else than a string when they are not quoted."""
+"""Keys that some YAML parsers do not read as strings unless they are quoted."""
 _OTHER_LINE_ENDS = frozenset("\r\x85\u2028\u2029")
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 
 
 class FrontmatterError(ValueError):
-    """The text cannot be read or changed as asked. ``line``: index from 0 within the text that was read, where known."""
+    """The frontmatter cannot be read, or the change cannot be made. ``line``: from 0 within the text that was read, if known."""
 
     def __init__(self, message: str, line: int | None = None):
         super().__init__(message)
@@ -38,7 +39,7 @@ class FrontmatterError(ValueError):
 
 
 class Entry(Struct):
-    """Lines of the block: a top-level key with its value, or (key None) comments and blank lines between two."""
+    """Lines of the block: a top-level key with its value, or (``key`` is None) the comments and blank lines between entries."""
 
     key: str | None
     lines: list[str]
@@ -46,13 +47,13 @@ class Entry(Struct):
     line: int | None = None
     """Index of the key's line in the block as it was read."""
     first: int | None = None
-    """Index of the first of the lines in the block as it was read; None: they were set."""
+    """Index of the first line in the block as it was read; None if a directive set the entry."""
     written: tuple[int, ...] = ()
-    """Of each of the lines, where they were set: the line of the file that set them."""
+    """For an entry that a directive set: for each line, the line of the overrides file that it came from."""
 
     @property
     def scalar(self) -> str | None:
-        """The value's text when it is a scalar that says something, else None."""
+        """The value's text if it is a scalar that is neither blank nor null, else None."""
         if len(self.tokens) != 1 or self.tokens[0][0] != "scalar":
             return None
         text, plain = str(self.tokens[0][1]), bool(self.tokens[0][2])
@@ -60,7 +61,7 @@ class Entry(Struct):
 
 
 class Frontmatter(Struct):
-    """The entries of one block in order, without the ``---`` lines. ``indent``: the column that its keys stand at."""
+    """The entries of one block in order, without the ``---`` lines. ``indent``: the column of its top-level keys."""
 
     entries: list[Entry]
     indent: int = 0
@@ -74,11 +75,10 @@ class Frontmatter(Struct):
         return [line for entry in self.entries for line in entry.lines]
 
     def set(self, key: str, value: list[str], written_at: int = 1) -> bool:
-        """Put ``value`` (its lines as written, no blank ones at the ends) in the key's place, or at the end; True: it was there.
+        """Set ``key`` to ``value``, in place or at the end of the block. Return whether the key existed.
 
-        ``written_at``: the line of the file that the value begins on.
-
-        Raises FrontmatterError when the value is not one valid YAML value.
+        ``value``: its lines as written, without blank lines at either end. ``written_at``: the line of the overrides file
+        that the value begins on. Raises FrontmatterError if the value is not a single valid YAML value.
         """
         tokens, block_collection = _value_tokens(value)
         entry = self.get(key)
@@ -86,7 +86,7 @@ class Frontmatter(Struct):
         if entry is not None and entry.lines[0].lstrip(" ")[0] in "'\"" and _NO_STRING.fullmatch(key):
             shown = f'"{key}"'  # without its quotes the key would become a number or a boolean
         lines = self._spliced(shown, key, value, tokens, block_collection)
-        own = len(lines) - len(value)  # a line for the key, where the value starts on the next one
+        own = len(lines) - len(value)  # 1 if the key has a line to itself, else 0
         written = tuple(written_at + max(0, index - own) for index in range(len(lines)))
         if entry is not None:
             entry.lines, entry.tokens, entry.first, entry.written = lines, tokens, None, written
@@ -95,21 +95,21 @@ class Frontmatter(Struct):
         return False
 
     def delete(self, key: str) -> bool:
-        """Take the key's entry out; False when there is none."""
+        """Delete the key's entry. Return False if there is none."""
         entry = self.get(key)
         if entry is not None:
             self.entries.remove(entry)
         return entry is not None
 
     def check(self) -> None:
-        """Raise FrontmatterError unless the lines, read again, are exactly these entries."""
+        """Raise FrontmatterError unless parsing the lines again gives exactly these entries."""
         again = read_frontmatter(self.lines())
         expected = {entry.key: entry.tokens for entry in self.entries if entry.key is not None}
         if {entry.key: entry.tokens for entry in again.entries if entry.key is not None} != expected:
             raise FrontmatterError("the changed frontmatter would not read back as its entries")
 
     def _spliced(self, written: str, key: str, value: list[str], tokens: Tokens, block_collection: bool) -> list[str]:
-        """The entry's lines: as written where that reads back as the same value, else with its lines moved in by two."""
+        """The entry's lines: the value as written if that reads back as the same value, else indented by two more spaces."""
         margin = " " * self.indent
         moved = [line if is_blank(line) else f"{margin}  {line}" for line in value]
         if block_collection:
@@ -127,8 +127,11 @@ class Frontmatter(Struct):
 
 
 def read_frontmatter(lines: list[str]) -> Frontmatter:
-    """The entries of a block (its lines without the ``---`` ones). Raises FrontmatterError: not YAML, not one mapping in
-    block style with plain or quoted scalar keys, a duplicate key, too deep, a tag outside YAML's core."""
+    """The entries of a block, given its lines without the ``---`` ones.
+
+    Raises FrontmatterError if it is not valid YAML or not a block-style mapping with plain or quoted scalar keys, and for a
+    duplicate key, too deep nesting, and a tag outside YAML's core schema.
+    """
     if any(is_marker(line) for line in lines):
         raise FrontmatterError("a line of three dashes would end the frontmatter")
     events = list(_events("\n".join([*lines, ""])))
@@ -157,7 +160,7 @@ class _Event(Struct, frozen=True):
     line: int
     column: int
     last: int
-    """Index of the last line that the event's text touches."""
+    """Index of the last line that the event's text is on."""
     text: str = ""
     plain: bool = False
     tag: str = ""
@@ -169,7 +172,7 @@ class _Event(Struct, frozen=True):
 
 
 def _top_level(events: list[_Event], lines: list[str]) -> list[tuple[str, int, int, Tokens]]:
-    """``(key, first line, last line, value)`` of each entry of the mapping that ``events`` are."""
+    """``(key, first line, last line, value)`` for each entry of the mapping in ``events``."""
     column = events[0].column
     found: list[tuple[str, int, int, Tokens]] = []
     index = 1
@@ -197,7 +200,7 @@ def _top_level(events: list[_Event], lines: list[str]) -> list[tuple[str, int, i
 
 
 def _value_tokens(value: list[str]) -> tuple[Tokens, bool]:
-    """A value standing alone: its tokens, and whether it is a sequence or mapping in block style."""
+    """The tokens of a value parsed without its key, and whether it is a sequence or mapping in block style."""
     if any(is_marker(line) for line in value):
         raise FrontmatterError("a line of three dashes would end the frontmatter")
     events = list(_events("\n".join([*value, ""])))
@@ -208,7 +211,7 @@ def _value_tokens(value: list[str]) -> tuple[Tokens, bool]:
 
 
 def scalar_text(value: str) -> str:
-    """A quoted scalar on one line, unquoted as YAML does. Raises FrontmatterError when it is anything else."""
+    """A single-line quoted scalar, unquoted by YAML's rules. Raises FrontmatterError for anything else."""
     events = list(_events(value))
     if len(events) != 1 or events[0].kind != "scalar" or events[0].plain or events[0].tag or events[0].anchor:
         raise FrontmatterError("the quoted value is not one quoted string")
@@ -216,7 +219,10 @@ def scalar_text(value: str) -> str:
 
 
 def _events(text: str) -> Iterator[_Event]:
-    """The events of the one document in ``text``; nothing for an empty one. Duplicate keys and unknown aliases are errors."""
+    """The events of the single document in ``text``; none if it is empty.
+
+    Raises FrontmatterError, also for duplicate keys, unknown aliases and documents beyond the limits.
+    """
     if not _OTHER_LINE_ENDS.isdisjoint(text):
         raise FrontmatterError("a line does not end in LF, and YAML readers count such lines differently")
     open_: list[_Collection] = []
@@ -226,7 +232,7 @@ def _events(text: str) -> Iterator[_Event]:
         name = type(event).__name__
         line, column, last = event.start_mark.line, event.start_mark.column, event.end_mark.line
         if (last, event.end_mark.column) == (line, column):
-            last = -1  # an empty value is reported where the next token stands
+            last = -1  # the parser reports an empty value at the position of the next token
         elif event.end_mark.column == 0 and last > line:
             last -= 1
         if name in ("StreamStartEvent", "StreamEndEvent"):
@@ -266,7 +272,7 @@ def _events(text: str) -> Iterator[_Event]:
 
 
 class _Collection(Struct):
-    """An open mapping or sequence while its events pass by: which of a mapping's children are keys, and which were there."""
+    """A mapping or sequence whose end event has not been read yet. ``keys``: a mapping's keys so far, to find duplicates."""
 
     flow: bool
     mapping: bool
@@ -294,5 +300,5 @@ def _raw_events(text: str) -> Iterator[Any]:
         raise FrontmatterError(problem or "not YAML", error.problem_mark.line if error.problem_mark else None) from None
     except FrontmatterError:
         raise
-    except Exception as error:  # the reader answers some malformed input with errors that are not its own
+    except Exception as error:  # for some malformed input, ruamel raises other exceptions than its own
         raise FrontmatterError(f"not YAML ({type(error).__name__})") from None

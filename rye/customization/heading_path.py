@@ -1,8 +1,8 @@
 """A directive's target: heading selectors joined by `` > `` (DECISIONS Overrides 9, 17).
 
-A path splits on `` > `` only where one to six hashes and a blank follow, so headings may hold ``>``. Levels rise strictly.
-Selectors are read as headings are: without closing hashes, with any whitespace after the hashes counted as one space,
-and with the inner text exact."""
+A path is split at `` > `` only if one to six hashes and a space or tab follow, so headings can contain ``>``. Each selector
+must have a deeper level than the one before. Selectors are parsed like headings: closing hashes are dropped, any whitespace
+after the opening hashes counts as one space, and the text in between must match exactly."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Selector(NamedTuple):
 
 
 class HeadingPathError(ValueError):
-    """The text is not a heading path; the message says why."""
+    """The text is not a valid heading path; the message says why."""
 
 
 def parse_heading_path(text: str) -> tuple[Selector, ...]:
@@ -56,5 +56,5 @@ def parse_heading_path(text: str) -> tuple[Selector, ...]:
 
 
 def path_text(path: tuple[Selector, ...]) -> str:
-    """The path as a person writes it."""
+    """The path as written in a directive."""
     return " > ".join(map(str, path))

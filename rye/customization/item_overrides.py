@@ -1,10 +1,10 @@
 """Which overrides files belong to an item (DESIGN §1 Customizations).
 
-``overrides/<id>.overrides.md`` in the user's space, then in the project's. ``<id>`` is what the item is called: an installed
-item's qualified id, a project's own item's local id; of either kind of item both ids are looked up. A local id in a file's name
-means what it means on the command line, so it belongs to an installed item only where it finds that one. Where two kinds share
-an id, ``<id>.<kind>.overrides.md`` says which is meant; ids hold no dots, so no other file can have that name. Two files for one
-item at one level are an error: nothing says which should win.
+The files are ``overrides/<id>.overrides.md`` in the user's space, then in the project's. ``<id>`` is usually the qualified id of
+an installed item, or the local id of a project's own item, but both ids are looked up for both. A local id in a file name means
+the same as on the command line, so it applies to an installed item only if a lookup finds that item. If two kinds share an id,
+``<id>.<kind>.overrides.md`` names the kind; ids contain no dots, so this name is unambiguous. Two files for one item at one level
+are an error, since nothing says which one wins.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SUFFIX = ".overrides.md"
 
 
 class OverrideSource(Struct, frozen=True):
-    """One overrides file and its text, with the line endings and BOM that it has."""
+    """One overrides file and its text, with the file's line endings and BOM."""
 
     level: Level
     path: Path
@@ -36,14 +36,14 @@ class OverrideSource(Struct, frozen=True):
 
 
 class NamedFor(Struct, frozen=True):
-    """What an overrides file's name says: the id, and the kind where it names one."""
+    """The id in the name of an overrides file, and the kind if the name has one."""
 
     id: str
     kind: str | None
 
 
 def named_for(folder: Folder, path: Path) -> NamedFor | None:
-    """Read a file's name; None where it cannot be an item's."""
+    """Parse the name of an overrides file; None if it does not contain a valid id."""
     stem = path.relative_to(folder.path).as_posix()[: -len(SUFFIX)]
     identifier, dot, kind = stem.rpartition(".")
     if dot and kind in KINDS.overridable() and is_id(identifier):
@@ -52,19 +52,19 @@ def named_for(folder: Folder, path: Path) -> NamedFor | None:
 
 
 def file_for(folder: Folder, identifier: str, kind: str | None = None) -> Path:
-    """Where the overrides of that id stand; with ``kind``, those of that kind alone."""
+    """The path of the overrides file for an id; with ``kind``, of the file for that kind only."""
     return folder.path / f"{identifier}{f'.{kind}' if kind else ''}{SUFFIX}"
 
 
 def ids_of(entry: Entry) -> tuple[str, ...]:
-    """The id to write first, then the other one that is looked up."""
+    """The ids under which an item's overrides are looked up. The first one is used for new files."""
     local = entry.location.local_id
     ids = (entry.id, local) if entry.space == "installed" else (local, entry.id)
     return tuple(dict.fromkeys(ids))
 
 
 def means(identifier: str, entry: Entry, project: Project | None, namespace: str | None) -> bool:
-    """Whether an id in a file's name means this item: its qualified id does, its local id where a look-up finds it."""
+    """Whether an id in a file name means this item: its qualified id does; its local id does if a lookup finds this item."""
     if identifier == entry.id:
         return True
     try:
@@ -76,7 +76,7 @@ def means(identifier: str, entry: Entry, project: Project | None, namespace: str
 def paths_for(
     folder: Folder, kind: str, ids: Iterable[str], is_meant: Callable[[str], bool] = lambda _: True
 ) -> list[Path]:
-    """The files at one level that belong to the item: those with the kind in their name, else those without."""
+    """The item's files at one level: those with the kind in their name; if there are none, those without."""
     valid = [identifier for identifier in ids if is_id(identifier)]
     for named in (kind, None):
         paths = [(identifier, file_for(folder, identifier, named)) for identifier in valid]
@@ -89,7 +89,7 @@ def paths_for(
 def sources(
     places: Places, kind: str, ids: Iterable[str], is_meant: Callable[[str], bool] = lambda _: True
 ) -> tuple[OverrideSource, ...]:
-    """The overrides of an item, the user's first. Raises RyeError for a file that cannot be read, or two at one level."""
+    """The overrides of an item, the user's first. Raises RyeError for an unreadable file, and for two files at one level."""
     if kind not in KINDS.overridable():
         return ()
     known = tuple(ids)
@@ -109,7 +109,7 @@ def sources(
 def entry_sources(
     places: Places, entry: Entry, project: Project | None, namespace: str | None
 ) -> tuple[OverrideSource, ...]:
-    """As :func:`sources`, for an item in a space."""
+    """Like :func:`sources`, for an item in a space."""
     return sources(
         places, entry.location.kind, ids_of(entry), lambda identifier: means(identifier, entry, project, namespace)
     )

@@ -1,8 +1,9 @@
-"""The old overrides format, plain H2 sections that replace their namesakes, rewritten as directives (DECISIONS Overrides 6, 19).
+"""Migrate the old overrides format, plain H2 sections that replace sections of the same name, to directives
+(DECISIONS Overrides 6, 19).
 
-One ``replace`` per H2, in order; frontmatter keys that the new format does not use for itself become ``frontmatter-set``, as the
-old format let them win. What stood before the first H2 becomes the preamble. Nothing is lost silently: what cannot be written
-as a directive is an error, and what was never applied is reported.
+Each H2 becomes a ``replace``, in order. Frontmatter keys that the new format does not reserve become ``frontmatter-set``, since
+in the old format they replaced the target's. Text before the first H2 becomes the preamble. Nothing is lost silently: anything
+that cannot be written as a directive is an error, and text that the old format never applied is reported.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _KEY = re.compile(r"[a-zA-Z0-9_-]+")
 
 
 class Migration(Struct, frozen=True):
-    """``output``: the file in the new format; None when a diagnostic is an error, and then nothing may be written."""
+    """``output``: the file in the new format. None if a diagnostic is an error: do not write a file then."""
 
     output: str | None
     diagnostics: tuple[Diagnostic, ...]
@@ -50,10 +51,10 @@ class Migration(Struct, frozen=True):
 def migrate_legacy(
     text: str, *, agent: str | None = None, base_version: str | None = None, today: date | None = None
 ) -> Migration:
-    """Rewrite an old overrides file.
+    """Rewrite an old overrides file as directives.
 
-    ``agent`` (the file's folder), ``base_version`` and ``today`` (the review's date) fill in what its frontmatter does not say.
-    Without them the version is ``unknown`` and the review 1970-01-01, so that a merge asks for a review.
+    ``agent`` (the name of the file's folder), ``base_version`` and ``today`` (the review date) are used where its frontmatter
+    has no value. The default version is ``unknown`` and the default date 1970-01-01, so that a merge asks for a review.
     """
     body, form = read_form(text)
     lines, _ = split_lines(body)
@@ -129,7 +130,7 @@ def _frontmatter_directives(frontmatter: Frontmatter, found: list[Diagnostic]) -
 
 
 def value_lines(lines: list[str]) -> list[str]:
-    """An entry's lines without its key. A value that starts behind the key stands on the first line."""
+    """An entry's lines without its key. The first line is what follows the colon on the key's line."""
     key_line = lines[0].lstrip(" ")
     if key_line[0] in "'\"":
         after = key_line.index(key_line[0], 1) + 1
@@ -140,7 +141,7 @@ def value_lines(lines: list[str]) -> list[str]:
 
 
 def _sections(lines: list[str], start: int, found: list[Diagnostic]) -> tuple[list[str], list[list[str]], list[str]]:
-    """The preamble, a directive for each H2 section, and their targets."""
+    """The preamble, one directive for each H2 section, and the directives' targets."""
     preamble: list[str] = []
     sections: list[list[str]] = []
     targets: list[str] = []
@@ -184,7 +185,7 @@ def _too_deep(index: int) -> Diagnostic:
 
 
 def _section(block: Block, lines: list[str], found: list[Diagnostic]) -> list[str] | None:
-    """One ``replace``; None, with an error, when the section cannot be one."""
+    """One section as a ``replace`` directive; None, with an error in ``found``, if it cannot be written as one."""
     target = str(Selector(2, block.text))
     try:
         addressable = parse_heading_path(target) == (Selector(2, block.text),)
@@ -211,12 +212,12 @@ def _section(block: Block, lines: list[str], found: list[Diagnostic]) -> list[st
 
 
 def directive_lines(operation: str, where: str, content: list[str], reason: str = REASON) -> list[str]:
-    """The lines of one directive; ``where``: its line ``target: …`` or ``key: …``."""
+    """The lines of one directive. ``where``: its ``target: …`` or ``key: …`` line."""
     return [f"<!-- DIRECTIVE: {operation}", where, f"reason: {reason}", METADATA_END, *content, CLOSER]
 
 
 def breaks_out(line: str) -> bool:
-    """Whether a line of content would end its directive, or open another one."""
+    """Whether a line of content would end its directive or open another."""
     return CLOSER in line or ESCAPED_CLOSER in line or opener_operation(line) is not None
 
 

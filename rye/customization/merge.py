@@ -1,13 +1,14 @@
-"""Merging a target with its overrides (DECISIONS Overrides 1–19): text and text in, text and findings out.
+"""Merge a target with its overrides (DECISIONS Overrides 1–19). Pure: the input is two texts, the output a text and findings.
 
-1. The overrides file is read; a rejected one gives no output and exit code 2.
-2. Frontmatter directives change the frontmatter, in document order, apart from everything else.
-3. All ``replace`` directives, in document order, on the evolving text; then the others, their targets resolved on that text.
-4. A directive whose target is not there is an *orphan*: a warning, and it is skipped. One that is malformed is an error; the
-   result of the rest is still given. Notices and warnings exit 0, any error 1.
+1. The overrides file is read. If it is rejected, there is no output, and the exit code is 2.
+2. Frontmatter directives are applied in document order, independently of the body.
+3. ``replace`` directives are applied in document order, each to the result of the one before. Then the other directives are
+   applied; their targets are resolved in the text after all replacements.
+4. A directive whose target is not found is an *orphan*: it is skipped with a warning. A malformed directive is an error, and
+   the others are still applied. The exit code is 1 if there is any error, else 0.
 
-A merge that changes nothing gives the target back byte for byte. Nothing reads a clock: the age of the review is checked
-against the ``today`` that the caller gives. :func:`drift` compares a result with a file.
+A merge that changes nothing returns the target byte for byte. The age of the review is checked against the caller's ``today``,
+not against the clock. :func:`drift` compares a result with a file.
 """
 
 from __future__ import annotations
@@ -48,8 +49,8 @@ _SLOTS: dict[str, Slot] = {
 
 
 class Step(Struct, frozen=True):
-    """What one well-formed directive did, for ``--explain``. ``line``: its opener's in the overrides file.
-    ``base_line``: where in the target's file its section or key stands, where it stands there."""
+    """What one well-formed directive did, for ``--explain``. ``line``: line of its opener in the overrides file.
+    ``base_line``: line of its section or key in the target's file, if it is there."""
 
     line: int
     operation: str
@@ -74,8 +75,8 @@ class Step(Struct, frozen=True):
 
 
 class MergeResult(Struct, frozen=True):
-    """``output``: the merged text; None when the overrides file was rejected, and then nothing may be written.
-    Diagnostics are about lines of the overrides file; steps are in its order."""
+    """``output``: the merged text. None if the overrides file was rejected: do not write a file then.
+    The lines of diagnostics are lines of the overrides file; steps are in its order."""
 
     output: str | None
     diagnostics: tuple[Diagnostic, ...]
@@ -85,20 +86,20 @@ class MergeResult(Struct, frozen=True):
 
     @property
     def exit_code(self) -> int:
-        """0: notices and warnings at most; 1: some directive was invalid; 2: rejected (DECISIONS Overrides 16)."""
+        """0: no errors; 1: a directive was invalid; 2: the file was rejected (DECISIONS Overrides 16)."""
         if self.output is None:
             return 2
         return 1 if has_errors(self.diagnostics) else 0
 
     def text(self) -> str:
-        """The merged text. Raises RejectedOverrides where there is none."""
+        """The merged text. Raises RejectedOverrides if there is none."""
         if self.output is None:
             raise RejectedOverrides(self.diagnostics)
         return self.output
 
 
 class RejectedOverrides(RyeError):
-    """An overrides file that cannot be used at all; ``details`` has every finding."""
+    """The overrides file cannot be used at all; ``details`` has all findings."""
 
     exit_code = 2
 
@@ -122,10 +123,12 @@ def merge(
 ) -> MergeResult:
     """Merge ``overrides`` into ``base``.
 
-    Both are decoded text with the line endings and BOM that the files have. ``base_name``: the target's folder, which names it
-    where its frontmatter has no ``name``; None and no ``name``: the agent is not checked. ``base_version``: the target's version
-    where its frontmatter has none, for formats that keep it elsewhere. ``overrides_name`` and ``base_file`` are the files' names
-    for messages. ``today``: the date of the age check; None: no check. Never raises for bad content.
+    Both are decoded text with the line endings and BOM of their files. Never raises for invalid content.
+
+    ``base_name``: the target's name if its frontmatter has no ``name``; without either, 'agent' is not checked.
+    ``base_version``: the target's version if its frontmatter has none, for formats that keep it elsewhere.
+    ``overrides_name`` and ``base_file``: the files' names for messages. ``today``: the date for the check of the review's age;
+    None: no check.
     """
     reading = read_overrides(overrides)
     if reading.file is None:
@@ -176,7 +179,7 @@ def merge(
 
 
 def _read_base_frontmatter(lines: list[str], end: int | None) -> tuple[Frontmatter | None, str | None]:
-    """The target's frontmatter (None: there is none, or it cannot be read) and why it cannot be read."""
+    """The target's frontmatter, or None, and the reason if it cannot be read."""
     if end is None:
         return None, None
     try:
@@ -192,7 +195,7 @@ def _check_fit(
     base_version: str | None,
     today: date | None,
 ) -> list[Diagnostic]:
-    """Whether the overrides were written for this target and reviewed lately (DECISIONS Overrides 5, 19)."""
+    """Check that the overrides are for this target and its version, and were reviewed recently (DECISIONS Overrides 5, 19)."""
     found: list[Diagnostic] = []
 
     def value(key: str) -> str | None:
@@ -221,7 +224,7 @@ def _check_fit(
 
 
 def _becomes_frontmatter(composed: Composed) -> int | None:
-    """Where the text starts with what reads as frontmatter: the line of the directive to blame, else None."""
+    """The line of the directive whose content would be read as frontmatter at the top of the text; None if nothing would be."""
     end = frontmatter_end(composed.lines)
     if end is None:
         return None
@@ -230,7 +233,7 @@ def _becomes_frontmatter(composed: Composed) -> int | None:
 
 
 class _Attempt:
-    """One run of all directives but the refused ones over one target."""
+    """One run of all directives, apart from the refused ones, on one target."""
 
     def __init__(
         self,
@@ -253,7 +256,7 @@ class _Attempt:
         self._refused = refused
         self._document = EvolvingDocument(lines, body)
         self._targets: dict[Label | tuple[Selector, ...] | str, list[Directive]] = {}
-        """Which directives name the same section or key."""
+        """The directives that name the same section or key."""
         self._replaced_by: dict[Label, Directive] = {}
 
     def run(self, frontmatter_problem: str | None) -> Composed:
@@ -286,8 +289,8 @@ class _Attempt:
     # Frontmatter
 
     def _frontmatter(self, problem: str | None) -> tuple[list[str], list[LineOrigin], int | None]:
-        """The lines of the changed frontmatter, where each was written, and the line of the directive that created it, where one
-        did."""
+        """The lines of the changed frontmatter, where each was written, and the line of the directive that created the
+        frontmatter (None if no directive did)."""
         lines = self._lines[: self._end or 0]
         original = lines, consecutive(False, 1, len(lines)), None
         directives = [d for d in self._directives if d.operation in FRONTMATTER_OPERATIONS]
@@ -322,7 +325,7 @@ class _Attempt:
         return ["---", *block.lines(), "---"], [mark, *origins, mark], applied[0].line
 
     def _change(self, block: Frontmatter, directive: Directive) -> bool:
-        """Apply one frontmatter directive; whether it changed the block."""
+        """Apply one frontmatter directive. Return whether it changed the block."""
         key = directive.key or ""
         entry = block.get(key)
         base_line = None if entry is None or entry.line is None else entry.line + 2
@@ -397,7 +400,7 @@ class _Attempt:
         self._step(directive, "applied", did, match.base_line)
 
     def _orphan(self, directive: Directive, missing: Missing) -> None:
-        """The warning of the document, with its fields and causes (DECISIONS Overrides 16)."""
+        """Report an orphaned directive, in the form that DECISIONS Overrides 16 prescribes."""
         lines = [
             f"Orphaned directive in {visible(self._overrides_name)}",
             f"  Operation: {directive.operation}",
@@ -419,8 +422,8 @@ class _Attempt:
         self._step(directive, "orphaned", why)
 
     def _report_shared_targets(self) -> None:
-        """A notice per section or key that several directives name, and one per replace that overtakes an earlier directive
-        (DECISIONS Overrides 12)."""
+        """Report each section or key that several directives name, and each replace that is applied before an earlier
+        directive (DECISIONS Overrides 12)."""
         for directives in self._targets.values():
             if len(directives) < 2:
                 continue
@@ -441,7 +444,7 @@ class _Attempt:
 
 
 def _entry_origins(entry: Entry) -> list[LineOrigin]:
-    """Where the lines of a frontmatter entry were written; those that were read stand after the opening ``---``."""
+    """Where the lines of a frontmatter entry were written. Lines of the target are counted from the opening ``---``."""
     if entry.first is not None:
         return consecutive(False, entry.first + 2, len(entry.lines))
     return [LineOrigin(True, line) for line in entry.written]
@@ -460,7 +463,7 @@ def _count(content: list[str]) -> str:
 
 
 def drift(merged: str, actual: str, *, merged_name: str = "merged", actual_name: str = "actual") -> str | None:
-    """The unified diff that would turn ``actual`` into ``merged``; None when they are the same, byte for byte."""
+    """The unified diff that turns ``actual`` into ``merged``; None if they are equal, byte for byte."""
     if merged == actual:
         return None
     before, after = ([line + "\n" for line in text.split("\n")] for text in (actual, merged))

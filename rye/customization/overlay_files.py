@@ -15,7 +15,7 @@ from rye.text.diagnostics import Diagnostic
 
 
 class OverlayFile(Struct, frozen=True):
-    """One place that was looked at; ``data`` is None where there is no file."""
+    """One path where an overlay can be; ``data`` is None if there is no file."""
 
     level: Level
     path: Path
@@ -29,7 +29,7 @@ class OverlayFile(Struct, frozen=True):
 
 
 class InForce(Struct, frozen=True):
-    """The overlay of one formula: every place that was looked at, and what was chosen."""
+    """The overlay of one formula: every path where it can be, and the choice between them."""
 
     formula: str
     files: tuple[OverlayFile, ...]
@@ -37,12 +37,12 @@ class InForce(Struct, frozen=True):
 
     @property
     def source(self) -> OverlayFile | None:
-        """The file in force."""
+        """The file in force; None if there is no overlay."""
         return next((file for file in self.files if file.level == self.choice.source), None)
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
-        """What its reader warns of, and that it hides the user's."""
+        """Warnings about the file, and a warning if it hides the user's overlay."""
         found = list(self.choice.diagnostics)
         if self.choice.hides_user and self.choice.overlay is not None and self.choice.overlay.overrides:
             message = "The project's overlay hides the user's, which is ignored completely."
@@ -50,7 +50,10 @@ class InForce(Struct, frozen=True):
         return tuple(found)
 
     def overlay(self) -> Overlay | None:
-        """The overlay to apply; None where there is no file. Raises RyeError ``malformed-overlay``: never falls back."""
+        """The overlay to apply; None if there is no file.
+
+        Raises RyeError ``malformed-overlay``. A malformed project overlay never falls back to the user's.
+        """
         source = self.source
         if source is None:
             return None
@@ -72,7 +75,7 @@ def malformed_overlay(shown: str, diagnostics: tuple[Diagnostic, ...]) -> RyeErr
 
 
 def in_force(places: Places, formula: str) -> InForce:
-    """Look a formula's overlay up. Raises UsageError for what is not an item name, RyeError for a file that cannot be read."""
+    """Look up a formula's overlay. Raises UsageError for an invalid item name, RyeError for a file that cannot be read."""
     check_name(formula, "formula")
     files: list[OverlayFile] = []
     for folder in places.overlays:

@@ -1,8 +1,8 @@
-"""The health of formula overlays (DECISIONS Role directives and formula overlays 9): values in, findings out.
+"""The health of formula overlays, as pure functions (DECISIONS Role directives and formula overlays 9).
 
 ``overlay-health`` is *ok* (``N overlay(s) healthy``, ``no overlay files found``), a *warning* (stale step ids, an overlay for
-an unknown formula or without overrides) or an *error* (malformed, or it cannot be applied). Only stale entries are ever fixed,
-and only where the file is well formed and its formula is known for certain.
+an unknown formula or without overrides) or an *error* (the overlay is malformed or cannot be applied). The fix removes only
+stale entries, and only if the file is well-formed and it is certain which formula it is for.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ORDER: tuple[Status, ...] = ("ok", "warning", "error")
 
 
 class Health(Struct, frozen=True):
-    """What is said of one file. ``stale``: step ids that the formula does not have; ``fixable``: they may be taken out."""
+    """The health of one file. ``stale``: step ids that the formula does not have; ``fixable``: ``--fix`` can remove them."""
 
     status: Status
     message: str
@@ -32,27 +32,28 @@ class Health(Struct, frozen=True):
 
 
 def worst(statuses: Sequence[Status]) -> Status:
-    """The worst of them; ``ok`` for none."""
+    """The worst status; ``ok`` if there are none."""
     return max(statuses, key=_ORDER.index, default="ok")
 
 
 def malformed(shown: str, reading: OverlayReading) -> Health:
-    """A file that cannot be read as an overlay: a person must fix it."""
+    """The health of a file that cannot be read as an overlay. It must be fixed by hand."""
     first = next(finding for finding in reading.diagnostics if finding.severity == "error")
     place = f":{first.line}" if first.line is not None else ""
     return Health("error", f"malformed overlay {shown}{place}: {first.message}")
 
 
 def unknown_formula(shown: str, name: str, meant: Sequence[str]) -> Health:
-    """An overlay for a formula that is not here: it may be for another project, so it is never removed."""
+    """The health of an overlay whose formula does not exist here. It can be for another project, so it is never removed."""
     hint = f"; did you mean {' or '.join(meant)}?" if meant else ""
     return Health("warning", f"overlay for unknown formula {visible(name)}: {shown}{hint}")
 
 
 def check(shown: str, name: str, overlay: Overlay, formula: Formula, *, certain: bool) -> Health:
-    """A well-formed overlay against its resolved formula.
+    """The health of a well-formed overlay, checked against its resolved formula.
 
-    ``certain``: the formula is the one that the overlay is for wherever it applies; else nothing about it can be proved stale.
+    ``certain``: the overlay applies to this formula only. Otherwise stale entries are reported but not fixable, since another
+    project can have a formula of that name with these steps.
     """
     ids = {step.id for step in formula.steps}
     stale = tuple(dict.fromkeys(each.step_id for each in overlay.overrides if each.step_id not in ids))
@@ -74,9 +75,9 @@ def check(shown: str, name: str, overlay: Overlay, formula: Formula, *, certain:
 
 
 def fixed(data: bytes, known_ids: frozenset[str]) -> tuple[bytes | None, tuple[str, ...]]:
-    """The file without its stale entries (None: it had no others) and their step ids.
+    """The file without its stale entries (None if no others are left), and the removed step ids.
 
-    Raises RyeError for a file that is malformed or whose entries cannot be taken out line by line.
+    Raises RyeError if the file is malformed or its entries cannot be removed line by line.
     """
     reading = read_overlay(data)
     if reading.overlay is None:

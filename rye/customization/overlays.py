@@ -1,12 +1,12 @@
-"""Formula overlays: a TOML file that changes single steps of a formula.
+"""Formula overlays: TOML files that change single steps of a formula.
 
-Rules are of DECISIONS, Role directives and formula overlays, 2–6, 9 and 11.
+The rules are those of DECISIONS, Role directives and formula overlays, 2–6, 9 and 11.
 
-* ``[[step-overrides]]`` entries have ``step_id``, ``mode`` (``replace``, ``append``, ``skip``, exactly) and, for replace and
-  append, a ``description``; an empty one counts as missing. Anything else is an error, never ignored.
-* The project's file replaces the user's entirely, even when it overrides nothing; a malformed one never falls back.
-* Entries apply in file order. After a skip its step is unknown; steps that needed it need what it needed.
-* The fix of stale entries takes out their lines and nothing else, and proves it by reading the result again.
+* ``[[step-overrides]]`` entries have a ``step_id``, a ``mode`` (exactly ``replace``, ``append`` or ``skip``) and, for replace
+  and append, a ``description``, which must not be empty. Anything else is an error, never ignored.
+* The project's file replaces the user's entirely, even if it is empty. A malformed one never falls back to the user's.
+* Entries are applied in file order. A skipped step is unknown to later entries; steps that needed it inherit its needs.
+* The fix for stale entries removes only their lines, and parses the result to verify that.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ MODES: tuple[Mode, ...] = ("replace", "append", "skip")
 ENTRIES = "step-overrides"
 ENTRY_KEYS = ("step_id", "mode", "description")
 STEP_FORMULA_TYPES = ("workflow",)
-"""Types of formula that render steps; the others take no overlay."""
+"""The formula types that have steps to render. The others cannot have overlays."""
 
 
 class StepLike(Protocol):
-    """A formula's step as far as overlays change it: a frozen dataclass with at least these fields."""
+    """The part of a formula's step that overlays need: a frozen dataclass with at least these fields."""
 
     @property
     def id(self) -> str:
@@ -52,14 +52,14 @@ class StepLike(Protocol):
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The ids of the steps that come first."""
+        """The ids of the steps that must come before this one."""
 
 
 S = TypeVar("S", bound=StepLike)
 
 
 class StepOverride(Struct, frozen=True):
-    """One entry. ``description`` is None on a skip without one. ``line``: its header's, where it can be told."""
+    """One entry. ``description`` is None for a skip without one. ``line``: line of the entry's header, if known."""
 
     step_id: str
     mode: Mode
@@ -68,21 +68,21 @@ class StepOverride(Struct, frozen=True):
 
 
 class Overlay(Struct, frozen=True):
-    """The entries of one file in order; maybe none."""
+    """The entries of one file, in order. There can be none."""
 
     overrides: tuple[StepOverride, ...] = ()
 
 
 class OverlayReading(Struct, frozen=True):
-    """``overlay`` is None when the file is malformed: then a diagnostic is an error."""
+    """``overlay`` is None if the file is malformed; then at least one diagnostic is an error."""
 
     overlay: Overlay | None
     diagnostics: tuple[Diagnostic, ...] = ()
 
 
 class OverlayChoice(Struct, frozen=True):
-    """Which of two files is in force: ``source`` is None where neither is there. A malformed file in force leaves ``overlay``
-    None with errors. ``hides_user``: the project's file hides one of the user's (``rye overlay show`` says so)."""
+    """Which of two files is in force. ``source`` is None if neither exists. If the file in force is malformed, ``overlay`` is
+    None and there are errors. ``hides_user``: the project's file hides the user's (``rye overlay show`` says so)."""
 
     source: Literal["user", "project"] | None
     overlay: Overlay | None
@@ -91,7 +91,7 @@ class OverlayChoice(Struct, frozen=True):
 
 
 class OverlayResult(Struct, Generic[S], frozen=True):
-    """The steps that are left, in order. ``applied``: what each entry did, in file order, for ``--explain``."""
+    """The remaining steps, in order. ``applied``: what each entry did, in file order, for ``--explain``."""
 
     steps: tuple[S, ...]
     warnings: tuple[str, ...]
@@ -99,7 +99,7 @@ class OverlayResult(Struct, Generic[S], frozen=True):
 
 
 class StaleFix(Struct, frozen=True):
-    """``text``: the file without its stale entries; None: nothing would be left, the file can go. ``removed``: their step ids."""
+    """``text``: the file without its stale entries; None: no entry is left, so the file can be deleted. ``removed``: step ids."""
 
     text: str | None
     removed: tuple[str, ...]
@@ -109,7 +109,7 @@ class StaleFix(Struct, frozen=True):
 
 
 def read_overlay(data: bytes | str) -> OverlayReading:
-    """Read an overlay file; one BOM and CRLF are accepted. Never raises for bad content."""
+    """Read an overlay file. A BOM and CRLF are accepted. Never raises for invalid content."""
     try:
         text = data.decode("utf-8") if isinstance(data, bytes) else data
     except UnicodeDecodeError as error:
@@ -145,7 +145,7 @@ def read_overlay(data: bytes | str) -> OverlayReading:
 
 
 def _entry(entry: dict[str, Any], index: int, read: TomlDocument, found: list[Diagnostic]) -> StepOverride | None:
-    """The entry, or None with errors, each on the line of the key that it is about, else of the entry."""
+    """The entry; None, with errors in ``found``, if it is invalid. An error is on the line of its key, else of the entry."""
     before = len(found)
     line = read.line(ENTRIES, index)
 
@@ -189,9 +189,9 @@ def _close(word: str, words: Sequence[str]) -> str | None:
 
 
 def choose_overlay(user: bytes | str | None, project: bytes | str | None) -> OverlayChoice:
-    """The overlay in force of the user's file and the project's; None: there is no such file (rule 2).
+    """Choose between the user's file and the project's (rule 2). None means that the file does not exist.
 
-    The file that is not in force is not read.
+    Only the file in force is parsed.
     """
     if project is None:
         if user is None:
@@ -211,9 +211,9 @@ def choose_overlay(user: bytes | str | None, project: bytes | str | None) -> Ove
 
 
 def apply_overlay(steps: Sequence[S], overlay: Overlay, *, formula_type: str = "workflow") -> OverlayResult[S]:
-    """Change ``steps`` (after ``extends`` and ``expand``, before variables) as ``overlay`` says.
+    """Apply ``overlay`` to ``steps`` (after ``extends`` and ``expand`` are resolved, before variables are filled in).
 
-    Stale entries are warnings. Raises RyeError for a type of formula without steps and for an overlay that leaves no step.
+    Stale entries are warnings. Raises RyeError for a formula type without steps, and for an overlay that skips every step.
     """
     if formula_type not in STEP_FORMULA_TYPES:
         raise RyeError(
@@ -250,7 +250,7 @@ def apply_overlay(steps: Sequence[S], overlay: Overlay, *, formula_type: str = "
 
 
 def _skip(current: dict[str, S], dependents: dict[str, set[str]], step_id: str) -> None:
-    """Take the step out; every need of it becomes its own needs, without duplicates, the first kept (rule 4)."""
+    """Remove the step. Steps that needed it inherit its needs, without duplicates (rule 4)."""
     gone = current.pop(step_id)
     inherited = [need for need in gone.needs if need != step_id]
     for need in inherited:
@@ -274,11 +274,11 @@ def _changed(step: S, **changes: object) -> S:
 
 
 def remove_stale(text: str, known_ids: AbstractSet[str]) -> StaleFix:
-    """Take out the entries whose step is not in ``known_ids``, the formula's own (rule 9).
+    """Remove the entries whose step is not in ``known_ids``, the step ids of the formula (rule 9).
 
-    Only the lines of an entry's header and of its keys go; comments between them, and every other byte, stay. The caller says
-    which formula it is; for an unknown one this must not be called. Raises RyeError for a malformed file, and for one whose
-    entries are written in a way that cannot be taken out line by line.
+    Only the lines of an entry's header and keys are removed; comments between them and all other bytes stay. Must not be called
+    for an unknown formula. Raises RyeError if the file is malformed, or written so that its entries cannot be removed line by
+    line.
     """
     reading = read_overlay(text)
     if reading.overlay is None:
@@ -313,7 +313,7 @@ def remove_stale(text: str, known_ids: AbstractSet[str]) -> StaleFix:
 
 
 class _Statement(Struct, frozen=True):
-    """A comment, header or key with its value: the lines ``first`` to ``last``, counted from 0. Blank lines are none."""
+    """A comment, a header, or a key with its value. ``first`` and ``last``: its lines, from 0. Blank lines are not statements."""
 
     first: int
     last: int
@@ -342,7 +342,7 @@ def _statements(text: str) -> Iterator[_Statement]:
 
 
 def _statement_end(text: str, position: int) -> int:
-    """The index of the newline that ends the statement, outside strings and brackets; the text's length at its end."""
+    """The index of the newline that ends the statement (not one in a string or in brackets), or the length of the text."""
     depth = 0
     while match := _TOKEN.search(text, position):
         token, position = match[0], match.end()
@@ -362,7 +362,7 @@ def _statement_end(text: str, position: int) -> int:
 
 
 def _string_end(text: str, position: int, quote: str) -> int:
-    """The index after the string whose opening quotes end at ``position``. Long strings may end in up to two quotes more."""
+    """The index after the string whose opening quotes end at ``position``. A long string can end with two more quotes."""
     if quote[0] == "'":
         end = text.find(quote, position)
         position = len(text) if end < 0 else end + len(quote)

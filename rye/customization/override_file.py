@@ -1,6 +1,6 @@
-"""An overrides file read into directives (DECISIONS Overrides 1–6, 17).
+"""Parse an overrides file into directives (DECISIONS Overrides 1–6, 17).
 
-A file is frontmatter, a preamble that is never applied, and directives::
+A file consists of frontmatter, a preamble that is never applied, and directives::
 
     <!-- DIRECTIVE: replace
     target: ## Heading
@@ -9,15 +9,15 @@ A file is frontmatter, a preamble that is never applied, and directives::
     content
     <!-- END DIRECTIVE -->
 
-* Opener, ``-->`` and closer lines match exactly except for trailing whitespace, from column 0. Metadata is raw ``key:
-rest`` lines, no YAML: ``## Heading`` would be a comment there. Only a quoted value is unquoted as YAML would.
-* A directive that is malformed in any way is dropped whole, with an error at its line; the others go on. A second opener drops
-  the directive it stands in and reading resumes there. A closer inside a longer line, or one more after the end, drops the
-  directive that it belongs to: its author meant it as content, so what was read may be half of it.
-* The first opener outside the preamble's code fences starts the directives. After that fences shield nothing.
-* A file without the frontmatter that says what it is for and when it was reviewed is rejected; so is one in the old format.
+* Opener, ``-->`` and closer lines start at column 0 and must match exactly, apart from trailing whitespace. Metadata lines are
+  plain ``key: rest``, not YAML, where ``## Heading`` would be a comment. A quoted value is unquoted by YAML's rules.
+* A malformed directive is dropped completely, with an error at its line; the others still count. An opener inside a directive
+  drops that directive, and parsing continues at the opener. A closer within a longer line, or a second closer after the end,
+  also drops its directive: the author probably meant it as content, so the directive can be incomplete.
+* The directives start at the first opener that is not in a code fence of the preamble. After that, fences have no meaning.
+* A file is rejected if it is in the old format, or if its frontmatter does not say what it is for and when it was reviewed.
 
-Nothing from metadata is run, expanded or used as a path; it is compared with headings and keys, and printed escaped.
+Metadata is never executed, expanded or used as a path. It is compared with headings and keys, and escaped in messages.
 """
 
 from __future__ import annotations
@@ -60,22 +60,22 @@ def _almost_opener() -> re.Pattern[str]:
 
 
 class Directive(Struct, frozen=True):
-    """One directive, well formed. ``line``: its opener's. ``content``: its lines, unescaped, no blank ones at the ends."""
+    """A well-formed directive. ``line``: line of its opener. ``content``: unescaped, without blank lines at either end."""
 
     operation: str
     line: int
     reason: str
     target: str | None = None
-    """As written; None on frontmatter operations."""
+    """As written; None for frontmatter operations."""
     path: tuple[Selector, ...] = ()
     key: str | None = None
     content: tuple[str, ...] = ()
     content_line: int = 0
-    """The line that ``content`` begins on; 0 where there is none."""
+    """The line that ``content`` begins on; 0 if there is none."""
 
 
 class OverrideFile(Struct, frozen=True):
-    """What one overrides file asks for."""
+    """The content of one overrides file."""
 
     agent: str
     base_version: str
@@ -84,14 +84,14 @@ class OverrideFile(Struct, frozen=True):
 
 
 class OverrideReading(Struct, frozen=True):
-    """``file`` is None when the file is rejected; diagnostics are in the order of the file."""
+    """``file`` is None if the overrides file is rejected. Diagnostics are in the order of the file."""
 
     file: OverrideFile | None
     diagnostics: tuple[Diagnostic, ...]
 
 
 def opener_operation(line: str) -> str | None:
-    """The operation that an opener line names (maybe an unknown or empty one); None: the line is not an opener."""
+    """The operation of an opener line (it can be empty or unknown); None if the line is not an opener."""
     if not line.startswith(_OPENER):
         return None
     rest = line.rstrip(" \t")[len(_OPENER) :]
@@ -104,13 +104,13 @@ def is_closer(line: str) -> bool:
 
 
 def read_overrides(text: str) -> OverrideReading:
-    """Read an overrides file. Never raises for bad content."""
+    """Read an overrides file. Never raises for invalid content."""
     lines, _ = split_lines(read_form(text)[0])
     return _Reader(lines).read()
 
 
 class TooDeep(ValueError):
-    """The preamble nests quotes and lists so deep that nobody can tell what is fenced; ``index``: the line, from 0."""
+    """Quotes and lists in the preamble are nested too deep to find its code fences. ``index``: the line, from 0."""
 
     def __init__(self, index: int):
         super().__init__(f"quotes and lists are nested more than {CONTENT.markdown_depth} deep")
@@ -118,13 +118,13 @@ class TooDeep(ValueError):
 
 
 def first_opener(lines: list[str], start: int) -> int:
-    """The index of the first opener outside a code fence; ``len(lines)`` where there is none. Raises TooDeep."""
+    """The index of the first opener outside code fences, or ``len(lines)``. Raises TooDeep."""
     openers = (index for index in range(start, len(lines)) if opener_operation(lines[index]) is not None)
     first = next(openers, None)
     if first is None:
         return len(lines)
     if not any("```" in line or "~~~" in line for line in lines[start:first]):
-        return first  # nothing can have opened a fence before it
+        return first  # no line before it can open a fence
     found = blocks_of(lines, start)
     fences = iter([(start + fence.line - 1, start + fence.end_line) for fence in found.fences])
     fence = next(fences, None)
@@ -139,8 +139,8 @@ def first_opener(lines: list[str], start: int) -> int:
 
 
 def is_old_format(lines: list[str], start: int) -> bool:
-    """Whether a file is plain H2 sections: it has one outside fences and comments and no opener, not even an example or a
-    misspelled one, which only authors of the new format write."""
+    """Whether a file is in the old format: it has an H2 section outside fences and comments, and no opener anywhere. Even an
+    opener in an example, or a misspelled one, means that the file is in the new format."""
     if any(opener_operation(line) is not None or _almost_opener().match(line) for line in lines[start:]):
         return False
     return any(block.level == 2 for block in sections(lines, start).blocks)
@@ -195,7 +195,7 @@ class _Reader:
     # Frontmatter
 
     def _fields(self, end: int) -> tuple[str, str, date] | None:
-        """Agent, base version and review date; None, with errors, when the file is to be rejected."""
+        """Agent, base version and review date; None, with errors, if the file must be rejected."""
         try:
             frontmatter = read_frontmatter(self._lines[1 : end - 1])
         except FrontmatterError as error:
@@ -243,7 +243,7 @@ class _Reader:
             previous = self._directives[-1] if len(self._directives) > count else None
 
     def _between(self, index: int, previous: Directive | None) -> int:
-        """The text up to the next opener; the index of that."""
+        """Check the text up to the next opener. Return the opener's index."""
         text = stray = None
         while index < len(self._lines) and opener_operation(self._lines[index]) is None:
             line = self._lines[index]
@@ -263,7 +263,7 @@ class _Reader:
         return index
 
     def _directive(self, opener: int) -> int:
-        """Read the directive that starts at ``opener``; add it when it is well formed; the index after it."""
+        """Read the directive that starts at ``opener``, and add it if it is well-formed. Return the index after it."""
         operation = opener_operation(self._lines[opener]) or ""
         good = operation in OPERATIONS
         if not good:
@@ -331,7 +331,7 @@ class _Reader:
                 return
 
     def _metadata_line(self, line: str, index: int, fields: dict[str, tuple[str, int]]) -> bool:
-        """Put one metadata line into ``fields``; False, with an error, when it is malformed."""
+        """Parse one metadata line into ``fields``. Return False, with an error, if it is malformed."""
         match = _METADATA_LINE.fullmatch(line)
         if match is None:
             what = "A blank line" if is_blank(line) else "A line that is not 'key: value'"
@@ -357,7 +357,7 @@ class _Reader:
     def _checked(
         self, operation: str, opener: int, fields: dict[str, tuple[str, int]], content: list[str], start: int
     ) -> Directive | None:
-        """The directive, when its fields fit its operation (DECISIONS Overrides 2, 17); else None, with errors."""
+        """The directive if its fields fit its operation (DECISIONS Overrides 2, 17), otherwise None, with errors."""
         before = len(self._found)
         on_frontmatter = operation in FRONTMATTER_OPERATIONS
         wanted = "key" if on_frontmatter else "target"

@@ -1,7 +1,7 @@
-"""Writing overrides files: a new file, one more directive, and the section of the base that a directive starts from.
+"""Write overrides files: create a file, add a directive, and find the section of the base that a new directive starts with.
 
-A new directive changes nothing until a person changes it: ``replace`` starts with the section as it is, the others without
-content. What is written is what the reader reads: text that a directive cannot hold is refused, the closing line is escaped.
+A new directive changes nothing until someone edits it: ``replace`` starts with the current section, the others without content.
+What is written reads back unchanged: the closing line is escaped, and text that a directive cannot contain is refused.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ UNKNOWN_VERSION = "unknown"
 
 
 def described(base: str, name: str, version: str | None) -> tuple[str, str]:
-    """What 'agent' and 'base-version' must say for ``base``: its frontmatter's, else ``name`` and ``version``."""
+    """The values of 'agent' and 'base-version' for ``base``: from its frontmatter, otherwise ``name`` and ``version``."""
     lines, _ = split_lines(read_form(base)[0])
     end = frontmatter_end(lines)
     if end is not None:
@@ -59,9 +59,9 @@ def _quoted(text: str) -> str:
 
 
 def section_of(base: str, target: str) -> list[str]:
-    """The lines of the section that the heading path ``target`` names, its subsections included, without blank ones at the end.
+    """The lines of the section that the heading path ``target`` names, with its subsections, without blank lines at the ends.
 
-    Raises UsageError ``bad-target``, RyeError ``unknown-section`` with the headings that were probably meant, and RyeError
+    Raises UsageError ``bad-target``, RyeError ``unknown-section`` (its hint suggests similar headings) and RyeError
     ``nested-too-deep``.
     """
     try:
@@ -97,7 +97,10 @@ def _unknown_section(path: tuple[Selector, ...], blocks: Sequence[Block]) -> Rye
 
 
 def directive_text(operation: str, where: str, reason: str, content: Sequence[str] = ()) -> str:
-    """One directive. ``where``: a heading path, or a frontmatter key. Raises RyeError for what a directive cannot say."""
+    """One directive. ``where``: a heading path or a frontmatter key.
+
+    Raises UsageError ``bad-reason``, and RyeError for content that a directive cannot contain.
+    """
     if not reason.strip() or not reason.isprintable():
         raise UsageError("bad-reason", "A reason is one line of printable text.", "Say why the change is there.")
     for line in content:
@@ -111,14 +114,14 @@ def directive_text(operation: str, where: str, reason: str, content: Sequence[st
 
 
 def _metadata(text: str) -> str:
-    """A metadata value: as it is, or quoted where it would be read otherwise or end the metadata."""
+    """A metadata value, quoted if it would otherwise be read differently or end the metadata."""
     if "-->" in text or text[:1] in ("'", '"') or text != text.strip():
         return _quoted(text).replace("-->", "--\\x3E")
     return text
 
 
 def with_directive(existing: str, directive: str) -> str:
-    """``existing`` with the directive at its end, in the line form of the file. Raises RyeError when the file is rejected."""
+    """``existing`` with the directive at its end, with the file's line endings. Raises UsageError if the file is rejected."""
     reading = read_overrides(existing)
     if reading.file is None:
         first = next(finding for finding in reading.diagnostics if finding.severity == "error")

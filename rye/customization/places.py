@@ -1,4 +1,4 @@
-"""Where customizations stand, and how their files are read.
+"""The folders of customizations, and reading their files.
 
 ============  =====================================================  ==================================================
 Layout        user ("town")                                          project ("rig")
@@ -8,8 +8,8 @@ rye           ``<user space>/{overrides,formula-overlays,            ``.ai/{over
 gastown       ``TOWN/{formula-overlays,directives}/``                ``TOWN/RIG/{formula-overlays,directives}/``
 ============  =====================================================  ==================================================
 
-Names of roles, formulas and rigs are item names, so no name leads out of its folder (DECISIONS Role directives 8). A project
-comes from anywhere: a symlink in its folders is refused, because it could bring any file of this machine into a prompt.
+Names of roles, formulas and rigs are item names, so no name leads out of its folder (DECISIONS Role directives 8). A project is
+not trusted: a symlink in its folders is refused, since it could put any file of this machine into a prompt.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ DIRECTIVE_SUFFIX = ".md"
 
 
 class Folder(Struct, frozen=True):
-    """The folder of one kind of customization at one level. ``root``: below it no symlink is followed; None: anywhere."""
+    """The folder of one kind of customization at one level. ``root``: symlinks below it are refused; None: they are allowed."""
 
     level: Level
     path: Path
     root: Path | None = None
     shown_from: Path | None = None
-    """Paths are shown relative to this folder; None: as they are."""
+    """Messages show paths relative to this folder; None: unchanged."""
 
     def file(self, name: str, suffix: str) -> Path:
-        """The path of a name's file in this folder."""
+        """The path of the file for ``name`` in this folder."""
         return self.path / f"{name}{suffix}"
 
     def shown(self, path: Path) -> str:
-        """A path of this folder, as shown to people."""
+        """A path in this folder, as shown in messages."""
         return os.path.relpath(path, self.shown_from) if self.shown_from is not None else str(path)
 
     def read(self, path: Path) -> bytes | None:
-        """The bytes of a file of this folder; None where there is none. Raises RyeError for what may not be read."""
+        """The bytes of a file in this folder; None if it does not exist. Raises RyeError if it is unreadable or refused."""
         self._refuse_links(path)
         if not os.path.lexists(path):
             return None
@@ -62,7 +62,7 @@ class Folder(Struct, frozen=True):
         return data
 
     def text(self, path: Path) -> str | None:
-        """As :meth:`read`, decoded; line endings and a BOM stay. Raises RyeError ``not-utf8``, too."""
+        """Like :meth:`read`, decoded, with line endings and BOM unchanged. Also raises RyeError ``not-utf8``."""
         data = self.read(path)
         return None if data is None else decode(data, self.shown(path))
 
@@ -80,7 +80,7 @@ class Folder(Struct, frozen=True):
             at = at.parent
 
     def files(self, suffix: str, *, nested: bool = False) -> list[Path]:
-        """The files of this folder that end so, sorted; symlinks among them are listed, never followed."""
+        """The files in this folder that end with ``suffix``, sorted. Symlinks are listed but not followed."""
         found = sorted(path for path in self._walk(nested) if path.name.endswith(suffix) and path.name != suffix)
         return [path for path in found if not path.name.startswith(".")]
 
@@ -96,14 +96,14 @@ class Folder(Struct, frozen=True):
 
 
 class Places(Struct, frozen=True):
-    """The folders of one layout, the user's before the project's; either may be missing."""
+    """The folders of one layout, the user's before the project's. Either can be missing."""
 
     layout: str
     overlays: tuple[Folder, ...]
     role_directives: tuple[Folder, ...]
     overrides: tuple[Folder, ...] = ()
     rig: str | None = None
-    """What the project is called in messages."""
+    """The project's name in messages."""
 
     def only(self, level: Level) -> Places:
         """The folders of one level."""
@@ -134,7 +134,7 @@ def rye_places(project: Project | None) -> Places:
 
 
 def gastown_places(town: Path, rig: str | None) -> Places:
-    """The folders of a Gas Town. Raises UsageError for a malformed name of a rig, RyeError for a missing folder."""
+    """The folders of a Gas Town. Raises UsageError for an invalid rig name, RyeError for a missing folder."""
     if not town.is_dir():
         raise RyeError("no-such-folder", f"There is no town {str(town)!r}.", "Give its folder to --town.")
     levels: list[tuple[Level, Path]] = [("user", town)]
@@ -154,7 +154,7 @@ def gastown_places(town: Path, rig: str | None) -> Places:
 
 
 def check_name(name: str, what: str) -> str:
-    """``name`` when it is an item name. Raises UsageError ``bad-name`` otherwise: names have no path parts, ever."""
+    """Return ``name`` if it is a valid item name, which never contains a path. Raises UsageError ``bad-name`` otherwise."""
     if not is_segment(name):
         raise UsageError(
             "bad-name",
@@ -165,7 +165,7 @@ def check_name(name: str, what: str) -> str:
 
 
 def decode(data: bytes, shown: str) -> str:
-    """UTF-8 text with its line endings and BOM. Raises RyeError ``not-utf8``."""
+    """Decode UTF-8, keeping line endings and BOM. Raises RyeError ``not-utf8``."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -1,7 +1,7 @@
-"""Everything that an agent in a role is told, as one prompt (DECISIONS Role directives and formula overlays 10).
+"""The complete prompt for an agent in a role (DECISIONS Role directives and formula overlays 10).
 
-The order is fixed: role template, role directives, context files, hand-off, formula steps with overlays. Each part is trimmed of
-blank lines at its ends, empty parts are left out, and one blank line stands between two parts. Nothing in a part is interpreted.
+The order is fixed: role template, role directives, context files, hand-off, formula steps with overlays. Blank lines at the ends
+of each part are removed, empty parts are left out, and parts are separated by one blank line. Their text is not interpreted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ PARTS = ("role", "role-directives", "context", "handoff", "formula")
 
 
 class Looked(Struct, frozen=True):
-    """One source that was looked at, for ``--explain``."""
+    """One file that was looked for, for ``--explain``."""
 
     part: str
     path: str
@@ -31,7 +31,7 @@ class Looked(Struct, frozen=True):
 
 
 class Section(Struct, frozen=True):
-    """One part of the prompt and where it comes from."""
+    """One part of the prompt and its source files."""
 
     part: str
     text: str
@@ -43,13 +43,13 @@ class Section(Struct, frozen=True):
 
 
 def ordered(sections: Iterable[Section]) -> tuple[Section, ...]:
-    """The parts that say something, in the order of a prompt; several of one part stay in theirs."""
+    """The parts that are not empty, in the order of a prompt. Sections of the same part keep their order."""
     trimmed = (Section(each.part, _trim(each.text), each.sources) for each in sections)
     return tuple(sorted((each for each in trimmed if each.text), key=lambda each: PARTS.index(each.part)))
 
 
 def prompt(sections: Iterable[Section]) -> str:
-    """The prompt; it ends with a newline unless it is empty."""
+    """The prompt. It ends with a newline unless it is empty."""
     text = "\n\n".join(section.text for section in ordered(sections))
     return f"{text}\n" if text else ""
 

@@ -1,6 +1,7 @@
 """Where each line of a merged text was written (DECISIONS Directives 20).
 
-A merged text is in no file, so nobody can look one of its lines up.
+A merged text is not stored in a file, so a line number in it means nothing to a user. Here each line is traced back to the
+file and line that it came from.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from rye.customization.display import visible
 
 
 class LineOrigin(NamedTuple):
-    """A line of a merge's result. ``overrides``: it came from the overrides file, else from the target; ``line`` counts from 1.
+    """The origin of one line of a merge result. ``overrides``: it came from the overrides file, not the target; ``line``: from 1.
 
-    A blank line that a merge put in between counts as the line before it.
+    A blank line that the merge inserted has the origin of the line before it.
     """
 
     overrides: bool
@@ -26,19 +27,19 @@ class LineOrigin(NamedTuple):
 
 
 class Origin(Struct, frozen=True):
-    """A line of a file that somebody wrote. ``shown``: the file, as people see it."""
+    """A line of a source file. ``shown``: the file's path as messages show it."""
 
     shown: str
     line: int
 
 
 def consecutive(overrides: bool, first: int, count: int) -> list[LineOrigin]:
-    """The origins of ``count`` lines that stand together in a file."""
+    """The origins of ``count`` consecutive lines of a file."""
     return [LineOrigin(overrides, line) for line in range(first, first + count)]
 
 
 def file_lines(shown: str, text: str, kept: str) -> tuple[Origin, ...]:
-    """The origins of the lines of ``kept``: the text of a file without some lines that stood together (its signature line)."""
+    """The origins of the lines of ``kept``: a file's text without one run of consecutive lines (its signature line)."""
     lines, rest = text.split("\n"), kept.split("\n")
     gone = len(lines) - len(rest)
     cut = next((index for index, line in enumerate(rest) if line != lines[index]), len(rest)) if gone > 0 else len(rest)
@@ -46,19 +47,19 @@ def file_lines(shown: str, text: str, kept: str) -> tuple[Origin, ...]:
 
 
 def merged_lines(before: Sequence[Origin], shown: str, origins: Sequence[LineOrigin]) -> tuple[Origin, ...]:
-    """The origins of a merge's result; ``before``: those of its target, ``shown``: the overrides file."""
+    """The origins of the lines of a merge result. ``before``: those of its target; ``shown``: the overrides file."""
     return tuple(
         Origin(shown, each.line) if each.overrides else before[min(each.line, len(before)) - 1] for each in origins
     )
 
 
 def origin_of(origins: Sequence[Origin], line: int) -> Origin:
-    """The origin of a line, counted from 1; one behind the end counts as the last."""
+    """The origin of ``line``, counted from 1; a line past the end has the origin of the last one."""
     return origins[min(max(line, 1), len(origins)) - 1]
 
 
 def placed_message(message: str, origins: Sequence[Origin]) -> str:
-    """A reader's message about a merged text, in which it may name another line of that text ("the first is on line 3")."""
+    """A reader's message about a merged text, with line numbers in it ("the first is on line 3") replaced by their origins."""
 
     def written(found: re.Match[str]) -> str:
         origin = origin_of(origins, int(found[2]))

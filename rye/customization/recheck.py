@@ -1,7 +1,7 @@
-"""Overrides against another version of their item: what ``rye update`` says before it switches.
+"""Check overrides against another version of their item. ``rye update`` shows the findings before it switches versions.
 
-The findings are those that :mod:`rye.customization.effective_text` would have: orphaned directives, a ``base-version`` other than
-the new one, errors, wider rights. Each message begins with the overrides file's path.
+They are the findings of :mod:`rye.customization.effective_text`: orphaned directives, an outdated ``base-version``, errors and
+wider rights. Each message begins with the path of the overrides file.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def check_overrides(
     widening_allowed: bool = False,
     options: ReadOptions | None = None,
 ) -> Effective:
-    """Apply ``files`` to the item's published text (LF; its signature line is taken out)."""
+    """Apply ``files`` to the item's published text (LF). Its signature line is removed first."""
     category, _, name = identity.local_id.rpartition("/")
     kind = KINDS[identity.kind]
     location = Location(identity.kind, name, category if kind.nested else "", identity.namespace)
@@ -62,10 +62,10 @@ def findings(
     widening_allowed: bool = False,
     options: ReadOptions | None = None,
 ) -> list[Diagnostic]:
-    """What the user's and the project's overrides of an installed item would meet in ``new_text`` (decoded, LF).
+    """The errors and warnings that the overrides of an installed item would have with ``new_text`` (decoded, LF).
 
-    ``version``: the release's, for kinds whose file has none. Notices are left out. A file that cannot be read is an error among
-    the findings, never an exception.
+    ``version``: the release's version, for kinds whose files have none. An overrides file that cannot be read is one of the
+    errors; it does not raise.
     """
     kind = identity.kind
     try:
@@ -94,7 +94,7 @@ def findings(
 
 
 def _in_one_line(file: Applied, finding: Diagnostic) -> str:
-    """An orphan's warning as a line of a list; the others are lines already."""
+    """The finding's message on one line. Only the warning about an orphan has several."""
     step = next((step for step in file.result.steps if step.line == finding.line), None)
     if finding.code != "orphaned-directive" or step is None:
         return finding.message
@@ -102,7 +102,7 @@ def _in_one_line(file: Applied, finding: Diagnostic) -> str:
 
 
 def _means(name: str, identity: Identity, project: Project) -> bool:
-    """Whether an id in a file's name means this installed item, which may not be on disk yet."""
+    """Whether an id in a file name means this installed item, which might not be on disk yet."""
     if name == identity.id:
         return True
     try:

@@ -1,8 +1,9 @@
-"""An overrides file from what an old merge made: a target and its merged text in, directives out (DECISIONS "Every kind" 8).
+"""Recover an overrides file from the result of an old merge: compare the target with its merged text and write the differences
+as directives (DECISIONS "Every kind" 8).
 
-The old merge replaced H2 sections and put keys of its own into the frontmatter, so neither its overrides file nor a reader of it
-knows all that it changed. Here both texts are compared: keys of the frontmatter, then sections down to H2. The result is proved:
-merging it into the target must give the merged text back, byte for byte, or there is no result.
+The old merge replaced H2 sections and also added its own frontmatter keys, so its overrides file does not show all changes.
+Here the texts themselves are compared: frontmatter keys, then sections down to H2. The result is verified: merging it into the
+target must give the merged text, byte for byte; otherwise nothing is returned.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ from rye.text.markdown_sections import sections
 
 REASON = "Recovered from the old merge's result"
 _DEEPEST = 2
-"""The level down to which sections are compared: that of the old format."""
+"""The deepest level of sections that are compared: H2, as in the old format."""
 
 
 class _Cannot(Exception):
-    """A difference that no directive can make; ``line``: of the merged text, None: not one line."""
+    """A difference that no directive can express. ``line``: its line in the merged text; None: not a single line."""
 
     def __init__(self, message: str, line: int | None = None, hint: str | None = None):
         super().__init__(message)
@@ -49,7 +50,7 @@ class _Cannot(Exception):
 
 
 class _Section(Struct):
-    """A heading with the lines up to the next section that is compared, and the sections inside it."""
+    """A heading with its lines up to the next compared section, and the compared sections inside it."""
 
     selector: Selector
     line: int
@@ -57,7 +58,7 @@ class _Section(Struct):
     children: list[_Section]
 
     def whole(self) -> list[str]:
-        """Its lines, those of the sections inside included."""
+        """Its lines, including those of the sections inside it."""
         return [*self.lines, *(line for child in self.children for line in child.whole())]
 
 
@@ -67,10 +68,10 @@ class _Text(Struct):
 
 
 def recover(base: str, effective: str, *, name: str | None = None, today: date | None = None) -> Migration:
-    """The overrides file that makes ``effective`` of ``base``; both with the line endings and BOM of their files.
+    """The overrides file that turns ``base`` into ``effective``. Both have the line endings and BOM of their files.
 
-    ``name``: what the target is called where its frontmatter has no ``name``. ``today``: the date of the review. Where there is
-    nothing to recover, or the proof fails, there is no output, and a diagnostic (about lines of ``effective``) says why.
+    ``name``: the target's name if its frontmatter has no ``name``. ``today``: the review date. If there is nothing to recover,
+    or the result cannot be verified, there is no output, and a diagnostic (its line is one of ``effective``) says why.
     """
     try:
         old, new = _read(base, "the original"), _read(effective, "the merged text")
@@ -156,7 +157,7 @@ def _frontmatter(old: Frontmatter, new: Frontmatter) -> Iterator[list[str]]:
 
 
 def _sections(old: _Section, new: _Section, path: tuple[Selector, ...]) -> Iterator[list[str]]:
-    """The directives that make ``new`` of ``old``, which is at ``path``."""
+    """The directives that turn ``old``, the section at ``path``, into ``new``."""
     if trimmed(old.whole()) == trimmed(new.whole()):
         return
     names, wanted = [each.selector for each in old.children], [each.selector for each in new.children]

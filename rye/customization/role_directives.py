@@ -1,9 +1,9 @@
 """Role directives: plain Markdown that an operator adds to a role's prompt.
 
-Rules are of DECISIONS, Role directives and formula overlays, 1, 8 and 12.
+The rules are those of DECISIONS, Role directives and formula overlays, 1, 8 and 12.
 
-The user's file (the "town") comes first, the project's (the "rig") last, so it has the last word. Each is trimmed; a blank one
-counts as absent. The text itself is never interpreted. Names of roles are item names, so no name can lead out of a folder.
+The user's file (the "town") comes first and the project's (the "rig") last, so the project has the last word. Each is trimmed; a
+blank one counts as missing. The text is not interpreted. Names of roles are item names, so no name can lead out of a folder.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _AUTHORITY = "(operator policy — overrides formula where they conflict)"
 
 
 class RoleDirectiveFile(Struct, frozen=True):
-    """One place that was looked at. ``text`` is None where there is no file; a blank file is there and says nothing."""
+    """One path where a role directive can be. ``text`` is None if there is no file; a blank file exists but has no effect."""
 
     role: str
     level: Level
@@ -34,36 +34,36 @@ class RoleDirectiveFile(Struct, frozen=True):
 
     @property
     def effective(self) -> bool:
-        """Whether it says anything."""
+        """Whether the file exists and is not blank."""
         return bool(_said(self.text))
 
 
 class RoleDirectives(Struct, frozen=True):
-    """What a role is told: ``header`` and ``text``, both empty when nobody says anything."""
+    """The directives of one role: ``header`` and ``text``, both empty if there are none."""
 
     header: str = ""
     text: str = ""
     sources: tuple[RoleDirectiveFile, ...] = ()
 
     def render(self) -> str:
-        """Header, a blank line and the text; empty when there is none. Without a final newline."""
+        """The header, a blank line and the text, without a final newline; empty if there is no text."""
         return f"{self.header}\n\n{self.text}" if self.text else ""
 
 
 def directives_header(user: bool, project: bool) -> str:
-    """The header over the directives of those who say something; empty for nobody (rule 1)."""
+    """The header, which names the levels that have directives; empty if neither has (rule 1)."""
     speaking: dict[Level, bool] = {"user": user, "project": project}
     words = " & ".join(LEVEL_WORDS[level] for level, speaks in speaking.items() if speaks)
     return f"## {words} Directives {_AUTHORITY}" if words else ""
 
 
 def join_directives(user: str | None, project: str | None) -> str:
-    """Both texts trimmed, the user's first, joined by one newline; blank ones count as absent."""
+    """Both texts trimmed and joined by one newline, the user's first. A blank text counts as missing."""
     return "\n".join(text for text in (_said(user), _said(project)) if text)
 
 
 def role_directives(files: tuple[RoleDirectiveFile, ...]) -> RoleDirectives:
-    """What a role is told by the files that were looked at (at most one of each level), in any order."""
+    """The directives of a role from its files (at most one for each level), given in any order."""
     texts: dict[Level, str | None] = {file.level: file.text for file in files}
     user, project = texts.get("user"), texts.get("project")
     header = directives_header(bool(_said(user)), bool(_said(project)))

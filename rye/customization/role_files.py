@@ -9,9 +9,9 @@ from rye.text.hidden_text import hidden_text
 
 
 def directives_of(places: Places, role: str) -> RoleDirectives:
-    """What the role is told, with every place that was looked at.
+    """The directives of a role, with every path where a file can be.
 
-    Raises UsageError for what is not an item name, RyeError for a file that cannot be read.
+    Raises UsageError for an invalid item name, RyeError for a file that cannot be read or has hidden text.
     """
     check_name(role, "role")
     files: list[RoleDirectiveFile] = []
@@ -30,7 +30,7 @@ def directives_of(places: Places, role: str) -> RoleDirectives:
 
 
 def all_files(places: Places) -> list[RoleDirectiveFile]:
-    """The files that are there, by level and name, without their text; the name of one might not be an item name."""
+    """The existing files, sorted by level and name, without their text. A file's name might not be a valid item name."""
     return [
         RoleDirectiveFile(path.name.removesuffix(DIRECTIVE_SUFFIX), folder.level, folder.shown(path))
         for folder in places.role_directives

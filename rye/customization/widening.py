@@ -1,7 +1,7 @@
-"""What an override may not do to a directive: grant more, or execute more, than its author signed (DESIGN §7).
+"""Detect overrides that let a directive do more, or execute more, than its author signed (DESIGN §7).
 
-Capabilities are compared as sets of patterns, exactly, over all strings. A hook is its whole action: one with another condition
-or other inputs is another hook. Where the comparison is too complex to finish, it counts as widened.
+Capabilities are compared exactly, as the sets of strings that their patterns match. A hook with a different condition or
+different inputs is a different hook. If a comparison is too complex to finish, it counts as widened.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rye.text.diagnostics import Diagnostic
 
 
 def widenings(base: Metadata | None, effective: Metadata | None) -> tuple[Diagnostic, ...]:
-    """One error for each capability pattern and each hook that ``effective`` has beyond ``base``."""
+    """One error for each capability pattern that ``base`` does not cover, and for each hook that it does not have."""
     if effective is None or not (effective.capabilities or effective.hooks):
         return ()
 

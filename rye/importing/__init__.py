@@ -1,2 +1,1 @@
-"""Reading the locks and manifests of other tools into one form: bytes in, values out, without network or disk
-access."""
+"""Read the locks and manifests of other tools into one form. Pure: no network or disk access."""

@@ -2,9 +2,9 @@
 
 The manifest has ``dependencies.apm`` and ``devDependencies.apm``: ``OWNER/REPOSITORY[/PATH][#REF]``,
 ``HOST/OWNER/REPOSITORY``, a URL, a folder, or an object with ``git``, ``path``, ``ref`` and ``skills``. The lock has one row for
-each package, those that others brought along included: ``repo_url`` (OWNER/REPOSITORY, or a URL), ``host``, ``virtual_path``,
-``resolved_commit`` and ``content_hash``, a hash over the package's files. Where a lock has a package, its row counts; the
-manifest says the rest.
+each package, including transitive dependencies: ``repo_url`` (OWNER/REPOSITORY, or a URL), ``host``, ``virtual_path``,
+``resolved_commit`` and ``content_hash``, a hash over the package's files. A package in the lock is read from its row there; only
+the others are read from the manifest.
 """
 
 from __future__ import annotations
@@ -80,13 +80,13 @@ _LOCK_KEYS = (
 )
 _OBJECT_KEYS = ("git", "path", "ref", "alias", "skills", "name", "id", "registry", "marketplace", "version", "targets")
 _SAID_ELSEWHERE = frozenset({"name", "version", "description", "author", "license", "dependencies", "devDependencies"})
-"""Keys of the manifest that say nothing which Rye would lose."""
+"""Keys of the manifest that need no warning: Rye reads them, or has no use for them."""
 _FILE = re.compile(r".+\.(?:prompt|instructions|chatmode|agent|context|memory)\.md")
 _RANGE = re.compile(r"[\^~><=*]|\d+\.[xX]|\d+\.\d+\.[xX]")
 
 
 def read_apm(manifest: bytes | None, lock: bytes | None) -> Foreign:
-    """Both files, or one of them. Raises RyeError ``bad-foreign-file``."""
+    """Read both files, or one of them. Raises RyeError ``bad-foreign-file``."""
     locked = _read_lock(lock) if lock is not None else Foreign()
     declared = _read_manifest(manifest) if manifest is not None else Foreign()
     known = {_key(entry.place) for entry in locked.entries}

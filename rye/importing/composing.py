@@ -1,5 +1,4 @@
-"""What an import writes into rye.toml: named sources, dependencies, and comments for what rye.toml cannot express.
-Pure."""
+"""Write an import into rye.toml: named sources, dependencies, and comments for what rye.toml cannot express. Pure."""
 
 from __future__ import annotations
 
@@ -17,13 +16,13 @@ from rye.sources.finding import AGENTS
 _HEAD = "# `rye import` left these out:"
 _OTHERS = re.compile(r"[^a-z0-9_-]+")
 _INNER = "/.apm/skills"
-"""A package's own folder, which is called as every package's is."""
+"""The folder of skills in a package. Every package has the same, so it is not used for names."""
 _MOST = 48
-"""Characters of a source's name."""
+"""The maximum length of a part of a source's name."""
 
 
 def source_name(place: str, taken: Collection[str]) -> str:
-    """A free name for a source. ``place``: an address or a folder. The last part of it, else the last two, else with a number."""
+    """A free name for the source at ``place`` (an address or a folder): its last part, else its last two, else with a number."""
     plain = re.sub(r"^[a-z]+://", "", place).removesuffix("/").removesuffix(_INNER).replace(".git/", "/")
     plain = plain.removesuffix(".git")
     parts = [part for part in (_segment(part) for part in plain.split("/")) if part]
@@ -42,17 +41,17 @@ def _segment(text: str) -> str:
 
 
 class Writing(Struct, frozen=True):
-    """What is to be written into rye.toml."""
+    """The changes to write into rye.toml."""
 
     sources: Sequence[Source]
-    """New ones."""
+    """New sources."""
     dependencies: Mapping[str, Sequence[str]]
     """New ``kind:id`` by group."""
     left_out: Sequence[LeftOut]
 
 
 def composed(text: str, writing: Writing) -> str:
-    """The manifest with all of it. A comment that is there already is not written again."""
+    """The manifest with these changes. Comments that it already has are not repeated."""
     for source in writing.sources:
         text = add_source(text, source)
     for group in sorted(writing.dependencies, key=lambda name: (name != "main", name)):
@@ -74,5 +73,5 @@ def _with_comments(text: str, left_out: Iterable[LeftOut]) -> str:
 
 
 def comment(one: LeftOut) -> str:
-    """One line: whatever stands in a foreign file, it ends nowhere but at the end of the line."""
+    """A comment of exactly one line, whatever text the foreign file contains."""
     return f"#   {shown(one.file, 60)}: {shown(one.what)}: {shown(one.reason, 240)}"

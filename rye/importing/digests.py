@@ -1,19 +1,19 @@
-"""How other tools hash a folder. Pure: files in, digest out.
+"""The folder hashes of other tools. Pure.
 
 ====================  ==========================================================================================================
 Sort                  What is hashed
 ====================  ==========================================================================================================
-``git-tree``          Git's name of the folder's tree; read from the repository, not computed here.
-``skills-folder``     SHA-256 over each file's path and bytes, nothing between them, ``.git`` and ``node_modules`` left out, in
-                      the order of JavaScript's ``localeCompare`` (vercel-labs/skills, ``computeSkillFolderHash``).
-``apm-package``       SHA-256 over each file's path and bytes, nothing between them, ``.git``, ``__pycache__`` and ``.apm-pin``
-                      left out, in the order of the paths' code points (microsoft/apm, ``compute_package_hash``).
+``git-tree``          The git tree id of the folder; read from the repository, not computed here.
+``skills-folder``     SHA-256 over each file's path and bytes, without separators or ``.git`` and ``node_modules``, in the order
+                      of JavaScript's ``localeCompare`` (vercel-labs/skills, ``computeSkillFolderHash``).
+``apm-package``       SHA-256 over each file's path and bytes, without separators or ``.git``, ``__pycache__`` and ``.apm-pin``,
+                      in the order of the paths' code points (microsoft/apm, ``compute_package_hash``).
 ``toolhive-files``    SHA-256 over each path, a NUL, the SHA-256 of the bytes and a line feed, in the order of the paths' bytes
                       (stacklok/toolhive, ``ContentDigest``).
 ====================  ==========================================================================================================
 
-The second and third hash put nothing between a path and its bytes, so two folders can have the same digest. They are
-used only as a hint that the folder is the intended one: rye.lock has the SHA-256 of each file and the commit.
+Without separators, two different folders can have the same digest. So these digests are only a hint that a folder is the
+intended one: rye.lock has the SHA-256 of each file and the commit.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from collections.abc import Callable, Mapping
 from rye.importing.foreign import DigestSort
 
 Files = Mapping[str, bytes]
-"""Bytes by path from the folder, with ``/``; links and submodules are not among them."""
+"""The bytes of each file by its path in the folder, with ``/``. Links and submodules are not included."""
 
 _PUNCTUATION = " _-,;:!?.'\"()[]{}@*/\\&#%`^+<=>|~$0123456789"
-"""ASCII but letters in the order of the root collation (UTS 35, CLDR root): what ``localeCompare`` sorts by."""
+"""ASCII characters other than letters, in the order of the CLDR root collation (UTS 35), which ``localeCompare`` uses."""
 
 
 def folder_digest(sort: DigestSort, files: Files) -> str:
-    """The digest of a folder, in hex. ``git-tree`` is none of these."""
+    """The digest of a folder, in hex. ``git-tree`` is not supported here."""
     return _SORTS[sort](files)
 
 
@@ -69,8 +69,8 @@ _SORTS: Mapping[DigestSort, Callable[[Files], str]] = {
 
 
 def collation_key(path: str) -> tuple[list[tuple[int, str]], list[str], list[bool]]:
-    """Sorts as ``localeCompare`` does for ASCII and for letters with accents: letters without accent and case first, then
-    accents, then lower case before upper. Other characters come after, by their code points."""
+    """A sort key with the order of ``localeCompare`` for ASCII and accented letters: base letters are compared first, then
+    accents, then case (lower case first). Other characters sort last, by code point."""
     primary: list[tuple[int, str]] = []
     accents: list[str] = []
     upper: list[bool] = []

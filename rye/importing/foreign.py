@@ -23,7 +23,7 @@ DigestSort = Literal["git-tree", "skills-folder", "apm-package", "toolhive-files
 
 
 class Digest(Struct, frozen=True):
-    """One digest that a foreign lock has of a folder."""
+    """A digest of a folder in a foreign lock."""
 
     sort: DigestSort
     value: str
@@ -34,13 +34,13 @@ class GitPlace(Struct, frozen=True):
     """A folder of a repository."""
 
     url: str
-    """As :func:`rye.project.declared_sources.git_address` takes it."""
+    """As :func:`rye.project.declared_sources.git_address` accepts it."""
     ref: str | None = None
-    """The branch or tag that was asked for; None: the default branch."""
+    """The requested branch or tag; None: the default branch."""
     commit: str | None = None
-    """The commit that the foreign lock has; None: it has none."""
+    """The commit in the foreign lock, if it has one."""
     folder: str = ""
-    """With ``/``; empty: the repository's own folder."""
+    """With ``/``; empty: the root of the repository."""
 
 
 class FolderPlace(Struct, frozen=True):
@@ -53,27 +53,27 @@ Place: TypeAlias = GitPlace | FolderPlace
 
 
 class Entry(Struct, frozen=True):
-    """One thing that a foreign file names and that rye.toml can say."""
+    """One entry of a foreign file that rye.toml can express."""
 
     file: str
     """The foreign file."""
     name: str
-    """What it is called there."""
+    """Its name in that file."""
     place: Place
     digests: tuple[Digest, ...] = ()
     group: str = "main"
     only: tuple[str, ...] = ()
-    """Names of the items that are wanted; none: all items at the place."""
+    """Names of the requested items; empty: all items at the place."""
     is_one: bool = False
     """Whether the place is the folder of one skill."""
     is_plugin: bool = False
-    """Whether the place is a plugin's folder, whose agents are in its folder ``agents``."""
+    """Whether the place is a plugin's folder, with agents in its folder ``agents``."""
     note: str | None = None
-    """What a person should know of it, e.g. a digest that cannot be compared."""
+    """A note for the user, e.g. that its digest cannot be compared."""
 
 
 class LeftOut(Struct, frozen=True, order=True):
-    """Something that a foreign file names and rye.toml cannot say."""
+    """An entry of a foreign file that rye.toml cannot express."""
 
     file: str
     what: str
@@ -81,20 +81,20 @@ class LeftOut(Struct, frozen=True, order=True):
 
 
 class Foreign(Struct, frozen=True):
-    """What one foreign file, or a manifest with its lock, names."""
+    """The entries of one foreign file, or of a manifest with its lock."""
 
     entries: tuple[Entry, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     installed: frozenset[str] = frozenset()
-    """Names of skills that the other tool put into agents' folders: what lies there under such a name is a copy."""
+    """Names of skills that the other tool copied into agents' folders. A skill of that name there is a copy."""
 
 
 class Cannot(ValueError):
-    """Why one entry cannot be taken over, as the end of a sentence."""
+    """An entry cannot be imported. The message is the reason, as the end of a sentence."""
 
 
 def bad_file(file: str, why: str) -> RyeError:
-    """The error for a foreign file that is not what its name says."""
+    """The error for a foreign file that is not in the expected format."""
     return RyeError(
         "bad-foreign-file",
         f"{file}: {why}.",
@@ -103,7 +103,7 @@ def bad_file(file: str, why: str) -> RyeError:
 
 
 def json_object(file: str, data: bytes) -> dict[str, Any]:
-    """The one object of a JSON file. Raises RyeError ``bad-foreign-file``."""
+    """Parse a JSON file that must contain an object. Raises RyeError ``bad-foreign-file``."""
     _check_size(file, data)
     try:
         found = read_json(data)
@@ -116,7 +116,7 @@ def json_object(file: str, data: bytes) -> dict[str, Any]:
 
 
 def yaml_object(file: str, data: bytes) -> dict[str, Any]:
-    """The one mapping of a YAML file. Raises RyeError ``bad-foreign-file``."""
+    """Parse a YAML file that must contain a mapping. Raises RyeError ``bad-foreign-file``."""
     _check_size(file, data)
     try:
         found = read_yaml(data.decode("utf-8-sig").replace("\r\n", "\n"), limits=IMPORTS.yaml).value
@@ -141,7 +141,7 @@ def _refuse_markers(file: str, data: bytes) -> None:
 
 
 class Row:
-    """Typed access to one entry; every refusal is the end of a sentence about it."""
+    """Typed access to the fields of one entry. Errors are Cannot, with a reason that ends a sentence about the entry."""
 
     def __init__(self, value: object, known: Iterable[str]) -> None:
         if not isinstance(value, dict):
@@ -153,7 +153,7 @@ class Row:
             raise Cannot(f"this version of Rye does not know its key {shown(unknown[0])!r}")
 
     def text(self, key: str) -> str | None:
-        """A text that is shown and compared; None where it is not there, or null."""
+        """The text of ``key``; None if missing or null. Raises Cannot if it is too long or not printable text."""
         value = self._value.get(key)
         if value is None:
             return None
@@ -206,13 +206,13 @@ class Row:
 
 
 def shown(text: object, most: int = 120) -> str:
-    """Foreign text as it is shown and written into a comment: one line of printable characters, and not too many."""
+    """Foreign text for messages and comments: one line of printable characters, at most ``most`` before it is cut."""
     plain = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in str(text)[: most + 1])
     return plain if len(plain) <= most else f"{plain[:most]}…"
 
 
 def folder_in(path: str) -> str:
-    """A folder in a repository. Raises Cannot."""
+    """The path of a folder in a repository. Raises Cannot if it is invalid."""
     try:
         return inner_path(path.removeprefix("./"))
     except BadSource as error:
@@ -228,7 +228,7 @@ def skill_folder(path: str) -> str:
 
 
 def folder_here(path: str) -> FolderPlace:
-    """A folder on this machine. Raises Cannot for one that is not relative, or that is the project itself."""
+    """A folder on this machine. Raises Cannot if its path is absolute or it is the project itself."""
     if path.startswith(("/", "~")) or path[1:3] in (":\\", ":/"):
         raise Cannot("it is at an absolute path, which exists on one machine only")
     try:

@@ -1,4 +1,4 @@
-"""Converting repository addresses from the forms of other tools to the form of rye.toml. Pure."""
+"""Convert repository addresses, refs and commits of other tools to the form of rye.toml. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HEX = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 def address(word: str) -> str:
-    """A repository's address: a URL, or ``user@host:path`` as git knows it. Raises Cannot."""
+    """The address of a repository, given as a URL or in git's form ``user@host:path``. Raises Cannot if it is invalid."""
     scp = _SCP.fullmatch(word)
     url = f"ssh://{scp[1]}@{scp[2]}/{scp[3]}" if scp is not None else word
     try:
@@ -26,7 +26,7 @@ def address(word: str) -> str:
 
 
 def hosted(host: str, path: str) -> str:
-    """The address of ``owner/repository`` on a host, over https. Raises Cannot."""
+    """The https address of ``owner/repository`` on a host. Raises Cannot if it is invalid."""
     parts = path.removesuffix(".git").split("/")
     if len(parts) < 2 or not all(map(_NAME.fullmatch, parts)):
         raise Cannot(f"{shown(path)!r} is not an OWNER/REPOSITORY")
@@ -35,7 +35,7 @@ def hosted(host: str, path: str) -> str:
 
 
 def ref(word: str | None) -> str | None:
-    """A branch, tag or commit; None for the default branch, which other tools also call ``HEAD``. Raises Cannot."""
+    """A branch, tag or commit; None for the default branch, also called ``HEAD``. Raises Cannot if it is invalid."""
     if word in (None, "", HEAD):
         return None
     try:
@@ -45,7 +45,7 @@ def ref(word: str | None) -> str | None:
 
 
 def commit(word: str | None) -> str | None:
-    """A whole commit. Raises Cannot."""
+    """A full commit id; None if there is none. Raises Cannot if it is abbreviated or invalid."""
     if word is None or word == "":
         return None
     if not is_commit(word):
@@ -54,7 +54,7 @@ def commit(word: str | None) -> str | None:
 
 
 def hex_digest(word: str, digits: int = 64) -> str:
-    """A digest in lower-case hex. Raises Cannot."""
+    """A digest in lower-case hex. Raises Cannot if it is not exactly ``digits`` long."""
     if len(word) != digits or _HEX.fullmatch(word) is None:
         raise Cannot(f"its digest {shown(word)!r} is not {digits} lower-case hex digits")
     return word

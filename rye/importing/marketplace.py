@@ -1,8 +1,8 @@
-"""``.claude-plugin/marketplace.json`` of a project: the plugins that it lists, as Claude Code reads it.
+"""The plugins in ``.claude-plugin/marketplace.json`` of a project, read as Claude Code reads it.
 
 A plugin's ``source`` is a folder of the project (``"./plugins/x"``, below ``metadata.pluginRoot``), or an object: ``github``
-(``repo``), ``url`` (``url``), ``git-subdir`` (``url``, ``path``), each with ``ref`` and ``sha``; ``npm`` and others are no place
-that Rye takes items from. Of a plugin, Rye takes skills and agents.
+(``repo``), ``url`` (``url``), ``git-subdir`` (``url``, ``path``), each with ``ref`` and ``sha``. Other sources, such as ``npm``,
+are not supported. Of a plugin, Rye imports skills and agents.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SOURCE_KEYS = ("source", "repo", "url", "path", "ref", "sha")
 
 
 def read_marketplace(data: bytes, file: str = MARKETPLACE) -> Foreign:
-    """Raises RyeError ``bad-foreign-file``."""
+    """Read the plugins of a marketplace. Raises RyeError ``bad-foreign-file``."""
     table = json_object(file, data)
     plugins = table.get("plugins")
     if not isinstance(plugins, list) or len(plugins) > IMPORTS.entries:

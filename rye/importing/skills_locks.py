@@ -1,9 +1,9 @@
 """The locks of `npx skills`: ``skills-lock.json`` of a project (version 1) and ``.agents/.skill-lock.json`` (version 3).
 
-The forms are those of vercel-labs/skills (src/local-lock.ts, src/skill-lock.ts; 1.5): an object ``skills`` from a skill's name to
-its entry. Neither lock has a commit, so the commit is the one that the ref means today, and the digest says whether it is still
-the one that was installed. The project's ``computedHash`` is that tool's hash of a folder. The user's ``skillFolderHash`` is
-git's name of the folder's tree where it has 40 digits, and that tool's hash where it has 64.
+The formats are those of vercel-labs/skills (src/local-lock.ts, src/skill-lock.ts; 1.5): an object ``skills`` maps each skill's
+name to its entry. Neither lock has a commit, so Rye resolves the ref again, and the digest shows whether the skill is still the
+installed one. The project's ``computedHash`` is that tool's hash of the folder. The user's ``skillFolderHash`` is the git tree
+id of the folder if it has 40 digits, and that tool's hash if it has 64.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ _USER_KEYS = (
 
 
 def read_project_lock(data: bytes, file: str = PROJECT_LOCK) -> Foreign:
-    """``skills-lock.json``. Raises RyeError ``bad-foreign-file``."""
+    """Read ``skills-lock.json``. Raises RyeError ``bad-foreign-file``."""
     return _read(file, data, 1, {"version", "skills"}, _project_entry)
 
 
 def read_user_lock(data: bytes, file: str = USER_LOCK) -> Foreign:
-    """``.skill-lock.json`` of version 3. Raises RyeError ``bad-foreign-file``."""
+    """Read ``.skill-lock.json`` of version 3. Raises RyeError ``bad-foreign-file``."""
     known = {"version", "skills", "dismissed", "lastSelectedAgents"}
     return _read(file, data, 3, known, _user_entry)
 

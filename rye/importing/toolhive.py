@@ -1,7 +1,7 @@
 """``toolhive.lock.yaml`` (stacklok/toolhive, pkg/skills/lockfile, version 1).
 
-``skills`` is a list of pinned skills: ``digest`` is the commit of a ``git://`` reference, or an image's manifest;
-``contentDigest`` is a hash over the skill's files. A reference is ``git://HOST/OWNER/REPOSITORY[@REF][#PATH]`` and means https.
+``skills`` is a list of pinned skills: ``digest`` is the commit of a ``git://`` reference, or the digest of an image's manifest;
+``contentDigest`` is a hash over the skill's files. A reference is ``git://HOST/OWNER/REPOSITORY[@REF][#PATH]``, read over https.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _KEYS = (
 
 
 def read_toolhive(data: bytes, file: str = LOCK) -> Foreign:
-    """Raises RyeError ``bad-foreign-file``."""
+    """Read the skills of the lock. Raises RyeError ``bad-foreign-file``."""
     table = yaml_object(file, data)
     version = table.get("version", 1)
     if version not in (0, 1) or isinstance(version, bool):

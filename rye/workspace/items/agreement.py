@@ -35,8 +35,8 @@ def require_agreed(
     customized: bool = True,
     manifest: Manifest | None = None,
 ) -> None:
-    """Require that this user agreed to everything that an item comes with, before or now, and that the policy allows its text.
-    An item that was not installed passes, and so does one that needs no consent.
+    """Require that this user has agreed, or agrees now, to everything that an item comes with, and that the policy allows its
+    text. An item that was not installed passes, as does one that needs no consent.
 
     ``trust_lock``: the option ``--trust-lock``. ``agree``: None: ask no one. ``customized``: whether the project's
     customizations of the item are used. ``manifest``: the project's, if already read. Raises RyeError

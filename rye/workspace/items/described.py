@@ -1,5 +1,5 @@
-"""A short description of one item, for a face that shows what an id means. It uses the only way to an item's
-content."""
+"""A short description of one item, for a face that shows what an id means. Its content is read through
+:mod:`rye.workspace.items.effective_item`, like everywhere."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ class Described(Struct, frozen=True):
 
 
 def describe(context: Context, reference: str) -> Described:
-    """The item that an id names. An installed one is verified first, as for `rye show`; what fails is the ``problem``.
+    """Describe the item that an id names. An installed item is verified first, as for `rye show`; a failure is the ``problem``.
 
-    The id is never taken for a file's path.
+    The id is never read as a file path.
     """
     try:
         project = find_project(context.cwd)

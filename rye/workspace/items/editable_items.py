@@ -76,8 +76,8 @@ class EditableItem(Struct, frozen=True):
 
 
 def read_entry(context: Context, entry: Entry, project: Project, options: ReadOptions) -> tuple[ItemFile, CheckedItem]:
-    """The item of an entry of :func:`rye.project.spaces.entries`. Its ``path`` is its place below ``.ai/packages``, where no
-    file is. Raises the errors of :func:`editable_items`."""
+    """The item of an entry of :func:`rye.project.spaces.entries`. Its ``path`` is its place below ``.ai/packages``, although no
+    file is there. Raises the errors of :func:`editable_items`."""
     identity = Identity(entry.location.kind, entry.id)
     row = next((row for row in editable_rows(project) if row.identity == identity), None)
     if row is None:
@@ -87,7 +87,7 @@ def read_entry(context: Context, entry: Entry, project: Project, options: ReadOp
 
 
 def file_of(found: EditableItem, project: Project, options: ReadOptions) -> ItemFile:
-    """The item as a read file, from the checked bytes."""
+    """The item as an ItemFile, parsed from the checked bytes."""
     path = project.root / item_path(found.row)
     return item_of(path, found.data, found.shown, kind=found.row.kind, options=options)
 

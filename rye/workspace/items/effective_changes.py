@@ -11,7 +11,7 @@ from rye.workspace.items.effective_item import effective_item, overridden
 
 
 class EffectiveChanges(Struct, frozen=True):
-    """``text``: the published text against the one in use."""
+    """``text``: the diff from the published text to the effective one."""
 
     id: str
     kind: str

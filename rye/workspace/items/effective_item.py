@@ -1,10 +1,10 @@
 """The item as it is used: found, checked against rye.lock, and with its overrides applied.
 
-This is the only way to an installed item's content (DESIGN 6.1). Faces call :func:`effective_item`; they cannot reach
-:func:`rye.project.target.find_target` or :func:`rye.project.item_file.load_item`, and a test holds that. Use cases that read
-another item file, such as a formula's parent, hand it to :func:`refuse_changed`.
+An installed item's content can be read only through this module (DESIGN 6.1). Faces call :func:`effective_item`; a test enforces
+that they do not use :func:`rye.project.target.find_target` or :func:`rye.project.item_file.load_item`. Use cases that read
+another item file, such as a formula's parent, pass it to :func:`refuse_changed`.
 
-:func:`checked_item` does the check, and is the only place that does.
+Only :func:`checked_item` does the check.
 """
 
 from __future__ import annotations
@@ -141,8 +141,8 @@ def effective_item(
     ``base``: as published, without overrides. ``inspect``: an invalid overrides file is skipped with a warning; otherwise it
     is an error. ``today``: for the age of an override's review; None: no check.
 
-    Raises RyeError if the item is not found or ambiguous, if an installed item was changed, and ``shadows-installed`` if an
-    own item has the id of an installed one.
+    Raises RyeError if the item is not found or ambiguous, if an installed item was changed, and ``shadows-installed`` if one of
+    the project's own items has the id of an installed one.
     """
     refuse_named_like_installed(context, argument)
     editable = _Editable(context)
@@ -160,7 +160,7 @@ def effective_entry(
     manifest: Manifest,
     locks: MutableMapping[Path, Lock] | None = None,
 ) -> EffectiveItem:
-    """As :func:`effective_item`, for an item that a program looked up by its id: the id is never read as a file's path.
+    """Like :func:`effective_item`, for an item that was looked up by its id: the id is never read as a file path.
 
     ``locks``: as for :func:`checked_item`; with them, the row must already be verified.
     """
@@ -185,7 +185,7 @@ class _Editable:
         self.checked: CheckedItem | None = None
 
     def read(self, entry: Entry, project: Project, options: ReadOptions) -> ItemFile:
-        reader = importlib.import_module("rye.workspace.items.editable_items")  # sources and git, for these items alone
+        reader = importlib.import_module("rye.workspace.items.editable_items")  # loads sources and git: only if needed
         item: ItemFile
         item, self.checked = reader.read_entry(self._context, entry, project, options)
         return item
@@ -235,7 +235,7 @@ def installed_problem(
 
 
 def _refuse_shadow(context: Context, argument: str, entry: Entry | None, project: Project | None) -> None:
-    """Refuse an own item with an id that rye.lock has, since the id means the installed item."""
+    """Refuse one of the project's own items if its id is in rye.lock, since the id means the installed item."""
     if entry is None or entry.space != "project" or project is None or not project.lock_path.exists():
         return
     items = read_lock(project).items
@@ -244,7 +244,7 @@ def _refuse_shadow(context: Context, argument: str, entry: Entry | None, project
         raise shadow.error()
     wanted = lookup_key(argument.partition("@")[0])
     for item in items:
-        if wanted == lookup_key(item.id):  # without a kind: one of each is two items
+        if wanted == lookup_key(item.id):  # an id without a kind means either item
             names = [f"{entry.location.kind}:{entry.id}", str(item.identity)]
             raise UsageError(
                 "ambiguous",

@@ -25,7 +25,7 @@ class JudgedHook(Struct, frozen=True):
     decision: Decision | None
     """Whether the directive's own rights cover it; None: its type or id is invalid, so no right can cover it."""
     approved: bool | None
-    """None: the directive was not installed, so its author is its user."""
+    """None: the directive was not installed, so it needs no approval: its author is its user."""
     place: tuple[str, int]
     """The file and line where it was written."""
 
@@ -37,7 +37,7 @@ class HookedDirective(Struct, frozen=True):
     directive: Directive
     approved: tuple[HookAction, ...] | None
     rights: tuple[str, ...]
-    """Its capabilities that count here."""
+    """Its capabilities that are granted here."""
 
     @property
     def findings(self) -> tuple[FileFindings, ...]:

@@ -1,4 +1,4 @@
-"""The check of :func:`rye.workspace.items.effective_item.installed_problem`: an installed file against rye.lock (DESIGN 6.1)."""
+"""Check an installed file against rye.lock, for :func:`rye.workspace.items.effective_item.checked_item` (DESIGN 6.1)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def checked_at(
 ) -> CheckedItem:
     """The installed item. Raises a RyeError that says why it must not be used.
 
-    ``place``: its project and its path there; ``locks``: as for ``installed_problem``.
+    ``place``: its project and its path there; ``locks``: as for ``checked_item``.
     """
     project, path = place
     asks_often = locks is not None

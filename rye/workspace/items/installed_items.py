@@ -1,7 +1,7 @@
-"""Several installed items at once, each as it is used: the rows verified, every byte that of its row, overrides applied.
+"""Read several installed items as they are used: rows verified, files compared with their rows, overrides applied.
 
-The rules are those of :func:`rye.workspace.items.effective_item.effective_item`, for a caller that needs many items and their
-attached files: the folders are scanned once, and the rows are verified together.
+The rules are those of :func:`rye.workspace.items.effective_item.effective_item`. For a caller that needs many items and their
+attached files, the folders are scanned once and the rows are verified together.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class InstalledItem(Struct, frozen=True):
 def require_installed(
     context: Context, project: Project, rows: Sequence[LockedItem], present: Mapping[str, Present] | None = None
 ) -> Mapping[Identity, SignedRelease]:
-    """What the releases of these rows say: each row is verified, and its files are on disk, byte for byte, and no others in their
-    folders. Of an item of an editable folder: what the folder has now.
+    """The verified releases of these rows. Requires that their files are on disk, byte for byte, and no others in their folders.
+    For an item of an editable folder, the release describes the current files of the folder.
 
-    ``present``: what :func:`rye.installation.on_disk.scan` found. Raises RyeError ``unverified-item``, ``modified-item``,
-    ``not-installed``, and what :func:`rye.workspace.items.editable_items.editable_items` raises.
+    ``present``: the result of :func:`rye.installation.on_disk.scan`, if already known. Raises RyeError ``unverified-item``,
+    ``modified-item``, ``not-installed``, and the errors of :func:`rye.workspace.items.editable_items.editable_items`.
     """
     editable, rows = [row for row in rows if row.is_editable], [row for row in rows if not row.is_editable]
     signed = dict(require_verified(context, project, rows))
@@ -71,9 +71,9 @@ def require_installed(
 def installed_item(
     context: Context, project: Project, row: LockedItem, manifest: Manifest, places: Places | None = None
 ) -> InstalledItem:
-    """One item of :func:`require_installed`. ``places``: of customizations, None: the user's and the project's.
+    """Read one item that :func:`require_installed` checked. ``places``: of customizations; None: the user's and the project's.
 
-    Raises RyeError for a file that changed, and for an invalid overrides file.
+    Raises RyeError if a file has changed since, or an overrides file is invalid.
     """
     options = ReadOptions(tools=manifest.tools)
     path = project.root / item_path(row)

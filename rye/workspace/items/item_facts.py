@@ -1,4 +1,4 @@
-"""Facts that rules find in items, without a network (DESIGN 7.2). They are never a verdict."""
+"""The facts that rules find in items, offline (DESIGN 7.2). A fact is never a verdict."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from rye.workspace.items.installed_items import installed_item
 
 
 class ItemFacts(Struct, frozen=True):
-    """The facts of one item, its attached files included. ``Fact.path`` is the file as the user would name it."""
+    """The facts of one item and its attached files. ``Fact.path`` is the file's path as the user would write it."""
 
     path: str
     id: str | None
-    """None: the file is not in a kind's folder."""
+    """None if the file is not in the folder of a kind."""
     facts: tuple[Fact, ...]
 
 
 class FactsReport(Struct, frozen=True):
-    """The facts of the requested items, and the difference from others."""
+    """The facts of the requested items, and the difference from the items they were compared with."""
 
     results: tuple[ItemFacts, ...]
     difference: tuple[tuple[Fact, ...], tuple[Fact, ...]] | None = None
@@ -59,10 +59,10 @@ class FactsReport(Struct, frozen=True):
 
 
 def facts_report(context: Context, arguments: Sequence[str], against: str | None = None) -> FactsReport:
-    """The facts of ``PATH…|ID``; ``against``: what to compare them with, a path or an id, too. Of an id counts the text that is
-    used: with its overrides, overlay and role directives.
+    """The facts of ``PATH…|ID``. ``against``: a path or an id to compare with. For an id, the facts are those of the text in use,
+    with overrides, overlay and role directives.
 
-    Raises RyeError for what is not there or cannot be read, and for an installed item that is not what was installed.
+    Raises RyeError if an item is not found or cannot be read, and for an installed item that was changed.
     """
     results = tuple(item for argument in arguments for item in _of_argument(context, argument))
     if against is None:
@@ -115,7 +115,7 @@ def _of_editable(context: Context, found: EffectiveItem) -> ItemFacts:
 
 
 def _of_file(context: Context, entry: Found, used: EffectiveItem | None = None) -> ItemFacts:
-    """The facts of a file; ``used``: of the text that is used of it, customizations included."""
+    """The facts of a file. ``used``: the item as it is used; then the facts are those of its text with customizations."""
     data = _read(entry.path, CONTENT.item_bytes)
     if used is not None and used.overrides:
         data = used.item.data
@@ -154,7 +154,7 @@ def _read(path: Path, limit: int) -> bytes:
 
 
 def _shown(entry: Found) -> str:
-    """The item's own file as the user would name it. A skill is named by its folder."""
+    """The path of the item's own file, as the user would write it: a skill is named by its folder, so the file is added."""
     shown = Path(entry.shown)
     return (shown / entry.path.name if shown.name != entry.path.name else shown).as_posix()
 

@@ -48,8 +48,8 @@ def search_local(
 ) -> list[dict[str, Any]]:
     """Matches in the project, installed, user and system spaces, best first. Ids hidden by an earlier space are omitted.
 
-    A changed installed item is omitted too, since its words may not be its author's. So is an own item with an installed
-    item's id, since the id means the installed one.
+    An installed item that was changed is also omitted, since its words might not be its author's. So is one of the project's own
+    items with an installed item's id, since the id means the installed one.
     """
     project = find_project(context.cwd)
     installed = read_lock(project).items if project is not None else ()

@@ -13,7 +13,7 @@ from rye.workspace.context import Context
 
 
 def entries_of(context: Context, kind: str) -> Iterator[Entry]:
-    """The items of one kind in all spaces, in the order in which they are found."""
+    """The items of one kind in all spaces, in lookup order."""
     project = find_project(context.cwd)
     manifest = load_manifest(project) if project is not None else None
     for _, present in entries(project, manifest.namespace if manifest is not None else None):
@@ -21,7 +21,7 @@ def entries_of(context: Context, kind: str) -> Iterator[Entry]:
 
 
 def names_of(context: Context, kind: str) -> dict[str, str]:
-    """The names of the items of one kind, sorted, each with the space that it is found in first."""
+    """The names of the items of one kind, sorted, each with the first space that has it."""
     found: dict[str, str] = {}
     for entry in entries_of(context, kind):
         found.setdefault(entry.location.name, entry.space)

@@ -1,4 +1,4 @@
-"""The result of rendering, and the questions that it asks."""
+"""The result of rendering, and the types of its callbacks."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 AskValue = Callable[[str, str, str], str]
 """Asks a person for one input's value as text; gets its name, declared type and description."""
 Steps = Callable[[EffectiveItem, "Formula"], "Overlaid"] | Literal["in force"]
-"""Changes a resolved formula before its variables are filled in; says which file did, and what was found in it.
-``in force``: the project's own overlays."""
+"""Changes a resolved formula before its variables are filled in, and reports which file did and the findings in it.
+``in force``: use the overlay in force."""
 
 
 class Used(Struct, frozen=True):
@@ -26,7 +26,7 @@ class Used(Struct, frozen=True):
 
     sort: Literal["override", "overlay"]
     path: str
-    """The file, as people see it."""
+    """The file's path, as shown in messages."""
 
 
 class Rendered(Struct, frozen=True):
@@ -35,12 +35,12 @@ class Rendered(Struct, frozen=True):
     id: str
     kind: str
     shown: str
-    """The item's file, as people see it."""
+    """The path of the item's file, as shown in messages."""
     prompt: str
     inputs: Mapping[str, object]
     """The values that were filled in, defaults included."""
     capabilities: tuple[str, ...]
-    """As :func:`rye.permissions.matching.check` takes them."""
+    """As :func:`rye.permissions.matching.check` accepts them."""
     rights: object
     """The capabilities in the form of ``rye show``."""
     hooks: object
@@ -53,7 +53,7 @@ class Rendered(Struct, frozen=True):
     findings: tuple[FileFindings, ...] = ()
     """Findings about overrides and overlays."""
     customizations: tuple[Used, ...] = ()
-    """What changed the item's own text, in the order in which it was applied."""
+    """The customizations that changed the item's own text, in the order in which they were applied."""
 
     def as_json(self) -> dict[str, object]:
         """The stable JSON of ``rye render`` (DESIGN 9), with ``agent_tools``, ``customizations`` and ``diagnostics`` added."""

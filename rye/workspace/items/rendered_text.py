@@ -18,8 +18,8 @@ def rendered(
     findings: tuple[FileFindings, ...] = (),
     overlay: str | None = None,
 ) -> Rendered:
-    """``value``: the parsed item; ``findings``: about overlays, after those about overrides; ``overlay``: the file that
-    changed its steps."""
+    """The rendered item. ``value``: the parsed item; ``findings``: findings about overlays, listed after those about overrides;
+    ``overlay``: the file that changed its steps."""
     metadata = found.item.reading.metadata
     capabilities = metadata.capabilities if metadata else ()
     return Rendered(

@@ -9,8 +9,8 @@ knowledge   the Markdown without metadata and signature
 skill       the body below the frontmatter
 ==========  ==========================================================================
 
-Only directives and formulas take inputs; a formula's are its variables, which are texts. A tool runs and a bundle installs
-items; neither has a prompt.
+Only directives and formulas have inputs; those of a formula are its variables, which are texts. A tool runs and a bundle
+installs items; neither has a prompt.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from rye.workspace.items.rendered import AskValue, Rendered, Steps
 Renderer = Callable[
     [Context, EffectiveItem, Any, Mapping[str, str], Mapping[str, object], AskValue | None, Steps | None], Rendered
 ]
-"""Takes the context, the item, its parsed value, inputs as texts and as values, who may be asked, and an overlay."""
+"""Takes the context, the item, its parsed value, inputs as texts and as values, the callback for questions, and an overlay."""
 
 _WITH_INPUTS = {
     "directive": "rye.workspace.items.directive_rendering",
     "formula": "rye.workspace.items.formula_rendering",
 }
-"""The modules that render kinds with inputs: how those are declared and filled in is each format's own. One is imported."""
+"""The modules that render kinds with inputs, which each format declares and fills in differently. Imported when needed."""
 
 
 class RenderRequest(Struct, frozen=True):
@@ -81,7 +81,7 @@ def render_item(
     ask: AskValue | None = None,
     steps: Steps | None = None,
 ) -> Rendered:
-    """As :func:`render`, for an item that was found, and agreed to (:func:`rye.workspace.items.agreement.require_agreed`).
+    """Like :func:`render`, for an item already found and agreed to (:func:`rye.workspace.items.agreement.require_agreed`).
 
     ``steps``: the overlay of a formula; None: without one.
     """

@@ -43,7 +43,7 @@ class Rights(Struct, frozen=True):
     missing: tuple[Approval, ...] = ()
     """Parts of it that still need consent. They are denied and not included above."""
     refusal: RyeError | None = None
-    """The reason, and the next command."""
+    """The error for ``missing``, with the reason and the next command."""
     declared: tuple[str, ...] = ()
     """The capabilities that its text declares."""
 
@@ -95,12 +95,12 @@ def rights_of(context: Context, argument: str, trust_lock: bool = False) -> Righ
 
 
 def item_agreed_here(context: Context, found: EffectiveItem, trust_lock: bool = False) -> AgreedHere | None:
-    """What this user agreed to for an item; None if it was not installed: then its author is its user."""
+    """What this user agreed to for an item. None if it was not installed: then its author is its user, and all is allowed."""
     return agreed_here(context, found.installed, trust_lock) if found.installed is not None else None
 
 
 def capabilities_here(context: Context, found: EffectiveItem, declared: Sequence[str]) -> tuple[str, ...]:
-    """The capabilities that an item's text declares and that count on this machine."""
+    """The capabilities of ``declared`` that are granted to the item on this machine."""
     agreed = item_agreed_here(context, found)
     return tuple(declared) if agreed is None else agreed.allowed(declared)
 
@@ -113,7 +113,7 @@ def _rights(found: EffectiveItem, agreed: AgreedHere | None) -> Rights:
     runs = found.installed.release.runs if found.is_editable and found.installed is not None else runs_of(found.item)
     allowed = declared if agreed is None else agreed.allowed(declared)
     if agreed is not None and agreed.waits_for("tool"):
-        tools = None  # a tool counts with its restrictions, so all of them or none
+        tools = None  # tools are granted all together or not at all, since their restrictions belong together
     if agreed is not None:
         refused = agreed.waits_for("run")
         runs = tuple(run for run in runs if run_text(run) not in refused)
@@ -140,7 +140,7 @@ def decide_action(
     item_id: str | None,
     trust_lock: bool = False,
 ) -> ActionDecision:
-    """Whether the last item of ``chain`` may do the action if the others called it. The root comes first."""
+    """Whether the last item of ``chain`` may do the action when called by the others. The root caller comes first."""
     callers = tuple(rights_of(context, argument, trust_lock) for argument in chain)
     decision = decide([caller.capabilities for caller in callers], primary, item_type, item_id)
     if decision.allowed:

@@ -23,12 +23,12 @@ class SourceInfo(Struct, frozen=True):
     """A locked item and the facts of its bytes."""
 
     row: LockedItem
-    """The row, with the signer that was found."""
+    """The row, with the signer of the verified release."""
     words: SignedRelease
 
 
 def source_info(context: Context, reference: str) -> SourceInfo | None:
-    """``reference``: ``[kind:]id``. None if the namespace is not a source of the enclosing project.
+    """The locked item of ``reference`` (``[kind:]id``); None if its namespace is not a source of the enclosing project.
 
     Raises RyeError ``not-installed``, ``unverified-item``.
     """
