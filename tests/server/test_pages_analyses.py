@@ -522,6 +522,7 @@ def test_a_stored_analysis_is_shown_to_nobody_who_may_not_read_the_item(
     shelf.local.close()
 
 
+@pytest.mark.processes
 def test_many_threads_may_read_the_first_analysis_together() -> None:
     """msgspec crashes where threads make the first decoder of a type at the same moment, as the first views after a start do."""
     done = subprocess.run(
