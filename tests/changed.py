@@ -1,7 +1,8 @@
-"""``make check``: run the tests of what changed. Which they are is decided by :func:`tests_of`, from imports alone.
+"""``make check``: run the tests of what changed. :func:`tests_of` selects them from imports alone.
 
-A test file runs when it changed, or when it imports a changed module. A changed module that no test imports runs the tests of its
-room (``rye/items/x.py``: ``tests/items``). The tests that hold the whole tree together (:data:`ALWAYS`) run each time.
+A test file runs when it changed, or when it imports a changed module. A changed module that no test imports runs the
+tests of its room (``rye/items/x.py``: ``tests/items``). The tests that hold the whole tree together (:data:`ALWAYS`)
+always run.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ ALWAYS = (
     *("tests/test_rooms.py", "tests/test_faces.py", "tests/test_local_imports.py", "tests/test_line_ends.py"),
     *("tests/test_citations.py", "tests/items/test_kinds_named_once.py"),
 )
-"""The tests of the frame."""
+"""The tests of the whole tree."""
 _PACKAGES = ("rye", "registry_server", "tests", "benchmarks")
 
 
 def module_of(path: str) -> str | None:
-    """The module that a file of the repository is; None: it is none."""
+    """The name of the module in a file of the repository; None if the file is not a module."""
     file = PurePosixPath(path)
     if file.suffix != ".py" or file.parts[0] not in _PACKAGES:
         return None
@@ -31,7 +32,7 @@ def module_of(path: str) -> str | None:
 
 
 def imports_of(source: str) -> frozenset[str]:
-    """Every module that a Python text names in an import; of ``from a import b`` both ``a`` and ``a.b``."""
+    """Every module that a Python text names in an import; for ``from a import b`` both ``a`` and ``a.b``."""
     found: set[str] = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
@@ -44,8 +45,9 @@ def imports_of(source: str) -> frozenset[str]:
 def tests_of(changed: Iterable[str], imports: Mapping[str, frozenset[str]]) -> list[str]:
     """The test files and folders to run, sorted.
 
-    ``changed``: paths below the repository's root; ``imports``: every module under ``tests`` by path, and what it imports. A
-    changed module of ``tests`` that is not a test file itself, such as a fixture, counts like any other module.
+    ``changed``: paths below the repository's root. ``imports``: for every module under ``tests``, by path, the modules
+    that it imports. A changed module of ``tests`` that is not a test file, such as a fixture, counts like any other
+    module.
     """
     files = [path for path in imports if PurePosixPath(path).name.startswith("test_")]
     chosen = set()
@@ -66,7 +68,7 @@ def tests_of(changed: Iterable[str], imports: Mapping[str, frozenset[str]]) -> l
 
 
 def changed_files(base: str) -> list[str]:
-    """What differs from the point where this branch left ``base``, uncommitted and untracked files included."""
+    """The files that differ from where this branch left ``base``, including uncommitted and untracked ones."""
 
     def git(*words: str) -> list[str]:
         done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
@@ -78,7 +80,7 @@ def changed_files(base: str) -> list[str]:
 
 
 def main(base: str = "main") -> int:
-    """Run them; the exit code of pytest."""
+    """Run the tests; return the exit code of pytest."""
     imports = {
         path.relative_to(ROOT).as_posix(): imports_of(path.read_text("utf-8")) for path in ROOT.glob("tests/**/*.py")
     }

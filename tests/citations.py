@@ -1,7 +1,8 @@
-"""What source and tests cite, and what can be cited: the numbered paragraphs of ``docs/design`` and the codes of findings. Pure.
+"""What source and tests cite, and what can be cited: the numbered paragraphs of ``docs/design`` and the codes of
+findings. Pure.
 
-A citation is a book, perhaps a part of it, and numbers: ``DESIGN 6.1``, ``DESIGN §5 Content``, ``DECISIONS Overrides 11–14, 17``,
-``house 2``, ``design/server.md 4``, or a code such as ``R07``.
+A citation is a book, optionally a part of it, and numbers: ``DESIGN 6.1``, ``DESIGN §5 Content``, ``DECISIONS Overrides
+11–14, 17``, ``house 2``, ``design/server.md 4``, or a code such as ``R07``.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ SHORT = {"Role directives": "Role directives and formula overlays", "Overlays": 
 
 
 class Rule(NamedTuple):
-    """Where a citation points: ``Rule("DESIGN", "6.1")``, ``Rule("DESIGN", "6.1 Complete")``, ``Rule("Overrides", "11")``,
-    ``Rule("R", "R07")``. A part of the decisions as a whole has no number."""
+    """The target of a citation: ``Rule("DESIGN", "6.1")``, ``Rule("DESIGN", "6.1 Complete")``, ``Rule("Overrides",
+    "11")``, ``Rule("R", "R07")``. A part of the decisions as a whole has no number.
+    """
 
     book: str
     number: str
@@ -62,7 +64,7 @@ def headings(book: str, page: str) -> Iterator[tuple[Rule, str]]:
 
 
 def decisions() -> Iterator[tuple[Rule, str]]:
-    """The parts of the decisions and their numbers; the title is the bold beginning, else the first words."""
+    """The parts of the decisions and their numbers; the title is the bold beginning, or the first words if there is none."""
     part = ""
     for line in (line for name in PARTS for line in (DESIGN / f"decisions/{name}.md").read_text("utf-8").splitlines()):
         if line.startswith("# "):
@@ -83,7 +85,7 @@ _CODE_ENTRY = re.compile(r"^    \"(?P<code>[A-Z]\d{2,3})\": \"(?P<title>.+)\",$"
 
 
 def codes(folder: Path) -> Iterator[tuple[Rule, str]]:
-    """The codes of findings: the tables at the head of the readers, and those that are values."""
+    """The codes of findings, from the tables in the readers' docstrings and from constants."""
     for path in sorted(folder.rglob("*.py")):
         text = path.read_text("utf-8")
         for row in [*_CODE_ROW.finditer(text), *_CODE_ENTRY.finditer(text)]:
@@ -106,12 +108,12 @@ _ANY = re.compile(r"\b(?:DESIGN|DECISIONS)\b")
 
 
 def one_line(text: str) -> str:
-    """The text without line breaks and the marks of comments, so that no citation is broken in two."""
+    """The text without line breaks and comment markers, so that no citation is split."""
     return re.sub(r"\s*\n\s*(?:#:? )?", " ", text)
 
 
 def cited(text: str, letters: Mapping[str, int]) -> Iterator[Rule]:
-    """Every citation of a text. ``letters``: the letter of each family of codes, and how many digits it has."""
+    """Every citation in a text. ``letters``: each code family's letter, and its number of digits."""
     text = one_line(text)
     for found in _HEADING.finditer(text):
         book = re.sub(r"design/|design: |\.md", "", found["book"])
@@ -137,14 +139,14 @@ def spelled_out(numbers: str) -> Iterator[str]:
 
 
 def dangling(text: str) -> list[str]:
-    """Mentions of a book that no citation begins with: what cannot be looked up."""
+    """Mentions of a book that start no citation, so there is nothing to look up."""
     text = one_line(text)
     taken = {found.start() for pattern in (_HEADING, _DECISION, _PARTS) for found in pattern.finditer(text)}
     return [text[found.start() : found.start() + 60] for found in _ANY.finditer(text) if found.start() not in taken]
 
 
 def families(known: Mapping[Rule, str]) -> dict[str, int]:
-    """The letters of the codes, with the number of their digits."""
+    """The letters of the codes, with their number of digits."""
     return {rule.book: len(rule.number) - 1 for rule in known if len(rule.book) == 1}
 
 
@@ -153,7 +155,7 @@ _NOT_OURS = frozenset(("programs", "node_modules", ".venv"))
 
 
 def files() -> list[Path]:
-    """The files that cite: Python source of the project and its tests, and the pages of the documentation outside the design."""
+    """The files that cite: Python source of the project and its tests, and the documentation outside the design."""
     roots = [*(ROOT / name for name in ("rye", "registry_server", "tests", "benchmarks")), ROOT / "docs"]
     found = [
         path

@@ -1,4 +1,4 @@
-"""The pages of docs/reference/commands, from the commands themselves: ``make command-pages`` writes them."""
+"""Generates the pages of docs/reference/commands from the commands: ``make command-pages`` writes them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _command(found: click.Command, context: click.Context, level: str) -> Iterat
 
 
 def _prose(text: str) -> Iterator[str]:
-    """A command's help as Markdown: its paragraphs, those with fixed lines (click's backspace mark) as they are."""
+    """A command's help as Markdown: its paragraphs, with preformatted ones (click's backspace mark) unchanged."""
     for index, paragraph in enumerate(text.strip().split("\n\n")):
         if index:
             yield ""
@@ -95,7 +95,7 @@ def _cell(text: str) -> str:
 
 
 def main(folder: str) -> None:
-    """Write the pages, and remove those that no section makes any more."""
+    """Write the pages, and remove those that no longer have a section."""
     place, made = Path(folder), pages()
     place.mkdir(parents=True, exist_ok=True)
     for old in place.glob("*.md"):

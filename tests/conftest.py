@@ -1,19 +1,20 @@
-"""``make test-fast`` runs what needs neither a second process nor patience; this holds it to the first half of that.
+"""Fixtures and limits of the whole test run.
 
-Tests that start a process carry the marker ``processes``, slow ones without a process ``slow``. With ``RYE_TEST_FAST`` set, an
-unmarked test that starts a process fails, so that the marker cannot be forgotten, and properties are tried with few examples.
+Tests that start a process carry the marker ``processes``, slow ones without a process ``slow``; ``make test-fast`` runs
+the others. With ``RYE_TEST_FAST`` set, an unmarked test that starts a process fails, so that the marker cannot be
+forgotten, and properties run with few examples.
 
-Every hint that an error of this process carries is read: a command in it that the command line does not know fails the test that
-met it (``tests/hints.py``; ``tests/test_hints.py`` reads the sources).
+Every hint of an error raised in this process is checked: if it contains a command that the command line does not know,
+the test fails (``tests/hints.py``; ``tests/test_hints.py`` reads the sources).
 
-Registries that tests serve are forked, not started (``tests/forked_registry.py``), and their empty databases are copies of one
-that the migrations made (``tests/migrated_database.py``).
+Registries served by tests are forked, not started (``tests/forked_registry.py``), and their empty databases are copies
+of one that the migrations made (``tests/migrated_database.py``).
 
-Examples of properties are the same in every run, so that a run fails for what was changed and not by chance; ``make fuzz`` draws
-new ones. None has a deadline, and making them may take long: on a busy machine they would fail for the time that other
-programs took.
+Properties use the same examples in every run, so that a run fails because of a change and not by chance; ``make fuzz``
+draws new ones. They have no deadline, and generating examples may be slow: on a busy machine they would fail for the
+time that other programs took.
 
-What is there once the tests are collected stays until the end. The garbage collector does not look through it again and again.
+Objects that exist after collection stay until the end, so the garbage collector does not scan them again.
 """
 
 from __future__ import annotations
@@ -57,12 +58,12 @@ hypothesis.settings.register_profile(
     "rye", deadline=None, derandomize=not FUZZ, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("rye")
-if not FUZZ:  # it would draw constants of our modules, too: of those that this process has loaded so far
+if not FUZZ:  # it would also draw constants of whichever of our modules this process has loaded so far
     providers._get_local_constants = Constants
 registry_server.embedded.launch = forked_registry.launch
 opening._upgrade = migrated_database.upgrade
 _hints: set[str] = set()
-"""Hints with a command that no test has met before."""
+"""Hints with a command that no earlier test met."""
 _read: set[str] = set()
 _make_error = RyeError.__init__
 
@@ -96,7 +97,7 @@ def pytest_collection() -> Iterator[None]:
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """``make test-fast`` does not even import a file whose tests are all left out."""
+    """Under ``make test-fast``, do not even import a file whose tests are all deselected."""
     if FAST and collection_path.suffix == ".py" and _LEFT_OUT.search(collection_path.read_text("utf-8")):
         return True
     return None

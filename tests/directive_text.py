@@ -1,4 +1,4 @@
-"""A directive's text as an author writes it: valid by default, each part open to change."""
+"""A directive's text as an author writes it: valid by default, with every part replaceable."""
 
 from __future__ import annotations
 

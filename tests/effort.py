@@ -8,5 +8,5 @@ FUZZ = bool(os.environ.get("RYE_FUZZ"))
 
 
 def tries(here: int, fuzz: int) -> int:
-    """How many examples, or how large an input: ``here`` in ``make test``, ``fuzz`` in ``make fuzz``."""
+    """The number of examples or size of an input: ``here`` in ``make test``, ``fuzz`` in ``make fuzz``."""
     return fuzz if FUZZ else here

@@ -1,10 +1,10 @@
-"""A registry's process without the second that its imports take: forked from a process that has imported them already.
+"""A registry's process without the second that its imports take: forked from a process that has already imported them.
 
-Each process of the test run keeps one such process, the nursery, which starts when the first registry is served and ends with it.
-A forked registry is a process of its own in every other way: it has its own id, environment, folder and log, it can be stopped,
-killed and waited for, and it runs ``rye-registry serve`` from its first argument on. Tests whose subject is how the program
-starts use :func:`tests.registry_process.spawn`. Where a test changes what Python itself reads of the environment, the program is
-started as usual.
+Each process of the test run keeps one such process, the nursery, which starts when the first registry is served and
+ends with it. A forked registry is otherwise a separate process: it has its own id, environment, folder and log, can be
+stopped, killed and waited for, and runs ``rye-registry serve`` from its first argument on. Tests of the program's start
+use :func:`tests.registry_process.spawn`. If a test changes environment variables that Python itself reads, the program
+is started normally.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _NEEDED = (
     "litestar.plugins.pydantic",
     "encodings.idna",
 )
-"""What a registry imports until it answers. Nothing here may start a thread: a fork would not have it."""
+"""The modules that a registry imports before it answers. They must not start a thread: a fork would not have it."""
 
 
 _start = embedded.launch
@@ -53,9 +53,9 @@ _FOR_PYTHON = _for_python()
 
 
 class ForkedProcess(subprocess.Popen[bytes]):
-    """A process that the nursery forked, in the form of one that was started."""
+    """A process that the nursery forked, with the interface of a started one."""
 
-    _child_created = False  # nothing for Popen's own finalizer to do
+    _child_created = False  # leaves nothing to do for Popen's finalizer
 
     def __init__(self, words: Sequence[str], status: int, pid: int) -> None:
         self.args = list(words)
@@ -78,7 +78,7 @@ class ForkedProcess(subprocess.Popen[bytes]):
             os.kill(self.pid, sig)
 
     def _look(self, seconds: float | None) -> int | None:
-        """The exit code once there is one, waiting for it so long at most."""
+        """The exit code, if the process ends within this time."""
         if self.returncode is None and select.select([self._status], [], [], seconds)[0]:
             self.returncode = int(os.read(self._status, 32) or -signal.SIGKILL)
             os.close(self._status)
@@ -86,7 +86,7 @@ class ForkedProcess(subprocess.Popen[bytes]):
 
 
 def launch(words: Sequence[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
-    """In place of :func:`registry_server.embedded.launch`."""
+    """Replaces :func:`registry_server.embedded.launch`."""
     if _for_python() != _FOR_PYTHON:
         return _start(words, log)
     sys.audit("subprocess.Popen", words[0], list(words), None, None)
@@ -119,7 +119,7 @@ def _nursery() -> socket.socket:
 
 
 def _serve(requests: socket.socket) -> None:
-    """Fork for each request, and tell when a child has ended. When the test process goes, so do the children."""
+    """Fork for each request, and report each child that ends. When the test process ends, so do the children."""
     waiting = select.poll()
     waiting.register(requests, select.POLLIN)
     children: dict[int, tuple[int, int]] = {}
@@ -151,7 +151,7 @@ def _serve(requests: socket.socket) -> None:
 
 
 def _become(request: dict[str, Any], log: int) -> NoReturn:
-    """Be ``python -m registry_server.cli …`` with the words of the request."""
+    """Become ``python -m registry_server.cli …`` with the arguments of the request."""
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(log, 1)
     os.dup2(log, 2)

@@ -1,7 +1,8 @@
-"""Commands in hints: found in texts, and parsed with the real command lines, so that a hint can be followed.
+"""Finds commands in hints and parses them with the real command lines, so that every hint can be followed.
 
-A command is recognized between backticks, at the end of a text after a colon, and as a whole line of a text that does not end
-like a sentence. Placeholders are in capitals (``ID``, ``[KIND:]ID@VERSION``, ``PATH``) or an ellipsis, and parse like any word.
+A command is recognized between backticks, at the end of a text after a colon, and as a whole line of a text that does
+not end like a sentence. Placeholders are in capitals (``ID``, ``[KIND:]ID@VERSION``, ``PATH``) or an ellipsis, and
+parse like any word.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ _QUOTED = re.compile(r"`((?:rye|rye-registry) [^`\n]+)`")
 _LAST = re.compile(r": ((?:rye|rye-registry) [a-z-]+(?: [^`]+)?)\.?$")
 _LINE = re.compile(r"^((rye|rye-registry) ([a-z-]+)(?: [^`\n]*)?)(?<![.?!:])$", re.MULTILINE)
 _PROSE = re.compile(r"\s(?:and|or|with|where|then|which|to|for)\s")
-"""Words of a sentence that only begins like a command."""
+"""Words of sentences that merely begin like a command."""
 _NAMED = re.compile(r"(?<![\w`/.:-])rye-registry [a-z-]+")
 
 
 def commands_in(text: str) -> Iterator[str]:
-    """Every command that a text tells a person to run."""
+    """Every command that a text tells the reader to run."""
     yield from (found.strip() for found in _QUOTED.findall(text))
     for line, name, command in _LINE.findall(text):
         if command in _names(name) and not _PROSE.search(line):
@@ -39,7 +40,7 @@ def commands_in(text: str) -> Iterator[str]:
 
 
 def unrecognized(text: str) -> list[str]:
-    """The commands of ``rye-registry`` that a text names in a way that :func:`commands_in` does not find."""
+    """The ``rye-registry`` commands in a text that :func:`commands_in` does not find."""
     found = list(commands_in(text))
     return [each for each in _NAMED.findall(text) if not any(each in command for command in found)]
 
@@ -58,7 +59,7 @@ def _names(name: str) -> frozenset[str]:
 
 @lru_cache(maxsize=4096)
 def problem(command: str, *, whole: bool = False) -> str | None:
-    """Why a command cannot be run as it is written; None: it can, up to what its words name.
+    """Why a command cannot be run as written; None if it can, provided that what it names exists.
 
     ``whole``: no argument may be missing, and a group needs a command.
     """
@@ -89,7 +90,7 @@ def problem(command: str, *, whole: bool = False) -> str | None:
 
 
 def _options_before(group: click.Group, context: click.Context, words: list[str]) -> tuple[list[str], str | None]:
-    """The words behind the options of a group, which stand before its command."""
+    """The words after the options of a group, which precede its command."""
     if not words or not words[0].startswith("-"):
         return words, None
     parser = group.make_parser(context)

@@ -1,7 +1,7 @@
-"""Empty SQLite databases of registries without taking every migration for each of them.
+"""Empty SQLite databases for registries, without running every migration for each.
 
-The first one of each process of the test run is made by the migrations; each later one is a copy of its bytes. Databases
-that have tables already are upgraded as always, and so is everything on PostgreSQL and in processes of their own.
+The migrations make the first one of each process of the test run; each later one is a copy of its bytes. Databases that
+already have tables are upgraded as usual, and so is everything on PostgreSQL and in separate processes.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from registry_server.migrations import opening
 
 _upgrade = opening._upgrade
 _made: list[bytes] = []
-"""The one empty database, once there is one."""
+"""The one empty database, once it has been made."""
 
 
 def upgrade(engine: sa.Engine) -> None:
-    """In place of ``opening._upgrade``."""
+    """Replaces ``opening._upgrade``."""
     path = Path(engine.url.database or "")
     if engine.dialect.name != "sqlite" or path.stat().st_size:
         _upgrade(engine)
@@ -35,7 +35,7 @@ def upgrade(engine: sa.Engine) -> None:
 
 def _copy(engine: sa.Engine, path: Path) -> None:
     try:
-        path.write_bytes(_made[0])  # into the file that is there: connections that are open look at its number
-    except OSError:  # a full disk, as some test wants it: the migrations say so
+        path.write_bytes(_made[0])  # into the existing file: open connections check its inode number
+    except OSError:  # a full disk, which some tests simulate: let the migrations report it
         os.truncate(path, 0)
         _upgrade(engine)

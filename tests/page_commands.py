@@ -1,8 +1,10 @@
-"""The commands of Rye that pages of Markdown show, as values: each block with its mark, and each code span in the text. Pure.
+"""The commands of Rye that pages of Markdown show, as values: each block with its mark, and each code span in the text.
+Pure.
 
-A block is fenced or indented. Its mark is the comment right above it (``<!-- run -->`` gives ``run``), or else the heading that
-it is below (``## Try it``). A line of a block is a command if it begins with one of the programs, after a prompt (``$ ``,
-``owner$ ``), a path (``.venv/bin/``) or YAML's ``- `` and ``run: ``. It ends before `` #``, ``>``, ``|`` and ``;``.
+A block is fenced or indented. Its mark is the comment right above it (``<!-- run -->`` gives ``run``), or otherwise the
+heading above it (``## Try it``). A line of a block is a command if it begins with one of the programs, after a prompt
+(``$ ``, ``owner$ ``), a path (``.venv/bin/``) or YAML's ``- `` and ``run: ``. It ends before `` #``, ``>``, ``|`` and
+``;``.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ class Block:
 
 
 def blocks(page: str) -> Iterator[Block]:
-    """The blocks of a page that show commands, in its order. Programs' sources (Python, TOML) show none."""
+    """The blocks of a page that show commands, in page order. Source code (Python, TOML) does not count."""
     for found in _BLOCK.finditer(page):
         language = found["language"] or ""
         text = re.sub("^    ", "", found["indented"], flags=re.MULTILINE) if found["indented"] else found["text"]

@@ -1,4 +1,4 @@
-"""What a file that parses says."""
+"""The value of a file that parses."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ V = TypeVar("V")
 
 
 def parsed(reading: Reading[V]) -> V:
-    """The value of a reading that has to have one."""
+    """The value of a reading that must have one."""
     assert reading.value is not None, reading.diagnostics
     return reading.value

@@ -1,8 +1,9 @@
-"""Pages that are stories which happened: every command in them is run, in order, and every output is compared.
+"""Pages that tell a true story: every command in them is run, in order, and every output is compared.
 
-In such a page a ``console`` block holds commands and what they print; a block below ``<!-- file: PATH -->`` is what a person
-saves there; any other comment, such as ``<!-- author publishes VERSION -->``, is what happens elsewhere meanwhile. The
-page's date is the day of the test; fingerprints, times, addresses and the Python version have stand-ins.
+In such a page a ``console`` block holds commands and their output. A block below ``<!-- file: PATH -->`` is what a
+person saves there. Any other comment, such as ``<!-- author publishes VERSION -->``, is an event elsewhere. The page's
+date is the day of the test; fingerprints, times, addresses and the Python version have stand-ins.
+
 ``RYE_WRITE_DOCS=1`` writes the outputs into the page.
 """
 
@@ -38,7 +39,8 @@ _STAND_INS = (
 
 
 def check(page: Path, user: Program, happens: Callable[[str], None], address: str = _ADDRESS) -> None:
-    """Play the page as ``user``; ``happens`` is told each other event. Fails where the page says what is not so.
+    """Play the page as ``user``; ``happens`` is called with each other event. Fails if the page differs from what
+    happens.
 
     ``address``: of the registry, for the files in which the page has its stand-in.
     """
@@ -50,12 +52,12 @@ def check(page: Path, user: Program, happens: Callable[[str], None], address: st
 
 
 def commands(page: Path) -> list[str]:
-    """The subcommand of each line that is typed."""
+    """The subcommand of each typed line."""
     return [line.split()[2] for line in page.read_text("utf-8").splitlines() if line.startswith("$ rye ")]
 
 
 def _typed(user: Program, line: str) -> str:
-    """What a command prints on a screen; ``> FILE`` sends its data to a file."""
+    """What a command prints on a terminal; ``> FILE`` sends its output to a file."""
     words = shlex.split(line.replace(DAY, date.today().isoformat()))
     assert words[0] == "rye", line
     target = None
@@ -89,7 +91,7 @@ def _typed(user: Program, line: str) -> str:
 
 
 def _played(page: str, user: Program, happens: Callable[[str], None], address: str) -> str:
-    """The page with what its commands really print."""
+    """The page with the real output of its commands."""
 
     def play(part: re.Match[str]) -> str:
         if part["event"] is not None:

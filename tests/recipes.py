@@ -1,12 +1,14 @@
-"""The changes and commands that a page of Markdown tells its reader to make, as values, and the changes applied to files.
+"""The changes and commands that a page of Markdown tells its reader to make, as values, and the changes applied to
+files.
 
 Shapes, each a fenced block:
 
-* ``diff``: ``--- path``, then hunks, each after a line ``@@``. A hunk's lines begin with a space, ``-`` or ``+``. There are no
-  line numbers: what the hunk takes away and keeps must stand in the file exactly once. A hunk that only adds goes to the end.
+* ``diff``: ``--- path``, then hunks, each after a line ``@@``. A hunk's lines begin with a space, ``-`` or ``+``. There
+  are no line numbers: the lines that a hunk removes and keeps must appear in the file exactly once. A hunk that only
+  adds appends to the file.
 * a block right below a line that is only a path in backticks: a new file.
-* ``sh`` below ``<!-- run: NAME -->``: commands of the recipe NAME; below ``<!-- dry -->``: commands that are not
-  run, only looked at.
+* ``sh`` below ``<!-- run: NAME -->``: commands of the recipe NAME; below ``<!-- dry -->``: commands that are not run,
+  only checked.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ Step = Hunk | NewFile | Commands
 
 
 def steps(page: str) -> Iterator[Step]:
-    """What the page says to do, in its order. A block that is none of the shapes raises ValueError."""
+    """The steps of the page, in order. Raises ValueError for a block that has none of the shapes."""
     for block in _BLOCK.finditer(page):
         mark, path, word, text = block["mark"], block["path"], block["word"], block["text"]
         if word == "diff":
@@ -82,7 +84,7 @@ def hunks(diff: str) -> Iterator[Hunk]:
 
 
 def apply(step: Hunk | NewFile, root: Path) -> None:
-    """Change the tree. Raises ValueError where a hunk's place is missing or not the only one, or a new file exists."""
+    """Change the tree. Raises ValueError if a hunk's place is missing or ambiguous, or a new file already exists."""
     place = root / step.path
     if isinstance(step, NewFile):
         if place.exists():

@@ -1,4 +1,4 @@
-"""A real registry on this machine, as its operator makes, serves and administers it."""
+"""A real registry on this machine, as its operator creates, serves and administers it."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ ORIGIN = "registry.example.org"
 
 
 def init(data: Path, origin: str = ORIGIN) -> str:
-    """Make a registry; returns its fingerprint."""
+    """Create a registry; return its fingerprint."""
     return found(data, origin, {}, None, 365).sha256()
 
 
 def token(data: Path, *namespaces: str) -> str:
-    """A new token for the registry in ``data``; for every namespace when none is named."""
+    """Return a new token for the registry in ``data``, for every namespace if none is named."""
     engine = opening.connect(load(data, {}, {}).database_url)
     try:
         with database.writer(engine) as connection:
@@ -41,7 +41,7 @@ def token(data: Path, *namespaces: str) -> str:
 
 
 def run(*arguments: str, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
-    """``rye-registry`` within this process, which costs a tenth of starting it; ``serve`` in a process of its own.
+    """Run ``rye-registry`` in this process, ten times faster than starting it; ``serve`` runs in a separate process.
 
     ``check``: raise CalledProcessError where it fails.
     """
@@ -66,7 +66,7 @@ def run(*arguments: str, check: bool = True, **environment: str) -> subprocess.C
 
 
 def spawn(*arguments: str, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
-    """``rye-registry`` as a program."""
+    """Start ``rye-registry`` as a program."""
     return subprocess.run(
         [sys.executable, "-m", "registry_server.cli", *arguments],
         capture_output=True,
@@ -79,7 +79,7 @@ def spawn(*arguments: str, check: bool = True, **environment: str) -> subprocess
 
 @dataclass
 class RegistryProcess:
-    """A registry made in ``data`` and served from it until ``stop``."""
+    """A registry created in ``data`` and served from it until ``stop``."""
 
     data: Path
     origin: str = ORIGIN
@@ -100,7 +100,7 @@ class RegistryProcess:
         stop_embedded(self.process)
 
     def start(self) -> None:
-        """Serve again, on the same port. Another test may have it for a moment meanwhile."""
+        """Serve again, on the same port, which another test may hold for a moment."""
         port = int(self.url.rsplit(":", 1)[1])
         for attempt in range(20, -1, -1):
             try:

@@ -1,4 +1,4 @@
-"""``make rules-table``: ``docs/design/rules.md``, every rule and tests that cite it. Made from pages, source and tests."""
+"""``make rules-table``: ``docs/design/rules.md``, every rule and tests that cite it. Generated from pages, source and tests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.citations import DESIGN, ROOT, Rule, cited, families, files, rules
 
 PAGE = DESIGN / "rules.md"
 _SHOWN = 3
-"""Test files named for a rule; the rest are there, too, and one look for the rule's number finds them."""
+"""Test files named for a rule at most; to find the others, search for the rule's number."""
 _HEAD = """# Rules and their tests
 
 Made by `make rules-table`; do not edit. For each rule of the [decisions](decisions/README.md), each section of the design
@@ -66,7 +66,7 @@ def table(known: Mapping[Rule, str], tests: Mapping[Rule, list[str]]) -> str:
 
 
 def made() -> str:
-    """The page as the tree is now."""
+    """The page for the current tree."""
     known = rules()
     tests = [path for path in files() if path.is_relative_to(ROOT / "tests") and path.suffix == ".py"]
     texts = [(path.relative_to(ROOT).as_posix(), path.read_text("utf-8")) for path in tests]

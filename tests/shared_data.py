@@ -1,4 +1,4 @@
-"""Where tests find the real files that are not part of this repository; they skip, saying so, where the folder is missing."""
+"""Where tests find the real files outside this repository; tests skip with a message if the folder is missing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _ROOT = Path(os.environ.get("RYE_SHARED") or Path(__file__).resolve().parents[2]
 
 
 def shared(relative: str) -> Path:
-    """The path of a shared file or folder; skips the calling test when it is not there."""
+    """The path of a shared file or folder; skips the calling test if it does not exist."""
     path = _ROOT / relative
     if not path.exists():
         pytest.skip(f"shared data {relative!r} is not here (set RYE_SHARED to its folder)")

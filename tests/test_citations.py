@@ -1,4 +1,4 @@
-"""Every rule that source, tests and documentation cite can be looked up in ``docs/design``; the table of rules is current."""
+"""Every rule cited by source, tests and documentation can be looked up in ``docs/design``; the table of rules is up to date."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_no_mention_of_the_design_is_without_a_place() -> None:
 
 
 def test_every_code_of_a_finding_has_a_meaning() -> None:
-    """A code that a reader gives is in the table at the head of a reader, or among the values of one."""
+    """Every code that a reader reports is in the table in a reader's docstring, or among a reader's constants."""
     given = set()
     for path in (ROOT / "rye").rglob("*.py"):
         for code in re.findall(r"\"([A-Z]\d{2,3})\"", path.read_text("utf-8")):
@@ -71,7 +71,7 @@ def test_the_table_has_every_rule() -> None:
 
 
 def test_the_table_names_tests_that_cite_the_rule() -> None:
-    """It need not name the newest one: a new test alone makes no table old."""
+    """It need not name the newest one: adding a test does not make the table stale."""
     tests = rules_table.tests_by_rule(KNOWN, [pair for pair in TEXTS.items() if pair[0].startswith("tests/")])
     shown = [rule for rule in KNOWN if rule.number and " " not in rule.number]
     rows = re.findall(r"^\| [^|\n]+ \| .+ \| (.*) \|$", (DESIGN / "rules.md").read_text("utf-8"), re.MULTILINE)

@@ -1,4 +1,4 @@
-"""``rye demo`` does what README promises: it runs through, over a real registry process, and leaves nothing running."""
+"""``rye demo`` does what README promises: it runs to the end, over a real registry process, and leaves nothing running."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
-    """What the demo prints, run once with an empty home folder, and its folder."""
+    """The output of the demo, run once with an empty home folder, and its folder."""
     home = tmp_path_factory.mktemp("home")
     folder = home / "demo"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RYE_")}
@@ -54,7 +54,7 @@ def test_it_shows_the_whole_way_of_an_item(demo: tuple[str, Path]) -> None:
 
 
 def test_the_directive_runs_and_its_rights_bind(demo: tuple[str, Path]) -> None:
-    """One call is denied, one hook fires, wrong outputs are refused and the declared ones taken."""
+    """One call is denied, one hook fires, wrong outputs are refused and the declared ones accepted."""
     said = demo[0].partition("$ rye run ")[2]
     assert "rye_execute tool:rye/shell/delete_cluster: denied" in said
     assert "hook directive:rye/authoring/review_permissions: done" in said
@@ -121,7 +121,7 @@ def test_a_folder_with_something_in_it_is_refused(tmp_path: Path) -> None:
 
 
 def test_readme_shows_lines_that_the_demo_prints(demo: tuple[str, Path]) -> None:
-    """In this order, some left out; fingerprints differ from run to run, and ``…`` stands for a path."""
+    """In this order, with some left out; fingerprints differ from run to run, and ``…`` stands for a path."""
     shown = (REPOSITORY / "README.md").read_text(encoding="utf-8").split("<!-- demo -->\n")[1].split("\n## ")[0]
     printed = iter([_comparable(line) for line in demo[0].splitlines()])
     for line in filter(None, map(_comparable, shown.splitlines())):

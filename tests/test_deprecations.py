@@ -1,5 +1,5 @@
-"""What is deprecated is announced, warned of, and gone in time (docs/reference/versions.md). Nothing may be deprecated now;
-rows that are made up show that each rule holds.
+"""Deprecations are announced, cause warnings, and end on time (docs/reference/versions.md). There may be none at
+present; made-up rows show that each rule holds.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def numbers(version: str) -> tuple[int, ...]:
 
 
 def faults(rows: Sequence[Deprecation], version: str, changelog: str) -> Iterator[str]:
-    """What is wrong with a table, for a program of this version."""
+    """The faults of a table, for a program of this version."""
     announced = "".join(re.findall(r"^### Deprecated\n(.*?)(?=^#|\Z)", changelog, re.MULTILINE | re.DOTALL))
     for row in rows:
         since, removed = numbers(row.since), numbers(row.removed_in)

@@ -1,4 +1,4 @@
-"""``docs/how-to/agents.md`` says what is true: its commands work one after the other, every program and every code is in it."""
+"""``docs/how-to/agents.md`` is true: its commands work one after the other, and it lists every program and every code."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Every command that a page shows exists with its options, and every block of commands is run by a test, or says why not.
+"""Every command on a page exists with its options, and every block of commands is run by a test, or listed with a
+reason.
 
-``docs/reference/commands`` is generated, and has a test of its own. ``tests/explaining`` runs the examples of
+``docs/reference/commands`` is generated and has its own test. ``tests/explaining`` runs the examples of
 ``docs/reference/errors``.
 """
 
@@ -59,7 +60,7 @@ RUN = (
 )
 """Page, a pattern of the marks of its blocks, and the test that runs these blocks.
 
-Where a block starts a registry, the test's fixture starts it instead.
+If a block starts a registry, the test's fixture starts it instead.
 """
 
 NOT_RUN = {
@@ -80,11 +81,11 @@ NOT_RUN = {
     ("docs/how-to/ci.md", "## Publishing from a build"): "needs an identity token of GitHub or GitLab; "
     "tests/cli/test_trusted_publish.py does it with an issuer on this machine",
 }
-"""Blocks that no test can run as they are, and what comes nearest."""
+"""Blocks that no test can run as they are, and the closest test."""
 
 
 def in_prose(command: str) -> str | None:
-    """As :func:`problem`, for a command that a sentence names: an option may stand without its value."""
+    """Like :func:`problem`, for a command in a sentence, where an option may have no value."""
     why = wrong(command, whole=False)
     return None if why is not None and "requires an argument" in why else why
 

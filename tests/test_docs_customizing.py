@@ -1,4 +1,4 @@
-"""``docs/how-to/customizing.md`` is a story that happened (:mod:`tests.played_page`)."""
+"""``docs/how-to/customizing.md`` tells a true story (:mod:`tests.played_page`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The authors' page says what the code does: its example conforms, its table of codes is the code's, its claims hold."""
+"""The authors' page is true: its example conforms, its table of codes matches the code, and its claims hold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``docs/how-to/editors.md`` says what is true: its settings are of the form that the editors read, its commands run."""
+"""``docs/how-to/editors.md`` is true: its settings have the form that the editors read, and its commands run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``docs/how-to/importing.md`` says what is true: its commands lead to a green build, its files are those that are read."""
+"""``docs/how-to/importing.md`` is true: its commands lead to a green build, and the files that it lists are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/reference/kinds.md: every kind has a section and a complete example that its own rules accept for publishing."""
+"""docs/reference/kinds.md: every kind has a section and a complete example that passes the kind's rules for publishing."""
 
 from __future__ import annotations
 

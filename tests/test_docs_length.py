@@ -1,4 +1,4 @@
-"""A person reads each page in at most ten minutes, and finds each one in ``docs/README.md``."""
+"""Each page takes at most ten minutes to read, and ``docs/README.md`` lists it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 MOST_WORDS = 2_300
-"""Ten minutes at 230 words a minute. Words as ``wc -w`` counts them, code and tables included."""
+"""Ten minutes at 230 words a minute. Words are counted as ``wc -w`` does, code and tables included."""
 LONGER = {
     "docs/design/rules.md": "a table for looking things up, made by `make rules-table`",
 }
 GENERATED = (DOCS / "reference" / "commands", DOCS / "reference" / "errors")
-"""Pages for looking things up, made from the source."""
+"""Reference pages that are generated from the source."""
 
 
 def pages() -> list[Path]:
-    """Every page that a person wrote."""
+    """Every page that is not generated."""
     found = [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]
     return sorted(page for page in found if not any(folder in page.parents for folder in GENERATED))
 
@@ -30,7 +30,7 @@ def test_no_page_takes_more_than_ten_minutes() -> None:
 
 
 def test_the_map_names_every_page() -> None:
-    """Pages of the design are named by its own README."""
+    """The design has its own README, which names its pages."""
     linked = {
         (page.parent / target).resolve()
         for page in (DOCS / "README.md", DOCS / "design" / "README.md", DOCS / "design" / "decisions" / "README.md")

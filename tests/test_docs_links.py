@@ -1,4 +1,4 @@
-"""Every page that a text names exists: links between pages, and pages that source, hints and tests point at."""
+"""Every page that a text names exists: links between pages, and pages that source, hints and tests refer to."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_no_text_names_a_page_without_its_folder() -> None:
 
 
 def _places(page: str) -> set[str]:
-    """The anchors that code hosts make of a page's headings."""
+    """The anchors that code hosts create for a page's headings."""
     headings = re.findall(
         r"^#+ (.+?) *$", re.sub(r"^(`{3,}|~{3,}).*?^\1", "", page, flags=re.DOTALL | re.MULTILINE), re.MULTILINE
     )

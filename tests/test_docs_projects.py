@@ -1,4 +1,4 @@
-"""``docs/reference/projects.md`` says what is true: its manifest is read as it stands there, its commands exist."""
+"""``docs/reference/projects.md`` is true: its manifest can be read as shown, and its commands exist."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""``docs/explanation/runtime.md`` and the pages next to it are true: five commands end in a denied call, every attack and code
-is played or listed."""
+"""``docs/explanation/runtime.md`` and the pages next to it are true: five commands end in a denied call, and every
+attack and code is played or listed.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ DENIED = json.loads(TEXT.split("```json\n")[1].split("```")[0])
 
 
 def test_five_commands_from_nothing_to_a_denied_call(tmp_path: Path) -> None:
-    """The last one tells an agent program of the server: what it starts is served here, and its model's call made."""
+    """The last one tells an agent program about the server: the test starts the same server and makes the model's call."""
     example = re.search(r"<!-- example: denied -->\n((?:    .*\n)+)", TEXT)
     assert example is not None
     commands = [shlex.split(line) for line in example[1].splitlines()]

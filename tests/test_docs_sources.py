@@ -1,4 +1,4 @@
-"""``docs/how-to/sources.md`` is true: its commands are run, word by word, against repositories of this machine."""
+"""``docs/how-to/sources.md`` is true: its commands run, word for word, against repositories on this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``docs/how-to/tools.md`` says what is true: its tools return what it shows, its numbers are the limits, its tables are read."""
+"""``docs/how-to/tools.md`` is true: its tools return what it shows, its numbers are the limits, and its tables can be read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``docs/tutorial.md`` is a half hour that happened (:mod:`tests.played_page`)."""
+"""``docs/tutorial.md`` tells a true story (:mod:`tests.played_page`)."""
 
 from __future__ import annotations
 

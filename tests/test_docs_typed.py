@@ -1,4 +1,4 @@
-"""Commands of several pages of ``docs``, typed one after the other over one registry (:mod:`tests.typed_blocks`)."""
+"""Commands on several pages of ``docs``, typed one after the other over one registry (:mod:`tests.typed_blocks`)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def real(registry: RealRegistry, base: Path) -> dict[str, str]:
 
 
 def clone_of(project: Program, base: Path) -> Program:
-    """Another person's checkout, on a machine of their own."""
+    """Another person's checkout, on their own machine."""
     person = Program(base)
     for name in ("rye.toml", "rye.lock"):
         shutil.copy(project.path(name), person.path(name))

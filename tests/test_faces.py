@@ -1,5 +1,4 @@
-"""The command line keeps words and printing: below the workspace it reaches for values only, and it opens no files
-(house 1)."""
+"""The command line keeps words and printing: below the workspace it imports only values, and it opens no files (house 1)."""
 
 from __future__ import annotations
 
@@ -41,7 +40,7 @@ VALUES = frozenset(
         "rye.text.facts",
     }
 )
-"""What the command line shows or is given: tiers, plans, findings, a lock's graph, the user's settings. A use case decides."""
+"""What the command line shows or gets: tiers, plans, findings, a lock's graph, the user's settings. A use case decides."""
 OPEN_FILES = {
     "rye/cli/completing/stored.py": "the table of commands is a file of the program itself",
     "rye/cli/main.py": "the standard streams that its caller closed become the null device",
@@ -69,7 +68,7 @@ _LAST_NAMES = frozenset(name.rpartition(".")[2] for name in _PRINTING)
 
 
 def opened(source: str) -> list[int]:
-    """The lines on which a module opens, makes, lists or removes a file or folder, or takes a function that does."""
+    """The lines on which a module opens, creates, lists or removes a file or folder, or uses a function that does."""
 
     def lines() -> Iterator[int]:
         for node in ast.walk(ast.parse(source)):
@@ -118,7 +117,7 @@ def test_the_command_line_opens_no_files() -> None:
 
 
 def printed(source: str) -> list[int]:
-    """The lines on which a module prints by itself."""
+    """The lines on which a module prints directly."""
     return sorted(
         node.lineno
         for node in ast.walk(ast.parse(source))

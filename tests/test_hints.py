@@ -1,6 +1,7 @@
-"""No hint tells a person to run what cannot be run (findings D6): commands in all texts of the source, and those that tests see.
+"""No hint names a command that cannot be run (findings D6): checks commands in all texts of the source.
 
-What tests see is collected by ``tests/conftest.py``, which fails the test whose error carries a command that does not parse.
+Hints that appear while tests run are collected by ``tests/conftest.py``, which fails the test whose error carries a
+command that does not parse.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ SOURCES = [path for room in ("rye", "registry_server") for path in sorted((ROOT 
 
 
 def texts(source: str) -> Iterator[tuple[int, str]]:
-    """Every text that is not a docstring, with its line; what is filled in is a word in capitals."""
+    """Every text that is not a docstring, with its line; placeholders become a word in capitals."""
     tree = ast.parse(source)
     skipped = {
         id(node.value)
@@ -46,7 +47,7 @@ def texts(source: str) -> Iterator[tuple[int, str]]:
 
 @cache
 def commands_of_the_sources() -> tuple[tuple[str, str], ...]:
-    """Place and words of every command that a text of the sources names."""
+    """Place and words of every command in the texts of the sources."""
     return tuple(
         (f"{path.relative_to(ROOT)}:{line}", command)
         for path in SOURCES
@@ -67,7 +68,7 @@ def test_every_command_in_the_sources_can_be_run() -> None:
 
 @pytest.mark.slow
 def test_every_command_of_the_registry_in_the_sources_is_recognized() -> None:
-    """Otherwise a hint such as "rye-registry token lst shows them." would be checked by nothing."""
+    """Otherwise a hint such as "rye-registry token lst shows them." would go unchecked."""
     named = [
         (f"{path.relative_to(ROOT)}:{line}", each)
         for path in SOURCES

@@ -20,7 +20,7 @@ REASONED = {
     "rye/cli/registry/demo.py": "the output of a process of our own",
     "registry_server/storage/first_line.py": "the first line of a library's error, which is only logged or printed",
 }
-"""Where ``splitlines`` may stand, and why: none reads what an author or a registry wrote, none counts lines."""
+"""Where ``splitlines`` may be used, and why: none of these read what an author or a registry wrote, or count lines."""
 SEPARATORS = ("\u2028", "\u2029")
 
 
@@ -59,7 +59,7 @@ def test_it_is_an_error_in_every_kind(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("separator", [*SEPARATORS, "\x85"])
 def test_a_yaml_text_with_one_is_refused(separator: str) -> None:
-    """The attack: ``blocked`` stands behind a comment that only our reader would have ended."""
+    """The attack: ``blocked`` follows a comment that only our reader would have ended."""
     for text in (f"# why{separator}blocked: [Bash]\nname: x\n", f"name: x # why{separator}blocked: [Bash]\n"):
         with pytest.raises(YamlError, match="not allowed"):
             read_yaml(text)

@@ -1,4 +1,4 @@
-"""Imports stand at the top of a file. One inside a function has a reason in start-up time, so there are few of them."""
+"""Imports belong at the top of a file. An import inside a function has a reason in start-up time, so there are few."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 MOST_IN_COMMANDS = 150
-"""In ``rye/cli``: where one command of a file would pay for another's heavy import."""
+"""In ``rye/cli``: where one command of a file would otherwise pay for another's heavy import."""
 MOST_ELSEWHERE = 30
 """In all other rooms and in the server."""
 
 
 def local_imports(source: str) -> list[int]:
-    """The lines of the import statements inside functions, methods and closures included, each once."""
+    """The lines of the import statements inside functions, methods and closures included, without duplicates."""
     places = {
         (node.lineno, node.col_offset)
         for function in ast.walk(ast.parse(source))

@@ -1,4 +1,4 @@
-"""The project's own items: enough of them, conforming with ``--strict``, all signed by the key in ``keys/``."""
+"""The project's own items: there are enough, they conform with ``--strict``, and the key in ``keys/`` signed them all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""README's "Going on by hand", played line by line against a real registry, from a clone that git knows nothing new in."""
+"""README's "Going on by hand", played line by line against a real registry, from a clone that stays clean for git."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NEW_FOLDER = re.compile(r"mkdir (\S+) && cd (\S+)")
 
 
 def by_hand() -> list[str]:
-    """The commands of the section, comments left out."""
+    """The commands of the section, without comments."""
     section = README.split("## Going on by hand\n", 1)[1].split("\n## ", 1)[0]
     lines = (line.split("#", 1)[0].strip() for line in section.splitlines() if line.startswith("    "))
     return [line for line in lines if line]

@@ -1,5 +1,4 @@
-"""The order of the rooms: imports point down only, imports inside functions included (``rye/__init__.py`` lists the rooms)
-(house 2)."""
+"""The order of the rooms: imports only point down, also inside functions (``rye/__init__.py`` lists the rooms) (house 2)."""
 
 from __future__ import annotations
 
@@ -52,7 +51,7 @@ EXTRA = {("cli", "registry_server")}
 
 @cache
 def imports(path: Path) -> tuple[tuple[int, str], ...]:
-    """Line and full name of every module of this project that the file imports, wherever in it."""
+    """Line and full name of every module of this project that the file imports, anywhere in it."""
     return tuple(_imports(path))
 
 
@@ -87,7 +86,7 @@ def test_imports_point_down() -> None:
 
 
 def test_the_server_stands_beside_the_faces() -> None:
-    """It uses the rooms below the workspace, and no face."""
+    """It uses the rooms below the workspace, and none of the faces."""
     wrong = [
         f"{path.relative_to(ROOT)}:{line} imports {name}"
         for path in sorted((ROOT / "registry_server").rglob("*.py"))
@@ -126,7 +125,7 @@ def is_for_type_checking(node: ast.AST) -> bool:
 
 
 def names_imported(node: ast.AST) -> Iterator[str]:
-    """What is imported when the code runs, in functions too, by whatever spelling."""
+    """What is imported when the code runs, also in functions and however it is written."""
     if isinstance(node, ast.ImportFrom) and node.module:
         yield node.module
         yield from (f"{node.module}.{alias.name}" for alias in node.names)
@@ -138,7 +137,7 @@ def names_imported(node: ast.AST) -> Iterator[str]:
 
 
 def in_circles(needs: dict[str, set[str]]) -> list[list[str]]:
-    """The modules that need each other, directly or through others: strongly connected components of more than one."""
+    """The modules that need each other, directly or indirectly: strongly connected components of more than one."""
     reached: dict[str, set[str]] = {}
     for name in needs:
         found: set[str] = set()

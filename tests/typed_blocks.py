@@ -12,9 +12,9 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 
 
 def typed(page: str, name: str, real: Mapping[str, str] | None = None) -> Iterator[tuple[str, list[str]]]:
-    """Program and words of each command, in the order of the page.
+    """Program and words of each command, in page order.
 
-    ``page``: below ``docs``. ``real``: texts of the page, and what replaces them.
+    ``page``: below ``docs``. ``real``: texts of the page, and their replacements.
     """
     (block,) = [block for block in blocks((DOCS / page).read_text("utf-8")) if block.mark == f"typed: {name}"]
     for command in block.commands:

@@ -1,4 +1,4 @@
-"""One stage per process of the test run."""
+"""The stage of the attack suite, built once per process of the test run."""
 
 from __future__ import annotations
 

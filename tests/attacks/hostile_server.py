@@ -1,8 +1,8 @@
 """A web server on the loopback that serves a registry's files honestly until it is told otherwise.
 
-``files`` maps paths to bytes. ``faults`` maps a path to a :data:`Fault`, which gets the connection instead and may drip, lie
-about lengths, redirect or never stop. Every request is kept with its headers, so that a test can ask what the client gave away.
-Nothing here outlives the test: a fault that never ends stops when the client hangs up or the server closes.
+``files`` maps paths to bytes. ``faults`` maps a path to a :data:`Fault`, which takes over the connection and may drip,
+lie about lengths, redirect or never stop. Every request is recorded with its headers, so that a test can check what the
+client revealed. Nothing outlives the test: an endless fault stops when the client hangs up or the server closes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 Fault = Callable[["Connection"], None]
-"""Answers one request in its own way."""
+"""Answers one request its own way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class _Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Connection)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Clients hang up on hostile servers: nothing to report."""
+        """Clients hang up on hostile servers; that is not worth reporting."""
 
 
 @dataclass
@@ -71,13 +71,13 @@ class HostileServer:
         return f"http://127.0.0.1:{self.port}"
 
     def serve(self, files: Mapping[str, bytes]) -> None:
-        """From now on these files, honestly, and no memory of earlier requests."""
+        """Serve these files honestly from now on, and forget earlier requests."""
         self.files = dict(files)
         self.faults = {}
         self.seen = []
 
     def headers(self, name: str) -> list[str]:
-        """What arrived under this header, from all requests that had it."""
+        """The values of this header, from all requests that had it."""
         return [request.headers[name] for request in self.seen if name in request.headers]
 
 
@@ -120,7 +120,7 @@ class Connection(BaseHTTPRequestHandler):
         self.end_headers()
 
     def push(self, data: bytes) -> bool:
-        """Send a piece; False when nobody listens any more."""
+        """Send a piece; False if the client has hung up."""
         if self.closing.is_set():
             return False
         self.wfile.write(data)
@@ -128,7 +128,7 @@ class Connection(BaseHTTPRequestHandler):
 
 
 def answer(connection: Connection, status: int, body: bytes, **headers: str) -> None:
-    """A plain, correct answer."""
+    """Send a plain, correct answer."""
     connection.send_response_only(status)
     for name, value in {**headers, "Content_Length": str(len(body))}.items():
         connection.send_header(name.replace("_", "-"), value)
@@ -137,7 +137,7 @@ def answer(connection: Connection, status: int, body: bytes, **headers: str) -> 
 
 
 def announces(size: int) -> Fault:
-    """States a size that no such file has, and sends it."""
+    """Announce a size larger than any such file, and send that much."""
 
     def fault(connection: Connection) -> None:
         connection.begin(Content_Length=str(size))
@@ -150,14 +150,14 @@ def announces(size: int) -> Fault:
 
 
 def endless(connection: Connection) -> None:
-    """Chunks for ever, as fast as the client takes them; no length is stated."""
+    """Send chunks without end, as fast as the client reads them; no length is stated."""
     connection.begin(Transfer_Encoding="chunked")
     while connection.push(b"4000\r\n" + b" " * 0x4000 + b"\r\n"):
         pass
 
 
 def drips(data: bytes, *, piece: int = 1, seconds: float = 0.05) -> Fault:
-    """The right bytes, a few at a time."""
+    """Send the right bytes, a few at a time."""
 
     def fault(connection: Connection) -> None:
         connection.begin(Content_Length=str(len(data)))
@@ -170,7 +170,7 @@ def drips(data: bytes, *, piece: int = 1, seconds: float = 0.05) -> Fault:
 
 
 def drips_headers(connection: Connection) -> None:
-    """A header line every moment, and never a body."""
+    """Send one header line after another, and never a body."""
     connection.close_connection = True
     connection.push(b"HTTP/1.1 200 OK\r\n")
     for number in range(10_000):
@@ -180,18 +180,18 @@ def drips_headers(connection: Connection) -> None:
 
 
 def unchanged(connection: Connection) -> None:
-    """Says that nothing changed, whatever was asked."""
+    """Answer that nothing changed, whatever the request."""
     connection.begin(304, ETag='"1"')
 
 
 def silent(connection: Connection) -> None:
-    """Takes the request and says nothing."""
+    """Accept the request and never answer."""
     connection.close_connection = True
     connection.closing.wait(20)
 
 
 def breaks_off(data: bytes) -> Fault:
-    """States the whole length and hangs up half-way."""
+    """State the whole length and hang up half-way."""
 
     def fault(connection: Connection) -> None:
         connection.begin(Content_Length=str(len(data)))
@@ -201,13 +201,13 @@ def breaks_off(data: bytes) -> Fault:
 
 
 def not_http(connection: Connection) -> None:
-    """Bytes that are no answer."""
+    """Send bytes that are not HTTP."""
     connection.close_connection = True
     connection.push(b"\x16\x03\x01 this is not HTTP\r\n\r\n")
 
 
 def redirects(location: str, status: int = 302) -> Fault:
-    """Sends the client elsewhere."""
+    """Redirect the client elsewhere."""
 
     def fault(connection: Connection) -> None:
         answer(connection, status, b"", Location=location)
@@ -216,7 +216,7 @@ def redirects(location: str, status: int = 302) -> Fault:
 
 
 def encoded(body: bytes, encoding: str) -> Fault:
-    """A compressed answer that nobody asked for."""
+    """Send a compressed answer that the client did not ask for."""
 
     def fault(connection: Connection) -> None:
         answer(connection, 200, body, Content_Encoding=encoding)
@@ -225,7 +225,7 @@ def encoded(body: bytes, encoding: str) -> Fault:
 
 
 def status(code: int, **headers: str) -> Fault:
-    """An answer with this status and nothing else."""
+    """Send this status and an empty answer."""
 
     def fault(connection: Connection) -> None:
         answer(connection, code, b"", **headers)

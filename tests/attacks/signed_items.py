@@ -1,4 +1,4 @@
-"""Items as their authors sign them, and releases of them: honest by default, each part open to change."""
+"""Items as their authors sign them, and releases of them: honest by default, with every part replaceable."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HOOK = ("cost.current &gt; 1", "ops/alarm", "1")
 
 
 def directive(identity: Identity, version: str = "1.0.0", **parts: Any) -> str:
-    """A directive's text, unsigned; ``parts`` as :func:`tests.directive_text.directive` takes them."""
+    """A directive's text, unsigned; ``parts`` are those of :func:`tests.directive_text.directive`."""
     return directive_text.directive(identity.local_id, version, **parts)
 
 
@@ -51,7 +51,7 @@ def release(
     keys: Sequence[PrivateKey] | None = None,
     **changes: object,
 ) -> int:
-    """An item's release with the lines that follow. ``content`` replaces the signed bytes, ``changes`` fields of the note."""
+    """A release of the item and the lines after it. ``content`` replaces the signed bytes, ``changes`` fields of the note."""
     data = content if content is not None else signed(identity, text, key or registry.namespaces[identity.namespace][0])
     name = identity.id.rpartition("/")[2]
     metadata = KINDS[identity.kind].load().read(Source(text, f"x{suffix_of(identity)}", name), ReadOptions()).metadata

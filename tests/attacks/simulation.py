@@ -1,14 +1,14 @@
-"""The stage of the attack suite: an honest registry with a past and a present, its user, and an attacker between or inside.
+"""The stage of the attack suite: an honest registry with a past and a present, its user, and an attacker.
 
-Rules that :func:`perform` checks of every :class:`Attack`, with the client run against a real server:
+:func:`perform` checks these rules for every :class:`Attack`, with the client running against a real server:
 
-1. The control: the same user, the same command, the honest registry: it succeeds.
-2. The attack: the command fails with exactly the stated code (and, where the code covers several forms, the stated ``cause``).
-3. The project is, byte for byte and mode for mode, what it was: no file more, less or changed.
-4. What the user trusts (pins, heads, keysets, settings, keys) is byte for byte what it was.
+1. The control, the same user and command with the honest registry, succeeds.
+2. The attack fails with exactly the stated code (and, where the code covers several forms, the stated ``cause``).
+3. The project stays the same, byte for byte and mode for mode: no file added, removed or changed.
+4. What the user trusts (pins, heads, keysets, settings, keys) stays the same, byte for byte.
 
-``Power`` states which keys the attacker has. A mirror has none: it can change, withhold and repeat bytes. The registry has its
-log's key, the owners those of the root; a namespace's key can be stolen or its owner hostile.
+``Power`` states which keys the attacker has. A mirror has none: it can change, withhold and repeat bytes. The registry
+has its log's key, the owners those of the root. A namespace's key can be stolen, or its owner hostile.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ from tests.registry.simulated_registry import SimulatedRegistry
 Power = Literal["mirror", "log key", "log and namespace key", "log and owners' keys", "namespace key", "project"]
 Start = Literal["stranger", "pinned", "installed", "checkout"]
 """What the user did before: nothing; pinned the registry; installed ``acme/ops/deploy`` 1.0.0 and the skill
-``acme/pdf-tools``; or checked that project out anew, with its lock and without the installed files."""
+``acme/pdf-tools``; or made a fresh checkout of that project, with its lock and without the installed files.
+"""
 
 DEPLOY = Identity("directive", "acme/ops/deploy")
 CHECK = Identity("directive", "acme/ops/check")
@@ -61,26 +62,26 @@ IMPATIENT = replace(
     retry_seconds=0.01,
     retry_after_seconds=0.1,
 )
-"""Limits for attacks on patience: the same rules, reached within a second or two."""
+"""Limits for attacks that exhaust a client's patience: the same rules, reached within a second or two."""
 
 
 @dataclass
 class Scene:
-    """What an attacker works with. ``past``: what the user saw; ``present``: what the honest registry serves now."""
+    """What an attacker can use. ``past``: what the user saw; ``present``: what the honest registry serves now."""
 
     past: SimulatedRegistry
     present: SimulatedRegistry
     server: HostileServer
     user: Program
     elsewhere: HostileServer
-    """Another host of the attacker's."""
+    """Another host, controlled by the attacker."""
 
     def serve(self, registry: SimulatedRegistry) -> None:
-        """Show the user this registry."""
+        """Show this registry to the user."""
         self.server.serve(registry.files)
 
     def replace(self, path: str, data: bytes | None) -> None:
-        """Change or withhold (None) one file of what is served."""
+        """Change or withhold (None) one of the served files."""
         if data is None:
             del self.server.files[path]
         else:
@@ -90,7 +91,7 @@ class Scene:
         self.server.faults[path] = fault
 
     def cheat(self, build: Callable[[SimulatedRegistry], object], *, before: bool = False) -> SimulatedRegistry:
-        """Let ``build`` append to the present (or the past) and serve it with everything signed by the log."""
+        """Let ``build`` append to the present (or the past), and serve the result with the log's signature."""
         registry = (self.past if before else self.present).fork()
         build(registry)
         registry.publish()
@@ -98,7 +99,7 @@ class Scene:
         return registry
 
     def map_path(self) -> str:
-        """The root of the name map, which is all of it in a small registry."""
+        """The path of the name map's root, which in a small registry is the whole map."""
         return node_path(wire.decode_head(self.server.files["head"]).map)
 
     def index_path(self, name: str) -> str:
@@ -118,14 +119,14 @@ class Attack(Struct, frozen=True):
     start: Start = "pinned"
     command: tuple[str, ...] = ADD
     build: Callable[[SimulatedRegistry], object] | None = None
-    """What the honest registry did since the user looked; default: :func:`progress`."""
+    """What the honest registry did since the user last looked; default: :func:`progress`."""
     limits: RegistryLimits = REGISTRY
     later: timedelta = timedelta(0)
-    """How far the user's clock has moved in the attack, beyond the control's."""
+    """How far the user's clock is ahead in the attack, compared with the control."""
     files: Callable[[dict[str, bytes]], object] | None = None
-    """Adds to what the honest registry serves."""
+    """Additions to what the honest registry serves."""
     control: tuple[str, ...] | None = None
-    """The command of the control, where it cannot be the same."""
+    """The control's command, where it differs from the attack's."""
 
 
 def now() -> datetime:
@@ -133,12 +134,12 @@ def now() -> datetime:
 
 
 def progress(registry: SimulatedRegistry) -> None:
-    """What an honest registry does in an hour: a new release."""
+    """One hour of an honest registry: a new release."""
     release(registry, DEPLOY, "1.1.0", directive(DEPLOY, "1.1.0", text="Do the work better."))
 
 
 def founded(at: datetime) -> SimulatedRegistry:
-    """An honest registry with two namespaces and four items."""
+    """Create an honest registry with two namespaces and four items."""
     registry = SimulatedRegistry(now=at)
     for namespace in ("acme", "zeta"):
         registry.claim(namespace)
@@ -157,7 +158,7 @@ def founded(at: datetime) -> SimulatedRegistry:
 
 
 def tree(folder: Path) -> dict[str, tuple[int, bytes | str]]:
-    """Everything below a folder: path → mode and content, or where a link leads."""
+    """Everything below a folder: path → mode and content, or a link's target."""
     found: dict[str, tuple[int, bytes | str]] = {}
     waiting, start = [str(folder)], len(str(folder)) + 1
     while waiting:
@@ -182,7 +183,7 @@ def difference(before: Mapping[str, object], after: Mapping[str, object]) -> lis
 
 
 class Stage:
-    """Two servers and users in every starting position, made once and copied for each attack."""
+    """Two servers, and users in every starting position, made once and copied for each attack."""
 
     def __init__(self, base: Path):
         self.base = base
@@ -198,7 +199,7 @@ class Stage:
             server.__exit__()
 
     def user(self, start: Start) -> Program:
-        """A fresh user in this position; the server must serve nothing in particular."""
+        """A fresh user in this position. The server must not be serving an attack yet."""
         self._made += 1
         template = self._templates.get(start)
         if template is None:
@@ -207,9 +208,7 @@ class Stage:
         place = self.base / f"user{self._made}"
         shutil.copytree(template, place, symlinks=True)
         user = Program(place)
-        user.environment["RYE_TRUST_LOCK"] = (
-            "1"  # a copy is another project; who may agree is not what is attacked here
-        )
+        user.environment["RYE_TRUST_LOCK"] = "1"  # a copy is another project; who may agree is not under attack here
         return user
 
     def _prepare(self, user: Program, start: Start) -> None:
@@ -236,7 +235,7 @@ class Stage:
         return Scene(self.past.fork(), present, self.server, self.user(attack.start), self.elsewhere)
 
     def perform(self, attack: Attack, *, program: bool = False) -> Result:
-        """Control, then attack, with all that must hold (module docstring). ``program``: as a process of its own."""
+        """Perform control and attack, with every check of the module docstring. ``program``: in a separate process."""
         scene = self.scene(attack)
         scene.serve(scene.present)
         with client_with(attack.limits):
@@ -263,13 +262,13 @@ class Stage:
 
 
 def trusted_files(user: Program) -> dict[str, tuple[int, bytes | str]]:
-    """Pins, heads, keysets, settings, keys: everything of the user's but the cache, which nothing trusts."""
+    """Pins, heads, keysets, settings, keys: all of the user's files except the cache, which is never trusted."""
     return {path: entry for path, entry in tree(user.home).items() if path.split("/")[0] != "cache"}
 
 
 @contextmanager
 def client_with(limits: RegistryLimits, later: timedelta = timedelta(0)) -> Iterator[None]:
-    """Clients of this process with these limits and a clock that runs ahead; a plain client where neither is asked for."""
+    """Patch this process's clients to use these limits and a clock that runs ahead; by default leave them unchanged."""
     opening: Any = RegistryClient.open.__func__.__kwdefaults__  # type: ignore[attr-defined]
     making: Any = RegistryClient.__init__.__kwdefaults__
     with (
@@ -283,5 +282,5 @@ def client_with(limits: RegistryLimits, later: timedelta = timedelta(0)) -> Iter
 
 
 def raw(text: str, signers: list[Signer]) -> SignedNote:
-    """A signature under any text, whatever the statement's grammar says of it."""
+    """A signature over any text, without checking the statement's grammar."""
     return notes.sign(text, signers)

@@ -22,14 +22,14 @@ pytestmark = pytest.mark.slow
 
 
 def other_present(scene: Scene) -> SimulatedRegistry:
-    """Another history of the same length as the present: another release in its place."""
+    """Another history as long as the present, with one release replaced."""
     return scene.cheat(
         lambda registry: release(registry, DEPLOY, "1.1.0", directive(DEPLOY, "1.1.0", text="Do harm.")), before=True
     )
 
 
 def rewritten(scene: Scene) -> None:
-    """A longer history in which a release that the user saw is another one."""
+    """A longer history in which a release that the user saw has changed."""
     registry = scene.present.fork()
     registry.leaves[2] = registry.leaves[3]
     registry.publish()
@@ -37,7 +37,7 @@ def rewritten(scene: Scene) -> None:
 
 
 def seen(scene: Scene) -> None:
-    """The user looks at the present first."""
+    """Let the user see the present first."""
     scene.serve(scene.present)
     scene.user.ok("registry", "show", "--json")
 
@@ -61,7 +61,7 @@ def going_back_in_time(scene: Scene) -> None:
 
 
 def expired_root(registry: SimulatedRegistry) -> None:
-    """The owners let their root expire in half a year from now."""
+    """Let the root expire half a year from now."""
     registry.add_root(registry.root(expires=registry.now + timedelta(days=4)))
 
 
@@ -78,7 +78,7 @@ def serve_checkpoint(scene: Scene, note: SignedNote) -> None:
 
 
 def spelled(scene: Scene, old: str, new: str) -> None:
-    """The honest checkpoint, spelled otherwise."""
+    """Serve the honest checkpoint in another spelling."""
     head = json.loads(scene.present.files["head"])
     assert old in head["checkpoint"], head["checkpoint"]
     head["checkpoint"] = head["checkpoint"].replace(old, new, 1)
@@ -90,7 +90,7 @@ def last_base64(scene: Scene) -> str:
 
 
 def foreign_base64(text: str) -> str:
-    """Another spelling of the same bytes: stray bits set in the last character before the padding."""
+    """Another encoding of the same bytes: stray bits in the last character before the padding."""
     alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
     body = text.rstrip("=")
     assert len(text) - len(body) in (1, 2)
@@ -98,7 +98,7 @@ def foreign_base64(text: str) -> str:
 
 
 def wrong_by_known_key(scene: Scene) -> None:
-    """A signature line that names the log's key, and was made by another."""
+    """A signature line that names the log's key but was made by another."""
     registry = scene.present
     honest = notes.sign(registry.checkpoint().text(), registry.log_signers())
     forged = key("thief").sign(honest.text.encode())
@@ -108,7 +108,7 @@ def wrong_by_known_key(scene: Scene) -> None:
 
 
 def wrong_beside_a_good_one(scene: Scene) -> None:
-    """A good signature and a wrong one by the same key: one of two texts is not the log's."""
+    """A good signature and a wrong one by the same key: one of the two texts is not the log's."""
     registry = scene.present
     honest = notes.sign(registry.checkpoint().text(), registry.log_signers()).signatures[0]
     forged = NoteSignature(honest.name, honest.key_id, key("thief").sign(b"text"))
@@ -137,7 +137,7 @@ def repeated_member(scene: Scene) -> None:
 
 
 def last_leaf(build: Callable[[SimulatedRegistry], SignedNote]) -> Callable[[Scene], None]:
-    """The tree ends in this note instead of the honest snapshot."""
+    """End the tree in this note instead of the honest snapshot."""
 
     def act(scene: Scene) -> None:
         registry = scene.present.fork()
@@ -149,7 +149,7 @@ def last_leaf(build: Callable[[SimulatedRegistry], SignedNote]) -> Callable[[Sce
 
 
 def never_changed(scene: Scene) -> None:
-    """What the user holds has a tag, and the mirror says of it that nothing changed."""
+    """The user's copy has an ETag, and the mirror always answers that nothing changed."""
     states = StateStore(Path(scene.user.environment["RYE_DATA_DIR"]) / "registries")
     state = states.load(scene.past.origin)
     assert state is not None

@@ -1,5 +1,4 @@
-"""Attacks on the index and the log behind it: what exists, what is complete, what is logged
-(docs/reference/protocol.md)."""
+"""Attacks on the index and the log behind it: existence, completeness, inclusion in the log (docs/reference/protocol.md)."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ Lines = list[IndexLine]
 
 
 def cheat_index(change: Callable[[SimulatedRegistry, dict[str, Lines]], object]) -> Callable[[Scene], None]:
-    """The registry signs a snapshot over index lines that ``change`` made."""
+    """The registry signs a snapshot over index lines changed by ``change``."""
 
     def act(scene: Scene) -> None:
         registry = scene.present.fork()
@@ -53,7 +52,7 @@ def cheat_index(change: Callable[[SimulatedRegistry, dict[str, Lines]], object])
 
 
 def invented(registry: SimulatedRegistry, index: dict[str, Lines]) -> None:
-    """A release that is signed by the namespace's key and shown, but not logged."""
+    """A release that the namespace's key signed and the index shows, but that is not in the log."""
     private = registry.fork()
     position = release(private, DEPLOY, "1.2.0", directive(DEPLOY, "1.2.0", text="Only for you."))
     registry.blobs.update(private.blobs)
@@ -95,7 +94,7 @@ def another_origins_release(_: SimulatedRegistry, index: dict[str, Lines]) -> No
 
 
 def index_note(change: Callable[[str], str]) -> Callable[[Scene], None]:
-    """The registry signs over an index in which the newest note's bytes were changed."""
+    """The registry signs an index in which the newest note's bytes are changed."""
 
     def act(_: SimulatedRegistry, index: dict[str, Lines]) -> None:
         last = index[str(DEPLOY)][-1]
@@ -136,18 +135,18 @@ def append_unread(registry: SimulatedRegistry, note: SignedNote, name: str) -> N
 
 
 def repeated_release(scene: Scene) -> None:
-    """Other bytes under a version that was released before."""
+    """Release other bytes under an existing version."""
     scene.cheat(lambda registry: release(registry, DEPLOY, "1.1.0", directive(DEPLOY, "1.1.0", text="Do harm.")))
 
 
 def advisory_by_the_log(registry: SimulatedRegistry) -> None:
-    """A warning in the owners' name that they did not sign."""
+    """An advisory in the owners' name that they did not sign."""
     note = registry.leaves[registry.advise(DEPLOY, "*", by_owners=True)]
     registry.leaves[-1] = registry.sign(parse(notes.parse(note).text), registry.log_signers()).encode()
 
 
 def taken_down(*more: str, line: int = -1, signers: int = 2) -> Callable[[SimulatedRegistry], None]:
-    """A takedown of a release by its line in the index, also of the files ``more``, by as many owners."""
+    """A takedown of a release by its line in the index, and of the files ``more``, by as many owners."""
 
     def act(registry: SimulatedRegistry) -> None:
         newest = parse(notes.parse(registry.index_lines()[str(DEPLOY)][line].note).text)
@@ -160,7 +159,7 @@ def taken_down(*more: str, line: int = -1, signers: int = 2) -> Callable[[Simula
 
 
 def yank_of_nothing(registry: SimulatedRegistry) -> None:
-    """The owner yanks what was never released."""
+    """The owner yanks a release that does not exist."""
     registry.yank(DEPLOY, "8.0.0")
 
 
@@ -173,7 +172,7 @@ def tail_of_another_kind(scene: Scene) -> None:
 
 
 def other_map(scene: Scene) -> None:
-    """The snapshot fixes another name map than the head names."""
+    """The snapshot commits to a name map other than the one the head names."""
     registry = scene.present.fork()
     registry.append(registry.sign(registry.snapshot(map="0" * 64), registry.log_signers()))
     registry.write_files()
@@ -181,18 +180,18 @@ def other_map(scene: Scene) -> None:
 
 
 def map_of_before(scene: Scene) -> None:
-    """The mirror's head names the map as it was before the newest release."""
+    """The mirror's head names the map from before the newest release."""
     scene.present.write_files(scene.present.head(map=scene.past.head().map))
     scene.serve(scene.present)
 
 
 def old_node(scene: Scene) -> None:
-    """The map's node as it was before the newest release, under the name of the present one."""
+    """The map's node from before the newest release, under the name of the present one."""
     scene.replace(scene.map_path(), scene.past.files[node_path(scene.past.head().map)])
 
 
 def old_index(scene: Scene) -> None:
-    """The index file as it was before the newest release."""
+    """The index file from before the newest release."""
     path = scene.index_path(str(DEPLOY))
     scene.replace(path, scene.past.index_files()[str(DEPLOY)])
 
@@ -203,7 +202,7 @@ def index_of_the_same_size(scene: Scene) -> None:
 
 
 def raw_map(change: Callable[[bytes], bytes]) -> Callable[[Scene], None]:
-    """The registry signs over a map whose one node's bytes ``change`` made."""
+    """The registry signs a map in which ``change`` made the bytes of one node."""
 
     def act(scene: Scene) -> None:
         registry = scene.present.fork()
@@ -214,8 +213,8 @@ def raw_map(change: Callable[[bytes], bytes]) -> Callable[[Scene], None]:
 
 
 def large_map(change: Callable[[Inner, int, Mapping[str, Node]], Sequence[Node]]) -> Callable[[Scene], None]:
-    """The registry has some hundred names more, and signs over nodes that ``change`` made, the root first: of the map's root, the
-    row below which the item is, and all nodes.
+    """Add some hundred names to the registry and sign nodes made by ``change``, the root first. ``change`` gets the
+    map's root, the row below which the item is, and all nodes.
     """
 
     def act(scene: Scene) -> None:
@@ -250,20 +249,20 @@ def renamed(node: Node) -> str:
 
 
 def leaf_of_others(root: Inner, at: int, nodes: Mapping[str, Node]) -> list[Node]:
-    """Another leaf hangs where the item's is, so that the item seems not to exist."""
+    """Put another leaf in the place of the item's, so that the item seems not to exist."""
     other = root.children[at - 1]
     return [with_row(root, at, sha256=other.sha256, names=other.names)]
 
 
 def item_left_out(root: Inner, at: int, nodes: Mapping[str, Node]) -> list[Node]:
-    """The item's leaf without the item, and the row as it was."""
+    """Remove the item from its leaf and leave the row unchanged."""
     leaf = leaf_below(root, at, nodes)
     shorter = replace(leaf, entries={name: entry for name, entry in leaf.entries.items() if name != str(DEPLOY)})
     return [with_row(root, at, sha256=renamed(shorter)), shorter]
 
 
 def counted_up(root: Inner, at: int, nodes: Mapping[str, Node]) -> list[Node]:
-    """The row says that one name more is below it."""
+    """Count one name too many in the row."""
     return [with_row(root, at, names=root.children[at].names + 1)]
 
 
@@ -276,7 +275,7 @@ def two_leaves(root: Inner, at: int, nodes: Mapping[str, Node]) -> list[Node]:
 
 
 def stray_name(root: Inner, at: int, nodes: Mapping[str, Node]) -> list[Node]:
-    """A name whose hash belongs elsewhere stands in the item's leaf, in the place of one that belongs there."""
+    """Replace a name in the item's leaf with one whose hash belongs elsewhere."""
     leaf, other = leaf_below(root, at, nodes), leaf_below(root, at - 1, nodes)
     stray = next(iter(other.entries.values()))
     dropped = next(name for name in leaf.entries if name.startswith("tool:acme/fill/"))
@@ -286,7 +285,7 @@ def stray_name(root: Inner, at: int, nodes: Mapping[str, Node]) -> list[Node]:
 
 
 def part_for_whole(root: Inner, at: int, nodes: Mapping[str, Node]) -> list[Node]:
-    """The snapshot fixes a leaf of the map as if it were the root."""
+    """The snapshot names a leaf of the map as the root."""
     return [leaf_below(root, at - 1, nodes)]
 
 
@@ -302,7 +301,7 @@ def altered_tile(scene: Scene) -> None:
 
 
 def old_tile(scene: Scene) -> None:
-    """The honest partial tile of the past in place of the present's, filled up."""
+    """Serve the honest partial tile of the past, padded, in place of the present's."""
     tile = tile_of(scene)
     past = next(found for found in tiles.all_tiles(scene.past.size) if found.level == 0)
     data = scene.past.files[past.path]
@@ -310,14 +309,14 @@ def old_tile(scene: Scene) -> None:
 
 
 def full_tile_for_a_partial_one(scene: Scene) -> None:
-    """The partial tile is gone; the full one in its place is of another tree."""
+    """Remove the partial tile, and serve a full tile of another tree."""
     tile = tile_of(scene)
     scene.replace(tile.path, None)
     scene.replace(tile.full.path, scene.server.files.get(tile.full.path, b"") + b"\x01" * tile.full.bytes)
 
 
 def short_full_tile(scene: Scene) -> None:
-    """The full tile in place of the partial one is neither the one nor the other."""
+    """Serve a full tile in place of the partial one that matches neither."""
     tile = tile_of(scene)
     scene.replace(tile.path, None)
     scene.replace(tile.full.path, b"\x01" * (tile.full.bytes - 32))
@@ -331,13 +330,13 @@ def long(registry: SimulatedRegistry) -> None:
 
 
 def tile_of_another_level(scene: Scene) -> None:
-    """A tile of level 0 where one of level 1 belongs."""
+    """Serve a tile of level 0 in place of one of level 1."""
     upper, lower = tile_of(scene, 1), tile_of(scene, 0)
     scene.replace(upper.path, scene.server.files[lower.path][: upper.bytes])
 
 
 def altered_full_tile(scene: Scene) -> None:
-    """One hash of a full tile, in which the installed release does not even stand."""
+    """Change one hash of a full tile that does not even contain the installed release."""
     tile = tile_of(scene, 0)
     assert tile == tile.full
     data = bytearray(scene.server.files[tile.path])

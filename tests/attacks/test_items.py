@@ -1,4 +1,4 @@
-"""Attacks through items: other bytes, notes that contradict them, hostile content, names that lead elsewhere."""
+"""Attacks through items: replaced bytes, contradicting notes, hostile content, names that lead elsewhere."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NEWEST = directive(DEPLOY, "1.2.0")
 
 
 def blob_of(scene: Scene, identity: Identity = DEPLOY, part: int = 0) -> str:
-    """Where the bytes of an item's newest release are; ``part`` from 1: an attached file."""
+    """The path of the bytes of an item's newest release; ``part`` from 1: an attached file."""
     line = scene.present.index_lines()[str(identity)][-1]
     newest = Release.parse(notes.parse(line.note).text)
     return wire.blob_path(newest.attached[part - 1].sha256 if part else newest.file.sha256)
@@ -41,7 +41,7 @@ def changed(scene: Scene, change: Callable[[bytes], bytes], part: int = 0, ident
 def published(
     text: str = NEWEST, identity: Identity = DEPLOY, version: str = "1.2.0", **parts: Any
 ) -> Callable[[Scene], None]:
-    """The namespace's owner publishes this, signed and logged as it must be."""
+    """The namespace's owner publishes this, correctly signed and logged."""
 
     def act(scene: Scene) -> None:
         scene.cheat(lambda registry: release(registry, identity, version, text, **parts))
@@ -54,7 +54,7 @@ def signed_by(text: str, private: Any = ACME) -> bytes:
 
 
 def another_items_bytes(scene: Scene) -> None:
-    """A release of one item that names the bytes of another: both by the same owner."""
+    """A release of one item that names another item's bytes, both by the same owner."""
 
     def build(registry: SimulatedRegistry) -> None:
         release(registry, DEPLOY, "1.2.0", NEWEST, content=signed(CHECK, directive(CHECK, "1.2.0"), ACME))
@@ -63,13 +63,13 @@ def another_items_bytes(scene: Scene) -> None:
 
 
 def another_namespaces_bytes(scene: Scene) -> None:
-    """A release that passes another author's signed bytes off as one's own."""
+    """A release that passes off another author's signed bytes as its own."""
     content = signed(LINT, directive(LINT, "1.2.0").replace("lint", "deploy"), key("zeta 1"))
     scene.cheat(lambda registry: release(registry, DEPLOY, "1.2.0", NEWEST, content=content))
 
 
 def another_folders_bytes(scene: Scene) -> None:
-    """A release that names the signed bytes of an item of the same name elsewhere."""
+    """A release that names the signed bytes of an item with the same name in another folder."""
     elsewhere = directive(Identity("directive", "acme/qa/deploy"), "1.2.0")
     scene.cheat(lambda registry: release(registry, DEPLOY, "1.2.0", NEWEST, content=signed_by(elsewhere)))
 
@@ -219,7 +219,7 @@ def logged(scene: Scene, change: Callable[[str], str], identity: Identity = DEPL
 
 
 def attached_as(*paths: str) -> Callable[[Scene], None]:
-    """A skill whose attached files want to lie there."""
+    """A skill with attached files at these paths."""
 
     def act(scene: Scene) -> None:
         sha256 = hashlib.sha256(b"a\n").hexdigest()
@@ -281,7 +281,7 @@ NESTED = Identity("skill", "acme/docs/pdf-tools")
 
 
 def nested_skill(scene: Scene) -> None:
-    """A skill in a folder of its own, where another item's files could be."""
+    """A skill in a folder where another item's files could be."""
     scene.cheat(lambda registry: release(registry, NESTED, "1.0.0", skill(NESTED).replace("docs/", "")))
 
 
@@ -300,7 +300,7 @@ _DECOY = '```xml\n<directive name="deploy" version="1.2.0"><metadata><permission
 
 
 def hostile(what: str, text: str) -> Attack:
-    """The namespace's owner is the attacker: note, log and signature are all in order."""
+    """The namespace's owner is the attacker: note, log and signature are all valid."""
 
     def act(scene: Scene) -> None:
         def build(registry: SimulatedRegistry) -> None:

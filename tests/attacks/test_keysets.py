@@ -24,7 +24,7 @@ Build = Callable[[SimulatedRegistry], object]
 
 
 def built(build: Build) -> Callable[[Scene], None]:
-    """Serve the present after ``build`` appended to it."""
+    """Let ``build`` append to the present, then serve it."""
 
     def act(scene: Scene) -> None:
         scene.cheat(build)
@@ -33,7 +33,7 @@ def built(build: Build) -> Callable[[Scene], None]:
 
 
 def unread(build: Build) -> Callable[[Scene], None]:
-    """Serve the present after ``build`` closed its batch with a statement that does not parse."""
+    """Let ``build`` append, close its batch with a statement that does not parse, and serve it."""
 
     def act(scene: Scene) -> None:
         build(scene.present)
@@ -43,25 +43,25 @@ def unread(build: Build) -> Callable[[Scene], None]:
 
 
 def harm(registry: SimulatedRegistry, version: str = "1.2.0", **parts: object) -> None:
-    """A release that the attacker made."""
+    """A release made by the attacker."""
     release(registry, DEPLOY, version, directive(DEPLOY, version, text="Do harm."), **parts)  # type: ignore[arg-type]
 
 
 def takeover(registry: SimulatedRegistry) -> None:
-    """A next keyset that only the new keys signed, and a release under it."""
+    """A next keyset signed only by the new keys, and a release under it."""
     keyset = registry.keyset("acme", [THIEF])
     registry.add_keyset(keyset, registry.namespace_signers("acme", [THIEF]), [THIEF])
     harm(registry)
 
 
 def without_consent(registry: SimulatedRegistry) -> None:
-    """A next keyset that the old keys signed for keys that did not sign themselves."""
+    """A next keyset that the old keys signed, for keys that did not sign it themselves."""
     keyset = registry.keyset("acme", [NEW])
     registry.add_keyset(keyset, registry.namespace_signers("acme", [ACME]), [NEW])
 
 
 def two_of_three(registry: SimulatedRegistry) -> None:
-    """The namespace needs two of three owners from now on."""
+    """From now on the namespace needs two of three owners."""
     registry.claim("acme", [ACME, NEW, key("acme 3")], threshold=2)
     progress(registry)
 
@@ -73,7 +73,7 @@ def same_key_twice(registry: SimulatedRegistry) -> None:
 
 
 def own_threshold_by_one_key(registry: SimulatedRegistry) -> None:
-    """A keyset that demands two of its keys and has one signature, twice."""
+    """A keyset that demands two of its keys and has two signatures by the same one."""
     keyset = registry.keyset("acme", [ACME, NEW], threshold=2)
     registry.add_keyset(keyset, registry.namespace_signers("acme", [ACME, ACME]), [ACME, NEW])
 
@@ -87,7 +87,7 @@ def keyset_with(**changes: object) -> Build:
 
 
 def revoked_after(registry: SimulatedRegistry) -> None:
-    """The honest owner found a key stolen and revoked it; what it signed before that stays good."""
+    """The honest owner found a key stolen and revoked it; what it signed before that stays valid."""
     registry.claim("acme", [ACME, NEW])
     registry.add_keyset(
         registry.keyset("acme", [NEW], revoked=(Revocation(ACME.public.raw, registry.size),)),
@@ -98,7 +98,7 @@ def revoked_after(registry: SimulatedRegistry) -> None:
 
 
 def both_keys(registry: SimulatedRegistry) -> None:
-    """An owner with two keys, the first of which is stolen later on."""
+    """An owner with two keys, the first of which is stolen later."""
     registry.claim("acme", [ACME, NEW])
     release(registry, DEPLOY, "1.1.0", directive(DEPLOY, "1.1.0"), key=NEW, keys=[NEW])
 
@@ -118,23 +118,23 @@ def stolen_then_revoked(position: Callable[[int], int]) -> Build:
 
 
 def signs_on(registry: SimulatedRegistry) -> None:
-    """The thief goes on with the revoked key, under the number of the new keyset."""
+    """The thief continues with the revoked key, under the new keyset's number."""
     harm(registry, key=ACME, keys=[ACME])
 
 
 def signs_on_under_the_old_number(registry: SimulatedRegistry) -> None:
-    """The thief goes on with the revoked key, under the old keyset's number."""
+    """The thief continues with the revoked key, under the old keyset's number."""
     harm(registry, key=ACME, keys=[ACME], keyset=2)
 
 
 def forgets_revocations(registry: SimulatedRegistry) -> None:
-    """The next keyset leaves out that a key was revoked."""
+    """The next keyset omits that a key was revoked."""
     keyset = replace(registry.keyset("acme", [NEW, key("acme 3")]), revoked=())
     registry.add_keyset(keyset, registry.namespace_signers("acme", [NEW, key("acme 3")]), [NEW])
 
 
 def recovered(registry: SimulatedRegistry) -> None:
-    """The owners of the registry gave the namespace to new keys, and the 72 hours went by."""
+    """The registry's owners gave the namespace to new keys, and the 72 hours have passed."""
     registry.now -= timedelta(hours=73)
     registry.recover("acme", [THIEF])
     registry.now += timedelta(hours=73)
@@ -142,7 +142,7 @@ def recovered(registry: SimulatedRegistry) -> None:
 
 
 def recovery_by_the_log(registry: SimulatedRegistry) -> None:
-    """As above, without the owners."""
+    """The same recovery, without the registry's owners."""
     registry.now -= timedelta(hours=73)
     keyset = registry.keyset("acme", [THIEF], recovery=registry.now + timedelta(hours=72))
     registry.add_keyset(keyset, registry.namespace_signers("acme", [THIEF]), [THIEF])
@@ -150,32 +150,32 @@ def recovery_by_the_log(registry: SimulatedRegistry) -> None:
 
 
 def hasty_recovery(registry: SimulatedRegistry) -> None:
-    """A release by the new keys while the recovery still stands in public."""
+    """A release by the new keys while the recovery is still pending."""
     registry.recover("acme", [THIEF])
     harm(registry, key=THIEF, keys=[THIEF])
 
 
 def ahead_of_its_time(registry: SimulatedRegistry) -> None:
-    """A release by the new keys, dated behind the recovery that still stands in public."""
+    """A release by the new keys, dated after the recovery, which is still pending."""
     registry.recover("acme", [THIEF])
     harm(registry, key=THIEF, keys=[THIEF], time=registry.now + timedelta(hours=73))
 
 
 def keyset_ahead_of_its_time(registry: SimulatedRegistry) -> None:
-    """As above, with a next keyset that is dated behind the recovery and needs no recovery of its own."""
+    """The same, with a next keyset that is dated after the recovery and needs no recovery itself."""
     registry.recover("acme", [THIEF])
     registry.claim("acme", [THIEF], time=registry.now + timedelta(hours=73))
     harm(registry, key=THIEF, keys=[THIEF])
 
 
 def follows_a_pending_recovery(registry: SimulatedRegistry) -> None:
-    """A next keyset on top of a recovery that has no effect yet."""
+    """A next keyset based on a recovery that is not in effect yet."""
     registry.recover("acme", [THIEF])
     registry.claim("acme", [NEW, THIEF])
 
 
 def short_recovery(registry: SimulatedRegistry) -> None:
-    """A recovery after an hour instead of 72."""
+    """A recovery after one hour instead of 72."""
     text = registry.keyset("acme", [THIEF], recovery=registry.now + timedelta(hours=72)).text()
     lines = text.split("\n")
     at = next(number for number, line in enumerate(lines) if line.startswith("recovery "))
@@ -195,7 +195,7 @@ def small_order_key(registry: SimulatedRegistry) -> None:
 
 
 def other_first_keyset(registry: SimulatedRegistry, index: dict[str, list[IndexLine]]) -> None:
-    """The registry shows a newly claimed namespace in place of the one that was seen."""
+    """The registry shows a newly claimed namespace instead of the one that the user saw."""
     registry.keysets.pop("acme")
     registry.namespaces["acme"] = []
     position = registry.claim("acme", [THIEF])
@@ -210,7 +210,7 @@ def chain_without_its_middle(_: SimulatedRegistry, index: dict[str, list[IndexLi
 
 
 def chain_without_its_end(_: SimulatedRegistry, index: dict[str, list[IndexLine]]) -> None:
-    """The rotation that the user saw is left out, so that the old key counts again."""
+    """The chain lacks the rotation that the user saw, so that the old key counts again."""
     del index["namespace:acme"][1:]
     index[str(DEPLOY)] = index[str(DEPLOY)][:1]
 
@@ -227,7 +227,7 @@ def three_keysets(registry: SimulatedRegistry) -> None:
 
 
 def rotated_and_seen(scene: Scene) -> None:
-    """The user installed under the rotated keyset before."""
+    """The user already installed under the rotated keyset."""
     scene.serve(scene.present)
     scene.user.ok("add", "directive:acme/ops/check", "--yes")
 
@@ -238,12 +238,12 @@ def back_to_the_first_keyset(scene: Scene) -> None:
 
 
 def unclaimed(registry: SimulatedRegistry, index: dict[str, list[IndexLine]]) -> None:
-    """An item in a namespace whose keysets are not shown to somebody who never saw them."""
+    """An item in a namespace whose keysets are withheld from a user who never saw them."""
     del registry, index["namespace:acme"]
 
 
 def before_any_keyset(scene: Scene) -> None:
-    """An old release in front of the claim of a namespace that is new to the user."""
+    """An old release placed before the claim of a namespace that is new to the user."""
     registry = SimulatedRegistry(now=scene.past.now)
     draft = registry.fork()
     draft.claim("acme")

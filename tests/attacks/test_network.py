@@ -1,4 +1,4 @@
-"""Attacks on the way: servers that stall, send elsewhere or want the token (docs/reference/protocol.md, Writing)."""
+"""Attacks on the connection: servers that stall, redirect or try to get the token (docs/reference/protocol.md, Writing)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def head_goes_to(target: Callable[[Scene], str]) -> Callable[[Scene], None]:
 
 
 def api_goes_to(target: Callable[[Scene], str], code: int = 302) -> Callable[[Scene], None]:
-    """The API sends its caller, and the token, elsewhere."""
+    """The API redirects the caller, and with it the token, to another address."""
 
     def act(scene: Scene) -> None:
         scene.elsewhere.serve({"api/whoami": WHOAMI})
@@ -63,7 +63,7 @@ def api_goes_to(target: Callable[[Scene], str], code: int = 302) -> Callable[[Sc
 
 
 def api_named(address: Callable[[Scene], str]) -> Callable[[Scene], None]:
-    """config.json says that the API is there."""
+    """config.json names this address as the API's."""
 
     def act(scene: Scene) -> None:
         scene.elsewhere.serve({"api/whoami": WHOAMI, "whoami": WHOAMI})
@@ -74,7 +74,7 @@ def api_named(address: Callable[[Scene], str]) -> Callable[[Scene], None]:
 
 
 def localhost(scene: Scene) -> str:
-    """The same machine by another name: another host, as far as tokens are concerned."""
+    """The same machine by another name, which counts as another host for tokens."""
     return f"http://localhost:{scene.server.port}"
 
 

@@ -1,4 +1,4 @@
-"""The same attacks against the program as people start it: a process of its own, with the limits that it really has."""
+"""The same attacks against the program as people start it: in a separate process, with its real limits."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_every_attack_has_a_name_of_its_own() -> None:
 
 
 def test_attacks_of_different_kinds_have_codes_of_their_own() -> None:
-    """A program can tell the attacks apart: so many rules, so many codes."""
+    """Each rule has its own code, so a program can tell the attacks apart."""
     assert len({attack.code for attack in ALL}) >= 90
 
 

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 
 def link(place: str, *, to: Callable[[Scene], str]) -> Callable[[Scene], None]:
-    """Somebody committed a symbolic link into the project."""
+    """Commit a symbolic link to the project."""
 
     def act(scene: Scene) -> None:
         path = scene.user.path(place)
@@ -43,7 +43,7 @@ def outside(scene: Scene) -> str:
 
 
 def edit_lock(change: Callable[[str], str]) -> Callable[[Scene], None]:
-    """Somebody changed rye.lock in a pull request."""
+    """Change rye.lock, as a pull request can."""
 
     def act(scene: Scene) -> None:
         path = scene.user.path("rye.lock")
@@ -56,7 +56,7 @@ def edit_lock(change: Callable[[str], str]) -> Callable[[Scene], None]:
 
 
 def journal(*paths: object, kept: bytes = b"evil\n") -> Callable[[Scene], None]:
-    """Somebody committed the record of an installation that never was, so that it is undone: what is "kept" goes there."""
+    """Commit the journal of an installation that never happened, so that rye undoes it and restores what is "kept"."""
 
     def act(scene: Scene) -> None:
         work = scene.user.path(".ai/.rye")
@@ -70,7 +70,7 @@ def journal(*paths: object, kept: bytes = b"evil\n") -> Callable[[Scene], None]:
 
 
 def working_link(name: str) -> Callable[[Scene], None]:
-    """Somebody committed a link into the working folder, which rye opens for writing."""
+    """Commit a link in the working folder, which rye opens for writing."""
 
     def act(scene: Scene) -> None:
         (scene.user.folder.parent / "outside").mkdir(exist_ok=True)
@@ -100,7 +100,7 @@ def without_rights(text: str) -> str:
 
 
 def edited(scene: Scene) -> None:
-    """Somebody changed an installed file."""
+    """Change an installed file."""
     path = scene.user.path(DEPLOY_FILE)
     path.write_bytes(path.read_bytes().replace(b"Do the work", b"Do more work"))
 
@@ -119,7 +119,7 @@ def pinned_elsewhere(scene: Scene) -> SimulatedRegistry:
 
 
 def turned_registry(scene: Scene) -> None:
-    """The project's manifest maps the namespace to the attacker's registry, behind the lock's back."""
+    """The project's manifest maps the namespace to the attacker's registry; the lock still names the old one."""
     pinned_elsewhere(scene)
     manifest = scene.user.path("rye.toml")
     manifest.write_text(manifest.read_text() + f'\n[registries]\nacme = "{scene.elsewhere.url}"\n')
@@ -141,12 +141,12 @@ def progress_by(registry: SimulatedRegistry) -> None:
 
 
 def unclaimed_dependency(registry: SimulatedRegistry) -> None:
-    """An item that depends on a name that nobody has: whoever claims it would be installed."""
+    """An item that depends on an unclaimed name: whoever claims it would be installed."""
     release(registry, DEPLOY, "1.2.0", directive(DEPLOY, "1.2.0", depends=[("ghost/ops/run", "^1")]))
 
 
 def yanked_and_back(registry: SimulatedRegistry) -> None:
-    """The owner yanks 1.1.0, takes that back, and yanks it for good."""
+    """The owner yanks 1.1.0, reverses that, and yanks it permanently."""
     progress(registry)
     registry.yank(DEPLOY, "1.1.0", yanked=True)
     registry.pass_time(minutes=1)
@@ -159,7 +159,7 @@ def yanked_for_good(registry: SimulatedRegistry) -> int:
 
 
 def replayed_unyank(registry: SimulatedRegistry) -> None:
-    """The log shows the owner's older word once more, after the newer one."""
+    """The log repeats the owner's earlier statement after the later one."""
     older = notes.parse(registry.leaves[-2])
     assert "state available" in older.text
     yanked_for_good(registry)
@@ -167,7 +167,7 @@ def replayed_unyank(registry: SimulatedRegistry) -> None:
 
 
 def replayed_unyank_in_another_envelope(registry: SimulatedRegistry) -> None:
-    """As above, with a stranger's signature below, so that the bytes are new."""
+    """The same, with a stranger's signature added, so that the bytes are new."""
     from tests.registry.simulated_registry import signer
 
     older = notes.parse(registry.leaves[-2])
@@ -176,7 +176,7 @@ def replayed_unyank_in_another_envelope(registry: SimulatedRegistry) -> None:
 
 
 def head_before_the_yank(scene: Scene) -> None:
-    """The user saw the yank; the mirror goes back before it."""
+    """The user saw the yank; the mirror serves a head from before it."""
     registry = scene.present.fork()
     yanked_for_good(registry)
     registry.publish()
@@ -186,7 +186,7 @@ def head_before_the_yank(scene: Scene) -> None:
 
 
 def another_signer(registry: SimulatedRegistry) -> None:
-    """The owner's second key, new to this project, signs an update without a word."""
+    """The owner's second key, new to this project, signs an update without any announcement."""
     registry.claim("acme", [key("acme 1"), NEW])
     release(registry, DEPLOY, "1.2.0", directive(DEPLOY, "1.2.0"), key=NEW, keys=[NEW])
 
@@ -396,7 +396,7 @@ def test_the_past_does_not_come_back(stage: Stage, attack: Attack) -> None:
 
 
 def test_a_higher_version_in_another_pinned_registry_changes_nothing(stage: Stage) -> None:
-    """Dependency confusion: a namespace is asked of the one registry that it is mapped to, and never of another."""
+    """Dependency confusion: a namespace is looked up only in the registry that it is mapped to."""
     scene = stage.scene(Attack("", "mirror", "", lambda scene: None))
     scene.serve(scene.present)
     pinned_elsewhere(scene)
@@ -407,7 +407,7 @@ def test_a_higher_version_in_another_pinned_registry_changes_nothing(stage: Stag
 
 
 def test_two_kinds_of_one_name_are_told_apart(stage: Stage) -> None:
-    """A hostile owner gives a tool the name of a directive: nobody installs the one for the other."""
+    """A hostile owner gives a tool the name of a directive; the one is never installed in place of the other."""
     scene = stage.scene(Attack("", "mirror", "", lambda scene: None))
     scene.cheat(lambda registry: registry.release(Identity("tool", DEPLOY.id), content=b"rm -rf ~\n"))
     refused = scene.user.run("add", DEPLOY.id, "--yes", "--json")

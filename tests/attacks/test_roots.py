@@ -1,4 +1,6 @@
-"""Attacks on the registry's root of trust: who owns it, which keys sign its log (docs/reference/statements.md, rye.root/v1)."""
+"""Attacks on the registry's root of trust: its owners and the keys that sign its log (docs/reference/statements.md,
+rye.root/v1).
+"""
 
 from __future__ import annotations
 
@@ -17,18 +19,18 @@ pytestmark = pytest.mark.slow
 
 PIN = ("registry", "add", "{url}", "--fingerprint", "{pin}")
 SMALL_ORDER = base64.b64encode(bytes(32)).decode()
-"""The point (0, −1) has order 4 in this encoding: anything at all verifies under such a key."""
+"""The point (0, −1), which has order 4, in this encoding: any signature verifies under such a key."""
 
 
 def rotated(registry: SimulatedRegistry) -> None:
-    """The honest registry gets a new log key, agreed to by its owners."""
+    """The honest registry gets a new log key with its owners' agreement."""
     registry.logs = [key("log 2")]
     registry.add_root()
     progress(registry)
 
 
 def next_root(change: Callable[[SimulatedRegistry], None]) -> Callable[[Scene], None]:
-    """Serve a registry whose root 2 was made by ``change``; the log is signed by the key that root 1 names."""
+    """Serve a registry whose root 2 was made by ``change``; the key named by root 1 signs the log."""
 
     def act(scene: Scene) -> None:
         registry = scene.past.fork()
@@ -57,14 +59,14 @@ def thieves(registry: SimulatedRegistry) -> None:
 
 
 def thieves_with_a_traitor(registry: SimulatedRegistry) -> None:
-    """Other owners and one of the old ones, where two of the old ones are needed."""
+    """Other owners and one of the old ones, where two of the old ones are required."""
     traitor = registry.owners[0]
     registry.owners = [key("thief 1"), key("thief 2")]
     registry.add_root(signers=registry.owner_signers([*registry.owners, traitor]))
 
 
 def small_order_owner(registry: SimulatedRegistry) -> None:
-    """An owner whose key anybody can sign with."""
+    """An owner whose key anyone can sign with."""
     text = registry.root().text()
     lines = text.split("\n")
     owners = sorted([*(line for line in lines if line.startswith("owner ")), f"owner {SMALL_ORDER}"])
@@ -85,7 +87,7 @@ def without_the_gap(scene: Scene) -> None:
 
 
 def back_to_root_1(scene: Scene) -> None:
-    """The user saw root 2; the log goes on as if root 1 were in force."""
+    """The user saw root 2; the log continues as if root 1 were in force."""
     scene.serve(scene.present)
     scene.user.ok("registry", "show", "--json")
     registry = scene.present.fork()
@@ -95,7 +97,7 @@ def back_to_root_1(scene: Scene) -> None:
 
 
 def stolen_old_log_key(scene: Scene) -> None:
-    """As above, under root 2: the old key signs what only the new one may sign."""
+    """The same under root 2: the old key signs what only the new one may sign."""
     scene.serve(scene.present)
     scene.user.ok("registry", "show", "--json")
     scene.present.logs = [key("log 1")]
@@ -109,7 +111,7 @@ def progress_later(registry: SimulatedRegistry) -> None:
 
 
 def new_log_key_without_owners(scene: Scene) -> None:
-    """The log changes its key by itself."""
+    """The log changes its key without its owners."""
     registry = scene.past.fork()
     registry.pass_time(hours=1)
     progress(registry)
@@ -119,7 +121,7 @@ def new_log_key_without_owners(scene: Scene) -> None:
 
 
 def another_registry(origin: str) -> Callable[[Scene], None]:
-    """A whole other registry, consistent in itself, with owners of its own."""
+    """A different registry, consistent in itself, with its own owners."""
 
     def act(scene: Scene) -> None:
         thief = SimulatedRegistry(

@@ -1,4 +1,4 @@
-"""docs/reference/attacks*.md say only what a test shows: every row of their tables names an attack or a test that exists."""
+"""docs/reference/attacks*.md claim only what a test shows: every row of their tables names an existing attack or test."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def module_of(path: Path) -> Mapping[str, object]:
 
 
 def names_in(module: str) -> set[str]:
-    """The names of a file's tests and of the attacks in its tables. Of files with one name, that of an attack is meant."""
+    """The names of a file's tests and of the attacks in its tables. If several files have the name, the one with attacks."""
     paths = TESTS.rglob(f"{module}.py")
     found = module_of(min(paths, key=lambda path: ("attacks" not in path.parts, "cli" not in path.parts, path)))
     attacks = {attack.name for attack in attacks_in(found)}

@@ -1,12 +1,12 @@
-"""Attacks on a user who remembers verdicts: what was accepted once opens no door, and spares work.
+"""Attacks on a user who remembers verdicts: an earlier acceptance bypasses no check, and saves work.
 
 Rules:
 
-1. Every attack of the other tables on items, indexes and namespaces ends with the same code for a user whose store holds verdicts
-   on everything that the honest registry shows, before and after (:class:`Primed`). The one exception: an index file that was
-   judged is not asked for again, so who changes or withholds it changes nothing.
-2. Whatever a registry does over time, a client with verdicts and one without see the same histories or the same error.
-3. A run repeats no judgement that an earlier one made, and makes every one that is new.
+1. Every attack on items, indexes and namespaces in the other tables ends with the same code for a user whose store
+   holds verdicts on everything that the honest registry shows, before and after (:class:`Primed`). The one exception: a
+   checked index file is not requested again, so changing or withholding it has no effect.
+2. Whatever a registry does over time, clients with and without verdicts see the same histories or the same error.
+3. A run repeats no check that an earlier one made, and makes every check that is new.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ OLD, NEW = key("acme 1"), key("acme 2")
 
 
 def rows(user: Program) -> dict[bytes, bytes]:
-    """What a user's store holds."""
+    """The rows of a user's store."""
     path = user.home / "data" / VERDICTS
     if not path.exists():
         return {}
@@ -64,12 +64,12 @@ def rows(user: Program) -> dict[bytes, bytes]:
 
 
 class Primed(Stage):
-    """The same stage; each user has the store of another one, who looked at everything before and after."""
+    """The same stage; each user has the store of another user who looked at everything before and after."""
 
     def __init__(self, base: Path):
         super().__init__(base)
         self._stores: dict[object, Path] = {}
-        """By what the honest registry did: it is the same each time."""
+        """The filled stores, by what the honest registry did, since it is the same each time."""
 
     def scene(self, attack: Attack) -> Scene:
         scene = super().scene(attack)
@@ -143,7 +143,7 @@ Outcome = dict[Identity, ItemHistory] | str
 
 
 class Client:
-    """A user of the library, with a state and a cache of their own. ``store`` None: without verdicts."""
+    """A user of the library, with their own state and cache. ``store`` None: without verdicts."""
 
     def __init__(self, folder: Path, store: Path | None):
         self.folder = folder
@@ -152,7 +152,7 @@ class Client:
         self.accepted: set[str] = set()
 
     def look(self, registry: SimulatedRegistry, now: datetime | None = None) -> Outcome:
-        """What stands about all items; without an error it is remembered, as installing does."""
+        """The current statements about all items; if there is no error they are remembered, as installing does."""
         verdicts = Verdicts(self.store, b"code")
         self.error = None
         client = RegistryClient(
@@ -201,7 +201,7 @@ class Pair:
         self.forgets = Client(self.base / "without", None)
 
     def look(self, registry: SimulatedRegistry) -> Outcome:
-        """What both see; it must be the same."""
+        """What both users see, which must be the same."""
         found, expected = self.remembers.look(registry), self.forgets.look(registry)
         assert found == expected
         self.outcomes.append(found)
@@ -217,7 +217,7 @@ class Pair:
 
 
 class Counter:
-    """Counts the calls of a function and lets them through."""
+    """Counts the calls of a function and passes them through."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, module: Any, name: str):
         self.calls: list[tuple[Any, ...]] = []
@@ -230,7 +230,7 @@ class Counter:
         monkeypatch.setattr(module, name, counted)
 
     def take(self) -> int:
-        """How many there were since the last time."""
+        """The number of calls since the last time."""
         found = len(self.calls)
         self.calls.clear()
         return found
@@ -267,7 +267,7 @@ def test_a_later_keyset_revokes_what_was_remembered_as_good(pair: Pair) -> None:
 
 
 class TestTime:
-    """What depends on the head, on keysets and on time is found anew."""
+    """Results that depend on the head, on keysets or on time are computed again."""
 
     def test_a_recovery_that_waits_is_not_remembered_and_has_effect_in_time(self, pair: Pair, judged: Counter) -> None:
         registry = founded(START)
@@ -288,7 +288,7 @@ class TestTime:
         assert revoked_in(pair.look(registry)) == [True]
         assert judged.take() == 4
         assert pair.look(early) == "head-rollback"
-        # Who trusts the registry anew and is shown the day before reads the very same index files, and other keys count.
+        # A user who trusts the registry again and is shown the previous day reads the same index files, but other keys count.
         pair.unpin()
         assert revoked_in(pair.look(early)) == [False]
         assert revoked_in(pair.look(early)) == [False]
@@ -340,7 +340,7 @@ class TestTime:
 
 
 class TestOthersFiles:
-    """A verdict is about one name of one registry under its roots."""
+    """A verdict applies to one name of one registry under its roots."""
 
     def test_another_items_index_file(self, pair: Pair) -> None:
         registry = founded(START)
@@ -408,7 +408,7 @@ class TestOthersFiles:
 
 
 class History:
-    """A registry with a life, honest or not, and the pair that looks at it after each event."""
+    """The life of a registry, honest or not, and the pair that looks at it after each event."""
 
     def __init__(self, base: Path):
         self.pair = Pair(base)
@@ -433,7 +433,7 @@ class History:
         self.pair.look(self.registry)  # from memory
 
     def show(self, registry: SimulatedRegistry) -> None:
-        """Something that is not the honest present; the users start anew where they came to believe it."""
+        """Show something other than the honest present; users who came to believe it start over."""
         if isinstance(self.pair.look(registry), dict):
             self.pair.unpin()
 
@@ -448,7 +448,7 @@ class History:
         self.registry.release(item, f"1.{self.numbers[item]}.0", b"x" * (number + 1))
 
     def release_ahead(self, item: Identity, number: int) -> None:
-        """Under the recovery that waits, dated behind it; without one, merely dated ahead."""
+        """Release under the pending recovery, dated after it; without a recovery, just dated ahead."""
         cheat = self.registry.fork()
         time = cheat.now + timedelta(hours=number)
         if self.waiting is not None:
@@ -473,7 +473,7 @@ class History:
         self.registry.advise(item, f"<1.{number % 5}.0", number=f"RYE-{number % 3}", by_owners=number % 2 == 0)
 
     def rotate(self, item: Identity, number: int) -> None:
-        """The next keyset; while a recovery waits, the objection to it."""
+        """The next keyset; while a recovery is pending, the objection to it."""
         present = [key for key in self.registry.namespaces["acme"][:1] if number % 2]
         self.registry.claim("acme", [*present, self.new_key()])
         self.waiting = None
@@ -508,7 +508,7 @@ class History:
         self.registry.add_root()
 
     def go_back(self, item: Identity, number: int) -> None:
-        """A head of before; for users who know the present, and for users who know nothing."""
+        """An earlier head, for users who know the present and for users who know nothing."""
         past = self.registry.fork()
         past.files = self.seen[number % len(self.seen)]
         self.show(past)
@@ -522,7 +522,7 @@ class History:
         self.show(other)
 
     def leave_out(self, item: Identity, number: int) -> None:
-        """The last statement of a name, or all that there are."""
+        """Omit the last statement of a name, or all of its statements."""
         cheat = self.registry.fork()
         lines = cheat.index_lines()
         name = "namespace:acme" if number % 2 else str(item)
@@ -531,7 +531,7 @@ class History:
         self.show(cheat)
 
     def repeat(self, item: Identity, number: int) -> None:
-        """Another item's statements, or one of them twice."""
+        """Repeat another item's statements, or one of them."""
         cheat = self.registry.fork()
         lines = cheat.index_lines()
         name = str(ITEMS[number % 4])
@@ -578,7 +578,7 @@ class TestLives:
         assert codes >= {"recovery-unaccepted", "head-rollback"}, codes
 
 
-# -- the work that is spared -------------------------------------------------------------------------------------------------
+# -- the work that is saved --------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -670,7 +670,7 @@ class TestInstalling:
 
 
 def with_nonsense(user: Program) -> None:
-    """Every row passes its check, and holds what no version of today reads."""
+    """Every row passes its check and holds something that no current version reads."""
     value = b"\x93\x01\x02\x03"
     with closing(sqlite3.connect(user.home / "data" / VERDICTS)) as database:
         found = [(module._check(key, value) + value, key) for (key,) in database.execute("SELECT key FROM verdict")]

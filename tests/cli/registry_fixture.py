@@ -1,6 +1,6 @@
-"""A real registry process and people who use it, each with a home and a project of their own.
+"""A real registry process and its users, each with their own home and project.
 
-Import the fixture ``registry`` into a test module: the server is started once for the module.
+Import the fixture ``registry`` into a test module: the server starts once for the module.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class User(Program):
             self.write("rye.toml", f'[project]\nname = "{namespace}"\nnamespace = "{namespace}"\n')
 
     def directive(self, local_id: str, version: str = "1.0.0", *, signed: bool = True, **parts: Any) -> str:
-        """Write and sign a directive; its path in the project."""
+        """Write and sign a directive; return its path in the project."""
         path = f".ai/directives/{local_id}.md"
         self.write(path, directive(local_id, version, **parts))
         if signed:
@@ -34,11 +34,11 @@ class User(Program):
         return path
 
     def publish(self, local_id: str, version: str = "1.0.0", **more: Any) -> Any:
-        """Write, sign and publish a directive; the command's document."""
+        """Write, sign and publish a directive; return the command's document."""
         return self.ok("publish", self.directive(local_id, version, **more), "--json").json
 
     def fails(self, *arguments: str, code: str, exit_code: int = 1, **options: Any) -> dict[str, Any]:
-        """Run with ``--json``; it must fail with this code, with words, and as the one document. The error."""
+        """Run with ``--json``; it must fail with this code, a message and a single document. Return the error."""
         result = self.run(*arguments, "--json", **options)
         assert result.code == exit_code, result
         error: dict[str, Any] = result.error
@@ -48,7 +48,7 @@ class User(Program):
         return error
 
     def fingerprint(self, name: str = "default") -> str:
-        """Of a key of this user's."""
+        """The fingerprint of one of this user's keys."""
         keys = self.ok("keys", "list", "--json").json["keys"]
         return str(next(key["fingerprint"] for key in keys if name in (key["name"], "default")))
 
@@ -60,7 +60,7 @@ class User(Program):
 
 @dataclass
 class Registry(RegistryProcess):
-    """A registry process, and a token for whoever should own something in it."""
+    """A registry process, and a token for each owner."""
 
     token: str = field(init=False)
     users: int = 0
@@ -87,7 +87,7 @@ class Registry(RegistryProcess):
 
 
 def operator(*arguments: str) -> str:
-    """``rye-registry``, which must succeed; its output."""
+    """Run ``rye-registry``, which must succeed; return its output."""
     return run(*arguments).stdout
 
 

@@ -1,7 +1,7 @@
-"""Runs the program as a person or another program would: in a project folder of its own, with its own home and rye folders.
+"""Runs the program as a person or another program would: in a separate project folder, home and rye folders.
 
-``Program.run`` runs in this process (fast), ``Program.spawn`` starts the real program; neither has a terminal. With
-``Program.terminal`` the real program runs on one.
+``Program.run`` runs in this process (fast), ``Program.spawn`` starts the real program; neither has a terminal.
+``Program.terminal`` runs the real program on a terminal.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _KEPT = ("PATH", "LANG", "LC_ALL", "PYTHONPATH", "VIRTUAL_ENV", "COVERAGE_PROCES
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What one run gave."""
+    """The result of one run."""
 
     code: int
     stdout: str
@@ -39,7 +39,7 @@ class Result:
 
     @property
     def json(self) -> Any:
-        """The one document on stdout; fails where there is none, or more than one."""
+        """The one document on stdout; fails if there is none, or more than one."""
         return json.loads(self.stdout)
 
     @property
@@ -69,14 +69,14 @@ class Program:
         return self.folder / relative
 
     def write(self, relative: str, text: str | bytes) -> Path:
-        """A file of the project; its folders are made."""
+        """Write a file of the project, and create its folders."""
         path = self.folder / relative
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text.encode() if isinstance(text, str) else text)
         return path
 
     def new(self, kind: str, identifier: str) -> Path:
-        """A conforming item made by ``rye new``."""
+        """Create a conforming item with ``rye new``."""
         made = self.ok("new", kind, identifier, "--json")
         return self.folder / str(made.json["path"])
 
@@ -112,7 +112,7 @@ class Program:
         timeout: float = 60,
         memory: int | None = None,
     ) -> Result:
-        """Start the real program; ``memory``: bytes of address space that it may have."""
+        """Start the real program; ``memory``: the bytes of address space that it may use."""
 
         def limit() -> None:
             if memory is not None:
@@ -131,7 +131,7 @@ class Program:
         return Result(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     def terminal(self, *arguments: str, answer: bytes = b"", env: Mapping[str, str] | None = None) -> str:
-        """Start the real program on a terminal of 200 columns and give what it shows; ``answer`` is typed when it waits."""
+        """Start the real program on a terminal of 200 columns and return what it shows; ``answer`` is typed when it waits."""
         ours, theirs = pty.openpty()
         running = subprocess.Popen(
             [sys.executable, "-c", _START, *arguments],
@@ -154,7 +154,7 @@ class Program:
                 continue
             try:
                 piece = os.read(ours, 65536)
-            except OSError:  # Linux says so when the other end is closed
+            except OSError:  # Linux reports it when the other end is closed
                 break
             if not piece:
                 break
@@ -165,7 +165,7 @@ class Program:
 
 
 class _Stream(io.TextIOWrapper):
-    """A stream in memory that encodes like a real one, so that text which cannot be encoded fails here, too."""
+    """A stream in memory that encodes like a real one, so that text which cannot be encoded fails here as well."""
 
     def __init__(self) -> None:
         super().__init__(io.BytesIO(), encoding="utf-8", newline="\n", write_through=True)

@@ -1,4 +1,4 @@
-"""Approvals in a repository are the team's record; here they count once this user agreed (DESIGN 6.1, Agreed here)."""
+"""Approvals in a repository are the team's record; here they count only after this user agreed (DESIGN 6.1, Agreed here)."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_clone_installs_nothing_that_only_the_lock_approves(other: Program, ve
 
 
 def test_consent_that_travels_in_the_repository_executes_nothing(team: Program, other: Program) -> None:
-    """Committed by somebody: every right and hook approved. Installed files are there, too, and right."""
+    """A commit approved every right and hook, and brought the correct installed files."""
     assert hooks(team) == (1, 0)
     assert hooks(other) == (0, 1)
     [skipped] = other.ok(
@@ -147,7 +147,7 @@ def test_trusting_the_lock_agrees_to_nothing_more_than_it_approves(team: Program
 def test_an_approval_that_would_hide_an_update_s_new_right_is_asked_about(
     registry: RealRegistry, acme: Author, team: Program
 ) -> None:
-    """``approved = ["rye.*"]`` in the lock, and the next version takes it."""
+    """``approved = ["rye.*"]`` in the lock, and the next version requests it."""
     acme.release("wide/item")
     team.ok("add", "acme/wide/item", "--yes")
     edit(team, of("acme/wide/item", approved_capabilities=("rye.*",)))
@@ -183,7 +183,7 @@ def user_of(registry: RealRegistry, acme: Author) -> Program:
 
 
 def test_the_memory_is_the_user_s_alone(other: Program) -> None:
-    """A file that others may write, or a link, says nothing."""
+    """A file that others can write, or a link, is ignored."""
     other.terminal("trust", "project", answer=b"y\n")
     [place] = (other.home / "data/accepted").iterdir()
     place.chmod(0o666)
@@ -203,7 +203,7 @@ def test_another_checkout_of_the_same_user_is_another_project(team: Program, tmp
 
 
 class TestNoManifest:
-    """rye.toml missing next to a lock or installed items is an accident, never a wish to remove them."""
+    """A missing rye.toml next to a lock or installed items is an accident, never a request to remove them."""
 
     @pytest.mark.parametrize("verb", [("install",), ("install", "--yes"), ("ci",), ("lock",), ("update",), ("audit",)])
     def test_nothing_is_removed(self, team: Program, verb: tuple[str, ...]) -> None:
@@ -219,7 +219,7 @@ class TestNoManifest:
 
 
 def test_trusting_a_lock_remembers_none_of_its_signers(registry: RealRegistry, acme: Author, team: Program) -> None:
-    """The next project asks about the first item of a signer that only whoever committed a lock agreed to."""
+    """The next project asks about the first item of a signer whom only the committer of a lock agreed to."""
     victim = registry.user()
     for name in ("rye.toml", "rye.lock"):
         victim.write(name, team.path(name).read_bytes())
@@ -234,7 +234,7 @@ def test_trusting_a_lock_remembers_none_of_its_signers(registry: RealRegistry, a
 
 
 class TestRights:
-    """What an installed item may do here is what this user agreed to, never what its text declares."""
+    """An installed item may do here what this user agreed to, whatever its text declares."""
 
     ACTION = ("execute", "tool", "shell/run")
 
@@ -290,7 +290,7 @@ class TestRights:
 
 
 class TestRendering:
-    """A text that comes with rights, hooks or what can run is handed out once this user agreed to them."""
+    """A text that comes with rights, hooks or executable files is printed only after this user agreed to them."""
 
     def test_a_clone_renders_nothing_that_only_the_lock_approves(self, team: Program, other: Program) -> None:
         error = other.run("render", "acme/work/keeps", "--json").error

@@ -1,4 +1,4 @@
-"""``rye adopt``: skills from anywhere become publishable, and agents read what they read before (DECISIONS Skills)."""
+"""``rye adopt``: skills from anywhere become publishable, and agents still read the same text (DECISIONS Skills)."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from tests.cli.running import Program
 
 @pytest.fixture
 def rye(tmp_path: Path) -> Program:
-    """planner → coder → complete; looper only ever to itself."""
+    """planner → coder → complete; looper leads only to itself."""
     program = Program(tmp_path)
     for name, target in (("planner", "coder"), ("coder", "complete"), ("looper", "looper")):
         path = program.new("agent", name)

@@ -1,4 +1,4 @@
-"""What is wrong with what is installed, and the same for programs: audit, SARIF, SBOM; cache and completion."""
+"""What is wrong with the installed items, for people and programs: audit, SARIF, SBOM; cache and completion."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def acme(registry: RealRegistry) -> Author:
 
 @pytest.fixture(scope="module")
 def warned(registry: RealRegistry, acme: Author) -> Program:
-    """Somebody whose two items were yanked and deprecated since: two warnings, no error."""
+    """Someone whose two items were later yanked and deprecated: two warnings, no error."""
     acme.release("past/one")
     acme.release("past/two")
     program = registry.user()
@@ -77,7 +77,7 @@ class TestAudit:
         assert rules(user) == ["modified-file", "missing-file", "extra-file"]
 
     def test_rights_and_hooks_that_an_edited_lock_hides(self, user: Program, acme: Author) -> None:
-        """The truth is what the publisher signed, not what rye.lock says of it (DESIGN §5)."""
+        """The publisher's signed text decides, not what rye.lock says about it (DESIGN §5)."""
         acme.release("work/hiding", permissions=SHELL, hooks=(("cost.current > 3", "notify", "${cost.current}"),))
         user.ok("add", "acme/work/hiding", "--yes")
         user.ok("hooks", "approve", "acme/work/hiding", "--yes")
@@ -279,7 +279,7 @@ class TestWhatCounts:
 
 
 def check_sarif(log: Any) -> None:
-    """What the schema of SARIF 2.1.0 demands of a log that has only these parts."""
+    """Check what the SARIF 2.1.0 schema requires of a log that has only these parts."""
     assert set(log) == {"$schema", "version", "runs"}
     assert log["version"] == "2.1.0"
     for run in log["runs"]:

@@ -19,7 +19,7 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]
 
 
 def checks(rye: Program, *words: str) -> tuple[int, dict[str, str], dict[str, str]]:
-    """Exit, and status and message of each check."""
+    """The exit status, and status and message of each check."""
     found = rye.run("check", *words, "--json")
     rows = found.json["checks"]
     assert found.json["ok"] is (found.code == 0)

@@ -1,4 +1,4 @@
-"""What a repository says is a claim (DESIGN 6.1): locks and installed files that someone committed, through the program."""
+"""Nothing in a repository counts unverified (DESIGN 6.1): committed locks and installed files, through the program."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def acme(registry: RealRegistry) -> Author:
 
 @pytest.fixture
 def team(registry: RealRegistry, acme: Author) -> Program:
-    """Somebody who installed all of it and commits everything, installed files included."""
+    """Someone who installed everything and commits it all, including installed files."""
     user = registry.user()
     user.ok("add", "acme/work/top", "acme/work/other", "skill:acme/pdf", "--yes")
     user.ok("hooks", "approve", "acme/work/top", "--yes")
@@ -61,7 +61,9 @@ def team(registry: RealRegistry, acme: Author) -> Program:
 
 
 def clone(registry: RealRegistry, team: Program, *, trusts: bool = True) -> Program:
-    """Another person, on another machine, who cloned the repository and pinned the registry. ``trusts``: whoever may commit."""
+    """Another person, on another machine, who cloned the repository and pinned the registry. ``trusts``: everyone with
+    commit access.
+    """
     other = registry.user()
     if trusts:
         other.environment["RYE_TRUST_LOCK"] = "1"
@@ -73,7 +75,7 @@ def clone(registry: RealRegistry, team: Program, *, trusts: bool = True) -> Prog
 def edit(
     program: Program, change: Callable[[LockedItem], LockedItem | None], wanted: dict[str, str] | None = None
 ) -> None:
-    """Somebody edits rye.lock, in its canonical form."""
+    """Edit rye.lock, keeping its canonical form."""
     path = program.path("rye.lock")
     lock = parse_lock(path.read_text())
     items = tuple(item for item in map(change, lock.items) if item is not None)
@@ -250,7 +252,7 @@ class TestComplete:
         edit(team, lambda item: None if item.id == "acme/work/other" else item)
         self.refused(team, "G1", "acme/work/other")
         error = team.run("install", "--no-input", "--json").error
-        assert error["code"] == "consent-needed"  # what a repair brings back is agreed to like anything new
+        assert error["code"] == "consent-needed"  # what a repair restores needs agreement like anything new
         self.repaired(team, before)
 
     def test_G1_the_manifest_and_wanted_over_an_old_version(self, team: Program) -> None:
@@ -283,7 +285,7 @@ class TestComplete:
         self.repaired(team, before)
 
     def test_G5_an_approval_beyond_the_item(self, team: Program) -> None:
-        """Its next version would take `rye.*` and nobody be asked."""
+        """Its next version would request `rye.*` without a question."""
         before = team.path("rye.lock").read_bytes()
         edit(team, of("acme/work/base", approved_capabilities=("rye.*",)))
         self.refused(team, "G5", "directive:acme/work/base")

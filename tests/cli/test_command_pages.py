@@ -1,4 +1,4 @@
-"""docs/reference/commands says of each command what its own help says."""
+"""docs/reference/commands matches the help of each command."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shell completion: what may stand at the cursor, where names come from, and the real shells with the scripts that rye prints."""
+"""Shell completion: what fits at the cursor, where names come from, and the real shells with the scripts that rye prints."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ id = "acme/shell/docker"
 
 
 def offered(folder: Path, line: str, env: Mapping[str, str] | None = None) -> list[str]:
-    """What is offered where the line ends, in that folder."""
+    """The candidates at the end of the line, in that folder."""
     before, home = os.getcwd(), {"HOME": str(folder), **(env or {})}
     os.chdir(folder)
     try:
@@ -183,7 +183,7 @@ def test_groups_namespaces_sources_targets_settings_and_keys_are_offered(tmp_pat
 
 @pytest.mark.slow
 def test_what_a_repository_holds_makes_neither_words_nor_waits(tmp_path: Path) -> None:
-    """A pipe for a lock, a name with a line break or an escape, a million rows: none reaches the terminal, none holds it."""
+    """A pipe for a lock, a name with a line break or an escape, a million rows: none reaches the terminal, none blocks it."""
     os.mkfifo(tmp_path / "rye.lock")
     (tmp_path / "rye.toml").write_text("[groups.dev]\n" * 3)
     folder = tmp_path / ".ai/directives/work"
@@ -235,7 +235,7 @@ def test_published_ids_come_from_the_cached_name_map(registry: Registry, tmp_pat
 
 
 class Terminal:
-    """A shell on a terminal of its own."""
+    """A shell on a separate terminal."""
 
     def __init__(self, command: list[str], folder: Path, home: Path) -> None:
         bin_folder = home / "bin"
@@ -253,7 +253,7 @@ class Terminal:
         self.shown = ""
 
     def type(self, text: str, until: str, seconds: float = 15) -> str:
-        """Type, and read until the pattern is shown; what was shown since."""
+        """Type, and read until the pattern appears; return the output since then."""
         os.write(self.ours, text.encode())
         begin, deadline = len(self.shown), time.monotonic() + seconds
         while time.monotonic() < deadline:
@@ -341,7 +341,7 @@ def test_fish_completes_ids(tmp_path: Path) -> None:
 
 @pytest.mark.processes
 def test_an_answer_comes_in_150_ms(tmp_path: Path) -> None:
-    """Of one core, since others use this machine, too: ten thousand locked items, the project's own, an empty cache."""
+    """CPU time, since others use this machine as well: ten thousand locked items, the project's own, an empty cache."""
     folder = project(tmp_path)
     rows = "".join(f'[[item]]\nkind = "tool"\nid = "acme/t{n}"\n\n' for n in range(10_000))
     (folder / "rye.lock").write_text(rows)

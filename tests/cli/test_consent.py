@@ -100,7 +100,7 @@ class TestFirstInstallation:
     def test_a_long_hook_cannot_push_the_rights_out_of_sight(
         self, acme: Author, user: Program, amount: str, summed_up: bool
     ) -> None:
-        """Rights come first on the screen and the question last; an author's text between them has no bound."""
+        """Rights come first on the screen and the question last; an author's text between them has no length limit."""
         name = f"first/long_{len(amount)}"
         acme.release(name, permissions=SHELL, hooks=(("cost.current > 3", "notify", amount),))
         shown = user.terminal("add", f"acme/{name}", "--color", "never", answer=b"n\n")
@@ -196,7 +196,7 @@ class TestUpdate:
         assert locked(user, "rotating/key/item").signer != old
 
     def test_locking_first_is_no_way_around_it(self, acme: Author, user: Program) -> None:
-        """``rye lock`` consents to nothing, so the installation after it asks as if it had not been run."""
+        """``rye lock`` records no consent, so the next installation asks as if it had not run."""
         acme.release("around/item", permissions="<search><tool>bench.*</tool></search>")
         user.ok("add", "acme/around/item@1.0.0", "--yes")
         acme.release("around/item", "1.1.0", permissions=SHELL, hooks=(HOOK,))

@@ -1,4 +1,4 @@
-"""What authors and registries wrote never steers a terminal, and programs get data byte by byte."""
+"""Text by authors and registries never controls a terminal, and programs get data byte for byte."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_without_colour_a_style_is_the_text_itself(monkeypatch: pytest.MonkeyPat
 
 
 def test_an_authors_text_never_starts_at_the_left_edge(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blank characters that count as printable would otherwise push a forged line to where ours begin."""
+    """Otherwise whitespace that counts as printable would push a forged line to where ours begin."""
     screen = Screen(terminal=True)
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setenv("COLUMNS", "60")

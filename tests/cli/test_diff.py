@@ -1,4 +1,4 @@
-"""Looking at what is locked and going back: list, tree, why, outdated, diff, rollback."""
+"""Looking at the locked items and going back: list, tree, why, outdated, diff, rollback."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ class TestDiff:
             "words/item", "1.0.1", permissions="<search><tool>a*</tool><tool>[!a]*</tool><tool>b</tool></search>"
         )
         found = user.ok("diff", "acme/words/item@1.0.1", "acme/words/item@1.0.0", "--json").json
-        assert found["capabilities"]["widened"] != []  # the empty id is granted by * alone
+        assert found["capabilities"]["widened"] != []  # only * grants the empty id
         found = user.ok("diff", "acme/words/item@1.0.0", "acme/words/item@1.0.1", "--json").json
         assert found["capabilities"]["widened"] == []
 

@@ -273,9 +273,7 @@ def test_a_missing_default_key_is_an_error_with_the_next_command(program: Progra
     assert "`rye keys generate`" in alone["hint"]
     assert "`rye namespace recover NAMESPACE`" in alone["hint"]
     program.ok("keys", "generate", "--name", "spare")
-    assert (
-        check(program.run("doctor", "--json"), "keys")["status"] == "ok"
-    )  # a new key takes the place of one that is gone
+    assert check(program.run("doctor", "--json"), "keys")["status"] == "ok"  # a new key replaces a lost one
     key.write_bytes(kept)
     program.ok("keys", "default", "work")
     key.unlink()

@@ -1,4 +1,4 @@
-"""Editing on a terminal: an invalid text is given back until it is valid, or the person gives up."""
+"""Editing on a terminal: an invalid text is reopened until it is valid, or the person gives up."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def on_a_terminal(program: Program, answer: str, *words: str) -> tuple[int, str]
     while True:
         try:
             data = os.read(master, 4096)
-        except OSError:  # Linux says so when the other end is closed
+        except OSError:  # Linux reports it when the other end is closed
             break
         if not data:
             break

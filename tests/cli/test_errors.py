@@ -143,7 +143,7 @@ def test_the_real_program_answers_alike(rye: Program) -> None:
 @pytest.mark.parametrize("words", ["--version", "install -q", "list --json", "nowhere --json"])
 @pytest.mark.parametrize("stdout", [">/dev/full", ">&-", "| true"])
 def test_a_stdout_that_takes_nothing_is_no_crash(rye: Program, stdout: str, words: str) -> None:
-    """A full disk, none at all, or a reader that went away. `install` once more, when its answer is remembered."""
+    """A full disk, no stdout at all, or a reader that closed it. `install` runs again, when its answer is remembered."""
     rye.write("rye.toml", "")
     rye.write("rye.lock", "# Made by rye; do not edit. Reviews should look at `approved`.\nversion = 1\n")
     rye.path(".ai/packages").mkdir(parents=True)
@@ -170,7 +170,7 @@ def test_a_stdout_that_takes_nothing_is_no_crash(rye: Program, stdout: str, word
 
 
 def test_removing_an_id_that_two_kinds_have_lists_them(rye: Program) -> None:
-    """An id that is ambiguous is an error that lists the candidates, never a choice of the program's."""
+    """An ambiguous id is an error that lists the candidates; the program never chooses."""
     text = '[dependencies]\n"directive:acme/work/a" = "^1"\n"tool:acme/work/a" = "^1"\n'
     rye.write("rye.toml", text)
     done = rye.run("remove", "acme/work/a", "--json")

@@ -1,4 +1,4 @@
-"""A registry that only a repository names is contacted once this user agreed to that (DESIGN 6.1)."""
+"""A registry that only a repository names is contacted only after this user agreed (DESIGN 6.1)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.processes
 
 
 class Listener:
-    """A web server that answers nothing of use, and remembers who came."""
+    """A web server that answers nothing useful, and records its visitors."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -45,7 +45,7 @@ def listener() -> Iterator[Listener]:
 
 @pytest.fixture
 def clone(tmp_path_factory: pytest.TempPathFactory, listener: Listener, monkeypatch: pytest.MonkeyPatch) -> Program:
-    """A repository with a locked item, on a machine that verified nothing and pinned nothing."""
+    """A repository with a locked item, on a machine that verified and pinned nothing."""
     program = Program(tmp_path_factory.mktemp("clone"))
     program.write(
         "rye.toml",

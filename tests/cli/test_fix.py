@@ -91,7 +91,7 @@ def test_a_broken_signature_is_said_with_the_next_command(rye: Program) -> None:
 
 
 def test_line_endings_alone_keep_a_signature(rye: Program) -> None:
-    """CR LF reads as LF for the hash (DESIGN §4), so there is nothing to sign again."""
+    """CR LF reads as LF for the hash (DESIGN §4), so nothing needs a new signature."""
     rye.ok("keys", "generate")
     rye.ok("validate", "--fix", "--yes", DIRECTIVE)
     rye.ok("sign", DIRECTIVE)

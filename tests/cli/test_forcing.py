@@ -183,7 +183,7 @@ class TestHostileRepositories:
     def test_a_pull_that_brings_one_in_rye_toml_alone_asks_too(
         self, registry: RealRegistry, user: Program, version: str
     ) -> None:
-        """Who leaves it out of the lock gets around no question: neither for the installed version nor for an older one."""
+        """Omitting it from the lock avoids no question, neither for the installed version nor for an older one."""
         other = clone(registry, user, trusts=False)
         other.terminal("trust", "project", answer=b"y\n")
         other.ok("ci")

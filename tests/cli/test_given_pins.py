@@ -29,7 +29,7 @@ def acme(registry: RealRegistry) -> Author:
 
 @pytest.fixture
 def server(registry: RealRegistry, acme: Author, tmp_path: Path) -> Program:
-    """A build server with a checkout, and without any state: it pinned nothing."""
+    """A build server with a checkout and without any state: it pinned nothing."""
     team = registry.user()
     team.ok("add", "acme/work/base", "--yes")
     made = Program(tmp_path / "server")
@@ -84,7 +84,7 @@ def test_another_origin_or_fingerprint_is_an_error(registry: RealRegistry, serve
     ],
 )
 def test_a_malformed_line_is_an_error(registry: RealRegistry, server: Program, line: str) -> None:
-    """Also where its registry is not needed."""
+    """Even if its registry is not needed."""
     good = f"{ORIGIN} {registry.fingerprint} {registry.url}"
     error = server.run("ci", "--json", env=pins(server, good, line)).error
     assert (error["code"], "line 2" in error["message"]) == ("bad-pins", True)
@@ -97,7 +97,7 @@ def test_a_file_that_is_not_there_and_an_address_twice(registry: RealRegistry, s
 
 
 def test_one_that_is_not_needed_is_never_contacted(registry: RealRegistry, server: Program) -> None:
-    """Port 9 answers nobody: contacting it would fail."""
+    """Nothing listens on port 9, so contacting it would fail."""
     unneeded = f"other.example {'a' * 64} http://127.0.0.1:9"
     server.ok("ci", env=pins(server, unneeded, f"{ORIGIN} {registry.fingerprint} {registry.url}"))
 

@@ -1,4 +1,4 @@
-"""Help fits the terminal, repeats next to nothing, and shows how a command is used (DESIGN 9)."""
+"""Help fits the terminal, hardly repeats anything, and shows how a command is used (DESIGN 9)."""
 
 from __future__ import annotations
 

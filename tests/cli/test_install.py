@@ -326,7 +326,7 @@ class TestFrozen:
 
 
 class TestWordsOfTheLock:
-    """What rye.lock says of an installed item is compared with the item's bytes: a change of the lock alone hides nothing."""
+    """rye.lock's row for an installed item is compared with the item's bytes: changing only the lock hides nothing."""
 
     @pytest.fixture
     def installed(self, user: Program, rightful: Author) -> Program:
@@ -353,7 +353,7 @@ class TestWordsOfTheLock:
         assert stamps(installed) == before
 
     def test_a_right_that_the_lock_adds_and_approves_is_refused(self, installed: Program) -> None:
-        """Otherwise a later version with that right would never be asked about."""
+        """Otherwise no one would be asked about that right in a later version."""
         lock = installed.path("rye.lock")
         right = '  "rye.search.tool.*",\n'
         lock.write_text(lock.read_text().replace(right, f'  "rye.execute.tool.more",\n{right}'))
@@ -495,7 +495,7 @@ class TestGroups:
 
 
 class TestSeveralRegistries:
-    """A name has one home: what another registry says about it is never asked (dependency confusion)."""
+    """A name belongs to one registry; no other is asked about it (dependency confusion)."""
 
     def test_a_higher_version_in_a_public_registry_is_never_taken(
         self, registry: RealRegistry, public: RealRegistry, acme: Author
@@ -643,7 +643,7 @@ class TestNetwork:
     def test_a_graph_of_four_levels_takes_few_requests_in_few_waves(
         self, registry: RealRegistry, acme: Author, user: Program
     ) -> None:
-        """Index files, blobs and proofs of a whole level at once: the number of waves follows from the depth alone."""
+        """Index files, blobs and proofs of a whole level at once: the number of waves depends only on the depth."""
         paths = []
         for level in range(4):
             for number in range(5):
@@ -677,7 +677,7 @@ class TestNetwork:
 
 
 def counting_proxy(target: str, seen: list[tuple[float, str]]) -> ThreadingHTTPServer:
-    """Passes GETs on to a registry and remembers them."""
+    """Passes GETs on to a registry and records them."""
     where = urlsplit(target)
 
     class Handler(BaseHTTPRequestHandler):
@@ -696,7 +696,7 @@ def counting_proxy(target: str, seen: list[tuple[float, str]]) -> ThreadingHTTPS
             connection.close()
 
         def log_message(self, format: str, *args: object) -> None:
-            """Nothing: the test reads ``seen``."""
+            """Log nothing: the test reads ``seen``."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -724,7 +724,7 @@ def test_a_lock_that_says_something_else_of_a_release_is_refused(user: Program, 
 
 
 class TestOthersWhoAreThereToo:
-    """What other publishers, other runs and crashes do to a project that is in order."""
+    """What other publishers, concurrent runs and crashes do to a valid project."""
 
     def test_another_kind_under_a_used_id_breaks_nobody(
         self, acme: Author, user: Program, registry: RealRegistry

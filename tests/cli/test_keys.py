@@ -1,4 +1,4 @@
-"""``rye keys``: the user's own keys, private files for the user alone, sealed when asked for (DESIGN §4 Keys)."""
+"""``rye keys``: the user's own keys; private files are readable only by the user, and encrypted on request (DESIGN §4 Keys)."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def test_a_new_passphrase_is_asked_twice_and_must_be_the_same(tmp_path: Path, mo
 
 
 def test_a_passphrase_is_changed_and_taken_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seal, "__kwdefaults__", {"operations": 1, "memory": 8192})  # its cost is another test's subject
+    monkeypatch.setattr(seal, "__kwdefaults__", {"operations": 1, "memory": 8192})  # another test covers its cost
     rye = Program(tmp_path)
     made = rye.ok("keys", "generate", "--passphrase", "--json", env={"RYE_PASSPHRASE": "old"}).json
     both = {"RYE_PASSPHRASE": "old", "RYE_NEW_PASSPHRASE": "new"}

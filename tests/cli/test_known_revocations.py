@@ -1,4 +1,4 @@
-"""What this machine's trusted state knows to be revoked or taken down is not installed here, whatever was verified before."""
+"""What this machine's trusted state knows as revoked or taken down is not installed, even if it was verified before."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def states(program: Program) -> dict[str, str]:
 
 
 def revoke(registry: RealRegistry, acme: Author, position: int) -> None:
-    """Another owner revokes the author's key, for what stands at ``position`` or later in the log."""
+    """Another owner revokes the author's key for everything at ``position`` or later in the log."""
     other = registry.user()
     other.ok("keys", "generate")
     other.ok("login", registry.url, "--token", token(registry.data))

@@ -1,4 +1,4 @@
-"""Lines and tables fit the terminal and lose no text, and an author's text never starts a line of ours."""
+"""Lines and tables fit the terminal without losing text, and an author's text never starts one of our lines."""
 
 from __future__ import annotations
 
@@ -67,14 +67,14 @@ class TestFlow:
     @pytest.mark.parametrize("blank", ["\u2800", "\u3164", "\u1b44"])
     @pytest.mark.parametrize("before", ["when x", "e.g. "])
     def test_nor_where_long_words_stay_whole(self, before: str, blank: str) -> None:
-        """Errors, hooks and findings keep an address whole. A word with blank characters is none."""
+        """Errors, hooks and findings keep an address whole. A word that contains whitespace does not count as one."""
         lines = texts(flow([(f"{before}{blank * 54}allowed{blank}by{blank}you", None)], 60, 4))
         assert len(lines) > 1
         assert all(columns(line) <= 60 for line in lines)
         assert all(line.startswith("    ") for line in lines[1:])
 
     def test_marks_that_a_terminal_may_show_in_a_column_of_their_own_are_counted(self) -> None:
-        """Balinese Adeg Adeg combines, but has a width: a hundred of them would otherwise count as nothing."""
+        """Balinese Adeg Adeg is a combining mark with a width: a hundred of them would otherwise count as zero columns."""
         assert columns("a" + "\u1b44" * 100) == 101
         assert columns("a" + "\u0301" * 100) == 1
 

@@ -1,4 +1,4 @@
-"""A rye.lock with git's conflict markers is resolved by `rye lock` and `rye install`, and by nothing else (DESIGN 6.1)."""
+"""Only `rye lock` and `rye install` resolve a rye.lock with git's conflict markers (DESIGN 6.1)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def acme(registry: RealRegistry) -> Author:
 
 @pytest.fixture
 def merged(registry: RealRegistry, acme: Author, tmp_path: Path) -> Program:
-    """Two branches each added an item; git merged installed files, and left markers in rye.lock."""
+    """Two branches each added an item; git merged the installed files, and left markers in rye.lock."""
     user = registry.user()
     user.ok("add", "acme/work/base", "--yes")
     sides = {}
@@ -67,7 +67,7 @@ def test_everything_else_says_who_resolves_it(merged: Program) -> None:
 
 
 def test_install_takes_both_and_asks_for_what_not_both_sides_approve(merged: Program) -> None:
-    """Files that the merge brought are the signed bytes: they are no hand edits."""
+    """Files from the merge have the signed bytes, so they are not hand edits."""
     before = merged.path("rye.lock").read_bytes()
     error = merged.run("install", "--json").error
     assert error["code"] == "consent-needed"
@@ -105,7 +105,7 @@ def test_markers_that_do_not_fit_together_are_refused() -> None:
 
 @pytest.mark.parametrize("verb", ["lock", "install"])
 def test_markers_go_from_a_lock_whose_sides_say_the_same(tmp_path: Path, verb: str) -> None:
-    """Nothing is chosen differently, and the file still has to be written."""
+    """No choice changes, and the file still has to be written."""
     program = Program(tmp_path)
     program.ok("init")
     program.write("rye.lock", "<<<<<<< a\nversion = 1\n=======\nversion = 1\n>>>>>>> b\n")

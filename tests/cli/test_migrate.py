@@ -1,4 +1,4 @@
-"""``rye migrate directive``: an old file is brought to today's rules, after the change was shown."""
+"""``rye migrate directive``: an old file is updated to the current rules, after the change was shown."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PLACE = ".ai/directives/workflows/deploy.md"
 
 @pytest.fixture
 def rye(tmp_path: Path) -> Program:
-    """A directive with limits' short names, no cost, and a signature over the fence alone."""
+    """A directive with the short names of limits, no cost, and a signature over the fence alone."""
     program = Program(tmp_path)
     path = program.new("directive", "workflows/deploy")
     text = path.read_text()

@@ -1,4 +1,4 @@
-"""``rye new``: a conforming file with only what is needed, never over another."""
+"""``rye new``: a conforming file with only the necessary parts, never overwriting another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A new kind is one module and one row of the table: every command works on it, and so does a registry that has the row."""
+"""A new kind is one module and one row of the table: every command handles it, and so does a registry that has the row."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The world "hostile repository": someone who can commit attacks everyone who clones.
+"""The world "hostile repository": someone with commit access attacks everyone who clones.
 
-:mod:`.world` builds one registry and one project, once for a process of the test run; :mod:`.clones` copies the project for a
-reader who has a data folder of their own; :mod:`.attacks` says what an attack is and performs it, with its control.
+:mod:`.world` builds one registry and one project, once per process of the test run. :mod:`.clones` copies the project
+for a reader with their own data folder. :mod:`.attacks` defines an attack and performs it together with its control.
 """

@@ -1,9 +1,9 @@
-"""What an attack by a repository is, and what must hold when it is performed.
+"""An attack by a repository, and what must hold when it is performed.
 
 1. **Control.** The honest project (or the honest form of the same change) is cloned; every command succeeds.
-2. **Attack.** The hostile form is cloned by a reader in the same position; every command gives the outcome that the attack
-   expects, hands out no text that the attacker wrote, and touches nothing next to the project. A command that refuses changes
-   nothing; one that repairs brings back what the team committed.
+2. **Attack.** A reader in the same position clones the hostile form. Every command gives the outcome that the attack
+   expects, prints no text that the attacker wrote, and touches nothing next to the project. A command that refuses
+   changes nothing; one that repairs restores what the team committed.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ COMMANDS: Mapping[str, tuple[Words, ...]] = MappingProxyType(
 
 
 GROUPS = frozenset(COMMANDS) - {"prime", "search"}
-"""What every attack on an installed item is tried with."""
+"""The readers that every attack on an installed item is tried with."""
 NO_PROMPT = ("tool", "bundle")
 _STEERING = {chr(code) for code in (*range(32), *range(127, 160))} - {"\n", "\t"} | set(
     "\u2028\u2029\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -64,7 +64,7 @@ _STEERING = {chr(code) for code in (*range(32), *range(127, 160))} - {"\n", "\t"
 
 
 def everywhere(code: str, **others: str) -> dict[str, str]:
-    """The same outcome for every group of commands but ``others``; an empty one leaves the group out."""
+    """The same outcome for every group of commands except ``others``; an empty outcome omits the group."""
     outcomes = {**dict.fromkeys(sorted(GROUPS), code), **others}
     return {group: said for group, said in outcomes.items() if said}
 
@@ -75,21 +75,22 @@ class Attack(Struct, frozen=True):
     name: str
     act: Callable[[Clone], object]
     outcomes: Mapping[str, str]
-    """Group of commands → what each of them must say: an error's code, a finding's rule, a state of ``list``, ``G1`` … ``G6``, or
-    ``ok``; ``a|b``: one of them."""
+    """Group of commands → the outcome of each of them: an error's code, a finding's rule, a state of ``list``, ``G1`` …
+    ``G6``, or ``ok``; ``a|b`` means either.
+    """
     item: Identity = DEPLOY
-    """What the readers of one item are asked for."""
+    """The item given to commands that read a single item."""
     honest: Callable[[Clone], object] | None = None
     """The honest form of the same change; None: the project as it is."""
     postures: tuple[Posture, ...] = ("given",)
     mends: bool = True
-    """Whether a ``repair`` that succeeds brings back the honest lock and the honest files."""
+    """Whether a successful ``repair`` restores the honest lock and the honest files."""
     spoken: bool = False
-    """Whether the commands are run without ``--json``, too, because the attack is on whoever reads a terminal."""
+    """Whether the commands also run without ``--json``, because the attack targets someone reading a terminal."""
 
 
 def outcome(result: Result) -> set[str]:
-    """What a command said, in one word each."""
+    """The outcome of a command, as a single word."""
     document: Any = result.json
     if "error" in document:
         return {document["error"]["code"]}
@@ -105,7 +106,7 @@ def outcome(result: Result) -> set[str]:
 
 
 class Theatre:
-    """Performs attacks, each on clones of its own."""
+    """Performs attacks, each on fresh clones."""
 
     def __init__(self, base: Path) -> None:
         self.base = base
@@ -117,14 +118,16 @@ class Theatre:
         return Clone(self.world, self.base / f"clone{next(self._numbers)}", posture)
 
     def agreed(self) -> Clone:
-        """The clone of somebody who was shown what the honest project brings, on a terminal, and agreed."""
+        """The clone of a reader who was shown on a terminal what the honest project contains, and agreed."""
         clone = self.clone("visitor")
         with mock.patch.object(Session, "interactive", True), mock.patch.object(Console, "confirm", return_value=True):
             clone.ok("trust", "project")
         return clone
 
     def perform(self, attack: Attack, posture: Posture, outcomes: Mapping[str, str] | None = None) -> None:
-        """Control, then attack, with all that must hold (module docstring). ``outcomes``: of this reader, where they differ."""
+        """Perform control and attack, and check everything listed in the module docstring. ``outcomes``: where this
+        reader's differ.
+        """
         expected = attack.outcomes if outcomes is None else outcomes
         commands = [(group, words) for group, said in expected.items() if said for words in commands_of(group, attack)]
         self._control(attack, posture, [words for _, words in commands])
@@ -162,7 +165,9 @@ class Theatre:
         return clone
 
     def _control(self, attack: Attack, posture: Posture, commands: Iterable[Words]) -> None:
-        """Every command succeeds without the attack. Where nothing is changed honestly, each is run once for all attacks."""
+        """Run the honest project; every command must succeed. If the attack has no honest form, this runs once for all
+        attacks.
+        """
         honest = None
         for words in commands:
             if attack.honest is None and (posture, words) in self._good:
@@ -179,10 +184,10 @@ class Theatre:
 
 
 def commands_of(group: str, attack: Attack) -> list[Words]:
-    """A group's commands, as far as the item's kind has what they show.
+    """The commands of a group that apply to the item's kind.
 
-    The commands of a group stand on one use case, so an attack meets the first of ``install`` and ``read`` and one of the others,
-    and one of ``rights``: every command meets a third of all attacks.
+    All commands of a group share one use case, so an attack runs the first command of ``install`` and ``read``, one of
+    the others, and one of ``rights``: every command meets a third of all attacks.
     """
     given, item = COMMANDS[group], attack.item
     turn = crc32(attack.name.encode())
@@ -201,7 +206,7 @@ def commands_of(group: str, attack: Attack) -> list[Words]:
 
 
 def rows(*tables: Iterable[Attack]) -> list[Any]:
-    """Attacks for ``parametrize``: each with each reader, under its name."""
+    """Attacks for ``parametrize``: each attack with each reader, under its name."""
     return [
         pytest.param(attack, posture, id=f"{attack.name} ({posture})")
         for table in tables
@@ -211,5 +216,5 @@ def rows(*tables: Iterable[Attack]) -> list[Any]:
 
 
 def steers_nothing(result: Result) -> bool:
-    """That nothing printed moves a cursor, ends a line where no line ends, or turns the direction of text."""
+    """Check that the output contains nothing that moves the cursor, breaks a line or reverses the direction of text."""
     return _STEERING.isdisjoint(result.stdout + result.stderr)

@@ -32,7 +32,7 @@ from tests.cli.running import Program, Result
 
 Posture = Literal["given", "pinned", "member", "offline", "cold", "visitor", "stranger"]
 FORGED = "FORGED"
-"""In every text that an attacker writes in place of a signed one: no reader may print it as an item's."""
+"""Part of every text that an attacker writes in place of a signed one. No reader may print it as an item's text."""
 
 
 class Clone(Program):
@@ -55,23 +55,23 @@ class Clone(Program):
 
     @property
     def outside(self) -> Path:
-        """A folder next to the project that nothing may touch."""
+        """A folder next to the project that must stay untouched."""
         path = self.folder.parent / "outside"
         path.mkdir(exist_ok=True)
         return path
 
     def read(self, *words: str) -> Result:
-        """Run a command as this reader does."""
+        """Run a command as this reader."""
         return self.run(*words, "--json", *(["--offline"] if self.posture in ("offline", "cold") else []))
 
-    # what whoever can commit does
+    # an attacker with commit access
 
     @property
     def lock(self) -> Lock:
         return parse_lock(self.path("rye.lock").read_text("utf-8"))
 
     def put_lock(self, lock: Lock) -> None:
-        """In its canonical form."""
+        """Write the lock in its canonical form."""
         self.path("rye.lock").write_text(lock_text(lock), encoding="utf-8")
 
     def row(self, identity: Identity) -> LockedItem:
@@ -80,7 +80,7 @@ class Clone(Program):
         return found
 
     def edit_row(self, identity: Identity, **words: object) -> None:
-        """Say something else of an item in rye.lock."""
+        """Change fields of an item's row in rye.lock."""
         lock = self.lock
         changed = replace(self.row(identity), **words)
         assert changed != self.row(identity)
@@ -93,11 +93,11 @@ class Clone(Program):
         self.put_lock(Lock(lock.wanted, kept))
 
     def file_of(self, identity: Identity) -> Path:
-        """The installed file."""
+        """The path of an item's installed file."""
         return self.folder / item_path(self.row(identity))
 
     def edit_text(self, name: str, change: Callable[[str], str]) -> None:
-        """Change a text file of the project; the change must be one."""
+        """Change a text file of the project; fails if the text stays the same."""
         path = self.path(name)
         before = path.read_text("utf-8")
         after = change(before)
@@ -117,12 +117,12 @@ class Clone(Program):
         self.edit_text("rye.toml", change)
 
     def without_files(self) -> None:
-        """As a repository has it that does not commit what is installed."""
+        """Remove the installed files, like a repository that does not commit them."""
         shutil.rmtree(self.path(".ai/packages"))
 
 
 def says(before: str, after: str) -> Callable[[bytes], bytes]:
-    """Replaces a piece of a text."""
+    """A change that replaces a piece of a text."""
 
     def change(data: bytes) -> bytes:
         assert before.encode() in data, data
@@ -132,5 +132,5 @@ def says(before: str, after: str) -> Callable[[bytes], bytes]:
 
 
 def unsigned(data: bytes) -> bytes:
-    """Without its signature line."""
+    """The text without its signature line."""
     return re.sub(rb"(?m)^.*rye:signed:.*\n", b"", data, count=1)

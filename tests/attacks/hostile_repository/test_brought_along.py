@@ -1,4 +1,4 @@
-"""What a repository brings along besides its items: registries, pins, settings, keys, and rye's own notes about a project."""
+"""What a repository contains besides its items: registries, pins, settings, keys, and rye's own notes about a project."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ THIEF = key("thief")
 
 
 def impostor(clone: Clone) -> str:
-    """A registry in the repository that calls itself by the name of the team's; its path."""
+    """Create a registry inside the repository under the name of the team's registry; return its path."""
     registry = SimulatedRegistry(now=now(), owners=[THIEF], owner_threshold=1, logs=[key("thief's log")])
     for namespace in ("acme", "zeta"):
         registry.claim(namespace, [THIEF])
@@ -38,7 +38,7 @@ def impostor(clone: Clone) -> str:
 
 
 def address(to: str) -> Act:
-    """rye.toml names another registry."""
+    """Name another registry in rye.toml."""
     return lambda clone: clone.manifest(lambda text: text.replace(clone.world.url, to))
 
 
@@ -51,7 +51,7 @@ def own_registry_as_file(clone: Clone) -> None:
 
 
 def mapped(clone: Clone) -> None:
-    """Only the namespace is turned to it."""
+    """Map only the namespace to another registry."""
     place = impostor(clone)
     clone.manifest(lambda text: f'{text}\n[registries]\nacme = "{place}"\n')
 
@@ -61,7 +61,7 @@ def no_address(clone: Clone) -> None:
 
 
 def journal(*paths: str, kept: str = FORGED) -> Act:
-    """The record of an installation that never was, to be undone."""
+    """Write the journal of an installation that never happened, so that rye undoes it."""
 
     def act(clone: Clone) -> None:
         for number, _ in enumerate(paths):
@@ -84,7 +84,7 @@ def pipe(name: str) -> Act:
 
 
 def user_s_folders(clone: Clone) -> None:
-    """Everything that a user of the team has, pins, memory and cache, in every place that might be looked in."""
+    """Put everything that a user of the team has (pins, memory and cache) in every place where rye might look."""
     home = clone.world.team.home
     for place in ("", ".rye/", ".ai/.rye/", ".config/rye/", ".local/share/rye/"):
         for name in ("config", "data", "cache"):
@@ -100,7 +100,7 @@ STOPPED = everywhere("unverified-item", install="", repair="", list="unverified"
 
 
 def stopped(code: str) -> dict[str, str]:
-    """Nobody installs, and what is there counts for nobody who did not verify it before."""
+    """Nothing is installed, and the installed files count only for readers who verified them before."""
     return {**STOPPED, "install": code, "repair": code, "audit": code}
 
 
@@ -239,7 +239,7 @@ READING = (("ci",), ("install", "--yes"), ("render", str(DEPLOY)), ("lock", "--c
 
 @pytest.mark.parametrize("words", READING, ids=lambda words: words[0])
 def test_an_address_that_nobody_pinned_is_not_contacted(theatre: Theatre, words: tuple[str, ...]) -> None:
-    """Off a terminal, a clone makes no request to a host that only the repository names."""
+    """Without a terminal, a clone makes no request to a host that only the repository names."""
     asked: list[str] = []
 
     def recorded(named: str, *given: Any, **more: Any) -> Any:

@@ -1,7 +1,6 @@
-"""docs/how-to/ci.md, played as it is written: its jobs run in a fresh clone with an empty home, and a hostile clone
-makes them fail.
+"""Run the jobs of docs/how-to/ci.md as written: in a fresh clone with an empty home. A hostile clone makes them fail.
 
-One thing is substituted, as the page says: the line of the pins file, by that of the registry of these tests.
+The one substitution is the one that the page asks for: the line of the pins file names the registry of these tests.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ def yaml(name: str) -> Any:
 
 @dataclass
 class Job:
-    """A build server's job: an empty home, a clone, and ``rye`` on the path."""
+    """A build server's job: an empty home, a clone, and ``rye`` on the PATH."""
 
     clone: Clone
     environment: dict[str, str] = field(init=False)
@@ -66,7 +65,7 @@ class Job:
         return self.clone.folder.parent / "temp"
 
     def run(self, script: str, more: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-        """A script as both services run it: a shell that stops at the first command that fails."""
+        """Run a script as both services do: in a shell that stops at the first failing command."""
         return subprocess.run(
             ["bash", "-e", "-c", script],
             cwd=self.clone.folder,
@@ -78,20 +77,20 @@ class Job:
         )
 
     def pins_file(self) -> str:
-        """The file that a server's operator wrote."""
+        """The pins file that the server's operator wrote."""
         path = self.temp / "pins"
         path.write_text(pins(self.clone))
         return str(path)
 
 
 def pins(clone: Clone) -> str:
-    """The page's line, with the registry of these tests."""
+    """The page's pins line, for the registry of these tests."""
     assert re.fullmatch(r"[a-z.]+ [0-9a-f]{64} https://[a-z.]+\n", block("pins"))
     return clone.world.pins.read_text()
 
 
 def github(job: Job) -> subprocess.CompletedProcess[str]:
-    """The steps of the sample, with what GitHub adds; the result of the first one that fails, or of the last."""
+    """Run the steps of the sample with what GitHub adds; return the result of the first failing step, or of the last one."""
     [described] = yaml("github")["jobs"].values()
     kept = job.temp / "environment"
     kept.touch()
@@ -111,7 +110,7 @@ def github(job: Job) -> subprocess.CompletedProcess[str]:
 
 
 def gitlab(job: Job) -> subprocess.CompletedProcess[str]:
-    """The lines of the sample's script. A variable of the type File is a path."""
+    """Run the lines of the sample's script. A variable of the type File is a path."""
     [described] = yaml("gitlab").values()
     return job.run("\n".join(described["script"]), {**described["variables"], "RYE_PINS": job.pins_file()})
 
@@ -128,7 +127,7 @@ JOBS: Mapping[str, Callable[[Job], subprocess.CompletedProcess[str]]] = {
 
 
 def forged(clone: Clone) -> None:
-    """Forged bytes with a fitting lock, as a pull request brings them."""
+    """A clone with forged bytes and a matching lock, as a pull request would bring them."""
     clone.forge(DEPLOY, says("Do the work", FORGED))
 
 
@@ -137,7 +136,7 @@ def forged(clone: Clone) -> None:
 def test_each_job_passes_in_a_fresh_clone_and_fails_in_a_hostile_one(theatre: Theatre, name: str) -> None:
     job = Job(theatre.clone("stranger"))
     if name != "gitlab":
-        job.clone.without_files()  # projects need not commit what is installed
+        job.clone.without_files()  # projects may leave installed files out of the repository
     done = JOBS[name](job)
     assert done.returncode == 0, done
     assert theatre.is_honest(job.clone)
@@ -151,7 +150,7 @@ def test_each_job_passes_in_a_fresh_clone_and_fails_in_a_hostile_one(theatre: Th
 
 
 def commands() -> list[list[str]]:
-    """What all samples run, each once."""
+    """The commands of all samples, without duplicates."""
     [described] = yaml("github")["jobs"].values()
     lines = [line for step in described["steps"] for line in str(step.get("run", "")).splitlines()]
     lines += [*next(iter(yaml("gitlab").values()))["script"], *block("shell").splitlines()]
@@ -174,7 +173,7 @@ def test_what_they_run_passes_for_every_reader(theatre: Theatre, posture: Postur
 
 
 class TestWhoApproves:
-    """The table of the two rules."""
+    """The table of the page's two rules."""
 
     def test_trusting_the_lock_by_flag_or_variable_is_the_same_and_remembers_nothing(self, theatre: Theatre) -> None:
         clone = theatre.clone("visitor")

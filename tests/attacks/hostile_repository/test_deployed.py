@@ -1,6 +1,7 @@
-"""What a repository ships for agent programs: their folders, ``.ai/deploy.lock``, ``[deploy]``, and texts that only deploy shows.
+"""What a repository ships for agent programs: their folders, ``.ai/deploy.lock``, ``[deploy]``, and texts that only
+deploy shows.
 
-Whoever can commit can write those folders themselves. What they cannot do is have ``rye deploy`` do it: vouch for a file of
+Anyone with commit access can write those folders directly. They cannot make ``rye deploy`` do it: vouch for a file of
 theirs, write or delete anywhere else, or deploy an item that no one here approved.
 """
 
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.slow
 
 Act = Callable[[Clone], object]
 ITEMS = tuple(map(str, (DEPLOY, ROLE, KNOWLEDGE, WIDE)))
-"""What every target can say of the honest project."""
+"""What every target may report about the honest project."""
 AGENT_FILE = ".claude/agents/deploy.md"
 SKILL_FILE = ".claude/skills/wide/SKILL.md"
 STATE = ".ai/deploy.lock"
@@ -44,10 +45,10 @@ class DeployAttack(Struct, frozen=True):
     honest: Act | None = None
     """The honest form of the same change; None: the project as it is."""
     kept: tuple[str, ...] = ()
-    """Files of the attacker's that stay as they are, and nobody's."""
+    """Files of the attacker that stay as they are and belong to no target."""
     items: tuple[str, ...] = ITEMS
     trusts: bool = True
-    """Whether the reader trusts whoever may commit; else they agreed to the honest project on a terminal."""
+    """Whether the reader trusts everyone with commit access; otherwise they agreed to the honest project on a terminal."""
 
 
 def mark(identity: object) -> str:
@@ -81,7 +82,7 @@ def table(text: str) -> Act:
 
 
 def link(path: str, target: str = "") -> Act:
-    """A link that leads next to the project, to a folder or to a file."""
+    """A symbolic link to a file or folder next to the project."""
 
     def act(clone: Clone) -> None:
         place = clone.path(path)
@@ -296,7 +297,7 @@ ALL = (*SHIPPED, *STATES, *TABLES, *LINKS, *CUSTOMIZED, *APPROVED)
 
 @pytest.fixture(scope="module")
 def honest(theatre: Theatre) -> set[tuple[bool, tuple[str, ...]]]:
-    """The controls that succeeded, where nothing is changed honestly."""
+    """The controls that succeeded, for attacks without an honest form."""
     return set()
 
 

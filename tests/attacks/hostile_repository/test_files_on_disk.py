@@ -1,4 +1,4 @@
-"""What a repository can put among the installed files: links, pipes, modes, look-alikes, files that no one released."""
+"""What a repository can put among the installed files: links, pipes, modes, look-alikes, unreleased files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def mode(path: Callable[[Clone], Path], bits: int) -> Act:
 
 
 def moved_out(place: str) -> Act:
-    """The very files, outside of the project, and a link to them."""
+    """Move the genuine files out of the project and put a link to them in their place."""
 
     def act(clone: Clone) -> None:
         target = clone.outside / "there"
@@ -47,7 +47,7 @@ def moved_out(place: str) -> Act:
 
 
 def instead(make: Callable[[Path], object]) -> Act:
-    """Something else stands in the item's place."""
+    """Put something else in the item's place."""
 
     def act(clone: Clone) -> None:
         here(clone).unlink()
@@ -57,7 +57,7 @@ def instead(make: Callable[[Path], object]) -> Act:
 
 
 def bind(path: Path) -> None:
-    """A socket; its name is short because the kernel takes no long one."""
+    """Bind a socket; its name is short because the kernel limits the length of a socket's path."""
     before = Path.cwd()
     os.chdir(path.parent)
     try:
@@ -77,7 +77,7 @@ def extra(place: str, text: str | bytes = f"{FORGED}\n") -> Act:
 
 
 def twin(place: str) -> Act:
-    """The item's own text with another instruction, under a name that looks like its own."""
+    """The item's own text with one instruction changed, under a look-alike name."""
     return lambda clone: clone.write(f"{PACKAGES}/{place}", says("Do the work", FORGED)(here(clone).read_bytes()))
 
 
@@ -86,7 +86,7 @@ def by_hand(clone: Clone) -> None:
 
 
 def claimed_as_ours(clone: Clone) -> None:
-    """``.ai/.rye/installed.json`` says that the last run wrote the forged bytes."""
+    """``.ai/.rye/installed.json`` claims that the last run wrote the forged bytes."""
     by_hand(clone)
     clone.write(".ai/.rye/installed.json", json.dumps({FILE: sha256(here(clone).read_bytes()).hexdigest()}))
 
@@ -98,20 +98,20 @@ def notes_by_link(clone: Clone) -> None:
 
 
 def odd_name(clone: Clone) -> None:
-    """A name that is not UTF-8."""
+    """Create a file whose name is not UTF-8."""
     with open(os.fsencode(here(clone).parent) + b"/\xff\xfe.md", "wb") as stream:
         stream.write(FORGED.encode())
 
 
 def edited(read: str, state: str = "ok|unverified|missing", audit: str = "extra-file", **others: str) -> dict[str, str]:
-    """Nothing is installed over what somebody may have written by hand; ``read``: what readers of the item say."""
+    """Expect that nothing overwrites a possible hand edit. ``read``: the outcome for readers of the item."""
     return everywhere(
         read, install="edited-files", repair="edited-files", list=state, audit=audit, sbom="", check="", **others
     )
 
 
 def restored(read: str, audit: str, state: str = "wrong-flag|missing") -> dict[str, str]:
-    """Installing puts the signed state back; nobody reads before."""
+    """Expect that installing restores the signed state, and that no reader prints the item before."""
     return everywhere(read, install="ok", repair="ok", list=state, audit=audit, sbom="", check="")
 
 
@@ -243,7 +243,7 @@ def test_a_file_that_nobody_installed_is_noticed(theatre: Theatre, attack: Attac
 
 @pytest.mark.parametrize("attack", [*LINKS, *EXTRAS], ids=lambda attack: attack.name)
 def test_discarding_edits_restores_the_project_or_writes_nothing(theatre: Theatre, attack: Attack) -> None:
-    """Whatever lay there: afterwards the installed files are the team's, or not one byte was written through a link."""
+    """Afterwards either the installed files are the team's, or not one byte was written through a link."""
     clone = theatre.clone("member")
     attack.act(clone)
     near = tree(clone.outside)

@@ -1,4 +1,4 @@
-"""Forged bytes with a fitting lock, and rows that are not their release's (DESIGN 6.1, Verified here)."""
+"""Forged bytes with a matching lock, and rows that differ from their release (DESIGN 6.1, Verified here)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def row(identity: Identity, **words: object) -> Act:
 
 
 def with_rights(clone: Clone) -> None:
-    """The rights stand in the lock, too, and are approved."""
+    """Add rights to the item; the lock lists and approves them."""
     wide = ("rye.execute.*", *clone.row(DEPLOY).capabilities)
     clone.forge(
         DEPLOY,
@@ -67,13 +67,13 @@ def with_another_hook(clone: Clone) -> None:
 
 
 def without_restrictions(clone: Clone) -> None:
-    """The agent may write; the lock agrees."""
+    """Remove the agent's write restrictions; the lock agrees."""
     limits = tuple(limit for limit in clone.row(AGENT).agent_limits if not limit.startswith("blocked"))
     clone.forge(AGENT, says("  blocked: [Write, WebFetch]\n", ""), agent_limits=limits, approved_limits=limits)
 
 
 def swap_script(clone: Clone) -> None:
-    """Another script in a skill whose own file is untouched."""
+    """Replace a script of a skill and leave its SKILL.md unchanged."""
     data = b"#!/bin/sh\necho FORGED\n"
     clone.file_of(SKILL).parent.joinpath(SCRIPT).write_bytes(data)
     hashed = sha256(data).hexdigest()
@@ -88,7 +88,7 @@ def swap_script(clone: Clone) -> None:
 
 
 def add_script(clone: Clone) -> None:
-    """One file more, which the lock names."""
+    """Add a file that the lock also lists."""
     data = b"#!/bin/sh\necho FORGED\n"
     path = clone.file_of(SKILL).parent / "scripts/more.sh"
     path.write_bytes(data)
@@ -98,24 +98,24 @@ def add_script(clone: Clone) -> None:
 
 
 def drop_script(clone: Clone) -> None:
-    """One file fewer, and the lock does not miss it."""
+    """Remove a file, in the lock as well."""
     clone.file_of(SKILL).parent.joinpath("notes.md").unlink()
     clone.edit_row(SKILL, attached=tuple(one for one in clone.row(SKILL).attached if one.path != "notes.md"))
 
 
 def another_item(clone: Clone) -> None:
-    """What acme signed as one item stands where another belongs."""
+    """Put one genuine acme item in the place of another."""
     clone.forge(DEPLOY, lambda _: clone.file_of(CHECK).read_bytes())
 
 
 def older_bytes(clone: Clone) -> None:
-    """What acme signed as 1.0.0 stands where 1.1.0 belongs."""
+    """Put the bytes that acme signed as 1.0.0 in the place of 1.1.0."""
     text = directive(CHECK, "1.0.0", text="Check the work.") + "\n## Notes\n\nNone yet.\n"
     clone.forge(CHECK, lambda _: signed(CHECK, text, key("acme 1")))
 
 
 def own_signature(clone: Clone) -> None:
-    """A text that the attacker signed, and the lock names their key."""
+    """Sign a text with the attacker's key, which the lock names."""
     clone.forge(
         DEPLOY,
         lambda _: signed(DEPLOY, directive(DEPLOY, text=FORGED), THIEF),
@@ -124,17 +124,17 @@ def own_signature(clone: Clone) -> None:
 
 
 def invented(clone: Clone) -> None:
-    """A text signed by the namespace's own key that was never released: a stolen key, and no log."""
+    """Add a text signed by the namespace's own key but never released, as with a stolen key and no access to the log."""
     clone.forge(DEPLOY, lambda _: signed(DEPLOY, directive(DEPLOY, text=FORGED), key("acme 1")))
 
 
 def carriage_returns(clone: Clone) -> None:
-    """The signature's hash reads CR LF as LF; the release's does not."""
+    """Write CR LF line endings: the signature's hash reads them as LF, the release's hash does not."""
     clone.forge(CHECK, lambda data: data.replace(b"\n", b"\r\n"))
 
 
 def twin(clone: Clone) -> None:
-    """A row of its own for an item that no registry has."""
+    """Add a row for an item that no registry has."""
     data = signed(Identity("directive", "acme/ops/twin"), directive(DEPLOY, text=FORGED), THIEF)
     clone.write(".ai/packages/acme/directives/ops/twin.md", data)
     lock = clone.lock
@@ -271,14 +271,14 @@ BYTES = tuple(
 )
 ROWS = tuple(Attack(name, act, _OUTCOMES[name], item) for name, (item, act) in _ROWS.items())
 REMEMBERED = ("a higher version", "another size", "another signer", "another keyset", "no hooks")
-"""Tried as a member, too, whose rye remembers the honest rows."""
+"""The attacks that are also tried as a member, whose rye remembers the honest rows."""
 
 
 @pytest.mark.parametrize(("attack", "posture"), rows(BYTES))
 def test_forged_bytes_with_a_fitting_lock_are_used_by_nobody(
     theatre: Theatre, attack: Attack, posture: Posture
 ) -> None:
-    """A member's rye remembers the honest rows: what only reads a forged one is the difference."""
+    """A member's rye remembers the honest rows, so only commands that just read a forged row differ."""
     brief = {group: attack.outcomes[group] for group in ("install", "read", "list")} if posture == "member" else None
     theatre.perform(attack, posture, brief)
 

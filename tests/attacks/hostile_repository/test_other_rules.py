@@ -1,4 +1,4 @@
-"""``facts-rules`` in the lock: what other rules find stops nobody who saw the text, and is hidden from nobody who did not."""
+"""``facts-rules`` in the lock: findings by other rules block no reader who saw the text, and stay visible to all who did not."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ VERBS = [("ci",), ("install",), ("install", "--locked")]
 
 
 def other_rules(clone: Clone) -> None:
-    """The lock as a rye wrote it whose rules did not find the skill's alarm."""
+    """Write the lock as a rye whose rules did not find the skill's alarm."""
     clone.edit_row(SKILL, approved_facts=(), facts_rules=2)
 
 
@@ -102,7 +102,7 @@ def test_other_bytes_under_a_claim_of_other_rules_are_asked_about(
 
 
 def test_what_other_rules_approved_opens_no_door_for_the_next_version() -> None:
-    """The lock approves a fact that the installed text does not have, for the next one."""
+    """For the next version, the lock approves a fact that the installed text does not have."""
     was = row(facts_rules=2, approved_facts=(ALARM.word, OTHER.word))
     new = row(version="1.1.0", sha256="b" * 64)
     mentions: dict[Identity, tuple[Mention, ...]] = {was.identity: (ALARM, OTHER)}

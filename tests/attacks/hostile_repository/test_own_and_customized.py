@@ -1,4 +1,4 @@
-"""Own items that pose as installed ones, and customizations that smuggle (DESIGN 6.1; DECISIONS Overrides)."""
+"""Own items that pose as installed ones, and customizations that smuggle text in (DESIGN 6.1; DECISIONS Overrides)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROLE_DIRECTIVES = ".ai/role-directives/builder.md"
 
 
 def override(content: str, operation: str = "append", target: str = "## Notes", more: str = "") -> str:
-    """An overrides file of one directive."""
+    """An overrides file with one directive."""
     return (
         f'---\nagent: check\nbase-version: "1.1.0"\nlast-reviewed: "2026-01-01"\n{more}---\n\n'
         f"<!-- DIRECTIVE: {operation}\ntarget: {target}\nreason: ours\n-->\n{content}\n<!-- END DIRECTIVE -->\n"
@@ -35,7 +35,7 @@ def writes(place: str, text: str | bytes) -> Act:
 
 
 def own(place: str, text: str | bytes, namespace: str = "acme") -> Act:
-    """An own item of a project that says it is the publisher."""
+    """Add an own item that claims to be the publisher's."""
 
     def act(clone: Clone) -> None:
         clone.write(f".ai/{place}", text)
@@ -53,7 +53,7 @@ def instead(place: str, make: Callable[[Clone], object]) -> Act:
 
 
 def linked(place: str) -> Act:
-    """A link to a text outside of the project."""
+    """A link to a text outside the project."""
 
     def act(clone: Clone) -> None:
         target = clone.outside / "text"
@@ -180,7 +180,7 @@ def test_a_customization_hides_and_steers_nothing(theatre: Theatre, place: str, 
 def test_a_qualified_id_means_the_installed_item_whatever_the_project_is_called(
     theatre: Theatre, identity: Identity
 ) -> None:
-    """An own item of the same local id is another item, under the project's own namespace."""
+    """An own item with the same local id is a different item, under the project's own namespace."""
     clone = theatre.clone("member")
     shown = clone.ok("render", str(identity), "--json").json["prompt"]
     place = {

@@ -1,4 +1,6 @@
-"""rye.toml and rye.lock in forms that no rye wrote: too large, too deep, of another version, steering, or no files at all."""
+"""rye.toml and rye.lock in forms that no rye wrote: too large, too deep, of another version, with control characters,
+not files.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,7 @@ def bytes_of(name: str, change: Callable[[bytes], bytes]) -> Act:
 
 
 def instead(name: str, make: Callable[[Clone], object]) -> Act:
-    """Something else stands in a file's place."""
+    """Put something else in a file's place."""
 
     def act(clone: Clone) -> None:
         clone.path(name).unlink()
@@ -48,7 +50,7 @@ def link(name: str, to: str) -> Act:
 
 
 def moved_out(name: str) -> Act:
-    """A link to the very file, which lies outside of the project."""
+    """Move the file out of the project and put a link to it in its place."""
 
     def act(clone: Clone) -> None:
         clone.path(name).rename(clone.outside / name)
@@ -58,7 +60,7 @@ def moved_out(name: str) -> Act:
 
 
 def said(code: str) -> dict[str, str]:
-    """One command of each sort; all of them read the file first."""
+    """The outcome of one command of each sort; all of them read the file first."""
     return everywhere(code, rights="", diff="", sbom="")
 
 
@@ -260,7 +262,7 @@ def test_what_changes_nothing_steers_nothing(theatre: Theatre, attack: Attack, p
 
 
 def test_risk_tiers_of_a_repository_approve_nothing(theatre: Theatre) -> None:
-    """Calling everything safe spares nobody the question about wider rights."""
+    """Declaring everything safe in a repository skips no question about wider rights."""
     clone = theatre.agreed()
     clone.manifest(lambda text: text + '\n[policy.risk]\n"rye.*" = "safe"\n')
     refused = clone.run("update", "--no-input", "--json")

@@ -1,4 +1,4 @@
-"""What is said of a lock that cannot be used, or of an item that could not be looked at: why, and the next command."""
+"""Messages about an unusable lock, or an item that could not be checked: the reason and the next command."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 
 def another_registry(clone: Clone) -> str:
-    """A registry of somebody else's, pinned by the reader; its address."""
+    """Another owner's registry, pinned by the reader; returns its address."""
     folder = clone.folder.parent / "other"
     registry = SimulatedRegistry("other.example", now=now() - timedelta(hours=2))
     registry.publish()
@@ -29,7 +29,7 @@ def another_registry(clone: Clone) -> str:
 
 
 def own_copy(clone: Clone) -> Path:
-    """The world's registry at an address of its own, whose files a test may spoil; rye.toml names it."""
+    """A copy of the world's registry at its own address, whose files a test may damage; rye.toml names it."""
     folder = clone.folder.parent / "copy"
     shutil.copytree(clone.world.served, folder)
     clone.ok("registry", "remove", clone.world.url, "--yes")

@@ -1,6 +1,7 @@
-"""A real signed registry in a folder, and a team's project with an installed item of every kind, made once and then copied.
+"""A real signed registry in a folder, and a team's project with an installed item of every kind, made once and then
+copied.
 
-Nothing is served: the registry is a ``file://`` address, so a run costs milliseconds.
+Nothing is served: the registry is a ``file://`` address, so a run takes milliseconds.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ DEPLOY = Identity("directive", "acme/ops/deploy")
 """Rights, a hook, and two dependencies: the item that most attacks forge."""
 CHECK = Identity("directive", "acme/ops/check")
 WIDE = Identity("directive", "acme/ops/wide")
-"""Asks for little in 1.0.0, and for everything in 1.1.0, which came later."""
+"""Asks for little in 1.0.0 and for everything in 1.1.0, which is newer."""
 ENEMY = Identity("directive", "acme/ops/enemy")
-"""Excludes CHECK; installed by nobody."""
+"""Excludes CHECK; never installed."""
 NEEDY = Identity("directive", "acme/ops/needy")
-"""Requires a feature that the project does not provide; installed by nobody."""
+"""Requires a feature that the project does not provide; never installed."""
 TOOL = Identity("tool", "acme/shell/run")
 AGENT = Identity("agent", "acme/limited")
 SKILL = Identity("skill", "acme/pdf")
@@ -39,7 +40,7 @@ REVIEW = Identity("directive", "zeta/ops/review")
 
 HOOK = ("cost.current > 3", "notify", "1")
 NEXT = key("acme 2")
-"""A second key of acme's; it signed nothing that is installed."""
+"""acme's second key, which signed nothing that is installed."""
 
 _TOOL = (
     '"""Runs one command."""\n__version__ = "1.0.0"\n__category__ = "shell"\n__tool_description__ = "Run one command"\n'
@@ -150,7 +151,7 @@ registry = "{url}"
 
 
 def founded() -> SimulatedRegistry:
-    """The honest registry."""
+    """Create the honest registry."""
     registry = SimulatedRegistry(now=now() - timedelta(hours=2))
     registry.claim("acme", [key("acme 1"), NEXT])
     registry.claim("zeta")
@@ -194,7 +195,7 @@ class World:
         self._pinned.ok("registry", "add", self.url, "--fingerprint", self.fingerprint)
 
     def home_of(self, posture: str) -> Path | None:
-        """The home of such a reader, to be copied; None for an empty one."""
+        """The home of a reader in this position, to be copied; None for an empty one."""
         if posture in ("member", "offline"):
             return self.team.home
         return self._pinned.home if posture in ("pinned", "cold", "visitor") else None

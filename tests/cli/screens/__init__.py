@@ -1,1 +1,1 @@
-"""What commands print on a terminal, kept as files. ``make screens`` renews them; ``tests/cli/test_screens.py`` compares."""
+"""What commands print on a terminal, kept as files. ``make screens`` updates them; ``tests/cli/test_screens.py`` compares."""
