@@ -1,4 +1,4 @@
-"""The registry goes away (DESIGN 6.1, last paragraph): what continues, what fails, how fast, and what an unchanged head costs."""
+"""Registry outages (DESIGN 6.1, last paragraph): what continues, what fails, how fast, and what an unchanged head costs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def acme(registry: RealRegistry) -> Author:
 
 @pytest.fixture
 def user(registry: RealRegistry, acme: Author) -> Program:
-    """Somebody who installed both items, with the registry there."""
+    """Someone who installed both items while the registry was up."""
     program = registry.user()
     program.ok("add", "acme/work/top", "--yes")
     return program
@@ -53,7 +53,7 @@ def installed(registry: RealRegistry, acme: Author) -> Program:
 
 @pytest.fixture(scope="class")
 def stopped(registry: RealRegistry, installed: Program) -> Iterator[None]:
-    """The registry is away for all tests of a class."""
+    """The registry is down for all tests of a class."""
     registry.stop()
     yield
     registry.start()
@@ -61,7 +61,7 @@ def stopped(registry: RealRegistry, installed: Program) -> Iterator[None]:
 
 @pytest.fixture
 def away(installed: Program, stopped: None, tmp_path: Path) -> Program:
-    """A user who installed both items while the registry was there."""
+    """A user who installed both items before the registry went down."""
     shutil.copytree(installed.home, tmp_path / "home")
     shutil.copytree(installed.folder, tmp_path / "project")
     program = Program(tmp_path)
@@ -74,7 +74,7 @@ def lose_files(program: Program) -> None:
 
 
 def timed(program: Program, *words: str, patience: float = REGISTRY.answer_seconds) -> tuple[Result, float]:
-    """The run and its seconds; ``patience``: how long a registry may take to answer where nothing else will do."""
+    """The run and its duration in seconds; ``patience``: how long a registry that is really needed may take to answer."""
     before = REGISTRY.answer_seconds
     force_setattr(REGISTRY, "answer_seconds", patience)
     try:
@@ -112,7 +112,7 @@ class Test_A_registry_that_is_away:
         assert (away.path("rye.toml").read_bytes(), away.path("rye.lock").read_bytes()) == before
 
     def test_hand_edits_are_shown_from_the_cache(self, away: Program) -> None:
-        """The hint of `rye install` and `rye render` leads here, and it must lead somewhere without a network, too."""
+        """The hints of `rye install` and `rye render` name this command, so it must also work without a network."""
         path = away.path(".ai/packages/acme/directives/work/base.md")
         path.write_text(path.read_text().replace("Do the work.", "Do my work."))
         done = away.ok("diff", "--edited")
@@ -147,7 +147,7 @@ class Test_A_registry_that_is_away:
 class Test_An_unchanged_head:
     @pytest.fixture
     def asked(self, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int | None]]:
-        """Every request of this process: path, status, bytes of the body."""
+        """Every request of this process: path, status, number of body bytes."""
         made: list[tuple[str, int, int | None]] = []
         attempt, read = HttpTransport._attempt, HttpTransport._read
 
@@ -198,7 +198,7 @@ class Test_An_unchanged_head:
 def test_a_lock_that_is_ahead_of_the_held_head_says_why(
     registry: RealRegistry, acme: Author, user: Program, tmp_path: Path
 ) -> None:
-    """A colleague updated and pushed; this machine never saw the new release. That is not a release that vanished."""
+    """A colleague updated and pushed; this machine never saw the new release. The release did not vanish."""
     acme.release("work/base", "1.0.1")
     colleague = registry.user()
     colleague.write("rye.toml", user.path("rye.toml").read_bytes())

@@ -1,4 +1,4 @@
-"""Overrides in the life of a project: where they are found, when they apply, what they may not do, and their commands."""
+"""Overrides in the life of a project: where they are found, when they apply, what they must not do, and their commands."""
 
 from __future__ import annotations
 

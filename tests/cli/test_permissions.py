@@ -94,7 +94,7 @@ def test_what_does_not_parse_is_refused(rye: Program) -> None:
 
 
 def test_findings_of_a_file_that_breaks_a_rule_stand_in_the_document(rye: Program) -> None:
-    """DECISIONS Directives 13: it is read on, and it says what is wrong, to programs too."""
+    """DECISIONS Directives 13: reading continues, and programs also get the findings."""
     item = directive(rye, "deploy", "text <execute>*</execute>")
     check = rye.run("permissions", "check", item, "execute", "tool", "a/b", "--json").json
     assert (check["allowed"], check["diagnostics"][0]["code"]) == (False, "R06")

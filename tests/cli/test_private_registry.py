@@ -21,13 +21,13 @@ __all__ = ["registry"]
 
 @dataclass
 class Proxy:
-    """Passes requests on to a registry. What carries no good token, or leads elsewhere, is answered here."""
+    """Passes requests on to a registry. Answers those without a valid token, or for another place, itself."""
 
     target: str
     token: str
     refused: list[str] = field(default_factory=list)
     redirect: str = ""
-    """Where ``/head`` leads, for who has a good token."""
+    """The redirect target of ``/head`` for a client with a valid token."""
     url: str = ""
 
     def serve(self) -> ThreadingHTTPServer:
@@ -69,7 +69,7 @@ class Proxy:
                 self.wfile.write(data)
 
             def log_message(self, format: str, *arguments: object) -> None:
-                """Nothing is printed."""
+                """Print nothing."""
 
         server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
@@ -107,7 +107,7 @@ def test_log_in_publish_install_search_mirror_and_audit_with_a_token(
     reader.ok("mirror", "copy")
     assert (reader.folder / "copy" / "head").read_bytes() == (registry.public / "head").read_bytes()
     reader.ok("log", "verify")
-    assert proxy.refused  # everything was asked for without a token first, once a run
+    assert proxy.refused  # in each run, the first request had no token
 
     ci = User(tmp_path / "ci")
     for name in ("rye.toml", "rye.lock"):

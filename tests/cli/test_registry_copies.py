@@ -87,7 +87,7 @@ class TestMirror:
 
         class Quiet(SimpleHTTPRequestHandler):
             def log_message(self, *_: object) -> None:
-                """Nothing."""
+                """Log nothing."""
 
         acme.ok("mirror", str(tmp_path / "mirror"))
         server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path / "mirror")))
@@ -120,7 +120,7 @@ class TestMirror:
         made.publish()
         made.write_to(tmp_path / "public")
         command = [sys.executable, "-c", "from rye.cli.main import main; main()", "mirror", "copy"]
-        for _ in range(5):  # on a busy machine it may be done before it is killed
+        for _ in range(5):  # on a busy machine it may finish before it is killed
             shutil.rmtree(user.path("copy"), ignore_errors=True)
             process = subprocess.Popen(command, cwd=user.folder, env=user.environment, stderr=subprocess.PIPE)
             while process.poll() is None and not user.path("copy/index").exists():
@@ -148,7 +148,7 @@ class TestMirror:
         other.publish()
         shutil.rmtree(tmp_path / "public")
         other.write_to(tmp_path / "public")
-        # The user's own memory notices first; someone with a fresh memory and the old copy notices it there.
+        # The user's own memory notices first; someone with a fresh memory notices it from the old copy.
         error = user.fails("mirror", "copy", code="head-inconsistent")
         assert set(error["evidence"]) == {"trusted", "offered"}
         fresh = User(tmp_path / "fresh", "acme")
@@ -214,7 +214,7 @@ class TestLog:
         assert written["rule"] == rule
         assert written["heads"]["trusted"].encode() == made.files["checkpoint"]
         assert written["heads"]["offered"].encode() == other.files["checkpoint"]
-        # Evidence is never written over.
+        # Evidence is never overwritten.
         user.fails("log", "watch", "--count", "1", "--evidence", "fork.json", code=rule)
         assert json.loads(user.path("fork.json").read_text()) == written
 
@@ -272,7 +272,7 @@ class TestLog:
 
 class TestBundle:
     def installed(self, acme: User, registry: Registry, tmp_path: Path) -> tuple[User, Path]:
-        """Someone with a network who installed and made a bundle."""
+        """Someone with a network who installed the items and created a bundle."""
         user = registry.reader(tmp_path, "web")
         user.ok("add", "acme/work/top", "--yes", "--approve", "directive:acme/work/top@1.0.0")
         user.ok("mirror", "--bundle", "web.rye-bundle")
@@ -369,7 +369,7 @@ class TestRegistryFamily:
         assert user.ok("registry", "list", "--json").json["registries"] == []
         user.fails("registry", "remove", registry.url, code="not-pinned")
         user.fails("info", "acme/work/base", code="no-registry")
-        # What is trusted of the registry itself stayed: it needs no fingerprint, and another one is refused.
+        # Trust in the registry itself remains: it needs no fingerprint, and a different one is refused.
         user.fails("registry", "add", registry.url, "--fingerprint", "0" * 64, code="root-fingerprint")
         user.ok("registry", "add", registry.url)
         user.ok("registry", "remove", registry.url, "--forget-trusted-history")

@@ -1,4 +1,4 @@
-"""Tokens, settings and the registry of one's own: what is stored, where it goes, and what a broken file says."""
+"""Tokens, settings and the user's own registry: what is stored, where it is sent, and the errors of a broken file."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ class TestRegistryServe:
 
 
 def _first_document(process: subprocess.Popen[str]) -> dict[str, str]:
-    """The JSON document that a process prints before it goes on."""
+    """The first JSON document that a process prints."""
     assert process.stdout is not None
     text, deadline = "", time.monotonic() + 30
     while time.monotonic() < deadline:

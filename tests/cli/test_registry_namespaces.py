@@ -1,4 +1,4 @@
-"""Who owns a name: claims, thresholds over machines, rotation, revocation, recovery, and the alarm of a stranger's key."""
+"""Who owns a name: claims, thresholds across machines, rotation, revocation, recovery, and the alarm about a stranger's key."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class TestThreeOwnersOnThreeMachines:
         assert shown["threshold"] == 2
         assert set(shown["keys"]) == {user.fingerprint() for user in (one, two, three)}
 
-        # Any one of them publishes; a change of keys needs two.
+        # Any one of them publishes; changing keys needs two.
         three.publish("work/shared")
         new = registry.owner(tmp_path, "guild", claim=False)
         three.fails("namespace", "keys", "add", "guild", new.public_key(), code="signatures-missing")
@@ -160,7 +160,7 @@ class TestRecovery:
         assert user.ok("info", "orphan/work/item", "--json").json["pending_recovery"] is None
         assert user.ok("audit", "--json").json["findings"] == []
         finder.ok("namespace", "recover", "orphan", "-o", "recovery.note")
-        # Without the registry's owners it is worth nothing.
+        # Without the registry's owners it has no effect.
         finder.fails("namespace", "submit", "recovery.note", code="recovery-signatures")
         (root,) = [path for path in (registry.data / "keys").iterdir() if path.name.startswith("root")]
         said = operator("root", "sign", str(finder.path("recovery.note")), "--key", str(root))
@@ -175,7 +175,7 @@ class TestRecovery:
         error = finder.fails("trust", "accept", "orphan", code="recovery-pending")
         assert shown["pending_recovery"] in error["message"]
         self.is_shown_to_users(user, shown["pending_recovery"], finder.fingerprint())
-        # Until then the old keys are in force, the new ones are not.
+        # Until then the old keys are in force and the new ones are not.
         finder.fails("publish", finder.directive("work/early"), code="not-signed")
         owner.publish("work/item", "1.1.0")
 
@@ -191,7 +191,7 @@ class TestRecovery:
         assert user.ok("info", "orphan/work/item", "--json").json["pending_recovery"] is None
 
     def is_shown_to_users(self, user: User, time: str, fingerprint: str) -> None:
-        """Whoever has an item of the namespace installed, or looks at one, is told before it happens."""
+        """Anyone who has an item of the namespace installed, or looks at one, is warned in advance."""
         shown = user.ok("info", "orphan/work/item", "--json").json
         assert (shown["pending_recovery"], shown["pending_keys"]) == (time, [fingerprint])
         assert f"pending recovery: {time}" in user.ok("info", "orphan/work/item").stdout
@@ -208,7 +208,7 @@ class TestRecovery:
 
 
 class TestTrustAccept:
-    """A recovery in effect: 72 hours are made in a registry that is signed backwards in time and read as files."""
+    """A recovery in effect: a registry with backdated signatures, read as files, makes 72 hours pass."""
 
     ITEM = Identity("directive", "acme/work/one")
 

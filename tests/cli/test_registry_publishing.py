@@ -1,4 +1,4 @@
-"""Publishing against a real registry: what becomes public, what is refused, and what owners say afterwards."""
+"""Publishing against a real registry: what becomes public, what is refused, and owners' later statements."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SECRET = "ghp_" + "a1B2c3D4e5" * 4
 
 @pytest.fixture(scope="module")
 def acme(registry: Registry, tmp_path_factory: pytest.TempPathFactory) -> User:
-    """The owner of ``acme``; each test publishes items of its own."""
+    """The owner of ``acme``; each test publishes its own items."""
     return registry.owner(tmp_path_factory.mktemp("acme"), "acme")
 
 

@@ -1,4 +1,4 @@
-"""``rye render``: what an agent gets of each kind (DESIGN §8, §9)."""
+"""``rye render``: what an agent gets for each kind (DESIGN §8, §9)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can run, what restricts, what a text mentions and who signed: nothing of it arrives without a yes (DESIGN 7.1, 7.2)."""
+"""Executable files, restrictions, facts in texts and signers: nothing new arrives without agreement (DESIGN 7.1, 7.2)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def user(registry: RealRegistry, acme: Author) -> Program:
 def skill(
     author: Author, name: str, version: str = "1.0.0", head: str = "", body: str = "", **files: str | tuple[str, int]
 ) -> None:
-    """Publish a skill. ``files``: text, or text and mode, by path with ``__`` for ``/`` and ``_`` before the suffix."""
+    """Publish a skill. ``files``: text, or text and mode, by path, where ``__`` stands for ``/`` and ``_dot_`` for the dot."""
     text = f'---\nname: {name}\ndescription: Does {name}.\n{head}metadata:\n  version: "{version}"\n---\n\n# It\n\n{body}\n'
     author.program.write(f".ai/skills/{name}/SKILL.md", text)
     for path, content in files.items():
@@ -72,7 +72,7 @@ def change(result: Any, identifier: str) -> dict[str, Any]:
 
 
 def refuses(user: Program, name: str, *phrases: str) -> str:
-    """``update --no-input`` and ``update --yes`` change nothing, and say what is new; what stderr said."""
+    """``update --no-input`` and ``update --yes`` change nothing and name what is new; returns stderr."""
     before = user.path("rye.lock").read_bytes()
     said = ""
     for words in (("--no-input",), ("--yes",)):

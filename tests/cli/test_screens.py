@@ -1,4 +1,6 @@
-"""What commands print on a terminal is kept in ``tests/cli/screens``, so that reviewers see every change of wording or layout."""
+"""The files in ``tests/cli/screens`` show what commands print on a terminal, so that reviewers see changes of words and
+layout.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,7 @@ def test_colours_say_nothing_that_the_words_do_not(name: str) -> None:
 
 
 def test_the_screens_are_what_a_terminal_shows(world: World) -> None:
-    """Screens are taken without a terminal, which is faster. This compares one with a real terminal's."""
+    """Screens are taken without a terminal, which is faster. This test compares one with a real terminal's."""
     shown = world.shop.terminal("tree", "--color", "never", env={"COLUMNS": "100"})
     assert shown == shot(world, "tree", 100, color=False).partition("\n")[2]
 

@@ -38,7 +38,7 @@ def team(registry: RealRegistry, acme: Author) -> Program:
 
 
 def put_own(program: Program, place: str, namespace: str | None = None) -> str:
-    """Somebody commits an own item; its file."""
+    """Commit an own item; return its file."""
     if namespace is not None:
         manifest = program.path("rye.toml").read_text()
         program.write("rye.toml", manifest.replace("[project]\n", f'[project]\nnamespace = "{namespace}"\n', 1))
@@ -122,7 +122,7 @@ def test_a_file_whose_path_is_the_id_is_not_taken_for_it(registry: RealRegistry,
 
 
 def test_own_items_with_names_of_their_own_work_as_before(team: Program) -> None:
-    """Also one with the short name of an installed item: it is another item."""
+    """This includes one with the short name of an installed item: it is a different item."""
     put_own(team, "work/mine")
     put_own(team, "work/top")
     assert set(codes(team, *INSTALLING, *READING, ("render", "work/mine")).values()) == {"ok"}

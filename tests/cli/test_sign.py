@@ -1,4 +1,4 @@
-"""``rye sign``: only what validates is signed, all or nothing, and twice is once."""
+"""``rye sign``: signs only what validates, all files or none; signing again changes nothing."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_an_installed_item_is_not_signed_again(rye: Program) -> None:
     "line", ["TIMESTAMP:placeholder:unsigned:unsigned", f"2026-02-26T05:02:40Z:{'a' * 64}:{'A' * 86}==:{'b' * 16}"]
 )
 def test_a_line_above_frontmatter_counts_for_nothing_and_signing_moves_it(rye: Program, line: str) -> None:
-    """DESIGN §4, Place: what opens with --- carries its signature on line 2."""
+    """DESIGN §4, Place: a file that opens with --- has its signature on line 2."""
     content = '---\nname: k\ntitle: K\nentry_type: reference\ncategory: a\nversion: "1.0.0"\nauthor: me\n---\n\n# K\n\nText.\n'
     file = rye.write(".ai/knowledge/a/k.md", f"<!-- rye:signed:{line} -->\n{content}")
     assert rye.run("verify", str(file), "--json").json["results"][0]["verdict"] == "unsigned"

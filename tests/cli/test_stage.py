@@ -1,4 +1,4 @@
-"""``rye publish --stage`` and ``rye stage``: a build server uploads, maintainers look and sign."""
+"""``rye publish --stage`` and ``rye stage``: a build server uploads, maintainers review and sign."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Start-up is a feature (DESIGN §9): what a command does not need is not imported."""
+"""Start-up time is a feature (DESIGN §9): a command imports only what it needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``rye trust``: whose signatures count is the user's decision alone (DESIGN §4)."""
+"""``rye trust``: only the user decides whose signatures count (DESIGN §4)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.shared_data import shared
 
 @pytest.fixture
 def rye(tmp_path: Path) -> Program:
-    """A project that brings a key file along."""
+    """A project that contains a key file."""
     author = Program(tmp_path / "author")
     author.ok("keys", "generate")
     program = Program(tmp_path / "user")

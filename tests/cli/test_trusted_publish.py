@@ -1,4 +1,4 @@
-"""``rye publish --trusted``: a build that proves who it is, against a registry process that asks the issuer for its keys."""
+"""``rye publish --trusted``: a build that proves its identity, against a registry process that gets the issuer's keys."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def build() -> Iterator[BuildServer]:
             self.wfile.write(data)
 
         def log_message(self, format: str, *arguments: object) -> None:
-            """Nothing is printed."""
+            """Print nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()

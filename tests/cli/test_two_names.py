@@ -1,4 +1,4 @@
-"""An installed file is one whatever its folder is called: its real place decides (DESIGN 6.1)."""
+"""An installed file is recognized by its real path, whatever its folder is called (DESIGN 6.1)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def packages(program: Program) -> Path:
 
 
 def whole(program: Program) -> Path:
-    """A link to the project itself, used from within the project."""
+    """A link to the project itself, with commands run inside it."""
     other = program.home / "other"
     other.symlink_to(program.folder)
     return other / ".ai/packages" / PLACE
@@ -66,7 +66,7 @@ def test_tampered_text_is_refused_by_both_names(program: Program, layout: Callab
 
 
 def test_a_file_of_the_author_s_own_stays_one(program: Program) -> None:
-    """Next to the installed ones, behind the same link."""
+    """A file next to the installed ones, behind the same link."""
     inside(program)
     own = program.write("store/directives/work/mine.md", directive("work/mine"))
     assert "Do the work" in program.ok("render", str(own)).stdout

@@ -1,4 +1,4 @@
-"""An install that finds nothing changed is answered from what the file system says; whatever changed makes it look again."""
+"""If nothing changed, install answers from file system metadata alone; any change makes it check again."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SAID = "everything is installed\n"
 
 @pytest.fixture
 def user(tmp_path: Path) -> Program:
-    """Someone with a project that looks installed; nothing here reads what the files say."""
+    """Someone with a project that looks installed; nothing here reads the contents of the files."""
     program = Program(tmp_path)
     for path in ("rye.toml", "rye.lock", ".ai/packages/acme/tools/work/read.py", ".ai/packages/acme/roles/clerk.md"):
         program.write(path, "0123456789\n")
@@ -53,14 +53,14 @@ _listening: list[unchanged.Watch] = []
 
 @pytest.fixture(scope="module", autouse=True)
 def _hook() -> None:
-    """An audit hook cannot be removed: there is one for all tests here, and it does nothing between them."""
+    """An audit hook cannot be removed: all tests here share one, which does nothing between them."""
     sys.addaudithook(lambda event, arguments: _listening[0].note(event, arguments) if _listening else None)
 
 
 def remember(
     user: Program, *words: str, started: float | None = None, more: Callable[[Project], object] = lambda project: None
 ) -> None:
-    """As a run does that began long after the files settled: it reads what an installation with nothing to do reads."""
+    """Remember like a run that began long after the files settled: read what an installation with nothing to do reads."""
     later = time.time() + 3600 if started is None else started
     project, before = Project(user.folder), Path.cwd()
     with mock.patch.dict(os.environ, user.environment, clear=True):
@@ -149,7 +149,7 @@ def test_whatever_changed_is_looked_at(user: Program, name: str) -> None:
 
 
 def test_what_an_install_comes_to_read_is_part_of_it_without_being_listed_anywhere(user: Program) -> None:
-    """A dependency that nobody told the memory about: a file, a file that is not there yet, and a folder's list."""
+    """A dependency that was never declared: a file, a missing file, and a folder's listing."""
 
     def reads(project: Project) -> None:
         for name in ("facts.toml", "absent.toml"):

@@ -1,4 +1,4 @@
-"""``update ID@VERSION``, what holds an item back, what ``lock`` moved, and versions that do not exist (findings D7, D8)."""
+"""``update ID@VERSION``, what holds an item back, what ``lock`` changed, and versions that do not exist (findings D7, D8)."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def rye(tmp_path: Path) -> Program:
 
 
 def finish(path: Path) -> None:
-    """Put an author's words where a template says what goes there."""
+    """Replace a template's placeholders with an author's words."""
     path.write_text(finished(path.read_text()))
 
 
@@ -176,12 +176,12 @@ def test_directory_option_works_before_and_after_the_command(rye: Program) -> No
     assert (missing.code, missing.error["code"]) == (1, "no-such-folder")
 
 
-# Hostile files: each a clear error, within a second and 200 MB.
+# Hostile files: each gives a clear error, within a second and 200 MB.
 
 BIDI = "\u202e"
 HOSTILE: dict[str, bytes] = {}
 HARMLESS = {"10,000 fences", "200,000 angle brackets"}
-"""Large and odd, and all the same a directive: they only must not take long."""
+"""Large and odd but valid directives, which only have to be fast."""
 
 
 def hostile(good: str) -> dict[str, bytes]:

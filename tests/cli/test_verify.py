@@ -1,4 +1,4 @@
-"""``rye verify``: a verdict for each file; everything but ``valid`` exits 1 (DESIGN §4)."""
+"""``rye verify``: a verdict for each file; any verdict but ``valid`` exits 1 (DESIGN §4)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_every_verdict_but_valid_exits_1(rye: Program) -> None:
 
 
 def test_a_key_file_in_the_project_is_only_a_proposal(rye: Program) -> None:
-    """DESIGN §4: trust comes only from the user."""
+    """DESIGN §4: only the user can grant trust."""
     other = Program(rye.folder.parent / "other")
     other.ok("keys", "generate")
     pem = other.ok("keys", "export").stdout

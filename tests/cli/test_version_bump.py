@@ -1,4 +1,4 @@
-"""``rye version bump`` changes the version and nothing else, never downwards, in all items or in none (DESIGN 9)."""
+"""``rye version bump`` changes only the version, never downwards, in all items or in none (DESIGN 9)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workspaces through the program: one lock at the root, members that say what they need, and ``-p`` that names one."""
+"""Workspaces through the program: one lock at the root, members that state their needs, and ``-p`` to name one."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def acme(registry: RealRegistry) -> Author:
 
 @pytest.fixture
 def user(registry: RealRegistry, acme: Author) -> Program:
-    """A workspace with the members api and web, where web has nothing to ask for yet."""
+    """A workspace with the members api and web; web has no dependencies yet."""
     program = registry.user()
     path = program.path("rye.toml")
     path.write_text(path.read_text() + WORKSPACE)

@@ -37,7 +37,7 @@ Bye.
 def directive(
     operation: str, target: str | None = None, content: str = "", *metadata: str, key: str | None = None
 ) -> str:
-    """One directive; ``metadata`` are extra lines as they are."""
+    """One directive; ``metadata`` are additional lines, unchanged."""
     lines = [f"<!-- DIRECTIVE: {operation}"]
     if target is not None:
         lines.append(f"target: {target}")
@@ -57,7 +57,7 @@ def apply(base: str, *directives: str) -> MergeResult:
 
 
 def output(base: str, *directives: str) -> str:
-    """The merged text of a merge without any error or warning."""
+    """The merged text; fails on any error or warning."""
     result = apply(base, *directives)
     assert result.output is not None
     assert [d for d in result.diagnostics if d.severity in ("error", "warning")] == []

@@ -1,4 +1,4 @@
-"""Laws of merging, and what it costs."""
+"""Laws of merging, and its cost."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.slow
 
 EXAMPLES = tries(80, 5_000)
 SCALE = tries(1, 4)
-"""Of the hostile shapes."""
+"""The hostile shapes."""
 LAW = settings(max_examples=EXAMPLES, deadline=None)
 
 LINES = st.sampled_from(

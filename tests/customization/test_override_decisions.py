@@ -1,4 +1,4 @@
-"""The numbered rules of DECISIONS Overrides, class by class; what the matrix already shows is not repeated."""
+"""The numbered rules of DECISIONS Overrides, class by class, without what the matrix already covers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The golden cases of tests/vectors/overrides, which other implementations can use too."""
+"""The golden cases of tests/vectors/overrides, which other implementations can also use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing overrides: what is written is read back as meant, and changes nothing until a person changes it."""
+"""Writing overrides: the written file reads back as intended, and changes nothing until a person edits it."""
 
 from __future__ import annotations
 

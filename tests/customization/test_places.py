@@ -1,4 +1,4 @@
-"""Where customizations are looked for, and what their files may not be."""
+"""Where customizations are looked for, and which files are refused."""
 
 from __future__ import annotations
 

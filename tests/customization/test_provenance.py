@@ -1,4 +1,4 @@
-"""Each line of a merged text knows the file and the line that it was written on (DECISIONS Directives 20)."""
+"""Each line of a merged text knows the file and line where it was written (DECISIONS Directives 20)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def directive(operation: str, where: str, *content: str) -> str:
 
 
 def check(base: str, overrides: str) -> None:
-    """Every line that is not blank stands at its origin, as it is or spliced behind a key."""
+    """Every non-blank line is found at its origin, unchanged or spliced after a key."""
     result = merge(base, overrides, base_name="tea")
     assert result.output is not None
     merged = result.output.split("\n")

@@ -40,7 +40,7 @@ Pour.
 
 
 def recovered(base: str, effective: str) -> list[tuple[str, str]]:
-    """Operation and target of each directive; the round trip is checked here once more."""
+    """Operation and target of each directive, after checking the round trip again."""
     found = recover(base, effective, name="folder")
     assert found.output is not None, found.diagnostics
     assert merge(base, found.output, base_name="folder").output == effective

@@ -114,17 +114,17 @@ def knowledge(name: str, title: str = "Style", description: str = "How we write"
 
 
 def wrapped(name: str = "work/plan") -> str:
-    """A directive without rights to execute."""
+    """A directive without execute rights."""
     return directive(name)
 
 
 def bound(name: str = "work/ship") -> str:
-    """A directive with them."""
+    """A directive with execute rights."""
     return directive(name, permissions=SHELL)
 
 
 class Shop(Program):
-    """The user. ``install`` puts an item in place; rye.toml asks for it unless told otherwise."""
+    """The user. ``install`` puts an item in place; rye.toml requests it unless told otherwise."""
 
     def __init__(self, base: Path, deploy: str = 'targets = ["claude", "codex"]') -> None:
         super().__init__(base)
@@ -137,7 +137,7 @@ class Shop(Program):
         return Project(self.folder)
 
     def write_manifest(self, deploy: str | None = None) -> None:
-        """rye.toml with what is asked for, and ``[deploy]``; the lock fits it."""
+        """Write rye.toml with the requested items and ``[deploy]``, and a matching lock."""
         self.deploy = self.deploy if deploy is None else deploy
         lines = ["[project]", 'name = "shop"', "", "[dependencies]"]
         lines += [f'"{key}" = "{wanted}"' for key, wanted in sorted(self.asked.items())]
@@ -160,7 +160,7 @@ class Shop(Program):
         capabilities: tuple[str, ...] = (),
         agreed: bool = True,
     ) -> LockedItem:
-        """The item on disk and in the lock, in place of an older version. ``agreed``: by this user, and not by a colleague."""
+        """Put the item on disk and in the lock, replacing an older version. ``agreed``: by this user, and not by a colleague."""
         from rye.project.placement import item_folder, item_path
 
         suffix = {"skill": "SKILL.md", "formula": ".formula.toml", "bundle": ".bundle.toml", "tool": ".py"}.get(
@@ -205,7 +205,7 @@ class Shop(Program):
         return item
 
     def uninstall(self, label: str) -> None:
-        """Out of rye.toml, the lock and ``.ai/packages``."""
+        """Remove the item from rye.toml, the lock and ``.ai/packages``."""
         import shutil
 
         from rye.project.placement import item_folder, item_path
@@ -222,7 +222,7 @@ class Shop(Program):
         self.write_manifest()
 
     def tree(self) -> dict[str, tuple[str, int]]:
-        """Every file and folder but ``.ai/.rye``: hash and mode."""
+        """Every file and folder except ``.ai/.rye``: hash and mode."""
         found = {}
         for path in sorted(self.folder.rglob("*")):
             name = path.relative_to(self.folder).as_posix()

@@ -1,5 +1,6 @@
-"""What each program is told of an agent's rights, as values: nothing wider than the item says unless someone approved it
-(design/agents.md 1)."""
+"""What each program is told about an agent's rights, as values: never wider than the item unless approved
+(design/agents.md 1).
+"""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ def draft(rights: Rights, **more: Any) -> AgentDraft:
 
 
 def made(name: str, rights: Rights, **more: Any) -> tuple[dict[str, Any], AgentText]:
-    """The fields that the program reads, and everything."""
+    """The fields that the program reads, and all written fields."""
     found = target(name).agent(draft(rights, **more), OPTIONS)
     assert found.data is not None
     text = found.data.decode()
@@ -84,7 +85,7 @@ def test_reading_alone_can_be_said_everywhere(name: str, expected: dict[str, Any
 
 
 def test_order_matters_to_opencode() -> None:
-    """The last pattern that matches wins: everything is denied first, secrets after reading is allowed."""
+    """The last matching pattern wins: first deny everything; secrets come after the read permission."""
     fields, _ = made("opencode", Rights(READ))
     assert next(iter(fields["permission"])) == "*"
     assert list(fields["permission"]["read"])[:3] == ["*", "*.env", "*.env.*"]
@@ -94,7 +95,7 @@ def test_order_matters_to_opencode() -> None:
 @pytest.mark.parametrize("name", program_names())
 @pytest.mark.parametrize("blocked", [(), ("Bash",)])
 def test_no_program_gets_a_tool_that_is_not_allowed_without_a_question(name: str, blocked: tuple[str, ...]) -> None:
-    """For every set of tools: the file grants exactly the set, or the deploy is refused until somebody agrees."""
+    """For every set of tools: the file grants exactly the set, or the deploy is refused until someone agrees."""
     for number in range(2 ** len(EVERY)):
         allowed = tuple(tool for bit, tool in enumerate(EVERY) if number >> bit & 1)
         rights = Rights(allowed, blocked)
@@ -104,7 +105,7 @@ def test_no_program_gets_a_tool_that_is_not_allowed_without_a_question(name: str
 
 
 def granted(name: str, fields: dict[str, Any]) -> set[str]:
-    """What the written fields grant, read as the program reads them: nothing said is everything."""
+    """What the written fields grant, as the program reads them: an absent field grants everything."""
     if name == "claude":
         if "tools" not in fields:
             return set(EVERY)
@@ -274,7 +275,7 @@ def test_a_target_that_is_none_is_named_with_the_ones_there_are() -> None:
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_the_table_names_every_place_that_an_adapter_writes(program: Any) -> None:
-    """Rules of the journal (rye.installation.transaction): what is not in the table is not undone after a crash."""
+    """Rules of the journal (rye.installation.transaction): a place missing from the table is not undone after a crash."""
     one = target(program.name)
     assert one.name == program.name
     assert one.adapter.startswith(f"{program.name}/")

@@ -104,7 +104,7 @@ def everything(folder: Path) -> dict[str, bytes]:
 def test_killed_in_the_middle_neither_the_items_nor_what_is_deployed_changed(
     user: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From the first deployed file on: what was installed before it goes back, too."""
+    """From the first deployed file on, what was installed before it is also rolled back."""
     targets(user)
     user.ok("add", "acme/work/other", "-y")
     before = everything(user.folder)

@@ -87,7 +87,7 @@ def test_a_row_whose_path_no_adapter_writes_is_ignored(shop: Shop, path: str) ->
     assert {name: after.get(name) for name in before if name != ".ai/deploy.lock"} == {
         name: found for name, found in before.items() if name != ".ai/deploy.lock"
     }
-    assert shop.run("deploy", "--json").code == 0  # the row is gone from the file
+    assert shop.run("deploy", "--json").code == 0  # the row is no longer in the file
 
 
 @pytest.mark.parametrize("path", HOSTILE)
@@ -162,7 +162,7 @@ def test_the_state_file_reads_back_as_it_was_written() -> None:
 
 
 def test_an_item_that_a_colleague_agreed_to_is_not_deployed_before_this_user_knows_it(shop: Shop) -> None:
-    """Row, approvals and files all came with a commit. The item is signed and verified, and its signer is a stranger's."""
+    """Row, approvals and files all came with a commit. The item is signed and verified, but the signer is a stranger."""
     shop.install("agent", "evil/helper", agent("helper"), agreed=False)
     before = shop.tree()
     assert shop.run("deploy", "-y", "--json").error["code"] == "project-not-accepted"
@@ -172,7 +172,7 @@ def test_an_item_that_a_colleague_agreed_to_is_not_deployed_before_this_user_kno
 
 
 def test_a_row_that_approves_nothing_gets_its_item_no_way_round_the_question(shop: Shop) -> None:
-    """Leaving approvals out of the lock leaves nothing to accept; what is not approved is not deployed, either."""
+    """Omitting approvals from the lock leaves nothing to accept; what is not approved is not deployed, either."""
     item = shop.install("agent", "evil/helper", agent("helper"), agreed=False)
     lock = parse_lock(shop.project.lock_path.read_text())
     rows = {
@@ -240,7 +240,7 @@ def test_an_override_without_an_alarm_is_told_and_deployed(deployed: Shop) -> No
 
 
 def test_in_a_checkout_that_nobody_accepted_every_override_is_asked_about(deployed: Shop) -> None:
-    """The same folder held a project that this user accepted, so what the lock approves is known."""
+    """This user had accepted a project in the same folder, so the lock's approvals are known."""
     shutil.rmtree(deployed.path(".ai/.rye"))
     deployed.write(PLACE, OVERRIDE.format(text="Be kind."))
     assert deployed.run("deploy", "--json").error["code"] == "project-not-accepted"
@@ -316,7 +316,7 @@ def test_a_file_in_the_place_of_a_folder_is_a_conflict(shop: Shop) -> None:
 def test_a_journal_that_came_with_a_repository_takes_no_file_of_the_user_s(
     shop: Shop, kept: bool, digest: str | None
 ) -> None:
-    """It claims that an interrupted run wrote the file; it cannot know its bytes. Every command looks at it first."""
+    """It claims that an interrupted run wrote the file, but cannot know its bytes. Every command checks it first."""
     entry = {"path": "AGENTS.md", "existed": kept, **({"sha256": digest} if digest else {})}
     shop.write(".ai/.rye/journal", json.dumps([entry]))
     if kept:
@@ -332,11 +332,11 @@ def test_a_journal_that_came_with_a_repository_takes_no_file_of_the_user_s(
 
 
 class Stopped(BaseException):
-    """Stands for kill -9: nothing in the program catches it on the way that a real kill would not reach."""
+    """Simulates kill -9: like a real kill, nothing in the program catches it."""
 
 
 def killed_at(monkeypatch: pytest.MonkeyPatch, number: int) -> list[str]:
-    """From now on a transaction stops for good at its step of that number; the steps so far are noted."""
+    """Stop the transaction permanently at this step; the steps so far are recorded."""
     seen: list[str] = []
     begin = Writer.__init__
 

@@ -1,4 +1,4 @@
-"""``rye audit`` looks at deployed files, and lists hooks and servers in agents' settings that no deployed item explains."""
+"""``rye audit`` checks deployed files, and lists hooks and servers in agents' settings that no deployed item explains."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""``rye deploy``, ``rye undeploy``: what is written, what is refused, and that no foreign file is ever touched
-(design/agents.md 2)."""
+"""``rye deploy``, ``rye undeploy``: what is written and refused, and that foreign files stay untouched (design/agents.md 2)."""
 
 from __future__ import annotations
 
@@ -202,7 +201,7 @@ def test_ids_and_targets_limit_a_run(shop: Shop) -> None:
     assert shop.run("deploy", "--target", "claud", "--json").error["code"] == "deploy-unknown-target"
 
 
-# -- what is there already -------------------------------------------------------------------------------------------
+# -- existing files --------------------------------------------------------------------------------------------------
 
 
 def test_a_file_of_somebody_else_s_stays_and_nothing_of_the_item_is_written(shop: Shop) -> None:
@@ -342,7 +341,7 @@ def test_the_first_deploy_on_a_terminal_asks_once_and_writes_the_targets_down(sh
     assert "[y/N]" not in shop.terminal("deploy")
 
 
-# -- what needs a yes of its own -------------------------------------------------------------------------------------
+# -- what needs separate agreement ------------------------------------------------------------------------------------
 
 DANGEROUS = {
     "allowed-tools": skill("pdf", more="allowed-tools: Bash(rm:*)\n"),
@@ -389,7 +388,7 @@ def test_what_somebody_else_allowed_in_the_state_file_does_not_count_here(shop: 
     shop.ok("undeploy", "--all")
     for path in accepted:
         path.unlink()
-    shop.install("skill", "acme/pdf", skill("pdf", more="allowed-tools: Bash\n"))  # agreed to, and not to deploying it
+    shop.install("skill", "acme/pdf", skill("pdf", more="allowed-tools: Bash\n"))  # agreed to, but not to deploying it
     shop.write(".ai/deploy.lock", text)
     assert shop.run("deploy", "--json").json["refused"][0]["code"] == "deploy-widening"
     shop.ok("deploy", env={"RYE_TRUST_LOCK": "1"})
@@ -483,7 +482,7 @@ def test_one_line_of_a_block_goes_and_the_others_stay(shop: Shop) -> None:
     text = shop.path("AGENTS.md").read_text()
     assert ("one.md" in text, "two.md" in text, "three.md" in text) == (True, False, True)
     shop.uninstall("knowledge:acme/notes/one")
-    shop.ok("deploy", "knowledge:acme/notes/two")  # limited: what is gone elsewhere stays for the next whole run
+    shop.ok("deploy", "knowledge:acme/notes/two")  # limited: what is gone elsewhere stays until the next complete run
     text = shop.path("AGENTS.md").read_text()
     assert ("one.md" in text, "two.md" in text, "three.md" in text) == (True, True, True)
     shop.ok("deploy")
@@ -571,7 +570,7 @@ def test_a_claude_md_that_leads_to_agents_md_gets_one_block(shop: Shop) -> None:
 
 
 def test_a_state_file_with_conflict_markers_is_both_sides(shop: Shop) -> None:
-    """Each branch deployed another version of one item and an item of its own; the files are those of one branch."""
+    """Each branch deployed another version of one item, and one item that the other lacks; the files are those of one branch."""
     shop.install("agent", "acme/one", agent("one"))
     shop.ok("deploy", "--target", "claude")
     ours = shop.path(".ai/deploy.lock").read_text()

@@ -1,5 +1,6 @@
-"""Marketplaces and the well-known index (docs/how-to/agents.md): deterministic, against files that another
-implementation can use."""
+"""Marketplaces and the well-known index (docs/how-to/agents.md): deterministic, against files that other
+implementations can use.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +49,7 @@ REVIEWER = SharedAgent("acme", "reviewer.md", "2.0.0-rc.1", b"---\nname: reviewe
 
 
 def listed(export: Export) -> str:
-    """An export as the vectors have it: one line for each file, then the JSON files."""
+    """An export in the form of the vectors: one line for each file, then the JSON files."""
     lines = [
         f"{sha256(file.data).hexdigest()} {'x' if file.executable else '-'} {path}"
         for path, file in sorted(export.items())

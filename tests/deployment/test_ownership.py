@@ -1,4 +1,4 @@
-"""Whose a deployed file is: this user's, a colleague's, another project's, another program's."""
+"""Who a deployed file belongs to: this user, a colleague, another project or another program."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def shop(tmp_path: Path) -> Shop:
 
 
 def forget(shop: Shop) -> None:
-    """As if a colleague had deployed, and this user had cloned."""
+    """As if a colleague had deployed and this user had cloned."""
     shutil.rmtree(shop.home / "data/deployed")
 
 
@@ -184,7 +184,7 @@ def test_one_s_own_overrides_stay_out_of_the_files_that_a_team_shares(shop: Shop
 
 
 def stepping(monkeypatch: pytest.MonkeyPatch, step: Step) -> None:
-    """Each step of a transaction is told first."""
+    """Report each step of a transaction before it happens."""
     start = Writer.__init__
 
     def begin(self: Writer, project: Project, _: Step) -> None:
@@ -194,7 +194,7 @@ def stepping(monkeypatch: pytest.MonkeyPatch, step: Step) -> None:
 
 
 def write_at_begin(shop: Shop, texts: list[str]) -> Callable[[str], None]:
-    """Another program that writes AGENTS.md when Rye has read it already."""
+    """Another program that writes AGENTS.md after Rye has read it."""
 
     def step(name: str) -> None:
         if name == "begin" and texts:
@@ -251,7 +251,7 @@ def test_killed_at_each_step_the_next_command_repairs(shop: Shop, monkeypatch: p
 
 
 def killed_at(shop: Shop, monkeypatch: pytest.MonkeyPatch, number: int) -> bool:
-    """Deploy in a process that is killed at that step; whether it came to its end."""
+    """Deploy in a process that is killed at that step; return whether it finished."""
     child = os.fork()
     if child == 0:
         left = iter(range(number))

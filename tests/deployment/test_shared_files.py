@@ -59,7 +59,7 @@ def test_keys_go_in_last_and_come_out_without_a_trace(text: str) -> None:
     ("value", "empty"), [("{}", True), ("{ }", True), ('"ask"', False), ("[]", False), ('{"a": 1}', False)]
 )
 def test_only_an_object_without_members_is_an_empty_object(value: str, empty: bool) -> None:
-    """Rye made ``permission`` once; what a person put in its place is theirs."""
+    """Rye created ``permission`` once; what a person put in its place belongs to that person."""
     assert json_keys.is_empty_object(f'{{"permission": {value}, "model": "m"}}', ("permission",)) is empty
 
 
