@@ -1,5 +1,4 @@
-"""What source and tests cite, and what can be cited: the numbered paragraphs of ``docs/design`` and the codes of
-findings. Pure.
+"""What source and tests cite, and what can be cited: numbered paragraphs of ``docs/design``, and codes of findings. Pure.
 
 A citation is a book, optionally a part of it, and numbers: ``DESIGN 6.1``, ``DESIGN §5 Content``, ``DECISIONS Overrides
 11–14, 17``, ``house 2``, ``design/server.md 4``, or a code such as ``R07``.

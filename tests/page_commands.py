@@ -1,5 +1,4 @@
-"""The commands of Rye that pages of Markdown show, as values: each block with its mark, and each code span in the text.
-Pure.
+"""The Rye commands on pages of Markdown, as values: each block with its mark, and each code span in the text. Pure.
 
 A block is fenced or indented. Its mark is the comment right above it (``<!-- run -->`` gives ``run``), or otherwise the
 heading above it (``## Try it``). A line of a block is a command if it begins with one of the programs, after a prompt

@@ -39,8 +39,7 @@ _STAND_INS = (
 
 
 def check(page: Path, user: Program, happens: Callable[[str], None], address: str = _ADDRESS) -> None:
-    """Play the page as ``user``; ``happens`` is called with each other event. Fails if the page differs from what
-    happens.
+    """Play the page as ``user``; ``happens`` is called with each other event. Fails if the page is wrong.
 
     ``address``: of the registry, for the files in which the page has its stand-in.
     """

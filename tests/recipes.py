@@ -1,5 +1,4 @@
-"""The changes and commands that a page of Markdown tells its reader to make, as values, and the changes applied to
-files.
+"""Changes and commands that a page of Markdown tells its reader to make, as values, and their application to files.
 
 Shapes, each a fenced block:
 
@@ -7,8 +6,8 @@ Shapes, each a fenced block:
   are no line numbers: the lines that a hunk removes and keeps must appear in the file exactly once. A hunk that only
   adds appends to the file.
 * a block right below a line that is only a path in backticks: a new file.
-* ``sh`` below ``<!-- run: NAME -->``: commands of the recipe NAME; below ``<!-- dry -->``: commands that are not run,
-  only checked.
+* ``sh`` below ``<!-- run: NAME -->``: commands of the recipe NAME; below ``<!-- dry -->``: commands that are only
+  checked.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Every command on a page exists with its options, and every block of commands is run by a test, or listed with a
-reason.
+"""Every command on a page exists with its options, and a test runs every block, or a list says why not.
 
 ``docs/reference/commands`` is generated and has its own test. ``tests/explaining`` runs the examples of
 ``docs/reference/errors``.

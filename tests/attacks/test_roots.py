@@ -1,6 +1,4 @@
-"""Attacks on the registry's root of trust: its owners and the keys that sign its log (docs/reference/statements.md,
-rye.root/v1).
-"""
+"""Attacks on the registry's root of trust: its owners, its log's keys (docs/reference/statements.md, rye.root/v1)."""
 
 from __future__ import annotations
 

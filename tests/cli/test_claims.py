@@ -61,9 +61,7 @@ def team(registry: RealRegistry, acme: Author) -> Program:
 
 
 def clone(registry: RealRegistry, team: Program, *, trusts: bool = True) -> Program:
-    """Another person, on another machine, who cloned the repository and pinned the registry. ``trusts``: everyone with
-    commit access.
-    """
+    """Another person's clone on another machine; they pinned the registry. ``trusts``: everyone with commit access."""
     other = registry.user()
     if trusts:
         other.environment["RYE_TRUST_LOCK"] = "1"

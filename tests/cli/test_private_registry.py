@@ -21,7 +21,7 @@ __all__ = ["registry"]
 
 @dataclass
 class Proxy:
-    """Passes requests on to a registry. Answers those without a valid token, or for another place, itself."""
+    """Passes requests on to a registry, except those without a valid token and those that it redirects."""
 
     target: str
     token: str

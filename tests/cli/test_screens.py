@@ -1,6 +1,4 @@
-"""The files in ``tests/cli/screens`` show what commands print on a terminal, so that reviewers see changes of words and
-layout.
-"""
+"""The files in ``tests/cli/screens`` show what commands print on a terminal, so that reviewers see every change."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Every code that the source raises, found by following what reaches the ``code`` of an error, a finding or a refusal.
 
-The reading starts at the classes that carry a code (:data:`CARRIERS`, and every subclass of RyeError) and looks at each call of
-them. A literal is a code. A name is followed: to the values that it is given, or, where it is a parameter, to the calls of the
-function that has it. What cannot be followed (``error.code`` of an error that is passed on) is reported as such, and
-``test_table`` says for each of those why it brings no code of its own.
+The search starts at the classes that carry a code (:data:`CARRIERS`, and every subclass of RyeError) and examines each
+call of them. A literal is a code. A name is followed to its assignments or, if it is a parameter, to the calls of its
+function. What cannot be followed (``error.code`` of an error that is passed on) is reported as such, and ``test_table``
+gives the reason why each of those adds no code.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CARRIERS: Mapping[tuple[str, str], tuple[str, int]] = {
     ("rye.installation.completeness", "Problem"): ("rule", 0),
     ("rye.registry.trust.auditing", "Finding"): ("code", 1),
 }
-"""Class → the parameter that is a code, and its position, for what is not a RyeError."""
+"""Class → the parameter that is a code, and its position, for classes that are not a RyeError."""
 _BASE = ("rye.errors", "RyeError")
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 Key = tuple[str, str]
@@ -44,7 +44,7 @@ class Site(Struct, frozen=True):
     carrier: str
     """The class that carries it: ``RyeError``, ``UsageError``, ``Diagnostic`` …"""
     status: int | None
-    """The exit status of an error; None for what is not an error."""
+    """The exit status of an error; None if it is not an error."""
     path: str
     line: int
     call: str
@@ -69,7 +69,7 @@ class Module(Struct):
 
 
 class Reading:
-    """One reading of all modules; ``sites`` and ``unread`` hold what was found."""
+    """One reading of all modules; ``sites`` and ``unread`` hold the results."""
 
     def __init__(self, root: Path = ROOT, packages: tuple[str, ...] = ("rye", "registry_server")):
         self.modules: dict[str, Module] = {}
@@ -129,7 +129,7 @@ class Reading:
         return module.imports.get(name, (module.name, name))
 
     def _find_heirs(self) -> None:
-        """Class → the modules with a class that inherits from it."""
+        """Class → the modules with a subclass of it."""
         for key in self.classes:
             waiting, seen = self._bases(key), set()
             while waiting:
@@ -196,7 +196,7 @@ class Reading:
         return set()
 
     def _values(self, module: Module, node: ast.expr, sink: Sink, call: ast.AST, depth: int = 0) -> Iterator[str]:
-        """The codes that an expression can be; what cannot be followed goes to ``unread``."""
+        """The possible codes of an expression; what cannot be followed is added to ``unread``."""
         followed = self._step(module, node, sink, call) if depth < 6 else None
         if isinstance(node, ast.Constant):
             if isinstance(node.value, str) and CODE.fullmatch(node.value):
@@ -250,7 +250,7 @@ class Reading:
         return None
 
     def _bound(self, module: Module, node: ast.AST, name: str) -> Iterator[ast.expr]:
-        """What a name is given by an assignment, or by a loop over a literal."""
+        """What an assignment, or a loop over a literal, gives a name."""
         yield from (value for target, value in _assignments(node) if target == name)
         if isinstance(node, (ast.For, ast.comprehension)) and isinstance(node.iter, (ast.Tuple, ast.List)):
             for row in node.iter.elts:
@@ -261,7 +261,7 @@ class Reading:
                     yield from _taken_apart(target, value, name)
 
     def _tuples(self, module: Module, node: ast.expr) -> list[ast.expr]:
-        """The tuples that an expression can be: what a function here returns, or a dictionary here holds."""
+        """The possible tuples of an expression: what a function of the module returns, or one of its dictionaries holds."""
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             functions = self.functions.get((module.name, node.func.id), [])
             returned = [one for each in functions for one in ast.walk(each) if isinstance(one, ast.Return)]
@@ -274,7 +274,7 @@ class Reading:
         return [node]
 
     def _grow(self, module: Module, function: _Function, name: str, sink: Sink) -> None:
-        """A function with a parameter that is a code is a sink itself."""
+        """A function with a parameter that is a code also becomes a sink."""
         inside = self._class_of(function)
         position = _names(function).index(name)
         keyword_only = name in {one.arg for one in function.args.kwonlyargs}
@@ -296,7 +296,7 @@ class Reading:
 
 
 def _children(node: ast.AST) -> Iterator[ast.AST]:
-    """As :func:`ast.iter_child_nodes`, without the marks for reading and writing; three times as fast."""
+    """Like :func:`ast.iter_child_nodes`, without the load and store markers; three times as fast."""
     for name in node._fields:
         value = getattr(node, name)
         if isinstance(value, list):
@@ -306,7 +306,7 @@ def _children(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _folder(module: str) -> str:
-    """Methods are found by their name alone, within one folder."""
+    """Methods are matched by name alone, within one folder."""
     return module.rpartition(".")[0]
 
 
@@ -351,7 +351,7 @@ def _assignments(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _taken_apart(target: ast.expr, value: ast.expr, name: str) -> Iterator[ast.expr]:
-    """The part of a tuple that goes to a name."""
+    """The element of a tuple that is assigned to a name."""
     if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple) and len(target.elts) == len(value.elts):
         for one, part in zip(target.elts, value.elts, strict=True):
             if isinstance(one, ast.Name) and one.id == name:
@@ -359,7 +359,7 @@ def _taken_apart(target: ast.expr, value: ast.expr, name: str) -> Iterator[ast.e
 
 
 def _table(node: ast.expr) -> str | None:
-    """The name of the dictionary that an expression looks something up in."""
+    """The name of the dictionary in which an expression looks something up."""
     if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
         return node.value.id
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "get":

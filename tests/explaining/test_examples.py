@@ -1,4 +1,4 @@
-"""Every example of ``rye explain``: the bad one gives its code and the exit status of the table, the good one does not."""
+"""Every example of ``rye explain``: the bad one gives its code and the exit status in the table, the good one does not."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tests.cli.running import Program, Result
 TABLE = by_code(load())
 ALL: Mapping[str, Example] = {code: each for area in AREAS for code, each in examples(area).items()}
 READ = {code: each for code, each in ALL.items() if each.file is not None and each.run is None}
-"""A text that `rye validate` reads: all of them in one project."""
+"""The text that `rye validate` reads; these examples share one project."""
 CHANGED = {code: each for code, each in ALL.items() if each.file is not None and each.run is not None}
 COMMANDS = {code: each for code, each in ALL.items() if each.file is None and not each.registry}
 
 
 def codes_in(value: object) -> Iterator[str]:
-    """Every code in a document of ``--json``, wherever it stands."""
+    """Every code in a document of ``--json``, at any depth."""
     if isinstance(value, dict):
         for key, below in value.items():
             if key in ("code", "rule") and isinstance(below, str):
@@ -51,18 +51,18 @@ def codes_of(result: Result) -> set[str]:
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    """One project for all examples that change one file and only read."""
+    """One project for all examples that change one file and otherwise only read."""
     return project(tmp_path_factory.mktemp("examples"))
 
 
 @pytest.fixture(scope="module")
 def good(shared: Program) -> Mapping[str, Result]:
-    """What each command says about the project as it stands."""
+    """What each command says about the unchanged project."""
     return {line: run(shared, line) for line in {each.command for each in READ.values()}}
 
 
 def severities(value: object, code: str) -> Iterator[str]:
-    """How bad the findings with a code are, in a document of ``--json``."""
+    """The severities of the findings with a code, in a document of ``--json``."""
     if isinstance(value, dict):
         if code in (value.get("code"), value.get("rule")) and isinstance(value.get("severity"), str):
             yield value["severity"]
@@ -82,7 +82,7 @@ def expect_code(result: Result, code: str) -> None:
 
 
 def with_the_bad_text(program: Program, example: Example) -> Result:
-    """Run with the bad text in the place of the good one, then put the file back."""
+    """Run with the bad text instead of the good one, then restore the file."""
     assert example.file is not None
     path = program.path(example.file)
     before = path.read_bytes()

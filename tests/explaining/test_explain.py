@@ -1,4 +1,4 @@
-"""``rye explain``, and the pages that are made from the same table."""
+"""``rye explain``, and the pages that are generated from the same table."""
 
 from __future__ import annotations
 

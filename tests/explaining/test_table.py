@@ -1,4 +1,4 @@
-"""The table of codes is the code's: every code that is raised has a row, every row is raised, and each has one exit status."""
+"""The table of codes matches the source: every raised code has a row, every row is raised, and each has one exit status."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 
 TABLE: Mapping[str, Code] = by_code(load())
 PASSED_ON = re.compile(r"[\w.\[\]]+\.(?:code|rule)|error\.get\('code', 'registry-failed'\)")
-"""The code of an error or finding that was raised elsewhere and is reported again, or the answer of a started program."""
+"""The code of an error or finding that was raised elsewhere and is passed on, or the answer of a started program."""
 
 
 def literals(path: str, pattern: str) -> frozenset[str]:
@@ -36,9 +36,9 @@ COMPUTED: Mapping[str, frozenset[str]] = {
         *(literals(f"rye/items/directive/xml_{part}.py", r"D\d{3}") for part in ("document", "problem", "tree"))
     ),
 }
-"""What cannot be followed from the raising place, and the codes that come from there."""
+"""Codes that cannot be followed from where they are raised, and the codes that come from there."""
 OTHER_STATUS = {"interrupted": 130}
-"""The one place where the program ends otherwise than its error says: as shells expect it of a program that Ctrl-C ended."""
+"""The only exit status that differs from its error's: shells expect it of a program that Ctrl-C ended."""
 
 
 def sites() -> Mapping[str, list[Site]]:
@@ -67,7 +67,7 @@ def test_every_code_that_is_raised_has_a_row_and_every_row_is_raised(raised: Map
 
 
 def test_every_rule_number_in_the_source_has_a_row() -> None:
-    """A second, cruder reading: what looks like a rule's number in quotes is one, apart from the names of JOSE algorithms."""
+    """A second, simpler search: a quoted text that looks like a rule's number is one, except for JOSE algorithm names."""
     written = {
         code
         for package in ("rye", "registry_server")
@@ -152,7 +152,7 @@ def test_the_options_in_the_rows_exist() -> None:
 
 
 class TestTheReadingItself:
-    """What the reading would miss, on small sources."""
+    """What the search could miss, on small sources."""
 
     def read(self, tmp_path: Path, source: str) -> tuple[set[tuple[str, int | None]], set[str]]:
         from tests.explaining.raised import Reading

@@ -1,4 +1,4 @@
-"""What an import writes into rye.toml: names of sources, and comments that are nothing but comments."""
+"""What an import writes into rye.toml: names of sources, and comments that cannot turn into anything else."""
 
 from __future__ import annotations
 

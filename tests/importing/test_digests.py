@@ -1,4 +1,4 @@
-"""Other tools' digests: against values that those tools gave, and against their own runtime where it is installed."""
+"""Other tools' digests: against values from those tools, and against their own runtime if it is installed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SKILL = {
 
 
 def test_the_hash_of_npx_skills_is_the_one_that_it_wrote() -> None:
-    """From skills 1.5.18, `skills add`, for just this folder."""
+    """From skills 1.5.18, `skills add`, for this folder alone."""
     found = folder_digest("skills-folder", SKILL)
     assert found == "6b656a2b3d532ce3f2ab91e74b5398fdd2b7029c1993b720138c5b9f58bfcd88"
 

@@ -1,5 +1,6 @@
-"""``rye import`` through the program, over a git server on this machine: what it writes, and what it refuses to write
-(design/sources.md 2)."""
+"""``rye import`` through the program, over a local git server: what it writes, and what it refuses to write
+(design/sources.md 2).
+"""
 
 from __future__ import annotations
 
@@ -81,7 +82,7 @@ def agent(name: str) -> str:
 
 
 def to_green(program: Program) -> None:
-    """What a person does next: they look, agree and install; then a build server finds all in order."""
+    """A person's next steps: review, agree and install. A build server then finds everything in order."""
     program.ok("install", "--yes")
     program.ok("ci")
 
@@ -102,7 +103,7 @@ class TestTheProjectsLockOfSkills:
         commit = repository.git("rev-parse", "main")
         items = parse_lock(program.path("rye.lock").read_text()).items
         assert {item.source.commit for item in items if item.source is not None} == {commit}
-        assert all(item.approved_signer == "" for item in items)  # nothing is approved by an import
+        assert all(item.approved_signer == "" for item in items)  # an import approves nothing
         to_green(program)
         assert program.path(".ai/packages/skills/skills/pdf/reference/a-b.md").read_text() == "one\n"
 
@@ -366,7 +367,7 @@ class TestApm:
 
 class TestDefaultBranch:
     def test_head_is_the_default_branch(self, program: Program, server: GitServer, repository: Repository) -> None:
-        """As other tools write it; rye.toml says the same by saying nothing."""
+        """As other tools write it; rye.toml expresses the same by omitting it."""
         text = f"name: shop\nversion: 1.0.0\ndependencies:\n  apm:\n  - {server.url('skills')}#HEAD\n"
         program.write("apm.yml", text)
         program.ok("import", "--yes")

@@ -1,4 +1,4 @@
-"""Each foreign form: what it names, what is left out and why, and what hostile files get."""
+"""Each foreign form: what it names, what is skipped and why, and how hostile files are handled."""
 
 from __future__ import annotations
 

@@ -15,13 +15,13 @@ from tests.registry_process import ORIGIN, RegistryProcess, token
 
 @dataclass
 class Author:
-    """Somebody with a namespace, a key and a project of their own."""
+    """Someone with a namespace, a key and their own project."""
 
     program: Program
     namespace: str
 
     def write(self, local_id: str, version: str = "1.0.0", **parts: Any) -> str:
-        """A signed directive in the author's project; its path."""
+        """Write and sign a directive in the author's project; return its path."""
         path = f".ai/directives/{local_id}.md"
         self.program.write(path, directive(local_id, version, **parts))
         self.program.ok("sign", path)
@@ -38,7 +38,7 @@ class Author:
 
 @dataclass
 class RealRegistry(RegistryProcess):
-    """One registry process, with its authors and its users beside its folder."""
+    """One registry process, with its authors and users next to its folder."""
 
     _made: int = 0
 
@@ -59,13 +59,13 @@ class RealRegistry(RegistryProcess):
         return Author(program, namespace)
 
     def user(self) -> Program:
-        """Somebody with an empty project, who pinned the registry."""
+        """Someone with an empty project, who pinned the registry."""
         program = self._program()
         program.ok("init", "--name", "shop")
         return program
 
     def colleague(self, program: Program) -> Program:
-        """The same user on another checkout, whose lock they trust: everything shared but the project folder, which is empty."""
+        """The same user on another checkout, whose lock they trust: only the project folder is separate, and empty."""
         self._made += 1
         other = Program.__new__(Program)
         other.home, other.environment = program.home, {**program.environment, "RYE_TRUST_LOCK": "1"}

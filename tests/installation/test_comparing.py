@@ -1,4 +1,4 @@
-"""The unified diff of two texts (rye.installation.comparing): what ``patch`` reads, in bounded time whatever the texts are."""
+"""The unified diff of two texts (rye.installation.comparing): ``patch`` can read it, and its time is bounded for any texts."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_text_that_is_made_to_be_hard_to_compare_takes_no_minutes() -> None:
 
 @pytest.mark.slow
 def test_rights_that_are_hard_to_judge_are_told_within_one_bound() -> None:
-    """Each by itself takes a tenth of a second: what is beyond the bound counts as the worst."""
+    """Each alone takes a tenth of a second; everything beyond the bound counts as the worst case."""
     hard = tuple(f"rye.*c{'?' * 12}*{number}b" for number in range(500))
     begun = time.process_time()
     found = compare(

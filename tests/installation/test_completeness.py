@@ -1,4 +1,4 @@
-"""G1 … G6: a lock is the whole answer to its manifest, or it is said by which rule it is not (DESIGN 6.1, Complete)."""
+"""G1 … G6: a lock is a complete answer to its manifest, or the rule that it breaks is named (DESIGN 6.1, Complete)."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_whole_lock_has_no_problem() -> None:
 
 
 class TestG1:
-    """Each dependency of rye.toml is locked, in its range and groups."""
+    """Each dependency in rye.toml is locked, in its range and groups."""
 
     def test_a_direct_dependency_that_was_dropped(self) -> None:
         assert ("G1", "acme/work/top") in found(without(TOP))
@@ -111,7 +111,7 @@ class TestG1:
 
 
 class TestG2:
-    """Each entry's dependencies are its signed release's, each locked and in range."""
+    """Each entry's dependencies are those of its signed release, each locked and in range."""
 
     def test_an_item_that_a_merge_lost(self) -> None:
         [problem] = problems(MANIFEST, without(LEAF), SIGNED)
@@ -134,10 +134,10 @@ class TestG2:
 
 
 class TestG3:
-    """Groups are what reachability gives."""
+    """An item's groups follow from reachability."""
 
     def test_a_main_item_that_the_lock_moves_to_another_group(self) -> None:
-        """Then `ci --without dev` would leave it out."""
+        """Otherwise ``ci --without dev`` would omit it."""
         assert found(changed(LEAF, groups=("dev",))) == [("G3", str(LEAF))]
         assert found(changed(LEAF, groups=("dev", "main"))) == [("G3", str(LEAF))]
 
@@ -161,7 +161,7 @@ class TestG3:
 
 
 class TestG4:
-    """Nothing is unreachable."""
+    """Every entry is reachable."""
 
     def test_an_item_that_nobody_needs(self) -> None:
         stray = item(Identity("skill", "evil/stray"))
@@ -179,7 +179,7 @@ class TestG5:
 
     @pytest.mark.parametrize("approved", [("rye.*",), ("rye.search.*",), ("rye.execute.tool.acme.shell",)])
     def test_an_approval_of_more_than_the_item_asks_for(self, approved: tuple[str, ...]) -> None:
-        """Nobody would be asked when its next version takes that right."""
+        """Otherwise no one would be asked when its next version requests that right."""
         assert found(changed(BASE, approved_capabilities=approved)) == [("G5", str(BASE))]
 
     @pytest.mark.parametrize("approved", [(), ("rye.search.tool.*",), ("rye.search.tool.acme.read",)])

@@ -1,4 +1,4 @@
-"""The graph of a lock: trees and chains, also of graphs that their authors made hostile."""
+"""The graph of a lock: trees and chains, including hostile graphs."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ def test_locking_what_is_installed_changes_nothing() -> None:
 
 
 def test_an_approval_without_a_kind_must_mean_one_item() -> None:
-    """An author who gives a tool the id and version of a directive gets no approval that was meant for the directive."""
+    """A tool with the id and version of a directive gets no approval that was meant for the directive."""
     tool = replace(ITEM, kind="tool", suffix=".py")
     plan = make_plan(Lock(), [ITEM, tool])
     assert labels_named(plan, "acme/work/item@1.0.0") == (
@@ -212,7 +212,7 @@ def test_an_item_that_an_update_brings_along_stops_where_yes_would_do_for_one_th
 
 
 def test_a_signer_that_only_rye_lock_chose_is_new_to_the_project() -> None:
-    """Nobody agreed to that entry yet, so neither it nor its neighbours make its key a known one."""
+    """No one has agreed to that entry yet, so it makes its key known neither for itself nor for its neighbours."""
     pending = Lock({}, tuple(unapproved(Lock(), [ITEM])))
     beside = replace(ITEM, id="acme/work/other")
     assert all(change.signer_new for change in make_plan(pending, [ITEM, beside]).changes)

@@ -1,4 +1,4 @@
-"""Each value of a plan exactly (DESIGN §7, 7.1): a rule of consent that slips by one word lets an item in."""
+"""The exact values of a plan (DESIGN §7, 7.1): a small slip in a rule of consent would admit an item."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ CAUTION = Mention("safety-off", "sudo", "caution", "SKILL.md", 4)
 NOTE = Mention("host", "example.org", "note", "SKILL.md", 5)
 PLAIN = LockedItem("skill", "acme/pdf", "1.2.0", 1, "cd" * 32, "SKILL.md", "registry.example", 2, 1, "SHA256:a")
 PENDING = replace(PLAIN, approved_signer="")
-"""As ``rye lock`` writes it: nobody agreed to anything."""
+"""As ``rye lock`` writes it: no one has agreed to anything."""
 
 
 def agreed(item: LockedItem, **changes: Any) -> LockedItem:
-    """The entry with everything approved, facts by today's rules."""
+    """The entry with everything approved, and facts by the current rules."""
     return replace(
         item,
         approved_capabilities=item.capabilities,

@@ -1,4 +1,4 @@
-"""Undoing an interrupted change: what a crash left, and what a hostile checkout pretends that a crash left."""
+"""Undoing an interrupted change: the remains of a crash, and a hostile checkout that imitates them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def at(root: Path, tree: dict[str, str]) -> Project:
 
 
 def tree(root: Path) -> dict[str, str]:
-    """All files and empty folders of a project, without the working folder; the shape that :func:`at` takes."""
+    """All files and empty folders of a project, without the working folder, in the form that :func:`at` accepts."""
     found: dict[str, str] = {}
     for path in sorted(root.rglob("*")):
         name = str(path.relative_to(root))
@@ -47,7 +47,7 @@ def tree(root: Path) -> dict[str, str]:
 def interrupted(
     project: Project, rows: list[tuple[str, bool]], *, old: dict[int, str] | None = None, staged: tuple[int, ...] = ()
 ) -> Path:
-    """The working folder as a crash would leave it, written by hand: so could anybody who shares a repository."""
+    """The working folder as a crash would leave it, but written by hand, as anyone who shares a repository could."""
     work = project.ai / ".rye"
     (work / "old").mkdir(parents=True)
     (work / "stage").mkdir()
@@ -110,7 +110,7 @@ def test_a_link_in_a_files_own_place_stops_the_undoing(tmp_path: Path, place: st
 
 
 def test_a_link_that_appears_in_the_middle_of_a_change_is_not_followed_back(tmp_path: Path) -> None:
-    """Between the look at the folders and the end of the switch, somebody puts a link where a folder was."""
+    """Between the check of the folders and the end of the switch, someone replaces a folder with a link."""
     outside = tmp_path / "home"
     at(outside, {"file": "mine"})
     project = at(tmp_path / "project", {".ai/packages/acme/file": "old"})
@@ -245,7 +245,7 @@ def test_a_file_that_was_there_and_was_not_reached_stays(tmp_path: Path) -> None
 
 
 def test_undoing_goes_backwards(tmp_path: Path) -> None:
-    """A file became a folder: the files in the folder must go before the file can come back."""
+    """A file became a folder: the files in the folder must be removed before the file can return."""
     project = at(tmp_path, {".ai/packages/a/docs/deep/one": "new", ".ai/packages/a/docs/two": "new"})
     interrupted(
         project,
@@ -370,7 +370,7 @@ AFTER = {
 def test_a_run_that_fails_at_any_step_is_undone_whole(
     tmp_path: Path, at_once: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At once, or by the next run when the first cannot undo it any more."""
+    """Immediately, or by the next run if the first can no longer undo it."""
     for stop in range(60):
         project = at(tmp_path / str(stop), BEFORE)
         names: list[str] = []
@@ -497,7 +497,7 @@ def test_a_removal_of_nothing_is_no_change(tmp_path: Path) -> None:
 
 
 def test_the_steps_come_in_the_order_that_makes_a_crash_harmless(tmp_path: Path) -> None:
-    """Staging, then the journal, then removals, then new files, then the journal goes, then the rest is cleaned."""
+    """Staging, the journal, removals, new files, removal of the journal, then cleanup."""
     steps: list[str] = []
     project = at(tmp_path, {".ai/packages/a/gone": "x", "rye.lock": "old"})
     with exclusive(project, step=steps.append) as writer:

@@ -1,4 +1,4 @@
-"""What ``rye rollback`` remembers: the step back, and how the last installation left the manifest."""
+"""What ``rye rollback`` remembers: the step back, and the state in which the last installation left the manifest."""
 
 from __future__ import annotations
 

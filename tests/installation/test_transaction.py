@@ -1,4 +1,4 @@
-"""A change of many files is whole or not at all, whenever the program is killed (issue: transaction)."""
+"""A change of many files is complete or has no effect, whenever the program is killed (issue: transaction)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows that were verified before, and rows against what was verified: everything that a changed rye.lock could claim."""
+"""Previously verified rows, and rows compared with verified data: everything that a changed rye.lock could claim."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OTHER_HOOK = replace(HOOK, when="never")
 
 
 def error(call: Any, *arguments: object) -> str | None:
-    """What is said of the row, if anything; an error has its code."""
+    """The error about the row, if any; it must have a code."""
     found: RyeError | None = None
     try:
         call(*arguments)
@@ -134,7 +134,7 @@ def test_a_mismatch_says_what_to_do() -> None:
 
 
 class Basis:
-    """Grounds by origin and namespace; counts what it is asked."""
+    """Grounds by origin and namespace; counts the queries."""
 
     def __init__(self, grounds: str | None = "grounds") -> None:
         self.grounds = grounds

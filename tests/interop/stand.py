@@ -1,4 +1,4 @@
-"""A registry in this process whose log accepts files unexamined: the tests are about what other programs read."""
+"""A registry in this process whose log accepts files without checks, because these tests are about what other programs read."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def test_many_who_ask_at_once_cost_as_much_as_one(
 
     def slowly(*words: Any) -> Any:
         derived.append(words)
-        time.sleep(0.2)  # the others wait by then
+        time.sleep(0.2)  # the others are waiting by then
         return derive(*words)
 
     monkeypatch.setattr(module, name, slowly)

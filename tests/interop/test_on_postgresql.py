@@ -35,7 +35,7 @@ def fill(stand: Stand) -> None:
         stand.release(identifier, "1.0.0", {"a.md": identifier.encode()})
     stand.release("acme/pdf", "1.1.0")
     stand.yank("acme/pdf", "1.1.0")
-    stand.claim("acme0")  # what sorts next to the namespace's names
+    stand.claim("acme0")  # names that sort next to the namespace's
     stand.release("acme0/other")
     stand.advise("acme/pdf")
 

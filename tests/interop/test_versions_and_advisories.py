@@ -89,7 +89,7 @@ class TestOsv:
         assert set(affected) == {
             "versions",
             "ecosystem_specific",
-        }  # no package: its ecosystem would be none of the schema's
+        }  # no package: the schema knows no such ecosystem
         assert all(isinstance(version, str) for version in affected["versions"])
         assert isinstance(affected["ecosystem_specific"], dict)
         assert [row["type"] for row in document["references"]] == ["ADVISORY"]
@@ -101,7 +101,7 @@ class TestOsv:
         for version in ("1.0.0", "1.5.0", "2.0.0"):
             stand.release("acme/pdf", version)
         stand.advise("acme/pdf", "2026-7")
-        stand.yank("acme/pdf", "1.5.0")  # somebody may have it
+        stand.yank("acme/pdf", "1.5.0")  # someone may have it
         ((name, document),) = self.all(stand).items()
         self.check(document)
         assert name == f"{document['id']}.json"

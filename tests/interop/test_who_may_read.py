@@ -1,4 +1,4 @@
-"""Other programs read no more than a Rye client could, and nothing that the operator turned off."""
+"""Other programs can read no more than a Rye client could, and nothing that the operator turned off."""
 
 from __future__ import annotations
 

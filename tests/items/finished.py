@@ -1,4 +1,4 @@
-"""Items with an author's own words where a template says what goes there."""
+"""Items whose template placeholders are replaced with an author's own words."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from rye.items.placeholder_text import PHRASES
 
 
 def finished(text: str) -> str:
-    """The text without anything that a template left to replace."""
+    """The text with every template placeholder replaced."""
     for phrase in PHRASES:
         text = text.replace(phrase, "Words of ours ")
     return text

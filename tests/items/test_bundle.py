@@ -1,4 +1,4 @@
-"""Bundles, and what all formats declare alike: versions and dependencies (DESIGN §6)."""
+"""Bundles, and what all formats declare in the same way: versions and dependencies (DESIGN §6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What text an item may hold: DESIGN §5 Content, DECISIONS Directives 13 and "Every kind"."""
+"""Which text an item may contain: DESIGN §5 Content, DECISIONS Directives 13 and "Every kind"."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class TestCharactersThatAreRefused:
         assert codes(f"a{chr(point)}b".encode()) == ["C05"]
 
     def test_every_default_ignorable_code_point(self) -> None:
-        """All 4,174 of them (Unicode 16), assigned or not; bidi controls, ZWJ and VS16 have codes of their own."""
+        """All 4,174 of them (Unicode 16), assigned or not; bidi controls, ZWJ and VS16 have separate codes."""
         assert len(IGNORABLE) == 4174
         for point in IGNORABLE:
             assert codes(f"a{chr(point)}b".encode())[0] in ("C05", "C06", "C07"), hex(point)
@@ -132,7 +132,7 @@ class TestCharactersThatAreRefused:
         assert f"{5000 - MAX_LISTED:,}" in found[-1].message
 
     def test_line_and_paragraph_separators_are_errors(self) -> None:
-        """A program that ends a line there reads another text than one that does not (DESIGN §5 Content)."""
+        """A program that ends a line there reads a different text from one that does not (DESIGN §5 Content)."""
         decoded = decode(("a\u2028b\u2029" * 30).encode())
         assert {(d.severity, d.code) for d in decoded.diagnostics} == {("error", "C11"), ("error", "C12")}
         assert not decoded.ok

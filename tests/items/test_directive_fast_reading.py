@@ -1,4 +1,4 @@
-"""The fast readers of tags, calls and elements say what plain ones say: each is held against a slow, obvious reading."""
+"""The fast readers of tags, calls and elements agree with slow, obvious ones."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def plain_span_end(text: str, start: int, after: int) -> int:
 
 
 def plain_tags(text: str) -> list[tuple[int, int]]:
-    """Start and end of each tag outside code spans and comments, one character at a time; the text has no fences."""
+    """Start and end of each tag outside code spans and comments, read one character at a time; the text has no fences."""
     found, at = [], 0
     while at < len(text):
         if text[at] == "`":
@@ -110,7 +110,7 @@ def test_tags_are_those_that_a_plain_reading_finds(seed: int) -> None:
 
 
 def plain_places(text: str) -> list[int]:
-    """Where calls are named inside code spans, paragraph by paragraph. Their arguments are not read."""
+    """The places of calls inside code spans, paragraph by paragraph. Their arguments are not read."""
     found, start = [], 0
     for paragraph in re.split(r"(\n[ \t]*\n)", text):
         runs = [(run.start(), run.end()) for run in re.finditer("`+", paragraph)]
@@ -131,7 +131,7 @@ def plain_places(text: str) -> list[int]:
 def test_calls_stand_where_a_plain_reading_finds_them(seed: int) -> None:
     for text in texts(100 + seed):
         if '"' in text.replace('"tool"', "").replace('"a/b"', "").replace('"c"', "").replace('"x"', "") or "'" in text:
-            continue  # in quotes that stay open a name is text
+            continue  # a name inside an unclosed quotation is text
         lines = text.split("\n")
         places = [sum(len(line) + 1 for line in lines[: call.line - 1]) + call.column - 1 for call in find_calls(text)]
         assert places == plain_places(text), text

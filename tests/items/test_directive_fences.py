@@ -76,7 +76,7 @@ def test_fences_are_commonmark_s(content: str) -> None:
 @given(st.lists(st.sampled_from(_PIECES), max_size=40).map("".join))
 @settings(max_examples=5_000 if FUZZ else 200, deadline=None)
 def test_places_in_a_fence_are_places_in_the_file(content: str) -> None:
-    """Property: a content line ends its line of the file, and ``offsets`` says where it starts there."""
+    """Property: a content line ends its line of the file, and ``offsets`` is where it starts there."""
     lines = content.split("\n")
     for fence in scan(content).fences:
         for number, (line, offset) in enumerate(

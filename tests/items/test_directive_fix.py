@@ -1,4 +1,4 @@
-"""``rye validate --fix``, ``rye migrate directive`` and ``rye new directive`` as pure functions: what has one answer, no more."""
+"""``rye validate --fix``, ``rye migrate directive`` and ``rye new directive`` as pure functions: only unambiguous fixes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def mended(content: str, category: str | None = "workflows") -> Fixed:
 
 
 def touched(old: str, new: str) -> list[str]:
-    """The lines that differ, with their sign."""
+    """The lines that differ, each with its ``+`` or ``-``."""
     lines = difflib.unified_diff(old.split("\n"), new.split("\n"), n=0, lineterm="")
     return [line for line in lines if line[:3] not in ("---", "+++", "@@ ")]
 
@@ -154,7 +154,7 @@ def test_fixing_twice_is_fixing_once() -> None:
 )
 @settings(max_examples=100, deadline=None)
 def test_fixing_never_raises_and_never_changes_what_is_granted(at: int, junk: str) -> None:
-    """Property: a directive that is read before and after grants the same and fires the same hooks."""
+    """Property: a directive that can be read before and after grants the same rights and fires the same hooks."""
     content = text()[:at] + junk + text()[at:]
     before = read(Source(content), ReadOptions()).metadata
     after = read(Source(mended(content).text), ReadOptions()).metadata

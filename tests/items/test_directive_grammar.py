@@ -1,4 +1,4 @@
-"""The table of a directive's elements says what its readers do: each child and attribute of it is known, and no other is."""
+"""The table of a directive's elements matches its readers: they know each child and attribute in it, and no others."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_no_other_attribute_is_known(key: str) -> None:
         rule.attributes
     )
     if key in ("metadata/description", "metadata/category", "metadata/author", "permissions/acknowledge", "hook/when"):
-        return  # nobody looks at what these say beside their text, nor at a condition of a hook that does nothing
+        return  # nothing reads what these contain besides their text, or the condition of a hook that does nothing
     assert {name for name in others if not unknown(path, attribute=name)} == set()
 
 
@@ -83,7 +83,7 @@ def test_no_other_child_is_known(key: str, child: str) -> None:
     if child in rule.children or child in OPAQUE:
         return
     if key == "directive/outputs":
-        return  # names of outputs are the author's own
+        return  # the author chooses the names of outputs
     assert unknown(path_of(key), child=child), (key, child)
 
 

@@ -1,5 +1,4 @@
-"""Files made to mislead or to exhaust the reader: each is a clear error, soon, and grants nothing (DECISIONS
-Directives 2)."""
+"""Files made to mislead or exhaust the reader: each soon gives a clear error and grants nothing (DECISIONS Directives 2)."""
 
 from __future__ import annotations
 
@@ -24,7 +23,7 @@ FULL = CONTENT.item_bytes
 
 
 def inside(xml: str) -> str:
-    """The sample with something put right behind the root's start tag."""
+    """The sample with a text inserted right after the root's start tag."""
     return text(FENCE.replace('version="1.2.3">', f'version="1.2.3">{xml}', 1))
 
 
@@ -237,7 +236,7 @@ HOSTILE: dict[str, Callable[[], str]] = {
 @pytest.mark.parametrize("case", HOSTILE)
 def test_hostile_files_are_answered_within_a_second(case: str) -> None:
     content = HOSTILE[case]()
-    started = time.process_time()  # work done, not time gone by: a busy machine must not fail it
+    started = time.process_time()  # counts work, not time: a busy machine must not fail it
     result = reading(content)
     if isinstance(result.value, Directive):
         as_json(result.value)

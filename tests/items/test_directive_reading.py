@@ -1,4 +1,4 @@
-"""What a directive's value and its JSON hold (DESIGN §9 ``rye show``), on samples and on real files."""
+"""What a directive's value and its JSON contain (DESIGN §9 ``rye show``), on samples and on real files."""
 
 from __future__ import annotations
 

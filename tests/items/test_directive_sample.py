@@ -1,4 +1,4 @@
-"""A whole directive that the other tests change in one place at a time; it conforms under ``--strict``."""
+"""A complete directive that the other tests change in one place at a time; it conforms under ``--strict``."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def text(fence: str = FENCE, after: str = AFTER, before: str = "# Deploy the app
 
 
 def changed(old: str, new: str) -> str:
-    """The sample with one piece of its fence replaced; the piece must stand there once."""
+    """The sample with one piece of its fence replaced; the piece must occur exactly once."""
     assert FENCE.count(old) == 1, old
     return text(FENCE.replace(old, new))
 
@@ -98,7 +98,7 @@ def value(content: str) -> Directive:
 
 
 def findings(content: str) -> list[tuple[str, str]]:
-    """Severity and code of everything found, in order."""
+    """Severity and code of all findings, in order."""
     return [(found.severity, found.code) for found in reading(content).diagnostics]
 
 

@@ -1,4 +1,4 @@
-"""The reader of a directive's XML accepts what libxml2 accepts, and reads the same tree in it (DECISIONS Directives 2)."""
+"""The reader of a directive's XML accepts what libxml2 accepts, and reads the same tree (DECISIONS Directives 2)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PIECES = [
     *("&amp;", "&lt;", "&apos;", "&#65;", "&#x41;", "&#xZ;", "&#0;", "&nbsp;", "&amp", "&#1114112;", "&#x1F600;"),
     *("<x:b/>", "<x:b xmlns:x='u'/>", "<b xmlns='u'>", "<b xmlns:x='u' x:c='1'/>", "<b xml:lang='de'/>"),
 ]  # fmt: skip
-"""Not among them: ``xmlns:x=''``, which libxml2 lets pass and the recommendation forbids (Namespaces in XML 1.0 §2.2)."""
+"""Excludes ``xmlns:x=''``, which libxml2 accepts and the recommendation forbids (Namespaces in XML 1.0 §2.2)."""
 READER = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
 
 
@@ -49,7 +49,7 @@ def both(content: str) -> tuple[tuple[Any, ...] | None, tuple[Any, ...] | None]:
         own = ours(parse(fence))
     except XmlError as error:
         if error.code != "D003":
-            return None, None  # what this reader alone refuses: namespaces, hidden characters
+            return None, None  # what only this reader refuses: namespaces, hidden characters
         own = None
     try:
         return own, theirs(etree.fromstring(fence.text.encode(), READER))

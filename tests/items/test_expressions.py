@@ -1,4 +1,4 @@
-"""The language of hook conditions (DESIGN §8; DECISIONS Directives 12, 15), on the golden vectors and on laws."""
+"""The language of hook conditions (DESIGN §8; DECISIONS Directives 12, 15), against golden vectors and laws."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def test_the_later_form_of_signature_may_stand_above() -> None:
     "line", [LATER[: -len("c" * 48 + " -->")] + " -->", "<!-- rye:signed:TIMESTAMP:placeholder:unsigned:unsigned -->"]
 )
 def test_a_line_that_is_no_signature_there_still_lets_the_file_be_read(line: str) -> None:
-    """DESIGN §4: it counts for nothing in that place; signing the file moves it."""
+    """DESIGN §4: it is ignored there; signing the file moves it."""
     assert split(f"{line}\n---\na: 1\n---\nx") == Frontmatter("a: 1", 3, "x", 5)
 
 

@@ -1,4 +1,4 @@
-"""The table of kinds is consistent, and every kind's modules fulfil the protocols that its row promises."""
+"""The table of kinds is consistent, and every kind's modules implement the protocols that its row promises."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""No kind is asked for by name outside its wing (``rye/items/<kind>``) and the table (``rye/items/kinds.py``) (house 3).
+"""No code names a kind outside its wing (``rye/items/<kind>``) and the table (``rye/items/kinds.py``) (house 3).
 
-Looked for in the syntax trees: a text that is a kind's name or holds a file ending that tells a kind, and an import from a wing.
-What is accepted is listed with its reason. A reason that nothing needs any more fails, too.
+The search covers the syntax trees: texts that are a kind's name or contain a kind's file ending, and imports from a
+wing. Exceptions are listed with their reasons. A reason that is no longer needed also fails.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ ACCEPTED = {
 
 
 def findings(text: str) -> Iterator[tuple[int, str]]:
-    """Line and text of what asks for a kind by name."""
+    """Line and text of everything that names a kind."""
     tree = ast.parse(text)
     prose = {
         id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
@@ -154,7 +154,7 @@ def _outside() -> Iterator[Path]:
 
 @cache
 def found() -> dict[str, list[tuple[int, str]]]:
-    """What each file outside the wings asks for by name; files that ask for none are left out."""
+    """The places in each file outside the wings that name a kind; files without any are omitted."""
     return {
         path.relative_to(ROOT).as_posix(): here
         for path in _outside()
@@ -177,7 +177,7 @@ def test_every_reason_is_needed(reason: str) -> None:
 
 @pytest.mark.slow
 def test_the_server_and_the_security_core_need_no_exception() -> None:
-    """Signing, permissions, the registry's protocol and the server treat every kind alike, but for marketplaces and pages."""
+    """Signing, permissions, the registry's protocol and the server treat every kind alike, except for marketplaces and pages."""
     rooms = ("registry_server/", "rye/signing/", "rye/permissions/", "rye/registry/", "rye/project/", "rye/publishing/")
     excepted = (*MARKETPLACES, *PAGES, *ACCOUNTS)
     assert [p for p in found() if p.startswith(rooms) and not any(fnmatch(p, pattern) for pattern in excepted)] == []

@@ -122,7 +122,7 @@ def test_a_missing_name_and_missing_fields() -> None:
 
 
 def test_a_version_that_yaml_reads_as_a_number_is_to_be_quoted() -> None:
-    """``1.10`` would be the number 1.1: nothing is guessed."""
+    """``1.10`` would be the number 1.1, and rye does not guess."""
     reading = parse(fenced("name: x\ntitle: X\nentry_type: r\ncategory: a\nversion: 1.10\n"))
     finding = next(d for d in reading.diagnostics if d.severity == "error")
     assert (finding.code, "quotes" in (finding.hint or "")) == ("K02", True)

@@ -1,4 +1,4 @@
-"""Which item a file is, from where it stands (DESIGN §1, §6) or from what it says."""
+"""Which item a file is, from its path (DESIGN §1, §6) or from its contents."""
 
 from __future__ import annotations
 

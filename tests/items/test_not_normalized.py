@@ -11,7 +11,7 @@ from tests.cli.running import Program
 
 @pytest.mark.parametrize("written", ["e\u0301", "e\\u0301"])
 def test_in_double_quotes(tmp_path: Path, written: str) -> None:
-    """It was said that "an escape writes The text is not in normalization form C", escape or not."""
+    """The message was once "an escape writes The text is not in normalization form C", with or without an escape."""
     rye = Program(tmp_path)
     rye.write(
         ".ai/agents/tea.md",

@@ -1,4 +1,4 @@
-"""What ``rye new`` leaves for its author to replace is named as long as it is there."""
+"""What ``rye new`` leaves for its author to replace is reported until it is replaced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The four placeholder forms and what only looks like one (DECISIONS Directives 8)."""
+"""The four placeholder forms, and what only looks like one (DECISIONS Directives 8)."""
 
 from __future__ import annotations
 

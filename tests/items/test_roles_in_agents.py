@@ -59,7 +59,7 @@ def test_a_comment_may_stand_above_the_title(rye: Program) -> None:
 
 
 def test_each_rule_has_its_own_code() -> None:
-    """DECISIONS Roles 6: one can be cited and switched off."""
+    """DECISIONS Roles 6: each can be cited and switched off."""
     table = re.findall(r"^(N\d\d)   (\w+) ", reader.__doc__ or "", re.MULTILINE)
     codes = [code for code, _ in table]
     assert len(codes) == len(set(codes)) >= 24

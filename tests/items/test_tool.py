@@ -343,7 +343,7 @@ def test_what_the_shell_would_expand_is_no_plain_text(value: str) -> None:
     ],
 )  # fmt: skip
 def test_a_constant_that_the_program_changes_again_is_refused(more: str) -> None:
-    """People and registries would read one version, the program another."""
+    """Otherwise people and registries would read one version, and the program another."""
     line = PY.count("\n") + 1
     assert [code for code, at in found(parse(f"{PY}{more}\n")) if at is not None and at >= line] == ["T02"]
 

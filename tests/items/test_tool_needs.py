@@ -1,4 +1,4 @@
-"""``__needs__`` of a tool and grants of an operator: the same lists, read strictly, in every language (docs/how-to/tools.md)."""
+"""``__needs__`` of a tool and an operator's grants: the same lists, read strictly, in every language (docs/how-to/tools.md)."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_short_versions_are_completed() -> None:
     [("1000000000.0.0", None), (f"{BIG}.0.0", "has a number of 2^63 or more"), ("1.1", "is not exactly X.Y.Z")],
 )
 def test_messages_say_what_is_wrong(tmp_path: Path, version: str, said: str | None) -> None:
-    """A directive of version 1000000000.0.0 was told that it is not X.Y.Z."""
+    """The message for a directive's version 1000000000.0.0 once said that it is not X.Y.Z."""
     rye = Program(tmp_path)
     path = rye.new("directive", "ops/deploy")
     path.write_text(path.read_text().replace('version="1.0.0"', f'version="{version}"'))

@@ -1,4 +1,4 @@
-"""YAML 1.2 core, and what an author who hates our users would write (DECISIONS Agents 1, 12; DESIGN §5 Content)."""
+"""YAML 1.2 core, and what a malicious author would write (DECISIONS Agents 1, 12; DESIGN §5 Content)."""
 
 from __future__ import annotations
 

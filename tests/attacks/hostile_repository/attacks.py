@@ -90,7 +90,7 @@ class Attack(Struct, frozen=True):
 
 
 def outcome(result: Result) -> set[str]:
-    """The outcome of a command, as a single word."""
+    """What a command reported: its error's code, or each finding, problem and state; otherwise ``ok`` or ``failed``."""
     document: Any = result.json
     if "error" in document:
         return {document["error"]["code"]}
@@ -125,9 +125,7 @@ class Theatre:
         return clone
 
     def perform(self, attack: Attack, posture: Posture, outcomes: Mapping[str, str] | None = None) -> None:
-        """Perform control and attack, and check everything listed in the module docstring. ``outcomes``: where this
-        reader's differ.
-        """
+        """Perform control and attack, with every check of the module docstring. ``outcomes``: where this reader's differ."""
         expected = attack.outcomes if outcomes is None else outcomes
         commands = [(group, words) for group, said in expected.items() if said for words in commands_of(group, attack)]
         self._control(attack, posture, [words for _, words in commands])
@@ -165,9 +163,7 @@ class Theatre:
         return clone
 
     def _control(self, attack: Attack, posture: Posture, commands: Iterable[Words]) -> None:
-        """Run the honest project; every command must succeed. If the attack has no honest form, this runs once for all
-        attacks.
-        """
+        """Run the honest project; every command must succeed. Without an honest form, this runs once for all attacks."""
         honest = None
         for words in commands:
             if attack.honest is None and (posture, words) in self._good:

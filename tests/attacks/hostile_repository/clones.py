@@ -1,16 +1,16 @@
 """A reader's clone of the team's project, and what an attacker changes in it beforehand.
 
-A reader has a home and a data folder of their own. Which one says what they did before:
+Each reader has a separate home and data folder. The posture says what they did before:
 
-========  ==================================================================================
-given     a build server: nothing but ``RYE_PINS``, and whoever may commit may agree
-pinned    pinned the registry, has verified nothing; whoever may commit may agree
-member    installed the project here before, so its rows are remembered; whoever may commit may agree
+========  ========================================================================================
+given     a build server: nothing but ``RYE_PINS``, and anyone with commit access may agree
+pinned    pinned the registry, verified nothing; anyone with commit access may agree
+member    installed the project here before (rows remembered); anyone with commit access may agree
 offline   a member without a network; trusted state and cache are there
 cold      pinned the registry, has nothing cached, and no network
 visitor   pinned the registry, and agreed to nothing
 stranger  pinned nothing
-========  ==================================================================================
+========  ========================================================================================
 """
 
 from __future__ import annotations

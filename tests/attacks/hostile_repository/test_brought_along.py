@@ -100,7 +100,7 @@ STOPPED = everywhere("unverified-item", install="", repair="", list="unverified"
 
 
 def stopped(code: str) -> dict[str, str]:
-    """Nothing is installed, and the installed files count only for readers who verified them before."""
+    """Outcomes when nothing is installed, and installed files count only for readers who verified them before."""
     return {**STOPPED, "install": code, "repair": code, "audit": code}
 
 

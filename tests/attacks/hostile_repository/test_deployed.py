@@ -1,5 +1,4 @@
-"""What a repository ships for agent programs: their folders, ``.ai/deploy.lock``, ``[deploy]``, and texts that only
-deploy shows.
+"""What a repository ships for agent programs: folders, ``.ai/deploy.lock``, ``[deploy]``, texts that only deploy shows.
 
 Anyone with commit access can write those folders directly. They cannot make ``rye deploy`` do it: vouch for a file of
 theirs, write or delete anywhere else, or deploy an item that no one here approved.

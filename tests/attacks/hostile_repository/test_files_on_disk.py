@@ -104,14 +104,14 @@ def odd_name(clone: Clone) -> None:
 
 
 def edited(read: str, state: str = "ok|unverified|missing", audit: str = "extra-file", **others: str) -> dict[str, str]:
-    """Expect that nothing overwrites a possible hand edit. ``read``: the outcome for readers of the item."""
+    """Outcomes when nothing may overwrite a possible hand edit. ``read``: of the commands that read the item."""
     return everywhere(
         read, install="edited-files", repair="edited-files", list=state, audit=audit, sbom="", check="", **others
     )
 
 
 def restored(read: str, audit: str, state: str = "wrong-flag|missing") -> dict[str, str]:
-    """Expect that installing restores the signed state, and that no reader prints the item before."""
+    """Outcomes when installing restores the signed state, and no reader prints the item before that."""
     return everywhere(read, install="ok", repair="ok", list=state, audit=audit, sbom="", check="")
 
 

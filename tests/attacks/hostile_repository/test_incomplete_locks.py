@@ -136,12 +136,12 @@ def one_alarm_more(clone: Clone) -> None:
 
 
 def broken(rule: str, repair: str = "ok") -> dict[str, str]:
-    """A lock that breaks a rule over genuine items: readers may print those."""
+    """Outcomes for a lock that breaks a rule over genuine items, which readers may print."""
     return {"install": "lock-does-not-fit", "repair": repair, "audit": f"{rule}|lock-does-not-fit", "check": rule}
 
 
 def beyond(name: str, act: Act, item: Identity = DEPLOY) -> Attack:
-    """Approve something that the item does not have."""
+    """An attack that approves something that the item does not have."""
     return Attack(name, act, broken("G5"), item, postures=("given", "member"))
 
 

@@ -1,6 +1,4 @@
-"""rye.toml and rye.lock in forms that no rye wrote: too large, too deep, of another version, with control characters,
-not files.
-"""
+"""rye.toml and rye.lock in forms that no rye wrote: too large, too deep, another version, control characters, not files."""
 
 from __future__ import annotations
 

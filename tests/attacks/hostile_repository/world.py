@@ -1,5 +1,4 @@
-"""A real signed registry in a folder, and a team's project with an installed item of every kind, made once and then
-copied.
+"""A real signed registry in a folder, and a team's project with an item of every kind, made once and then copied.
 
 Nothing is served: the registry is a ``file://`` address, so a run takes milliseconds.
 """
