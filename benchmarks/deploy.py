@@ -1,6 +1,6 @@
-"""Deploying 50 items to three programs: the first time, and again with nothing to do, against the bounds of the design.
+"""Time to deploy 50 items to three programs, the first time and again with nothing to do, with the design's bounds.
 
-The command runs as a person starts it, and what ``rye --version`` takes is subtracted, since every command pays it.
+The command runs as a user would start it, and the time of ``rye --version`` is subtracted, since every command pays it.
 Processor time is printed next to wall-clock time: on a busy machine only the former is meaningful::
 
     python -m benchmarks.deploy [repetitions]
@@ -28,7 +28,7 @@ _RYE = "from rye.cli.start import main; main()"
 
 
 def shop(base: Path) -> Shop:
-    """A project that asks for 50 items of the kinds that people deploy most."""
+    """A project with 50 items of the kinds that people deploy most."""
     made = Shop(base, 'targets = ["claude", "codex", "gemini"]')
     for number in range(20):
         made.install("skill", f"acme/skill-{number}", skill(f"skill-{number}"), attached={"a.md": b"x" * 4000})
@@ -40,7 +40,7 @@ def shop(base: Path) -> Shop:
 
 
 def seconds(made: Shop, *words: str) -> tuple[float, float]:
-    """How long one run takes, by the clock and of the processor."""
+    """Wall-clock and processor time of one run."""
     environment = {**os.environ, **made.environment}
     start, before = time.perf_counter(), _processor()
     subprocess.run(

@@ -1,6 +1,6 @@
 """How well and how fast facts are found: recall on malicious shapes, alarms on real skills and look-alikes, speed.
 
-The corpus is ``benchmarks/facts/``: its cases are of our own writing, after published incidents; see the README there.
+The corpus is ``benchmarks/facts/``: we wrote its cases after published incidents; see the README there.
 The real skills are not part of the repository: ``../shared/corpus/skills``, or below the folder that ``RYE_SHARED`` names.
 Every alarm on them is listed with its line, because someone should read it; ``--cautions`` also lists the cautions.
 Run: ``python benchmarks/facts.py``.
@@ -24,7 +24,7 @@ CORPUS = Path(__file__).with_name("facts")
 SHARED = Path(os.environ.get("RYE_SHARED") or Path(__file__).resolve().parents[2] / "shared")
 SECONDS = 3.0
 ITEMS_A_SECOND = 500
-"""What DESIGN §7.2 asks for, over texts of ``TEXT_BYTES``."""
+"""The rate that DESIGN §7.2 requires, for texts of ``TEXT_BYTES``."""
 TEXT_BYTES = 10_000
 READ_CAUTIONS = "--cautions" in sys.argv[1:]
 
@@ -56,7 +56,7 @@ def has(facts: tuple[Fact, ...], wanted: str) -> bool:
 
 
 def skills() -> Iterator[tuple[str, dict[str, str]]]:
-    """The real skills with all their files, read as the product reads them; none when the folder is missing."""
+    """The real skills with all their files, read as the product reads them. Empty if the folder is missing."""
     root = SHARED / "corpus" / "skills"
     for path in sorted(root.rglob("SKILL.md")):
         files = (file for file in sorted(path.parent.rglob("*")) if file.is_file())
@@ -65,7 +65,7 @@ def skills() -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def recall() -> None:
-    """Prints recall for each fact, and every expectation that is not met."""
+    """Print the recall for each fact, and every expectation that is not met."""
     wanted: Counter[str] = Counter()
     met: Counter[str] = Counter()
     missed = []
@@ -88,7 +88,7 @@ def recall() -> None:
 
 
 def look_alikes() -> None:
-    """Prints each benign case that has a fact it must not have."""
+    """Print each benign case that has a fact it must not have."""
     number = wrong = 0
     for case in cases("benign"):
         number += 1
@@ -105,7 +105,7 @@ def look_alikes() -> None:
 
 
 def real_skills() -> list[str]:
-    """Prints alarms on real skills, each with its line to be read, and counts cautions; returns the texts."""
+    """Print the alarms on real skills, each with its line, and the number of cautions; return the texts."""
     number = alarmed = cautioned = 0
     levels: Counter[str] = Counter()
     found: Counter[str] = Counter()
@@ -134,7 +134,7 @@ def real_skills() -> list[str]:
 
 
 def speed(texts: list[str]) -> None:
-    """Prints items per second over texts of 10 kB, cut from what is given, beside the bound."""
+    """Print items per second for texts of 10 kB, cut from the given ones, and the bound."""
     long = "\n".join(texts)
     items = [long[start : start + TEXT_BYTES] for start in range(0, len(long) - TEXT_BYTES, TEXT_BYTES)][:400]
     done = 0

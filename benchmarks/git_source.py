@@ -1,9 +1,9 @@
-"""Adding a git repository with 150 skills, against what a person would do by hand: ``git clone`` and a copy.
+"""Time to add a git repository with 150 skills, compared with doing it by hand: ``git clone`` and a copy.
 
-Both start from an empty folder and an empty home, and fetch from a server on this machine, in turn, so that a busy machine slows
+Both start from an empty folder and an empty home, and fetch from a server on this machine in turns, so that a busy machine slows
 both alike. Bound: two seconds after the fetch. The fetch is measured with git's own ``clone --depth 1 --bare``, because it is all
-that rye could not do faster. Also measured: ``rye ci`` in a clone of the project with a warm cache, where every object is hashed
-again, and ``rye install`` with nothing to do::
+the part that rye cannot make faster. Also measured: ``rye ci`` in a clone of the project with a warm cache, where every object is
+hashed again, and ``rye install`` with nothing to do::
 
     python -m benchmarks.git_source [skills] [repetitions]
 """
@@ -55,7 +55,7 @@ def timed(words: list[str], folder: Path, env: dict[str, str]) -> float:
 
 
 def main(skills: int = 150, repetitions: int = 5) -> int:
-    """Print medians; 1 where the bound does not hold."""
+    """Print the medians; return 1 if the bound is exceeded."""
     times: dict[str, list[float]] = {}
 
     def note(name: str, seconds: float) -> None:

@@ -1,6 +1,6 @@
-"""What fetching a wave of small files costs: our transport (http.client) and httpx, in turn, against one server on loopback.
+"""Time to fetch a wave of small files with our transport (http.client) and with httpx, in turns, from one server on loopback.
 
-Each round is a process of its own, so that imports count::
+Each round is a separate process, so that imports count::
 
     python -m benchmarks.http_waves [files]
 
@@ -32,7 +32,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(BODY)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager

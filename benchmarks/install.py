@@ -1,19 +1,19 @@
-"""Installing 50 and 1,000 items from a local registry, against npm and uv with as many tiny packages. Ratios within one run.
+"""Time to install 50 and 1,000 items from a local registry, compared with npm and uv and as many tiny packages, in one run.
 
     python benchmarks/install.py [--sizes 50,1000] [--rounds 3] [--peers npm,uv] [--npm-registry verdaccio|memory]
 
-Every tool gets the same graph: one package in twenty is asked for by the project, the others are needed by those, at most three
-levels deep. All installed files are checked to be there. The situations are those of ``install_tools/tool.py``; the clock is that
-of the whole program. In each situation the tools take turns, so that a machine's slow moments hit all alike.
+Every tool gets the same graph: the project asks for one package in twenty, and those need the others, at most three levels deep.
+The benchmark checks that all files are installed. The situations are those of ``install_tools/tool.py``; times are of the whole
+program. In each situation the tools take turns, so that a machine's slow moments affect all of them.
 
-* rye: a registry process (``rye-registry serve``), signed directives; what it installs is verified up to the log.
-* npm: a verdaccio process without an uplink, into which the packages were published. It is installed once, by npm, into
-  ``benchmarks/peers/node_modules``. Where that fails, or with ``--npm-registry memory``, the packages come from memory instead,
-  which costs npm less; the output says so.
+* rye: a registry process (``rye-registry serve``) and signed directives; installed items are verified up to the log.
+* npm: a verdaccio process without an uplink, with the packages published to it. npm installs it once, into
+  ``benchmarks/peers/node_modules``. If that fails, or with ``--npm-registry memory``, the packages come from memory instead,
+  which is faster for npm; the output says so.
 * uv: a simple index in memory; ``uv sync`` into an environment of the project.
 
-A peer that is not installed is skipped, and the output says so. Everything else is made in a temporary folder, and the servers
-end with the program.
+A peer that is not installed is skipped, and the output says so. Everything else is created in a temporary folder, and the servers
+stop with the program.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Times = Mapping[str, Sequence[float]]
 
 
 def found(peers: Sequence[str], npm_registry: str) -> Iterator[tuple[Start, str]]:
-    """How to start each tool that is there, and what it is."""
+    """How to start each installed tool, and its description."""
     yield rye.Rye, rye.describe()
     if "npm" in peers:
         programs = npm.find(npm_registry)
@@ -57,7 +57,7 @@ def found(peers: Sequence[str], npm_registry: str) -> Iterator[tuple[Start, str]
 
 
 def measure(starts: Sequence[Start], size: int, rounds: int) -> Mapping[str, Times]:
-    """Tool → its times; rye is the first."""
+    """Tool → its times, rye first."""
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="rye-bench-", ignore_cleanup_errors=True))
         tools = [start(Path(folder), size, stack) for start in starts]

@@ -1,7 +1,7 @@
-"""How long an editor waits for `rye lsp` after a key in a directive of 250 kB, the most that an item may be.
+"""How long an editor waits for `rye lsp` after a keystroke in a directive of 250 kB, the maximum size of an item.
 
-The real program over pipes. Each key is a change followed at once by a request for completion, as editors send them; the time is
-from writing the change to reading the answer, while the text before it is being checked. The bound of the design: 50 ms::
+Uses the real program over pipes. Each keystroke is a change followed by a completion request, as editors send them. The time is
+from writing the change to reading the answer, while the previous text is being checked. The bound of the design: 50 ms::
 
     python -m benchmarks.lsp [keys]
 """
@@ -38,7 +38,7 @@ def directive(size: int = 250_000) -> str:
 
 
 def measure(keys: int) -> dict[str, list[float]]:
-    """Milliseconds by kind of place."""
+    """Milliseconds by kind of position."""
     text = directive()
     found: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as name:
@@ -58,7 +58,7 @@ def measure(keys: int) -> dict[str, list[float]]:
                 line, column = where(text, needle if needle in text else "</process>")
                 for number in range(keys):
                     letter = typed[number % len(typed)]
-                    time.sleep(EDITOR.quiet_seconds + 0.005)  # so that the text before is being checked
+                    time.sleep(EDITOR.quiet_seconds + 0.005)  # so that the previous text is being checked
                     started = time.perf_counter()
                     client.change(path, letter, (line, column + number))
                     client.complete(path, line, column + number + 1)

@@ -1,4 +1,4 @@
-"""What merging costs: 500 directives on 5,000 sections, compared in the same run with work that no merge can avoid.
+"""Time to merge 500 directives into 5,000 sections, compared in the same run with work that no merge can avoid.
 
 Bounds: splitting the target into lines and joining them again (nothing is cheaper), and parsing it once with a Markdown
 parser (what a merge on a syntax tree would have to do before its first directive). Run: ``python benchmarks/merge.py``.

@@ -1,9 +1,9 @@
-"""The name map at up to ten million names: levels, sizes, and what a publish, a look-up and a batch cost.
+"""The name map with up to ten million names: levels, sizes, and the cost of a publish, a look-up and a batch.
 
     python benchmarks/name_map.py [--names 1000,10000,100000,1000000,10000000] [--rounds 200] [--batch 100]
 
-The tree is never built as a whole: 8 bytes of each name's SHA-256, sorted, tell how many names are in each range, and so levels,
-nodes and sizes of the real tree. `--rounds` names are chosen; for each, the nodes on its path are made as they are in that tree
+The whole tree is never built. The first 8 bytes of each name's SHA-256, sorted, give the number of names in each range, and so
+the levels, nodes and sizes of the real tree. For each of `--rounds` chosen names, the nodes on its path are built as in that tree
 (only the hashes of nodes next to the path are stand-ins), and the pure core's `update` is timed on them. Memory: some 24 bytes a
 name, and one path.
 
@@ -56,7 +56,7 @@ def name(number: int) -> str:
 
 
 class Names:
-    """The hashes of n names, sorted: where each name is in the tree."""
+    """The sorted hashes of n names, which give each name's place in the tree."""
 
     def __init__(self, count: int):
         self.count = count
@@ -72,7 +72,7 @@ class Names:
         self.keys = array("Q", (keys[number] for number in self.order))
 
     def below(self, prefix: bytes, low: int, high: int) -> tuple[int, int]:
-        """From and to which place the names of a range stand."""
+        """The positions of the names in a range: the first, and the one after the last."""
         start = int.from_bytes((prefix + bytes([low])).ljust(8, b"\0"))
         end = int.from_bytes((prefix + bytes([high])).ljust(8, b"\xff"))
         return bisect_left(self.keys, start), bisect_left(self.keys, end + 1) if end + 1 < 2**64 else self.count
@@ -97,7 +97,7 @@ def rows(names: Names, prefix: bytes, low: int, high: int) -> list[tuple[int, in
 
 
 def path(names: Names, number: int) -> tuple[str, dict[str, Node], list[int]]:
-    """The nodes on the way to a name, the root's hash, and their sizes from the root on."""
+    """The nodes on the path to a name, the root's hash, and the sizes of the nodes from the root down."""
     digest = hashlib.sha256(name(number).encode()).digest()
     found: list[tuple[Node, int]] = []
     prefix = b""
@@ -155,13 +155,13 @@ class Measured(Struct):
     written: list[int]
     """Bytes of the nodes that one publish of a new version writes."""
     seconds: list[float]
-    """Of the pure core, with the nodes decoded already."""
+    """Time in the pure core, with the nodes already decoded."""
     cold: list[float]
-    """With decoding the path's nodes."""
+    """The same, including decoding the path's nodes."""
     batch_nodes: int
     batch_bytes: int
     batch_seconds: float
-    """To read, write and hash each node of a batch once."""
+    """Time to read, write and hash each node of a batch once."""
     head: int
 
 
@@ -211,7 +211,7 @@ def measure(count: int, rounds: int, batch: int) -> Measured:
 
 
 def head(size: int) -> bytes:
-    """A head over a log of so many entries, with the longest proof that its last entry can have."""
+    """A head for a log of this many entries, with the longest proof that its last entry can have."""
     key = PrivateKey.generate()
     signer = Signer(VerifierKey(ORIGIN, key.public.raw), key.sign)
     now = datetime(2026, 1, 1, tzinfo=UTC)

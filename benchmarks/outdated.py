@@ -1,11 +1,11 @@
-"""What finding nothing new costs: ``rye outdated`` of 1,000 items while the registry's head did not change, against a bound.
+"""Time for ``rye outdated`` to find nothing new among 1,000 items while the registry's head is unchanged, with a bound.
 
     python benchmarks/outdated.py [--size 1000] [--rounds 7]
 
-The client asks for the head by its tag, the registry answers 304, and the answer that was found under the same head is the
-answer. What is measured is the whole program, next to ``rye --version`` in the same round; the bound is the difference. A proxy
-between the two counts requests and the bytes of their bodies. The rest of the run is a registry that went away: how long
-``rye ci`` takes to go on without it, and ``rye outdated`` to give up.
+The client requests the head with its tag, the registry answers 304, and the client reuses the result found under the same head.
+The benchmark times the whole program, and ``rye --version`` in the same round; the bound is on the difference. A proxy in between
+counts requests and body bytes. The rest of the run has an unreachable registry: how long ``rye ci`` takes to continue without
+it, and ``rye outdated`` to give up.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ FAIL_SECONDS = 3.0
 
 
 class Counting(ThreadingHTTPServer):
-    """Hands requests on to a registry; ``seen``: path, status and bytes of the body of each."""
+    """Forwards requests to a registry. ``seen``: path, status and body size of each."""
 
     daemon_threads = True
 
@@ -70,7 +70,7 @@ class Handler(BaseHTTPRequestHandler):
         connection.close()
 
     def log_message(self, format: str, *args: object) -> None:
-        """Only times are printed."""
+        """Log nothing: only times are printed."""
 
 
 class Behind(Rye):
@@ -81,7 +81,7 @@ class Behind(Rye):
         super().__init__(base, size, stack)
 
     def environment(self) -> dict[str, str]:
-        """As on a machine where the program was installed: its modules are compiled."""
+        """Let the program cache its compiled modules, as an installed one does."""
         kept = {name: value for name, value in super().environment().items() if name != "PYTHONDONTWRITEBYTECODE"}
         return {**kept, "PYTHONPYCACHEPREFIX": str(self.base / "compiled")}
 

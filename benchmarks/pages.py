@@ -1,4 +1,4 @@
-"""What pages cost: item pages per second from one server process, their sizes, and what readers of pages cost publishers.
+"""The cost of pages: item pages per second from one server process, their sizes, and how much readers slow down publishers.
 
     python benchmarks/pages.py [--items 200] [--readers 16] [--rounds 3] [--each 2000]
 
@@ -6,11 +6,11 @@ A page is requested as a browser requests it, over a connection that stays open.
 
 * *unread*: requested right after the publish, before the server analysed the release in the background;
 * *new*: analysed, but not viewed since the server started;
-* *first*: made once, requested for the first time after a publish changed the head;
-* *kept*: requested since the head changed.
+* *first*: built before, requested for the first time after a publish changed the head;
+* *kept*: already requested since the head changed.
 
-Then two publishers publish, alone and while the readers read, in turn. The median of the rounds counts. Each figure has its bound
-next to it, and pages per second of the server's processor time, which other programs on the machine change less.
+Then two publishers publish, alone and while the readers read, in turns. The median of the rounds counts. Each figure comes with
+its bound and with pages per second of the server's processor time, which other programs on the machine affect less.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from registry_server.pages.analyses import FILE
 BOUND_PAGES = 500
 BOUND_BYTES = 50_000
 BOUND_BESIDE = 1.5
-"""How many times as long a publish may take while the readers read."""
+"""The maximum ratio by which readers may slow down a publish."""
 PUBLISHERS, PUBLISHES = 2, 20
 MOST_SECONDS = 60
-"""For the readers beside the publishers, whatever happens."""
+"""Time limit for the readers next to the publishers."""
 
 
 def main() -> None:
@@ -65,7 +65,7 @@ def main() -> None:
             found["first"].append(_timed(registry, paths, options.readers, len(paths)))
             found["kept"].append(_timed(registry, paths, options.readers, options.each))
             registry.restart()
-            _read(registry.url, paths, options.readers, len(paths))  # what any page needs is loaded
+            _read(registry.url, paths, options.readers, len(paths))  # load what every page needs
             found["new"].append(_timed(registry, new, options.readers, len(new)))
         for words, rates in found.items():
             rate, by_cpu = (statistics.median(each) for each in zip(*rates, strict=True))
@@ -82,7 +82,7 @@ def _published(registry: Registry, label: str, count: int) -> list[str]:
 
 
 def _wait_for_analyses(data: Path) -> None:
-    """Until the server has analysed the whole log."""
+    """Wait until the server has analysed the whole log."""
     with sqlite3.connect(data / "registry.db") as log:
         ((size,),) = log.execute("SELECT count(*) FROM log_entries")
     until = time.monotonic() + MOST_SECONDS

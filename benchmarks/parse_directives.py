@@ -1,8 +1,8 @@
-"""How long 2,000 real-shaped directives take to read in full, compared with the least that any reader must do.
+"""Time to read 2,000 realistic directives in full, compared with the least that any reader must do.
 
-The bounds of the same run: lxml alone on the fences' XML, which finds no fence, no place and no rule; markdown-it-py in full on
-the files, which is what a reader built on it would start with. Prints CPU seconds (another program on the same core changes them
-less than the clock's), time per file and ratios; exits 1 when the 2,000 take two seconds or more. The rounds of all three
+The baselines in the same run: lxml alone on the fences' XML, without finding fences, positions or rules; and markdown-it-py on
+the whole files, which a reader built on it would need first. Prints CPU seconds (other programs on the same core affect them
+less than wall-clock time), time per file and ratios; exits with 1 if the 2,000 take two seconds or more. The rounds of all three
 alternate, and the best of each counts.
 
     python benchmarks/parse_directives.py
@@ -31,7 +31,7 @@ _WORDS = [
 
 
 def directive(random: Random, number: int) -> str:
-    """A directive shaped as real ones are: one to five inputs, three to six steps, some with hooks and relations."""
+    """A realistic directive: one to five inputs, three to six steps, some with hooks and relations."""
     name = f"{random.choice(_WORDS)}_{random.choice(_WORDS)}_{number}"
     sentence = " ".join(random.choices(_WORDS, k=12))
     inputs = "".join(

@@ -1,13 +1,13 @@
-"""How many publishes a registry takes, and what one costs as the registry grows; against verdaccio, in one run.
+"""How many publishes per second a registry handles, and the cost of one as the registry grows; with verdaccio, in one run.
 
     python benchmarks/publish.py [--publishers 1,8,32] [--rounds 3] [--each 100] [--sizes 1000,10000,100000]
                                  [--postgresql] [--s3] [--delay 15]
 
-Each publisher sends the next item once the one before is answered. Requests are built and signed before the clock runs, and
-sent by a process of their own. Each publish is one request: ours, as `rye publish` sends a small item, carries the file and
-the signed statement and ends in a signed head on the disk; verdaccio's comes with a JSON web token, and it does not wait for
-the disk. The peers take turns within each round; of the rounds the median counts. ``cpu`` is the server's processor time for
-one publish, its worker processes included.
+Each publisher sends the next item after the answer to the previous one. Requests are built and signed before the clock starts,
+and a separate process sends them. Each publish is one request. Ours, as `rye publish` sends a small item, carries the file and
+the signed statement and ends with a signed head on disk; verdaccio's has a JSON web token, and verdaccio does not wait for the
+disk. The peers take turns within each round; the median of the rounds counts. ``cpu`` is the server's processor time for one
+publish, including its worker processes.
 
 ``--postgresql`` and ``--s3`` add registries with PostgreSQL (from the test suite's wheel) and with a bucket: an S3 service in
 memory, each of whose answers takes ``--delay`` milliseconds. On a busy machine only ratios mean something.
@@ -30,9 +30,9 @@ from publish_tools.registry import Registry
 from publish_tools.stores import bucket, postgresql
 
 NAMES = 1000
-"""Names in a registry before it is measured."""
+"""Names in a registry before the measurement."""
 ALONE = 20
-"""Publishes of one publisher in a row, where sizes are compared."""
+"""Consecutive publishes of one publisher when comparing sizes."""
 
 
 def main() -> None:
@@ -73,7 +73,7 @@ def _peers(folder: Path, stack: ExitStack, options: argparse.Namespace) -> list[
 
 
 def verdaccio() -> Verdaccio | str:
-    """verdaccio, or why there is none."""
+    """verdaccio, or the reason why it is not available."""
     node = next((program for program in on_path("node") if answer_of(program, "--version")), None)
     npm = next((program for program in on_path("npm") if answer_of(program, "--version")), None)
     if node is None or npm is None:
@@ -102,7 +102,7 @@ def _compare(peers: list[Peer], crowd: int, rounds: int, each: int) -> None:
 
 
 def _grow(sizes: list[int], rounds: int) -> None:
-    """What a publish costs at each size, all registries in one run, in turns."""
+    """The cost of a publish at each size, for all registries in one run, in turns."""
     with tempfile.TemporaryDirectory(prefix="rye-bench-") as folder, ExitStack() as stack:
         peers = [Registry(f"{size:,} names", Path(folder, str(size)), stack, size, {}) for size in sizes]
         found: list[list[Measured]] = [[] for _ in peers]

@@ -1,10 +1,10 @@
-"""How many reads a registry answers: metadata of a package and its bytes, against verdaccio, in one run.
+"""How many reads per second a registry answers: a package's metadata and its bytes, compared with verdaccio in one run.
 
     python benchmarks/reads.py [--readers 8] [--rounds 3] [--each 2000]
 
 Ours: an index file and an item's bytes; verdaccio's: a packument and a tarball, without a login. A reader keeps its connection
-and sends the next request once the previous answer has arrived. The peers take turns; of the
-rounds the median counts. Reads of a folder that nginx serves cost this server nothing, so they are not measured here.
+and sends the next request once the previous answer has arrived. The peers take turns; the
+median of the rounds counts. Reads of a folder that nginx serves cost this server nothing, so they are not measured here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from publish_tools.peer import LOAD, Peer, measure
 from publish_tools.registry import Registry
 
 ITEMS = 200
-"""Packages or items that are asked for in turn."""
+"""Packages or items that are requested in turn."""
 
 
 @dataclass(frozen=True, slots=True)

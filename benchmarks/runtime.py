@@ -1,8 +1,8 @@
 """How long a permitted ``rye_load`` takes, from decision to text, with its line in the log on disk: at most 5 ms beyond the
 disk's own flush.
 
-A project with 200 own pieces of knowledge, signed; one run loads each of them in turn. What the flush alone costs is measured
-on the same disk in the same run, since a laptop and a server differ there by a factor of a hundred. Run: ``python
+A project has 200 signed knowledge entries of its own, and one run loads each of them in turn. The flush alone is measured on the
+same disk in the same run, since a laptop and a server can differ by a factor of a hundred there. Run: ``python
 benchmarks/runtime.py``.
 """
 
@@ -27,7 +27,7 @@ BOUND_MS = 5.0
 
 
 class NoTools:
-    """Loading needs none."""
+    """Tools that must not be used: loading does not need any."""
 
     def check(self, item: UsableItem) -> None:
         raise AssertionError("nothing is executed here")

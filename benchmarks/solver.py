@@ -2,9 +2,9 @@
 
     python benchmarks/solver.py [--packages 10000] [--versions 10] [--chosen 2000]
 
-Both graphs are made from a fixed seed: packages in layers, each release depending on a few packages of later layers, some of
+Both graphs come from a fixed seed: packages in layers, each release depending on a few packages of later layers, some of
 them hubs that hundreds depend on, with ranges that rule out a good part of the releases. The unsolvable one hides, deep in the
-graph, two packages whose every release needs another major version of a third. What is asked is one project's worth:
+graph, two packages whose releases need different major versions of a third. The problem has the size of one project:
 about ``--chosen`` packages end up in the solution.
 
 Times are the best of three. The *ratio* compares with a plain walk over the same packages in the same run, which takes the
@@ -70,7 +70,7 @@ def make(packages: int, versions: int, chosen: int, *, solvable: bool) -> tuple[
         for n, version in enumerate(numbers):
             needs = {}
             for t in dict.fromkeys([*targets, *hubs] + ([i + 1] if i + 1 < end else [])):
-                # Newer releases ask for a little more; the newest ones sometimes for what others cannot stand.
+                # Newer releases need a little more; the newest sometimes need what conflicts with others.
                 low = choose.randrange(max(1, n // 3 + 1)) if t not in hubs else 0
                 text = f">={numbers[low]}" if choose.random() < 0.7 else f"^{top}" if n >= versions // 2 else ">=1"
                 if t not in hubs and choose.random() < 0.02 and n == versions - 1:
@@ -88,7 +88,7 @@ def make(packages: int, versions: int, chosen: int, *, solvable: bool) -> tuple[
 
 
 def walk(root: Root[str], registry: Registry) -> int:
-    """The highest release of each package in the first range met, nothing checked; gives how many packages were reached."""
+    """Take the highest release of each package in the first range found, unchecked; return how many packages were reached."""
     seen: set[str] = set()
     waiting = list(root.requirements)
     while waiting:
@@ -101,7 +101,7 @@ def walk(root: Root[str], registry: Registry) -> int:
 
 
 def best(run: Callable[[], object]) -> float:
-    """Seconds, the best of three."""
+    """The best of three times, in seconds."""
     times = []
     for _ in range(3):
         start = time.perf_counter()
@@ -111,7 +111,7 @@ def best(run: Callable[[], object]) -> float:
 
 
 def resolvelib_run(root: Root[str], registry: Registry) -> Callable[[], object] | None:
-    """The same question to resolvelib, where it is installed."""
+    """The same problem for resolvelib, if it is installed."""
     if find_spec("resolvelib") is None:
         return None
     resolvelib: Any = import_module("resolvelib")

@@ -1,6 +1,6 @@
-"""How long the program takes to start, as ratios to what no program in Python can beat: ``python -c pass`` and importing click.
+"""How long the program takes to start, as ratios to the minimum for any Python program: ``python -c pass`` and importing click.
 
-All commands run in turn, again and again, so that a busy machine slows all of them alike::
+The commands take turns in every round, so that a busy machine slows all of them equally::
 
     python -m benchmarks.startup [repetitions]
 """
@@ -19,7 +19,7 @@ BASELINES = ("python -c pass", 'python -c "import click"')
 
 
 def commands(folder: Path) -> dict[str, list[str]]:
-    """What is measured, by the name it is printed with; ``folder`` gets one item of each kind that is validated."""
+    """The commands to measure, by display name. ``folder`` gets one item of each kind for validation."""
     python = sys.executable
     for kind in ("directive", "knowledge"):
         subprocess.run(
@@ -38,7 +38,7 @@ def commands(folder: Path) -> dict[str, list[str]]:
 
 
 def measure(repetitions: int) -> dict[str, list[float]]:
-    """Seconds of every run, by command."""
+    """The times of every run in seconds, by command."""
     with tempfile.TemporaryDirectory() as base:
         folder = Path(base)
         measured = commands(folder)

@@ -1,4 +1,4 @@
-"""A registry of files in memory on loopback, as fast as a page of Python can be: its cost should not count against a peer."""
+"""An in-memory registry on loopback, as fast as a page of Python can be, so that its cost does not count against a peer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Files = Mapping[str, tuple[str, bytes]]
 
 
 class _Connection(asyncio.Protocol):
-    """Answers GETs, one after the other, with bytes that were made before."""
+    """Answers GET requests, one at a time, with prepared bytes."""
 
     def __init__(self, answers: Mapping[bytes, bytes]) -> None:
         self.answers = answers
@@ -37,7 +37,7 @@ def _answer(status: str, kind: str, data: bytes) -> bytes:
 
 @contextmanager
 def serve(make: Callable[[str], Files]) -> Iterator[str]:
-    """Serves what ``make`` has for the registry's address, until the block ends."""
+    """Serve the files that ``make`` returns for the registry's address, until the block ends."""
     answers: dict[bytes, bytes] = {}
     loop = asyncio.new_event_loop()
     server = loop.run_until_complete(loop.create_server(lambda: _Connection(answers), "127.0.0.1", 0, backlog=512))

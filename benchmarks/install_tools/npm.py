@@ -22,7 +22,7 @@ FLAGS = ("--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier", 
 
 
 class Programs(NamedTuple):
-    """npm, and where its packages come from."""
+    """npm and the source of its packages."""
 
     npm: str
     verdaccio: Verdaccio | None
@@ -64,7 +64,7 @@ class Npm(Tool):
         (self.project / ".npmrc").write_text(f"registry={url}\ncache={self.base / 'cache'}\n")
 
     def environment(self) -> dict[str, str]:
-        """With the npm that was found first, so that it finds its own node."""
+        """Put the chosen npm's folder first on PATH, so that it finds its own node."""
         found = super().environment()
         return {**found, "PATH": os.pathsep.join((str(Path(self.npm).parent), found["PATH"]))}
 
@@ -110,7 +110,7 @@ def _packages(size: int, url: str) -> Iterator[tuple[dict[str, Any], bytes]]:
 
 
 def _publication(packument: dict[str, Any], tarball: bytes) -> dict[str, Any]:
-    """A packument with its tarball inside, as registries take it."""
+    """A packument with its tarball inside, as registries accept it."""
     data = base64.b64encode(tarball).decode()
     attachment = {"content_type": "application/octet-stream", "data": data, "length": len(tarball)}
     name = packument["name"]

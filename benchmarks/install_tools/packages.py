@@ -1,4 +1,4 @@
-"""What every tool installs: a graph of packages, each with one small text."""
+"""The packages that every tool installs: a graph of packages, each with one small text."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ A small directive for measuring.
 
 
 def name_of(number: int) -> str:
-    """Letters that do not fold together, for every tool's rules of names."""
+    """Letters that no tool's naming rules treat as equal."""
     return "p" + "".join("abcdefghjk"[int(digit)] for digit in f"{number:05d}")
 
 
 def graph(size: int) -> dict[str, list[str]]:
-    """Package → what it depends on. One in twenty stands at the top; each package but those has one that needs it."""
+    """Package → what it depends on. One in twenty is at the top; every other package is needed by another."""
     tops = max(1, size // 20)
     needs: dict[str, list[str]] = {name_of(number): [] for number in range(size)}
     for number in range(tops, size):
@@ -45,5 +45,5 @@ def graph(size: int) -> dict[str, list[str]]:
 
 
 def tops_of(size: int) -> list[str]:
-    """What the project itself asks for."""
+    """The project's direct dependencies."""
     return [name_of(number) for number in range(max(1, size // 20))]

@@ -1,4 +1,4 @@
-"""rye from a registry process of its own: signed directives, and what it installs is verified up to the log."""
+"""rye with its own registry process: signed directives; installed items are verified up to the log."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Rye(Tool):
         self.run(*PROGRAM, "registry", "add", url, "--fingerprint", fingerprint)
 
     def serve(self, data: Path) -> tuple[subprocess.Popen[bytes], str]:
-        """Serve a registry; its process, and the address that the project names."""
+        """Serve a registry; return its process, and the address for the project."""
         return start_embedded(data)
 
     def commands(self) -> Mapping[str, Sequence[str]]:

@@ -1,4 +1,4 @@
-"""One package manager with one project, in a folder of its own: put into a situation, run, timed, checked."""
+"""One package manager with one project in its own folder: put into a situation, run, timed, checked."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ SITUATIONS = {
 }
 LIMIT_SECONDS = 300
 SETTLE_SECONDS = 3
-"""How old files are before a tool that goes by their times believes these."""
+"""How old files must be before a tool that compares modification times trusts them."""
 SETTINGS = ("NPM_", "UV_", "RYE_", "XDG_", "VIRTUAL_ENV")
-"""Beginnings of the user's variables that would change what is measured."""
+"""Prefixes of the user's variables that would affect the results."""
 
 
 class Tool:
-    """Subclasses say how the tool is called, what it leaves behind and how its installed packages are counted.
+    """Subclasses define how to call the tool, what it leaves behind and how to count its installed packages.
 
-    The servers that a tool needs are registered with an ExitStack when they start, so they end however the run ends.
+    A tool's servers are registered with an ExitStack when they start, so they stop however the run ends.
     """
 
     name = ""
@@ -40,7 +40,7 @@ class Tool:
         raise AttributeError(self.name)
 
     def installed(self) -> Sequence[Path]:
-        """What goes away when nothing is installed."""
+        """The paths to remove so that nothing is installed."""
         raise AttributeError(self.name)
 
     def remembered(self) -> Sequence[Path]:
@@ -57,7 +57,7 @@ class Tool:
         return {**kept, "HOME": home, "CI": "1", "NO_COLOR": "1", "NO_PROXY": "127.0.0.1", "no_proxy": "127.0.0.1"}
 
     def seconds(self, situation: str) -> float:
-        """Wall clock of the whole program in this situation. What other runs wrote is on the disk before it starts."""
+        """Wall-clock time of the whole program in this situation. Earlier writes are flushed to disk before it starts."""
         if situation == "cold":
             self._remove([*self.installed(), *self.remembered()])
         elif situation != "no-op":
@@ -93,7 +93,7 @@ class Tool:
         return seconds
 
     def _remove(self, paths: Sequence[Path]) -> None:
-        """Moved away, not deleted: a file system that has just deleted thousands of files is slow to make new ones."""
+        """Move files away instead of deleting them: after deleting thousands, a file system is slow to create new ones."""
         for path in paths:
             if path.exists():
                 trash = self.base / "trash" / str(time.monotonic_ns())
@@ -102,7 +102,7 @@ class Tool:
 
 
 def answer_of(*command: str, seconds: float = 60) -> str | None:
-    """What a program says, in one line; None where it is missing, broken or silent too long."""
+    """A program's output on one line, or None if it is missing, broken or too slow."""
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=seconds
@@ -114,7 +114,7 @@ def answer_of(*command: str, seconds: float = 60) -> str | None:
 
 
 def on_path(name: str) -> Iterator[str]:
-    """Every program of this name: the first one may be a shim with nothing behind it."""
+    """Every program of this name on PATH; the first one may be a broken shim."""
     for folder in os.get_exec_path():
         program = Path(folder, name)
         if program.is_file() and os.access(program, os.X_OK):

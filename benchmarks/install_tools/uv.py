@@ -17,11 +17,11 @@ from install_tools.packages import TEXT, graph, tops_of
 from install_tools.tool import Tool, answer_of, on_path
 
 WHERE = "import os; print(os.environ['UV'])"
-"""uv tells what it runs where its own binary is."""
+"""uv tells its child processes where its own binary is."""
 
 
 def find() -> str | None:
-    """The first uv that works, itself and not a shim before it: on PATH, or as a module of some Python on PATH."""
+    """The first working uv, not a shim for it: on PATH, or as a module of some Python on PATH."""
     ways = [*([uv] for uv in on_path("uv")), *([python, "-m", "uv"] for python in on_path("python3"))]
     quietly = ("--offline", "--no-project", "--no-config", "--no-python-downloads", "--python", sys.executable)
     for way in ways:
@@ -66,7 +66,7 @@ class Uv(Tool):
 
 
 def _files(size: int) -> memory.Files:
-    """An index (PEP 503) with the wheels' metadata beside them (PEP 658), which spares uv from opening wheels to resolve."""
+    """An index (PEP 503) with the wheels' metadata (PEP 658), so that uv can resolve without opening wheels."""
     files = {}
     for name, needs in graph(size).items():
         lines = ["Metadata-Version: 2.1", f"Name: {name}", "Version: 1.0.0"]

@@ -22,11 +22,11 @@ PUBLISHERS = 8
 
 
 class Unavailable(Exception):
-    """Why there is no verdaccio here."""
+    """The reason why verdaccio is not available."""
 
 
 class Verdaccio:
-    """The program, installed by ``npm`` where it is missing or of another version than the lock says."""
+    """The program. ``npm`` installs it if it is missing or its version differs from the lock."""
 
     def __init__(self, npm: str, node: str) -> None:
         modules = PEERS / "node_modules"
@@ -59,8 +59,8 @@ class Verdaccio:
         return done.stdout.strip()
 
     def start(self, folder: Path, stack: ExitStack, *, with_accounts: bool = False) -> str:
-        """Its address, once it answers; it ends with the stack. Everybody on this machine may publish, or
-        ``with_accounts`` who has signed in and sends a JSON web token.
+        """Return its address once it answers; it stops with the stack. Anyone on this machine can publish, or
+        ``with_accounts`` only users who have signed in and send a JSON web token.
         """
         folder.mkdir()
         with socket.socket() as chosen:
@@ -100,7 +100,7 @@ class Verdaccio:
 
 
 def publish(url: str, documents: Iterable[dict[str, Any]]) -> None:
-    """What ``npm publish`` sends, for each package."""
+    """Send the request of ``npm publish`` for each package."""
     with httpx.Client(base_url=url, trust_env=False, timeout=60) as client, ThreadPoolExecutor(PUBLISHERS) as pool:
 
         def put(document: dict[str, Any]) -> None:

@@ -1,1 +1,1 @@
-"""What ``publish.py`` measures with: the load, and the two registries that take it."""
+"""The load for ``publish.py``, and the two registries that it measures."""

@@ -1,8 +1,8 @@
-"""The load: prebuilt requests over keep-alive connections, in a process of its own so that it costs no peer its CPU.
+"""The load: prebuilt requests over keep-alive connections, in a separate process so that its CPU time is not a peer's.
 
     python load.py PLAN        PLAN: a JSON file {"host", "port", "publishers": [[[request, …], …], …]}
 
-A publisher sends its publishes one after the other; a publish is one or more requests, each the base64 of a whole HTTP/1.1
+A publisher sends its publishes one at a time; a publish is one or more requests, each the base64 of a whole HTTP/1.1
 message. Prints {"seconds", "latencies"}: one latency for each publish. Any answer but 2xx ends the run.
 """
 
@@ -19,7 +19,7 @@ WAIT_SECONDS = 120
 
 
 class Publisher(asyncio.Protocol):
-    """One connection; as little work for each answer as can be."""
+    """One connection, with as little work for each answer as possible."""
 
     def __init__(self, publishes: list[list[bytes]], taken: list[float]) -> None:
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()

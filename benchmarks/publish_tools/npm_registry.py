@@ -1,4 +1,4 @@
-"""verdaccio under load, as an operator would run it: accounts, JSON web tokens, publishing for those who are signed in."""
+"""verdaccio under load, as an operator would run it: accounts, JSON web tokens, publishing for signed-in users only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a registry under load is to the benchmark."""
+"""The benchmark's interface to a registry under load."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Peer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What some publishers came to."""
+    """The results of some publishers."""
 
     rate: float
     """Publishes per second."""
@@ -54,7 +54,7 @@ def message(url: str, method: str, path: str, body: bytes, token: str) -> bytes:
 
 
 def measure(peer: Peer, label: str, publishers: int, each: int) -> Measured:
-    """Let ``publishers`` publish ``each`` new items, one after the other."""
+    """Let ``publishers`` publish ``each`` new items, one at a time."""
     address = urlsplit(peer.url)
     plan = {
         "host": address.hostname,

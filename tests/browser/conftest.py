@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """``make test`` does not even import what drives the browser."""
+    """``make test`` does not even import the browser driver."""
     left_out = "not browser" in str(config.getoption("markexpr"))
     return True if collection_path.suffix == ".py" and (left_out or find_spec("playwright") is None) else None
 

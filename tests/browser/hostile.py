@@ -1,4 +1,4 @@
-"""A registry with hostile authors: everything that a publisher can get past the rules, in items of every kind."""
+"""A registry with hostile authors: everything that publishers can get past the rules, in items of every kind."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.directive_text import SHELL, directive
 ELSEWHERE = "evil.example"
 RUN = "window.pwned=1"
 BREAK_OUT = f"\"'></title></textarea></pre></code><script>{RUN}</script><img src=https://{ELSEWHERE}/d onerror={RUN}>"
-"""For one line of text: names, descriptions, reasons."""
+"""Hostile text for one-line fields: names, descriptions, reasons."""
 MARKDOWN = f"""
 <script>{RUN}</script>
 <script src="https://{ELSEWHERE}/s.js"></script>
@@ -162,7 +162,7 @@ class Hostile:
 
     author: User
     paths: tuple[str, ...]
-    """Of every kind of page that anybody may see."""
+    """Addresses of every kind of public page."""
     items: tuple[str, ...]
     """``KIND/ID`` of each item."""
 

@@ -34,7 +34,7 @@ WIDTHS = (WIDE["width"], 768, NARROW["width"])
 COLORS: tuple[Colors, ...] = ("light", "dark")
 _COLUMNS = 124
 _LOOK = re.compile(rf"http://\S+{re.escape(ITEM)}$")
-"""The line with which the demo says where its item's page is."""
+"""The line in which the demo prints the address of its item's page."""
 _FONT = re.compile(r"@font-face \{.*?\}", re.DOTALL)
 
 

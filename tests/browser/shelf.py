@@ -29,7 +29,7 @@ class Shelf:
     rye: User
     acme: User
     stage: str
-    """A release of acme that waits for a signature."""
+    """A release of acme that is waiting for a signature."""
 
 
 def fill(registry: Registry, base: Path) -> Shelf:

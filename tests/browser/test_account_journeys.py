@@ -1,4 +1,4 @@
-"""The account pages in a real browser: what people can do there, and what other sites cannot make them do."""
+"""The account pages in a real browser: what users can do there, and what other sites cannot make them do."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ class TestOtherSites:
                 self.wfile.write(body)
 
             def log_message(self, format: str, *args: Any) -> None:
-                """Silent."""
+                """Log nothing."""
 
         server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         thread = threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True)

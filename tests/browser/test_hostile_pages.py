@@ -1,7 +1,7 @@
-"""Every page over a registry of hostile items, as a real browser sees it (design/server.md 5).
+"""Every page of a registry of hostile items, in a real browser (design/server.md 5).
 
-Nothing that strangers wrote runs or loads anything, and everyone can read the pages: without JavaScript, with a
-keyboard, on a narrow screen, in light and dark, by a screen reader's rules.
+Untrusted content never runs or loads anything, and everyone can read the pages: without JavaScript, with a
+keyboard, on a narrow screen, in light and dark, with a screen reader.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class World:
     registry: Registry
     hostile: Hostile
     cookies: list[dict[str, Any]]
-    """Of an owner of the hostile namespace."""
+    """Cookies of an owner of the hostile namespace."""
     own: tuple[str, ...]
-    """Pages of that account."""
+    """Pages of that owner's account."""
 
 
 @pytest.fixture(scope="module")

@@ -1,1 +1,1 @@
-"""The real agent programs against what ``rye deploy`` writes: ``make test-clients``. They are npm packages and need no login."""
+"""Real agent programs with the files that ``rye deploy`` writes: ``make test-clients``. They need no login."""

@@ -1,4 +1,4 @@
-"""A project with one item of each kind, and a person at each program who has nothing but what Rye deployed."""
+"""A project with one item of each kind, and a user of each program who has only what Rye deployed."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ AGENTS = {
     "nothing": "tools:\n  allowed: []\n",
     "anything": "",
 }
-"""Agents and their tools as the source has them."""
+"""Agents and their tools, as in the source."""
 
 TakeSeat = Callable[..., Seat]
 
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Shop:
-    """Installed, and not yet deployed anywhere."""
+    """A project with items installed and nothing deployed yet."""
     made = Shop(tmp_path / "shop", "")
     made.install("skill", "acme/release-notes", skill("release-notes", description="Writes release notes."))
     for name, tools in AGENTS.items():
@@ -38,7 +38,7 @@ def shop(tmp_path: Path) -> Shop:
 
 @pytest.fixture
 def take_seat(tmp_path: Path, shop: Shop) -> TakeSeat:
-    """A person in the project with an empty home folder; skips where the program is not installed."""
+    """A user in the project with an empty home folder. Skips the test if the program is not installed."""
     tools = tmp_path / "tools"
     tools.mkdir()
     start = tools / "rye"
@@ -66,6 +66,6 @@ def provider() -> Iterator[Provider]:
 
 
 def started(seat: Seat) -> list[str]:
-    """How the program started ``rye``, a line each."""
+    """How the program started ``rye``, one line for each start."""
     notes = seat.tools / "rye.started"
     return notes.read_text("utf-8").splitlines() if notes.exists() else []

@@ -1,6 +1,6 @@
 """Installs the agent programs, for ``make test-clients``: ``python -m tests.clients.installing [--seconds N]``.
 
-What cannot be installed, or not in that time, is left out, and its tests say so. Scripts of the packages do not run.
+Programs that cannot be installed in that time are skipped, and their tests say so. Package scripts do not run.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import time
 from tests.clients.program import ALL_PROGRAMS, FOLDER, WHY_NOT, AgentProgram, PipProgram, run_bounded
 
 _NPM = ("install", "--ignore-scripts", "--no-save", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error")
-"""``install`` and not ``ci``: the lock may lack another system's packages. What it has, it has with hashes, which npm checks."""
+"""``install`` and not ``ci``: the lock may lack another system's packages. Its entries have hashes, which npm checks."""
 
 
 def install(program: AgentProgram, seconds: float) -> str | None:
-    """Install one program. Gives why it is not there."""
+    """Install one program. Return the reason if that fails."""
     if program.is_installed():
         return None
     npm = shutil.which("npm")
@@ -37,7 +37,7 @@ def install(program: AgentProgram, seconds: float) -> str | None:
 
 
 def install_python(program: PipProgram, seconds: float) -> str | None:
-    """Install one Python program, with the hashes that are pinned. Gives why it is not there."""
+    """Install one Python program with its pinned hashes. Return the reason if that fails."""
     if program.is_installed():
         return None
     if seconds <= 0:

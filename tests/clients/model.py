@@ -1,7 +1,7 @@
-"""A model's provider on this machine that notes what it is asked, so that a test sees which tools an agent was given.
+"""A model provider on this machine that records its requests, so that a test sees which tools an agent was given.
 
-It speaks three dialects: Anthropic's, Gemini's and that of chat completions. A test writes down what it calls; then it says that
-it is done. Where a test wrote nothing down, it answers Gemini's questions only and refuses the others.
+It speaks three dialects: Anthropic's, Gemini's and chat completions. A test scripts the model's calls, after which the model
+says that it is done. Without a script it answers only Gemini's requests and refuses the others.
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ Call = tuple[str, dict[str, Any]]
 
 
 class Provider:
-    """What was asked, and what to call."""
+    """The requests so far, and the scripted calls."""
 
     def __init__(self) -> None:
         self.asked: list[dict[str, Any]] = []
         self.call: Call | None = None
-        """Made once, as soon as the tool is offered."""
+        """Called once, as soon as the tool is offered."""
         self.script: dict[str, list[Call]] = {}
-        """Text in the instructions of an agent, and what that agent's model calls, one in each turn, offered or not."""
+        """Text in an agent's instructions, and the calls of that agent's model, one per turn, whether offered or not."""
         self.url = ""
         self._lock = threading.Lock()
 
     def tools(self, said: str) -> set[str]:
-        """The names of the tools in the first question whose instructions have ``said``."""
+        """The names of the tools in the first request whose instructions contain ``said``."""
         for question in self.asked:
             if said in instructions(question):
                 return offered(question)
         raise AssertionError(f"no question with {said!r} among {len(self.asked)}")
 
     def heard(self, said: str) -> str:
-        """The last question whose instructions have ``said``: all that its model was told, the results of its calls included."""
+        """The last request whose instructions contain ``said``: all that its model was sent, including results of its calls."""
         return [json.dumps(question, ensure_ascii=False) for question in self.asked if said in instructions(question)][
             -1
         ]
 
     def next_call(self, question: dict[str, Any]) -> Call | None:
-        """What the model calls now."""
+        """The model's next call."""
         with self._lock:
             self.asked.append(question)
             if self.call is not None and self.call[0] in offered(question):
@@ -55,13 +55,13 @@ class Provider:
 
 
 def instructions(question: dict[str, Any]) -> str:
-    """What an agent's model is told before the conversation."""
+    """The instructions that an agent's model gets before the conversation."""
     first = [message for message in question.get("messages", []) if message.get("role") == "system"]
     return json.dumps([question.get("system"), question.get("systemInstruction"), first])
 
 
 def offered(question: dict[str, Any]) -> set[str]:
-    """The names of the tools that a model is told of."""
+    """The names of the tools that a model is offered."""
     tools = question.get("tools", [])
     declared = [one for part in tools for one in part.get("functionDeclarations", [])]
     return {
@@ -117,14 +117,14 @@ def completions(call: Call | None, number: int) -> bytes:
 
 
 def events(*sent: dict[str, Any]) -> bytes:
-    """Server-sent events, each named as its type where it has one."""
+    """Server-sent events, each named after its type if it has one."""
     names = [f"event: {one['type']}\n" if "type" in one else "" for one in sent]
     return "".join(f"{name}data: {json.dumps(one)}\n\n" for name, one in zip(names, sent, strict=True)).encode()
 
 
 @contextmanager
 def providing() -> Iterator[Provider]:
-    """A provider that runs as long as the test does."""
+    """A provider that runs for as long as the test."""
     provider = Provider()
 
     class Handler(BaseHTTPRequestHandler):

@@ -16,16 +16,16 @@ from typing import Any
 from msgspec import Struct
 
 FOLDER = Path(__file__).parent / "programs"
-"""A folder for each program, with its package.json and its lock; npm's ``node_modules`` in it are ignored by git."""
+"""A folder for each program, with its package.json and lock; git ignores npm's ``node_modules`` in it."""
 WHY_NOT = ".why-not"
-"""In ``node_modules``: why the program is not there."""
+"""A file in ``node_modules`` with the reason why the program is not installed."""
 SECONDS = 90.0
 _NOWHERE = "http://127.0.0.1:9"
-"""Stands in for every proxy: whatever a program asks of the network fails at once."""
+"""Used as every proxy, so that all network requests of a program fail immediately."""
 
 
 class AgentProgram(Struct, frozen=True):
-    """One program. ``start``: below ``node_modules``; a script is run by node."""
+    """One program. ``start``: its path below ``node_modules``; node runs it if it is a script."""
 
     name: str
     package: str
@@ -37,7 +37,7 @@ class AgentProgram(Struct, frozen=True):
 
     @property
     def version(self) -> str:
-        """The one that package.json pins."""
+        """The version that package.json pins."""
         wanted = json.loads((FOLDER / self.name / "package.json").read_text("utf-8"))["dependencies"]
         return str(wanted[self.package])
 
@@ -69,7 +69,7 @@ class AgentProgram(Struct, frozen=True):
 
 
 class PipProgram(Struct, frozen=True):
-    """One program that is a Python package, in an environment of its own."""
+    """One program that is a Python package, in its own environment."""
 
     name: str
     package: str
@@ -80,7 +80,7 @@ class PipProgram(Struct, frozen=True):
 
     @property
     def version(self) -> str:
-        """The one that requirements.in pins."""
+        """The version that requirements.in pins."""
         pinned = (FOLDER / self.name / "requirements.in").read_text("utf-8")
         return pinned.strip().removeprefix(f"{self.package}==")
 
@@ -112,16 +112,16 @@ PROGRAMS = {
         AgentProgram("opencode", "opencode-ai", "opencode-*/bin/opencode"),
     )
 }
-"""What Rye deploys to."""
+"""Programs that Rye deploys to."""
 READERS = {"skills": AgentProgram("skills", "skills", "skills/bin/cli.mjs")}
-"""What reads a registry without Rye, besides."""
+"""Other programs, which read a registry without Rye."""
 NPM_PROGRAMS = {**PROGRAMS, **READERS}
 PIP_PROGRAMS = {"apm": PipProgram("apm", "apm-cli")}
 ALL_PROGRAMS: dict[str, AgentProgram | PipProgram] = {**NPM_PROGRAMS, **PIP_PROGRAMS}
 
 
 class Done(Struct, frozen=True):
-    """What one run gave."""
+    """The result of one run."""
 
     code: int
     stdout: str
@@ -133,18 +133,18 @@ class Done(Struct, frozen=True):
 
 
 class Seat(Struct, frozen=True):
-    """A person at a program: a home folder, and a folder to work in."""
+    """A user of a program: a home folder, and a folder to work in."""
 
     program: AgentProgram | PipProgram
     home: Path
     folder: Path
     environment: Mapping[str, str]
-    """What this program needs besides, e.g. to trust the folder."""
+    """Additional variables for this program, for example to make it trust the folder."""
     tools: Path
-    """A folder with a ``rye`` that serves tools; it stands first in PATH."""
+    """A folder with a ``rye`` that serves tools; it comes first in PATH."""
 
     def run(self, *words: str, ok: bool = True, linger: float = 0.0) -> Done:
-        """Run it; what it started ends with it, or ``linger`` seconds later. ``ok``: it must end with 0."""
+        """Run it. Its child processes end with it, or ``linger`` seconds later. ``ok``: it must exit with 0."""
         node = Path(str(shutil.which("node"))).parent
         environment = {
             "HOME": str(self.home),
@@ -164,8 +164,8 @@ class Seat(Struct, frozen=True):
 def run_bounded(
     command: Sequence[str], folder: Path, environment: Mapping[str, str], seconds: float, linger: float = 0.0
 ) -> Done:
-    """Run a program in a process group of its own, which ends with it or with the time. ``linger``: what it started may take so
-    many seconds more."""
+    """Run a program in its own process group, which ends with it or when the time is up. ``linger``: its child processes may take
+    this many seconds more."""
     running = subprocess.Popen(
         command,
         cwd=folder,

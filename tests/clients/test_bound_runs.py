@@ -1,5 +1,5 @@
-"""A bound agent and the real `rye mcp serve`: what the directive's rights allow runs, anything else is denied, and the run's log
-tells both (design: agents 3.4). The model tries the program's own shell, too: the agent has none."""
+"""A bound agent and the real `rye mcp serve`: calls that the directive's rights allow run, all others are denied, and the log
+records both (design: agents 3.4). The model also tries the program's own shell, which the agent does not have."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ pytestmark = [pytest.mark.clients, pytest.mark.processes]
 RIGHTS = "<search><tool>acme/fs/*</tool></search><execute><tool>acme/fs/*</tool></execute>"
 CAPABILITIES = ("rye.execute.tool.acme.fs.*", "rye.search.tool.acme.fs.*")
 INSTRUCTIONS = "<process>"
-"""What only the bound agent's model is told."""
+"""Instructions that only the bound agent's model gets."""
 RUNS, DENIED = "acme/fs/count", "acme/net/send"
 LINGER = 10.0
-"""Seconds that the server has to write the end of its log after its program is gone."""
+"""Seconds for the server to finish its log after its program has exited."""
 _START = "from rye.cli.start import main; main()"
 _OWN_SHELL = {"claude": "Bash", "copilot": "bash", "gemini": "run_shell_command", "opencode": "bash"}
 
 
 class Bound:
-    """A project with a directive that is deployed as a bound agent, and two tools, one of which it may run."""
+    """A project with a directive that is deployed as a bound agent, and two tools, of which it may run one."""
 
     def __init__(self, base: Path, provider: Provider):
         self.shop = Shop(base / "shop", "")
@@ -54,7 +54,7 @@ class Bound:
         program.chmod(0o755)
 
     def seat(self, name: str, environment: Mapping[str, str]) -> Seat:
-        """A person at the program, after `rye deploy` for it; skips where the program is not installed."""
+        """A user of the program, after `rye deploy` for it. Skips the test if the program is not installed."""
         program = PROGRAMS[name]
         if not program.is_installed():
             pytest.skip(program.why_not())
@@ -62,7 +62,7 @@ class Bound:
         return Seat(program, self.home, self.shop.folder, environment, self.tools)
 
     def play(self, name: str, prefix: str) -> None:
-        """What the bound agent's model will call."""
+        """The scripted calls of the bound agent's model."""
         execute = f"{prefix}rye_execute"
         self.provider.script[INSTRUCTIONS] = [
             (execute, {"item_type": "tool", "item_id": RUNS, "parameters": {"text": "abcde"}}),
@@ -72,7 +72,7 @@ class Bound:
 
     @property
     def mark(self) -> Path:
-        """A file that the program's own shell would make."""
+        """A file that the program's own shell would create."""
         return self.shop.folder / "made-by-the-shell"
 
     def events(self) -> list[dict[str, Any]]:
@@ -127,7 +127,7 @@ TOLD = [
     ("deny", f"tool:{DENIED}", "denied"),
     ("end", None, None),
 ]
-"""What the log tells: event, item, decision."""
+"""The log's rows: event, item, decision."""
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_a_bound_agent_does_what_its_directive_may_and_nothing_else(
     assert not bound.mark.exists()
     told = [(event["event"], event["item"], event["decision"]) for event in bound.events()]
     verified = bound.shop.run("runs", "verify", "last", "--json")
-    if run is copilot and verified.json["state"] == "incomplete":  # it kills its servers as soon as it ends
+    if run is copilot and verified.json["state"] == "incomplete":  # it kills its servers as soon as it exits
         assert told in (TOLD, TOLD[:-1])
     else:
         assert told == TOLD

@@ -1,4 +1,4 @@
-"""Claude Code: an agent's tools are what its session says that it has."""
+"""Claude Code: an agent's tools are those that its session reports."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ pytestmark = [pytest.mark.clients, pytest.mark.processes]
 
 
 def trust(seat: Seat, folder: Path) -> None:
-    """As if the person had said yes to the program's question."""
+    """Act as if the user had said yes to the program's question."""
     trusted = {"projects": {str(folder): {"hasTrustDialogAccepted": True}}}
     (seat.home / ".claude.json").write_text(json.dumps(trusted), "utf-8")
 
 
 def session(seat: Seat, *words: str) -> Any:
-    """What a session says of itself before its first question."""
+    """What a session reports about itself before its first request."""
     done = seat.run("-p", "hello", "--output-format", "stream-json", "--verbose", *words, ok=False)
     first = json.loads(done.stdout.splitlines()[0])
     assert first["subtype"] == "init", done
@@ -47,7 +47,7 @@ def environment(provider: Provider) -> dict[str, str]:
 def test_skills_and_agents_are_there_until_they_are_undeployed(shop: Shop, seat: Seat) -> None:
     shop.ok("deploy", "--target", "claude")
     assert "Validation passed" in seat.run("plugin", "validate", ".claude").stdout
-    assert "No MCP servers" in seat.run("mcp", "list").stdout  # a bound agent's server is for it alone
+    assert "No MCP servers" in seat.run("mcp", "list").stdout  # a bound agent's server is only for that agent
     found = session(seat)
     assert "release-notes" in found["skills"]
     assert {*AGENTS, "ship"} <= set(found["agents"])
@@ -69,7 +69,7 @@ def test_an_agent_has_its_tools_and_no_others(shop: Shop, seat: Seat, provider: 
 
 def test_a_bound_agent_has_the_tools_of_its_server_alone(shop: Shop, seat: Seat) -> None:
     shop.ok("deploy", "--target", "claude")
-    assert session(seat, "--agent", "ship")["tools"] == []  # the folder is not trusted: no server, and no tool either
+    assert session(seat, "--agent", "ship")["tools"] == []  # the folder is not trusted: no server and no tools
     trust(seat, shop.folder)
     assert set(session(seat, "--agent", "ship")["tools"]) == {f"mcp__rye-ship__{tool}" for tool in TOOLS}
     assert started(seat) == ['["mcp", "serve", "--as", "acme/work/ship@1.0.0"]']

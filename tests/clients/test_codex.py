@@ -1,4 +1,4 @@
-"""Codex: what it tells its model of skills and agents."""
+"""Codex: what it tells its model about skills and agents."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ EXPRESSIBLE = {*AGENTS, "ship"} - {"nothing"}
 
 
 def trust(seat: Seat, folder: Path) -> None:
-    """As if the person had said yes to the program's question."""
+    """Act as if the user had said yes to the program's question."""
     place = seat.home / ".codex/config.toml"
     place.parent.mkdir(exist_ok=True)
     place.write_text(f'[projects."{folder}"]\ntrust_level = "trusted"\n', "utf-8")
 
 
 def told(seat: Seat) -> str:
-    """All that the model is told."""
+    """Everything that the model is sent."""
     return seat.run("debug", "prompt-input").stdout
 
 
 def roles(seat: Seat) -> set[str]:
-    """The agents of ours that the model may start."""
+    """Our agents that the model can start."""
     text = told(seat)
     return {name for name in (*AGENTS, "ship") if f"\\n{name}: {{" in text}
 
@@ -38,7 +38,7 @@ def seat(take_seat: TakeSeat) -> Seat:
 
 
 def test_skills_and_agents_are_there_until_they_are_undeployed(shop: Shop, seat: Seat) -> None:
-    assert shop.run("deploy", "--target", "codex").code == 1  # there is no agent without tools
+    assert shop.run("deploy", "--target", "codex").code == 1  # Codex has no agents without tools
     text = told(seat)
     assert "release-notes: Writes release notes." in text
     assert ".agents/knowledge/acme/notes/style.md" in text
@@ -52,7 +52,7 @@ def test_skills_and_agents_are_there_until_they_are_undeployed(shop: Shop, seat:
 
 
 def test_an_agent_with_a_key_that_codex_does_not_know_would_be_dropped(shop: Shop, seat: Seat) -> None:
-    """So all keys that we write are known."""
+    """So Codex knows all keys that we write."""
     shop.run("deploy", "--target", "codex")
     trust(seat, shop.folder)
     file = shop.path(".codex/agents/reviewer.toml")

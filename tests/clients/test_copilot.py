@@ -1,4 +1,4 @@
-"""Copilot CLI: an agent's tools are what its model is told of."""
+"""Copilot CLI: an agent's tools are those that its model is offered."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.deployment.shop import Shop
 
 pytestmark = [pytest.mark.clients, pytest.mark.processes]
 ALWAYS = {"skill", "sql"}
-"""What Copilot gives every agent, whatever its list says: the skills' texts, and a database of the session."""
+"""Tools that Copilot gives every agent, regardless of its list: the skills' texts, and a database of the session."""
 
 
 def environment(provider: Provider) -> dict[str, str]:
@@ -41,7 +41,7 @@ def tools(seat: Seat, provider: Provider, agent: str, said: str) -> set[str]:
 def test_skills_are_there_until_they_are_undeployed(shop: Shop, seat: Seat) -> None:
     shop.ok("deploy", "--target", "copilot")
     assert "release-notes - Writes release notes." in seat.run("skill", "list").stdout
-    assert "No MCP servers" in seat.run("mcp", "list").stdout  # a bound agent's server is for it alone
+    assert "No MCP servers" in seat.run("mcp", "list").stdout  # a bound agent's server is only for that agent
     shop.ok("undeploy", "--all")
     assert "release-notes" not in seat.run("skill", "list").stdout
 

@@ -1,4 +1,4 @@
-"""Gemini CLI: an agent's tools are what its model is told of."""
+"""Gemini CLI: an agent's tools are those that its model is offered."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.deployment.shop import Shop
 
 pytestmark = [pytest.mark.clients, pytest.mark.processes]
 ALWAYS = {"complete_task"}
-"""What Gemini CLI gives every agent: how it hands back what it found."""
+"""The tool that Gemini CLI gives every agent to return its result."""
 TRUSTED = {"GEMINI_CLI_TRUST_WORKSPACE": "true"}
 
 
@@ -30,7 +30,7 @@ def configure(seat: Seat) -> None:
 
 
 def acknowledge(seat: Seat) -> None:
-    """As if the person had said yes to the question about the project's new agents."""
+    """Act as if the user had said yes to the question about the project's new agents."""
     known = {
         file.name.removesuffix(".md"): sha256(file.read_bytes()).hexdigest()
         for file in (seat.folder / ".gemini/agents").glob("*.md")
@@ -41,7 +41,7 @@ def acknowledge(seat: Seat) -> None:
 
 
 def tools(seat: Seat, provider: Provider, agent: str, said: str) -> set[str]:
-    """The tools of one agent, which the session's model calls."""
+    """The tools of one agent, when the session's model calls it."""
     provider.asked.clear()
     provider.call = ("invoke_agent", {"agent_name": agent, "prompt": "hello"})
     seat.run("-p", "hello", "--yolo", "-m", "gemini-2.5-flash")

@@ -1,4 +1,4 @@
-"""OpenCode: ``debug agent`` says which tools an agent has."""
+"""OpenCode: ``debug agent`` lists an agent's tools."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def tools(seat: Seat, name: str) -> set[str]:
 
 
 def last(rules: list[dict[str, str]], permission: str, pattern: str) -> str:
-    """The rule that counts: the last one."""
+    """The rule that applies: the last matching one."""
     return [row["action"] for row in rules if (row["permission"], row["pattern"]) == (permission, pattern)][-1]
 
 

@@ -1,4 +1,4 @@
-"""What the adapters say that they were tried with is what is installed here. Needs none of the programs."""
+"""The versions that the adapters claim to be tested with are the pinned ones. Needs none of the programs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Programs that know nothing of Rye against a real registry, with the commands of docs/how-to/integrations.md as they
-stand there."""
+"""Programs that know nothing about Rye against a real registry, with the commands of docs/how-to/integrations.md as
+written."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ QUIET = {"claude": {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "ANTHROPIC_
 
 
 class Served:
-    """A registry that is served, and written to beside."""
+    """A running registry that is written to at the same time."""
 
     def __init__(self, data: Path) -> None:
         self.stand = Stand(data)
@@ -34,7 +34,7 @@ class Served:
         return EXAMPLES[name].replace(HOST, self.url)
 
     def move_on(self) -> None:
-        """A new version, a new skill, and one that is withdrawn."""
+        """Publish a new version and a new skill, and withdraw one."""
         self.stand.release("acme/tools/pdf", "1.1.0", {"scripts/run.sh": b"#!/bin/sh\necho new\n"})
         self.stand.release("acme/third", "1.0.0")
         self.stand.yank("acme/notes", "0.1.0")
@@ -67,7 +67,7 @@ def sit(tmp_path: Path) -> Callable[[str], Seat]:
 
 
 def play(seat: Seat, text: str) -> Done:
-    """The commands of an example; what the last one gave."""
+    """Run the commands of an example and return the output of the last one."""
     done = None
     for line in text.splitlines():
         words = shlex.split(line)
@@ -150,7 +150,7 @@ def test_apm_installs_a_skill_and_an_update_of_it(served: Served, sit: Callable[
 
 
 def test_apm_says_what_the_registry_says(served: Served, sit: Callable[[str], Seat]) -> None:
-    """A yanked version cannot be had, and a version that is locked and yanked since is refused with the reason."""
+    """A yanked version cannot be installed, and a locked version that was yanked later is refused with the reason."""
     seat = sit("apm")
     (seat.folder / "apm.yml").write_text(
         served.example("apm_yml").replace("acme/pdf#^1.0.0", "acme/notes#0.1.0"), "utf-8"

@@ -1,6 +1,6 @@
-"""Stands in for ``rye mcp serve``: a server on standard input and output with the five tools, which notes how it was started.
+"""A stand-in for ``rye mcp serve``: a stdio server with the five tools that records how it was started.
 
-The tests are about which tools a program gives to an agent; what the tools do is tested where they are.
+These tests check which tools a program gives to an agent; the tools themselves are tested elsewhere.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ TOOLS = ("rye_search", "rye_load", "rye_execute", "rye_sign", "rye_return")
 def main() -> None:
     with open(f"{sys.argv[0]}.started", "a", encoding="utf-8") as notes:
         notes.write(json.dumps(sys.argv[1:]) + "\n")
-    time.sleep(1.5)  # as long as the real one takes
+    time.sleep(1.5)  # about as long as the real one takes
     for line in sys.stdin:
         message = json.loads(line)
         if "id" not in message:

@@ -80,7 +80,7 @@ class Client:
                 return answer["result"]
 
     def open(self, path: Path, text: str) -> list[dict[str, Any]]:
-        """Open a document; its findings."""
+        """Open a document and return its findings."""
         self.tell(
             "textDocument/didOpen",
             {"textDocument": {"uri": path.as_uri(), "languageId": "markdown", "version": 1, "text": text}},
@@ -91,7 +91,7 @@ class Client:
     def change(
         self, path: Path, text: str, start: tuple[int, int] | None = None, end: tuple[int, int] | None = None
     ) -> None:
-        """Change the whole text, or what is between two places."""
+        """Change the whole text, or the part between two positions."""
         uri = path.as_uri()
         self.versions[uri] += 1
         change: dict[str, Any] = {"text": text}
@@ -101,7 +101,7 @@ class Client:
         self.tell("textDocument/didChange", {"textDocument": document, "contentChanges": [change]})
 
     def findings(self, path: Path) -> list[dict[str, Any]]:
-        """The findings of the document's present version."""
+        """The findings for the document's current version."""
         deadline = time.monotonic() + SECONDS
         while time.monotonic() < deadline:
             sent = self.found.get(timeout=SECONDS)
@@ -128,7 +128,7 @@ class Client:
         )
 
     def close(self) -> int:
-        """Say goodbye; the exit code."""
+        """Shut the server down and return its exit code."""
         self.ask("shutdown", None)
         self.tell("exit", None)
         return self.process.wait(SECONDS)
@@ -147,7 +147,7 @@ def at(path: Path, line: int, character: int) -> dict[str, Any]:
 
 
 def where(text: str, needle: str, inside: int = 0) -> tuple[int, int]:
-    """The place in UTF-16 units ``inside`` characters behind the start of a piece of the text, lines ended by LF or CR LF."""
+    """The position in UTF-16 units, ``inside`` characters after the start of a piece of the text; lines end in LF or CR LF."""
     offset = text.index(needle) + inside
     before = text[:offset].replace("\r\n", "\n")
     line = before.rpartition("\n")[2]
@@ -155,7 +155,7 @@ def where(text: str, needle: str, inside: int = 0) -> tuple[int, int]:
 
 
 def applied(text: str, action: Mapping[str, Any]) -> str:
-    """The text after an action; of ASCII lines ended by LF."""
+    """The text after an action is applied. The text must be ASCII with LF line endings."""
     lines = text.split("\n")
     starts = [0]
     for line in lines:

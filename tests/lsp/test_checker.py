@@ -1,4 +1,4 @@
-"""The process that checks texts: given up when it takes too long, started again when it ended, gone with the server."""
+"""The process that checks texts: abandoned when it takes too long, restarted when it dies, stopped with the server."""
 
 from __future__ import annotations
 

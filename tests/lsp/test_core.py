@@ -1,4 +1,4 @@
-"""The pure core of the editor's face: places in a text, what is at them, which span a finding is about."""
+"""The pure core of the language server: positions in a text, what is at them, and which span a finding covers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_place_leads_back_to_its_offset_but_for_the_ends_of_lines(text: str, o
     offset = min(offset, len(text))
     back = one.offset(*one.place(offset))
     if offset < len(text) and text[offset] == "\n" and text[offset - 1 : offset] == "\r":
-        assert back in (offset, offset - 1)  # between CR and LF there is no place
+        assert back in (offset, offset - 1)  # there is no position between CR and LF
     else:
         assert back == offset
 
@@ -46,7 +46,7 @@ def test_lines_of_a_client_end_with_lf_crlf_and_cr_alone(text: str) -> None:
 
 @given(TEXTS, st.booleans())
 def test_a_finding_of_a_hidden_character_is_that_character_in_the_editors_text(text: str, bom: bool) -> None:
-    """Whatever line ends and marks are around it: the places of :mod:`rye.text.content` count in another text."""
+    """For any line endings and byte order marks: the positions of :mod:`rye.text.content` refer to a different text."""
     raw = ("\ufeff" if bom else "") + text
     one = Text(raw)
     for found in content.decode(raw.encode()).diagnostics:

@@ -80,7 +80,7 @@ def test_a_change_is_checked_and_a_range_is_exactly_what_is_wrong(client: Client
 
 @pytest.mark.parametrize("break_", ["\n", "\r\n"])
 def test_places_count_utf_16_units_and_lines_end_with_crlf_too(client: Client, path: Path, break_: str) -> None:
-    """A pictograph is two units; a combining sequence, CR LF and U+2028 change nothing of that."""
+    """An emoji is two units, also next to combining sequences, CR LF and U+2028."""
     text = SHIP.replace("Words", "😀😀 é\u200b Words", 1).replace("\n", break_)
     found = by_code(client.open(path, text))
     assert found["C06"]["range"] == {
@@ -92,7 +92,7 @@ def test_places_count_utf_16_units_and_lines_end_with_crlf_too(client: Client, p
 
 
 def test_edits_between_wide_characters_keep_the_text_whole(client: Client, path: Path) -> None:
-    """Typing one key after another behind pictographs, a line separator and a form feed: the text stays the editor's."""
+    """After many keystrokes behind emoji, a line separator and a form feed, the server still has the editor's text."""
     text = SHIP.replace("# Ship", "# 😀 Ship \u2028 x")
     client.open(path, text)
     line, character = where(text, "Ship")
@@ -125,7 +125,7 @@ def broken(kind: str, text: str) -> list[str]:
 
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_findings_are_those_of_validate(client: Client, folder: Path, kind: str) -> None:
-    """Each kind's template, and what breaks it: the same codes, words and lines as `rye validate` has for the saved file."""
+    """Each kind's template, intact and broken: the same codes, messages and lines as `rye validate` gives for the saved file."""
     row = KINDS[kind]
     category = "part" if row.nested else ""
     name = "thing"
@@ -374,7 +374,7 @@ def test_all_that_has_one_answer_is_fixed_at_once(client: Client, path: Path) ->
 
 
 def test_findings_of_an_older_text_are_not_sent(client: Client, path: Path) -> None:
-    """Twenty keys one after another: what is sent last is about the last text, and fewer texts were checked than keys came."""
+    """After twenty quick keystrokes the last findings are about the last text, and fewer than twenty texts were checked."""
     client.open(path, SHIP)
     while not client.found.empty():
         client.found.get()

@@ -1,4 +1,4 @@
-"""What `rye deploy` writes for a bound agent is a server that starts, for that directive and no other (design: agents 3.4)."""
+"""The server that `rye deploy` configures for a bound agent starts, and serves that directive only (design: agents 3.4)."""
 
 from __future__ import annotations
 

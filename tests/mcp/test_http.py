@@ -34,7 +34,7 @@ ERAS = pytest.mark.parametrize("mode", ["legacy", "auto"])
 
 
 class Running:
-    """A server on a thread of this process, with an event loop of its own."""
+    """A server on a thread of this process, with its own event loop."""
 
     def __init__(self, shop: Workshop, *, only: str | None = None, demanded: bool = False):
         self.shop = shop
@@ -213,7 +213,7 @@ def test_a_name_that_was_rebound_to_this_machine_is_refused(server: Running, hea
 
 
 def test_a_session_id_is_no_authority(server: Running) -> None:
-    """A client of the older era whose session was opened with a token, and another request in that session without one."""
+    """A client of the older era opens a session with a token; another request in that session has none."""
     token = server.token()
     hello = {
         "jsonrpc": "2.0",

@@ -1,4 +1,4 @@
-"""Runs with items of a real registry: rights agreed to, advisories, revocations, and the proof that a skill's entry carries."""
+"""Runs with items of a real registry: approved rights, advisories, revocations, and the proof in a skill's entry."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def user(registry: RealRegistry, acme: Author) -> Workshop:
 
 
 def code(user: Workshop) -> str:
-    """What a call of the tool comes to: its error, or ``ok``."""
+    """The outcome of a call of the tool: its error, or ``ok``."""
     found: list[str] = []
 
     async def story(caller: Caller) -> None:

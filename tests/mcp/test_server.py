@@ -169,7 +169,7 @@ def test_without_a_way_to_ask_a_command_approves(made: Workshop, mode: str) -> N
 
 
 def test_an_answer_to_another_question_is_none(made: Workshop) -> None:
-    """The state that a client sends back is the client's to forge; it names a question only while that one waits."""
+    """A client can forge the state that it sends back, so the state names a question only while that question is open."""
 
     async def story(caller: Caller) -> None:
         session = caller.client.session
@@ -303,7 +303,7 @@ def test_bytes_that_were_changed_or_that_nobody_trusted_signed_do_not_run(tmp_pa
 
 
 def test_a_file_in_the_project_is_never_taken_for_an_item(tmp_path: Path) -> None:
-    """Ids look like paths; whoever can commit can put a file or folder there."""
+    """Ids look like paths, and anyone who can commit can put a file or folder there."""
     shop = Workshop(tmp_path)
     shop.own_directive("work/ship", ALL)
     for place in ("acme/fs/write", "tool:acme/fs/write"):

@@ -53,7 +53,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
 @ERAS
 def test_an_entry_has_the_frontmatter_and_every_file(shop: Workshop, mode: str) -> None:
     async def story(caller: Caller) -> None:
-        if mode == "auto":  # the older era has no place for it
+        if mode == "auto":  # the older era has no field for it
             extensions = caller.client.server_capabilities.extensions or {}
             assert extensions[skills.EXTENSION] == {"directoryRead": True}
         listed = await ask(caller, "skills/list")

@@ -1,4 +1,4 @@
-"""Bearer tokens give exactly what was signed, in one project, for a time (design: agents 3, rule 2)."""
+"""Bearer tokens grant exactly what was signed, in one project, for a limited time (design: agents 3, rule 2)."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Workshop(Shop):
         path.write_text(path.read_text().replace('name = "shop"', 'name = "shop"\nnamespace = "acme"') + self.more)
 
     more = ""
-    """What else is in rye.toml."""
+    """The rest of rye.toml."""
 
     def own_directive(
         self, local_id: str, permissions: str = SHIP, *, limits: str = LIMITS, inputs: bool = False
@@ -160,7 +160,7 @@ def play(
     read_only: bool = False,
     **more: Any,
 ) -> Opened:
-    """Serve a run in this process, let a client play its story, and end the run."""
+    """Serve a run in this process, let a client use it, and end the run."""
     opened = shop.open(as_, read_only=read_only)
 
     async def main() -> None:

@@ -1,4 +1,4 @@
-"""``make mutate``: how many changes of the modules that decide about trust the tests notice."""
+"""``make mutate``: how many mutations of the modules that decide about trust the tests catch."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.mutation.running import BrokenTestsError, Module, Verdict, examine, p
 
 HERE = Path(__file__).resolve().parent
 FLOOR = 95.0
-"""Percent of the mutants, without the accepted survivors, that must be killed in each module."""
+"""Percentage of mutants, not counting accepted survivors, that must be killed in each module."""
 
 Key = tuple[str, str, str, str]
 
@@ -54,7 +54,7 @@ def main() -> int:
 
 
 def _report(module: Module, accepted: dict[Key, Accepted]) -> bool:
-    """Run one module and print what became of its mutants. Whether it is good enough."""
+    """Run one module and print the results of its mutants. Return whether it passes."""
     print(f"== {module.path}", flush=True)
     started = time.monotonic()
     verdicts: list[Verdict] = []

@@ -1,13 +1,13 @@
-"""Which mutants a module has: every small change of its syntax tree that a test should notice.
+"""The mutants of a module: every small change to its syntax tree that a test should notice.
 
-* comparisons: another boundary, the opposite; conditions negated; ``and`` for ``or``; one operand left out
+* comparisons: a different boundary, the opposite; conditions negated; ``and`` for ``or``; one operand removed
 * integers one more and one less; strings and bytes changed (codes, keys, separators; not prose for people); True for False
-* arithmetic; ``any`` for ``all`` and other pairs of calls; ``return`` of None; an early ``return`` left out
-* statements left out: calls, ``raise``, ``del``, assignments to attributes and items, repeated assignments; ``break`` for
+* arithmetic; ``any`` for ``all`` and other pairs of calls; ``return`` of None; an early ``return`` removed
+* statements removed: calls, ``raise``, ``del``, assignments to attributes and items, repeated assignments; ``break`` for
   ``continue``
-* members of tuples, lists, sets and tables left out; exceptions no longer caught; filters of comprehensions left out
+* members of tuples, lists, sets and tables removed; exceptions no longer caught; filters of comprehensions removed
 
-Left out on purpose: annotations, docstrings, texts of messages, ``if TYPE_CHECKING``, ``__all__``, imports.
+Deliberately not mutated: annotations, docstrings, texts of messages, ``if TYPE_CHECKING``, ``__all__``, imports.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 from msgspec import Struct
 
 Edit = tuple[ast.AST, str, int | None, Any]
-"""Parent, field, place in the field's list or None, new value (:data:`GONE`: taken out of the list)."""
+"""Parent, field, index in the field's list or None, new value (:data:`GONE`: removed from the list)."""
 GONE = object()
 
 _COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
@@ -63,21 +63,21 @@ _STRUCT_WORDS = {"frozen", "kw_only", "slots", "eq", "order", "gc", "cache_hash"
 
 
 class Mutant(Struct, frozen=True):
-    """One change of one module."""
+    """One change to one module."""
 
     number: int
     function: str
     """Qualified name, ``<module>`` outside functions."""
     line: int
     end: int
-    """Last line of the statement's head: a test that ran none of ``line`` to ``end`` cannot tell."""
+    """Last line of the statement's head: a test that ran none of ``line`` to ``end`` cannot notice the mutant."""
     source: str
     """The line's text."""
     before: str
     after: str
     edit: Edit
     inside: bool
-    """Within a function's body: nothing runs differently when the module is imported."""
+    """Whether it is within a function's body, so that importing the module does not run it."""
 
     @property
     def change(self) -> str:
@@ -85,12 +85,12 @@ class Mutant(Struct, frozen=True):
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What stays the same when lines move."""
+        """A key that stays the same when lines move."""
         return self.function, self.source, self.change
 
 
 def apply(edit: Edit) -> Callable[[], None]:
-    """Change the tree in place; the result changes it back."""
+    """Change the tree in place. The returned function undoes the change."""
     parent, field, index, new = edit
     if index is None:
         old = getattr(parent, field)
@@ -120,7 +120,7 @@ def apply(edit: Edit) -> Callable[[], None]:
 
 
 def mutants(tree: ast.Module, text: str) -> list[Mutant]:
-    """All mutants of a module, in the order of its lines. Their edits belong to this very tree."""
+    """All mutants of a module, in the order of its lines. Their edits apply to this tree object only."""
     lines = text.splitlines()
     found: list[Mutant] = []
     seen: Counter[tuple[str, str, str]] = Counter()
@@ -156,7 +156,7 @@ def _text(node: ast.AST) -> str:
 
 
 class _Place(Struct, frozen=True):
-    """A node with what is around it."""
+    """A node and its context."""
 
     node: Any
     parent: Any
@@ -166,9 +166,9 @@ class _Place(Struct, frozen=True):
     span: tuple[int, int]
     inside: bool
     assigned: frozenset[str]
-    """Names that the function assigned before."""
+    """Names that the function has already assigned."""
     nested: bool
-    """A statement within another statement of its function."""
+    """Whether it is a statement within another statement of its function."""
 
     def replaced(self, new: ast.AST) -> Edit:
         return self.parent, self.field, self.index, ast.fix_missing_locations(ast.copy_location(new, self.node))
@@ -178,7 +178,7 @@ class _Place(Struct, frozen=True):
 
 
 class _Walk:
-    """Every node that may change, with its surroundings."""
+    """Every node that may be mutated, with its context."""
 
     def __init__(self) -> None:
         self._names: list[str] = []
@@ -245,7 +245,7 @@ class _Walk:
 
 
 def _no_code(node: ast.AST, parent: ast.AST, field: str) -> bool:
-    """Docstrings, annotations, imports, prose: nothing that decides."""
+    """Whether a node decides nothing: docstrings, annotations, imports, prose."""
     if (
         isinstance(node, ast.Subscript)
         and isinstance(node.value, ast.Name)
@@ -309,7 +309,7 @@ def _head(node: ast.stmt) -> tuple[int, int]:
 
 
 def _edits(place: _Place) -> Iterator[tuple[ast.AST, Edit]]:
-    """The changes of one node: what to show, and the edit."""
+    """The changes to one node: a label for each, and the edit."""
     node = place.node
     if isinstance(node, ast.stmt):
         yield from _statement_edits(place)

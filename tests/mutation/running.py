@@ -1,14 +1,14 @@
-"""Runs the tests that reach a mutant, in forked processes, and says whether one of them fails.
+"""Runs the tests that reach a mutant, in forked processes, and reports whether one of them fails.
 
 One process per module imports the program and collects the tests once. A first child runs them all, traced, and reports which
 lines of the module each test ran and how long it took. For each mutant, a child replaces the code of the changed function, runs
-the tests that ran the changed line, the quickest first, and stops at the first failure. What runs at import (constants, tables,
-defaults, struct options, functions that make tables) is changed by an import hook in a process that has imported nothing of the
-program yet. No file is written outside a temporary folder. Tests that start another program test the unchanged one: they do
-not count.
+the tests that ran the changed line, the quickest first, and stops at the first failure. Code that runs at import (constants,
+tables, defaults, struct options, functions that build tables) is changed by an import hook in a process that has not imported
+any of the program yet. No file is written outside a temporary folder. Tests that start another program test the unchanged one,
+so they do not count.
 
-A test that needs five times its time (and two seconds more) counts as a failure: a loop without end. Processor time, so that a
-busy machine does not kill mutants.
+A test that needs more than five times its usual time plus two seconds counts as a failure (an endless loop). Times are
+processor times, so a busy machine does not kill mutants.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from msgspec import Struct
 from tests.mutation.operators import Mutant, apply, mutants
 
 KILLED, SURVIVED, NOT_SWAPPED = 0, 10, 11
-"""How a mutant's process ends; by a signal or otherwise: killed."""
+"""Exit codes of a mutant's process. Any other ending, or a signal, means killed."""
 MEMORY = 6 << 30
 TRACED_CALLS = 3000
-"""Calls of one function in one test that are traced line by line."""
+"""How many calls of a function in one test are traced line by line."""
 
 
 class Test(Struct, frozen=True):
-    """One test of the first run. ``seconds`` of processor time; ``lines`` of the module that it ran."""
+    """One test of the first run: its processor time in ``seconds``, and the ``lines`` of the module that it ran."""
 
     __test__ = False
 
@@ -57,7 +57,7 @@ class Test(Struct, frozen=True):
 
 
 class Module(Struct, frozen=True):
-    """A module under mutation: its path in the repository and the test files or folders that speak about it."""
+    """A module under mutation: its path in the repository and the test files or folders that cover it."""
 
     path: str
     tests: tuple[str, ...]
@@ -68,7 +68,7 @@ class Module(Struct, frozen=True):
 
 
 class Verdict(Struct, frozen=True):
-    """What became of a mutant. ``tests``: how many were tried."""
+    """The result for a mutant. ``tests``: how many could reach it."""
 
     mutant: Mutant
     killed: bool
@@ -80,7 +80,7 @@ class BrokenTestsError(Exception):
 
 
 def examine(root: Path, module: Module) -> Iterator[Verdict]:
-    """The verdict on each mutant of a module as it comes in. Raises BrokenTestsError."""
+    """Yield the verdict on each mutant of a module as it arrives. Raises BrokenTestsError."""
     text = (root / module.path).read_text("utf-8")
     tree = ast.parse(text)
     every = mutants(tree, text)
@@ -108,9 +108,9 @@ def examine(root: Path, module: Module) -> Iterator[Verdict]:
 
 
 def _reaching(mutant: Mutant, tests: Sequence[Test], at_import: frozenset[int] = frozenset()) -> list[Test]:
-    """The tests that ran the mutant's lines, the quickest first; all of them for what runs at import.
+    """The tests that ran the mutant's lines, the quickest first; all tests for code that runs at import.
 
-    ``at_import``: lines of functions that ran while the module was imported; any test may use what they made.
+    ``at_import``: lines of functions that ran while the module was imported. Any test may use their results.
     """
     lines = set(range(mutant.line, mutant.end + 1))
     always = not mutant.inside or not lines.isdisjoint(at_import)
@@ -124,7 +124,7 @@ def _reaching(mutant: Mutant, tests: Sequence[Test], at_import: frozenset[int] =
 def _warm(
     root: Path, module: Module, tree: ast.Module, every: Sequence[Mutant], folder: Path
 ) -> Iterator[dict[str, Any]]:
-    """First a row with the ``tests`` of the first run (or what ``failed`` in it), then one for each mutant within a function:
+    """Yield a row with the ``tests`` of the first run (or what ``failed`` in it), then one for each mutant within a function:
     how its process ended."""
     output = folder / "output"
     reading, writing = os.pipe()
@@ -182,7 +182,7 @@ class _Warm:
         tests = self._first_run(session)
         by_name = {item.nodeid: item for item in session.items}
         functions = _functions(sys.modules[self._name], self._path)
-        killers: dict[str, list[str]] = {}  # what killed one mutant of a function often kills the next
+        killers: dict[str, list[str]] = {}  # the test that killed one mutant of a function often kills the next
         self._tell(
             tests=[{"name": t.name, "seconds": t.seconds, "lines": sorted(t.lines)} for t in tests],
             at_import=sorted(self._at_import),
@@ -215,7 +215,7 @@ class _Warm:
             if (self._folder / "killer").exists():
                 killers[mutant.function].append((self._folder / "killer").read_text("utf-8"))
             if state == SURVIVED and imported:
-                state = NOT_SWAPPED  # a value may have been made with the unchanged function
+                state = NOT_SWAPPED  # a cached value may come from the unchanged function
             self._tell(number=mutant.number, state=state)
         return True
 
@@ -236,7 +236,7 @@ class _Warm:
                 started = time.process_time()
                 with _traced(self._path, lines):
                     reports = runtestprotocol(item, log=False, nextitem=following)
-                if any(report.failed for report in reports):  # too slow while traced, perhaps
+                if any(report.failed for report in reports):  # perhaps only too slow because of tracing
                     reports = runtestprotocol(item, log=False, nextitem=following)
                 seconds = time.process_time() - started
                 if any(report.failed for report in reports):
@@ -262,7 +262,7 @@ def _allowed(test: Test) -> float:
 
 def _first_failure(items: Sequence[pytest.Item], limits: dict[str, float]) -> str | None:
     for index, item in enumerate(items):
-        signal.setitimer(signal.ITIMER_PROF, limits[item.nodeid])  # the signal's default is the end of the process
+        signal.setitimer(signal.ITIMER_PROF, limits[item.nodeid])  # the signal ends the process by default
         following = items[index + 1] if index + 1 < len(items) else None
         if any(report.failed for report in runtestprotocol(item, log=False, nextitem=following)):
             return item.nodeid
@@ -270,7 +270,7 @@ def _first_failure(items: Sequence[pytest.Item], limits: dict[str, float]) -> st
 
 
 def _in_child(run: Callable[[], int], folder: Path, session: pytest.Session, seconds: float) -> int:
-    """What a forked process returned; killed when it took ten times its time by the clock, or died."""
+    """What a forked process returned. It counts as killed when it died or took ten times its usual wall-clock time."""
     temporary = folder / "tests-of-mutant"
     temporary.mkdir()
     child = os.fork()
@@ -293,7 +293,7 @@ def _in_child(run: Callable[[], int], folder: Path, session: pytest.Session, sec
 
 
 def _waited(child: int, seconds: float) -> int:
-    """How a process ended; one that takes too long is ended, with what it started."""
+    """How a process ended. One that takes too long is killed, along with the processes that it started."""
     limit = time.monotonic() + seconds
     pause = 0.002
     while True:
@@ -315,7 +315,7 @@ def _waited(child: int, seconds: float) -> int:
 
 @contextlib.contextmanager
 def _traced(path: str, lines: set[int]) -> Iterator[None]:
-    """Collects the lines of one file that run meanwhile, in every thread."""
+    """Collects the lines of one file that run while it is active, in every thread."""
     calls: dict[types.CodeType, int] = {}
 
     def local(frame: types.FrameType, event: str, _argument: object) -> Any:
@@ -364,7 +364,7 @@ def _functions(module: types.ModuleType, path: str) -> dict[tuple[str, int], typ
 
 
 def _swap(functions: dict[tuple[str, int], types.FunctionType], tree: ast.Module, mutant: Mutant, path: str) -> bool:
-    """Give the changed function its new code. False when it is not among those found, or its closure changed."""
+    """Give the changed function its new code. False when the function was not found or its closure changed."""
     apply(mutant.edit)
     changed = {
         (code.co_qualname, code.co_firstlineno): code for code in _codes(compile(tree, path, "exec", dont_inherit=True))
@@ -393,9 +393,9 @@ def _codes(code: types.CodeType) -> Iterator[types.CodeType]:
 def _cold(
     root: Path, module: Module, tree: ast.Module, jobs: Sequence[tuple[Mutant, Sequence[Test]]], folder: Path
 ) -> Iterator[tuple[Mutant, int]]:
-    """How the process of each mutant ended that imported everything with the change in place.
+    """How each mutant's process ended; each imports everything with the change in place.
 
-    One process starts pytest, which costs more than most tests, and forks before it collects: nothing of the program is
+    One process starts pytest, which costs more than most tests, and forks before it collects: none of the program is
     imported until then.
     """
     if not jobs:
@@ -472,7 +472,7 @@ class _Hook(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     @property
     def is_too_late(self) -> bool:
-        """Whether the unchanged module was imported already."""
+        """Whether the unchanged module has already been imported."""
         return self._name in sys.modules
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> ModuleSpec | None:
@@ -498,7 +498,7 @@ def _quietly(output: Path) -> None:
 
 
 def _warm_hypothesis() -> None:
-    """Its first run in a process reads every module for constants: seconds that each mutant would pay again."""
+    """Its first run in a process scans every module for constants, which would cost each mutant seconds."""
     import hypothesis
     from hypothesis import strategies
 
@@ -521,7 +521,7 @@ _HEAVY = (
 
 
 def prepare(folder: Path) -> None:
-    """Import what every process needs and nothing of the program; make tests repeatable and quick to fail."""
+    """Import what every process needs and none of the program; make tests repeatable and quick to fail."""
     os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(folder)
     sys.pycache_prefix = str(folder / "bytecode")
     import hypothesis

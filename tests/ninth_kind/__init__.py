@@ -1,4 +1,4 @@
-"""A ninth kind that only tests have, as its author would add it: one row here, one module (:mod:`tests.ninth_kind.checklist`)."""
+"""A ninth kind, for tests only, added as an author would: one row here, one module (:mod:`tests.ninth_kind.checklist`)."""
 
 from __future__ import annotations
 
@@ -16,5 +16,5 @@ ROW = Kind(
 
 
 def added() -> None:
-    """Put the row into the table of this process for good: for programs that a test starts."""
+    """Add the row to this process's table permanently, for programs that a test starts."""
     kinds.TABLE = (*kinds.TABLE, ROW)

@@ -1,7 +1,7 @@
-"""What other programs' automation takes from this repository: pre-commit hooks, the GitHub Action, the GitLab component
+"""What this repository offers to automation: pre-commit hooks, the GitHub Action, the GitLab component
 (design/sources.md 4).
 
-Each piece of shell runs as it is written, with the variables that the service would set and a `rye` that writes down its words.
+Each shell snippet runs as written, with the variables that the service would set and a `rye` that records its arguments.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def test_the_real_pre_commit_runs_the_hooks(tmp_path: Path) -> None:
 
 
 class Runner:
-    """A folder with a `rye` and a `python3` that write their words down, and what the services set."""
+    """A folder with a `rye` and a `python3` that record their arguments, and the variables that the services set."""
 
     def __init__(self, base: Path, *, audit: int = 0) -> None:
         self.base = base
@@ -194,7 +194,7 @@ def steps(runner: Runner, inputs: Mapping[str, str]) -> int:
 
 
 def test_no_script_of_the_action_or_the_component_has_an_expression_in_it() -> None:
-    """What a pull request names itself must never become a command."""
+    """A name chosen in a pull request must never become a command."""
     scripts = [step["run"] for step in ACTION["runs"]["steps"]]
     for job in COMPONENT.values():
         scripts += [*job.get("script", []), *job.get("before_script", [])]
@@ -253,7 +253,7 @@ def test_the_samples_of_the_page_name_inputs_and_outputs_that_exist() -> None:
 
 
 def component(runner: Runner, job: str, inputs: Mapping[str, str]) -> int:
-    """A job of the component as GitLab runs it: inputs are put in before anything runs, variables reach the scripts."""
+    """A job of the component as GitLab runs it: inputs are substituted before anything runs, scripts see the variables."""
     values = {name: str(given.get("default", "")) for name, given in SPEC["spec"]["inputs"].items()} | dict(inputs)
     base, described = COMPONENT[COMPONENT[job]["extends"]], COMPONENT[job]
     variables = {

@@ -1,4 +1,4 @@
-"""What a contributor and a packager find at the root: licence, changelog, policies, checks before a commit."""
+"""The files that contributors and packagers look for at the root: licence, changelog, policies, checks before a commit."""
 
 from __future__ import annotations
 

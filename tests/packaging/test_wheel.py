@@ -1,4 +1,4 @@
-"""The wheel: one commit, one hash; and an installation with the client's packages alone."""
+"""The wheel: the same commit gives the same hash, and it installs with the client's packages alone."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ IMPORT_NAMES = {
 
 
 def build(place: Path, *, umask: int, moment: float) -> Path:
-    """A wheel of a copy of the sources, made under another folder, umask and time."""
+    """A wheel built from a copy of the sources, in a different folder, with a different umask and time."""
     source = place / "source"
     source.mkdir(parents=True)
     for name in ("rye", "registry_server"):
@@ -99,7 +99,7 @@ def test_the_table_of_extras_is_that_of_the_package() -> None:
 
 
 def pins(name: str) -> dict[str, str]:
-    """Package and version of each line of a file of pins."""
+    """The package and version on each line of a file of pins."""
     text = (ROOT / "requirements" / name).read_text("utf-8")
     return dict(re.findall(r"^([a-z0-9.-]+)==([^ ;]+)", text, re.MULTILINE))
 
@@ -127,7 +127,7 @@ def test_make_dist_builds_as_these_tests_do() -> None:
 
 
 def with_dependencies(names: set[str]) -> set[str]:
-    """The packages and all that they need on this machine, without extras."""
+    """The packages and all their dependencies on this machine, without extras."""
     found: set[str] = set()
     waiting = set(names)
     while waiting:
@@ -149,7 +149,7 @@ def with_dependencies(names: set[str]) -> set[str]:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs' folder of an environment with the wheel and the client's packages, and no other."""
+    """The bin folder of an environment with only the wheel and the client's packages."""
     place = tmp_path_factory.mktemp("client")
     venv.create(place, with_pip=False)
     (packages,) = place.glob("lib/python*/site-packages")

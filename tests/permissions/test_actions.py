@@ -1,4 +1,4 @@
-"""Which capability strings name a real action: the automaton against the words of its specification."""
+"""Which capability strings name a real action: the automaton compared with its specification."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_from_the_beginning_only_one_letter_leads_on() -> None:
 
 
 def test_each_beginning_has_states_of_its_own_where_it_differs() -> None:
-    """One tree of the twelve beginnings, two states for the segments: nothing is reached by two ways."""
+    """One tree of the twelve prefixes and two states for the segments: each state is reached in one way only."""
     prefixes = {beginning[:end] for beginning in BEGINNINGS for end in range(len(beginning) + 1)}
     assert len({state for state, _ in MOVES} | set(MOVES.values())) == len(prefixes) + 2
     assert len(ACCEPTING) == 1 + len(ITEM_TYPES)

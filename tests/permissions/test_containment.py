@@ -128,7 +128,7 @@ def test_dots_mean_nothing_to_a_star() -> None:
 def test_patterns_made_to_explode_are_counted_as_widened() -> None:
     """Deciding ``*a??…?`` needs exponentially many states; giving up must never look like "not widened"."""
     started = time.process_time()
-    together = ["*a" + "?" * 20, "*[!a]" + "?" * 20]  # every string of 21 characters or more, in a way that hides it
+    together = ["*a" + "?" * 20, "*[!a]" + "?" * 20]  # every string of 21 characters or more, in disguise
     (change,) = diff(together, ["?" * 25 + "*"]).widened
     assert change.witness is None
     assert not contained("?" * 25 + "*", together)
@@ -186,7 +186,7 @@ def test_too_complex_to_tell_counts_as_not_contained() -> None:
 
 
 def test_every_pattern_that_may_match_is_near_and_in_the_order_of_its_text() -> None:
-    """Prefixes do not sort as their patterns do: ``a!c`` comes before ``a?``, whose prefix is ``a``."""
+    """Prefixes do not sort like their patterns: ``a!c`` comes before ``a?``, whose prefix is ``a``."""
     few = Granted(["b*", "a?", "a!c*", "a!", "c"])
     assert [glob.text for glob in few.near("a!")] == ["a?", "a!", "a!c*"]
     assert [glob.text for glob in few.near("d")] == []

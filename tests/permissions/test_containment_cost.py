@@ -1,7 +1,7 @@
-"""What a comparison costs, step by step (DESIGN §7): the limit on it bounds hostile patterns and must not touch honest ones.
+"""How many steps a comparison takes (DESIGN §7): the limit must stop hostile patterns and never affect ordinary ones.
 
 The steps and the witness of each case are exact. Both change when the search visits another state, drops one that it should
-follow, or counts a step differently, so this table sees what the answers alone do not show.
+follow, or counts a step differently, so this table catches bugs that the answers alone do not show.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from rye.permissions.containment import Budget, Change, Granted, TooComplex, con
 
 STEPS = 1_000_000
 MANY = ["x" * 30 + "?" * length + "*a" for length in range(40)]
-"""More than a thousand states, so that they weigh."""
+"""More than a thousand states, so that their cost shows."""
 LONG = ["*" + "q" * 300 + "?" * length + "*" for length in range(16)]
-"""More than 4096 states: each operation on a set of them counts twice."""
+"""More than 4096 states: each operation on a set of them counts double."""
 
 CASES: list[tuple[list[str], list[str], bool, str | None, int]] = [
     (["a*", "[b-a]"], [], False, None, 0),
@@ -93,7 +93,7 @@ def test_a_star_that_does_not_settle_in_time_changes_no_answer(
 
 
 def test_many_patterns_get_steps_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One comparison has the base and some more for each pattern: the last of many is still compared."""
+    """A comparison may take a base number of steps plus some for each pattern, so the last of many is still compared."""
     monkeypatch.setattr(rye.permissions.containment, "PERMISSIONS", replace(PERMISSIONS, containment_steps=0))
     patterns = [f"a{number:04d}*x?" for number in range(400)]
     assert diff([], patterns).widened == tuple(Change(pattern, pattern.replace("*x?", "xa")) for pattern in patterns)

@@ -67,7 +67,7 @@ def test_a_chain_is_a_conjunction() -> None:
 
 
 def test_no_pattern_arithmetic_in_a_chain() -> None:
-    """Two levels that allow different halves allow only what both allow, each by any one of its patterns."""
+    """Two levels together allow only what both allow, each by any one of its patterns."""
     assert check([["*write", "*read"], ["rye.execute.tool.rye.*"]], *WRITE).allowed
     assert not check([["*read"], ["*write"]], *WRITE).allowed
 

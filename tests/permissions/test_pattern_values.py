@@ -1,4 +1,4 @@
-"""Automata of patterns, value by value: tokens, what a class holds, and the characters that a set of patterns tells apart."""
+"""Automata of patterns, value by value: tokens, members of a class, and the characters that a set of patterns distinguishes."""
 
 from __future__ import annotations
 

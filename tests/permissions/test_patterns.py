@@ -1,4 +1,4 @@
-"""The automata of patterns agree with fnmatch, whatever it thinks of odd classes (DESIGN §7)."""
+"""The automata of patterns agree with fnmatch, also on odd character classes (DESIGN §7)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ odd = st.text(alphabet="ab!]-[^\\&~|.*?z\n🙂", max_size=9)
 @given(odd, st.text(alphabet="ab!]-[^\\&~|.*?z\n🙂\U0010ffff", max_size=6))
 def test_every_pattern_means_what_fnmatch_says(pattern: str, text: str) -> None:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # re warns of sets that look nested
+        warnings.simplefilter("ignore")  # re warns about sets that look nested
         assert automaton_matches(text, pattern) is fnmatchcase(text, pattern)
 
 

@@ -1,4 +1,4 @@
-"""What a policy refuses, and that combining policies only tightens (DESIGN §7)."""
+"""What a policy refuses. Combining policies can only make them stricter (DESIGN §7)."""
 
 from __future__ import annotations
 

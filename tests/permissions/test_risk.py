@@ -1,4 +1,4 @@
-"""Risk tiers (DESIGN §7), with the spellings by which an author may try to look harmless."""
+"""Risk tiers (DESIGN §7), including spellings that an author might use to look harmless."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_many_ordinary_patterns_are_all_told_exactly() -> None:
 
 @pytest.mark.slow
 def test_a_long_set_of_hard_patterns_is_told_within_one_bound() -> None:
-    """Each by itself takes a tenth of a second, and a release note has room for two thousand."""
+    """Each takes a tenth of a second, and a release note has room for two thousand."""
     hard = [f"rye.*a{'?' * 12}*{number}b" for number in range(1500)]
     started = time.process_time()
     found = tiers([*hard, "rye.search.tool.x"])
@@ -136,6 +136,6 @@ words = st.sampled_from(
 @settings(max_examples=150, deadline=None)
 @given(st.lists(words, max_size=8).map("".join), st.lists(words, max_size=8).map("".join))
 def test_granting_more_is_never_tiered_lower(one: str, other: str) -> None:
-    """Elevated itself is left out: it also stands for a pattern that reaches no action at all."""
+    """Elevated is left out because it is also the tier of a pattern that reaches no action."""
     if contained(one, [other]) and tier(one) is not Tier.ELEVATED:
         assert tier(one) <= tier(other)

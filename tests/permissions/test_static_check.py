@@ -38,7 +38,7 @@ def test_an_unused_capability_is_information_at_its_place() -> None:
 
 
 def test_denied_again_where_the_check_denies() -> None:
-    """Every call whose id is known is judged as a run would judge it."""
+    """Every call whose id is known is checked as a run would check it."""
     capabilities = ["rye.execute.tool.a.*", "rye.search.directive.*", "rye.search.tool.a.*", "rye.load.*"]
     for primary, item_type, item_id in [
         ("execute", "tool", "a/x"),

@@ -1,4 +1,4 @@
-"""The golden vectors of this room."""
+"""The golden vectors for permissions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``[audit] ignore``: strict to read, for a time, and never silent (DESIGN 6.1)."""
+"""``[audit] ignore``: read strictly, limited in time, and never silent (DESIGN 6.1)."""
 
 from __future__ import annotations
 

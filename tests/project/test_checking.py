@@ -1,4 +1,4 @@
-"""Validation from disk: findings of all layers, one bad file never the end of the others."""
+"""Validation from disk: findings from all layers, and one bad file never stops the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What path arguments mean: files, folders, patterns; sorted, each once, and never through symlinks."""
+"""What path arguments mean: files, folders and patterns; sorted, without duplicates, never through symlinks."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_an_empty_argument_is_not_the_current_folder(base: Path) -> None:
 
 
 def test_links_lead_nowhere(base: Path) -> None:
-    """A folder that somebody else made must not show files from outside of it."""
+    """A folder that someone else made must not expose files outside it."""
     (base / "outside").mkdir()
     (base / "outside/agent.md").write_text("x")
     (base / ".ai/agents/link.md").symlink_to(base / "outside/agent.md")

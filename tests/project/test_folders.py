@@ -1,4 +1,4 @@
-"""The user's folders: variables first, then the platform's places, which the quick way must name as the library does."""
+"""The user's folders: variables first, then the platform's defaults. The fast path must agree with the library on those."""
 
 from __future__ import annotations
 

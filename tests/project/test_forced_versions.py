@@ -1,4 +1,4 @@
-"""``[overrides]`` of rye.toml: how it is read, which items it is about, and what rye.lock keeps of it."""
+"""``[overrides]`` of rye.toml: how it is read, which items it applies to, and what rye.lock records about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``rye.lock``: the same content is the same bytes, and nothing that it should not say is read."""
+"""``rye.lock``: the same content always gives the same bytes, and the reader rejects everything unknown."""
 
 from __future__ import annotations
 

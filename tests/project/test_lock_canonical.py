@@ -1,4 +1,4 @@
-"""The fast reader of locks never says anything else than the TOML reader."""
+"""The fast lock reader never disagrees with the TOML reader."""
 
 from __future__ import annotations
 

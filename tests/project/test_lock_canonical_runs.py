@@ -1,4 +1,4 @@
-"""The fast reader of locks, list by list: what can run, in every field, and nothing where a list stands twice."""
+"""The fast lock reader, list by list: every field of ``runs`` is read, and duplicate lists are refused."""
 
 from __future__ import annotations
 

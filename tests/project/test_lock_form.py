@@ -1,4 +1,4 @@
-"""The very text of rye.lock, which reviewers read and branches merge, and why each malformed lock is refused."""
+"""The exact text of rye.lock, which reviewers read and branches merge, and why each malformed lock is refused."""
 
 from __future__ import annotations
 
@@ -230,7 +230,7 @@ def test_a_lock_is_read_from_its_file(tmp_path: Path) -> None:
         read_lock(project)
 
 
-# The fast reader
+# The fast lock reader
 
 
 FAST = lock_text(
@@ -295,7 +295,7 @@ def test_the_fast_reader_leaves_everything_else_to_the_toml_reader(before: str, 
     "text", ["<<<<<<< ours", "a\u2028<<<<<<< ours\u2028=======\u2028>>>>>>> theirs", "\x85<<<<<<<"]
 )
 def test_an_authors_text_is_no_conflict_marker(text: str) -> None:
-    """Else one hook would make the lock unreadable, or move rows from one side of a real conflict to the other."""
+    """Otherwise one hook could make the lock unreadable, or move rows from one side of a real conflict to the other."""
     hooked = replace(WHOLE, hooks=(HookAction(text, "tool", "a/b", (("x", text),)),), approved_hooks=())
     written = lock_text(Lock({}, (hooked,)))
     assert [row.hooks for row in parse_lock(written).items] == [hooked.hooks]

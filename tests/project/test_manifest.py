@@ -1,4 +1,4 @@
-"""``rye.toml``: strict to read, gentle to edit."""
+"""``rye.toml``: read strictly, edited gently."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def test_lines_keep_their_ends_and_their_mark() -> None:
 
 
 def test_two_branches_that_add_apart_merge() -> None:
-    """What each adds is a line of its own place; only neighbours conflict."""
+    """Each branch adds one line, in sorted order; only adjacent lines conflict."""
     one, other = add_dependency(SORTED, "acme/a", "*"), add_dependency(SORTED, "tool:acme/0", "*")
     both = add_dependency(one, "tool:acme/0", "*")
     assert both == add_dependency(other, "acme/a", "*")

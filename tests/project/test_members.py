@@ -1,4 +1,4 @@
-"""Members of a workspace: which folders they are, what their rye.toml may say, and who belongs to whom."""
+"""Workspace members: which folders are members, what their rye.toml may contain, and which workspace each belongs to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""rye.toml, rye.lock and rye's notes come from whoever can commit: regular files of a bounded size and shape (DESIGN 6.1)."""
+"""Anyone who can commit can write rye.toml, rye.lock and Rye's own files, so only bounded regular files are read (DESIGN 6.1)."""
 
 from __future__ import annotations
 

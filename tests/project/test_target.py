@@ -1,4 +1,4 @@
-"""What ``FILE|ID`` means, and what is refused before it is used."""
+"""What ``FILE|ID`` means, and which values are refused before use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that people may take for one another are found, and others are not."""
+"""Names that people may confuse are found; other names are not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What git has not committed as it is may not be published unnoticed; where git cannot say, that is an error."""
+"""Uncommitted changes are never published unnoticed. When git cannot tell, that is an error."""
 
 from __future__ import annotations
 

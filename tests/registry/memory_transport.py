@@ -1,4 +1,4 @@
-"""A registry's files in a mapping."""
+"""A transport that serves a registry's files from a mapping."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class MemoryTransport:
         return [self._fetch(request) for request in requests]
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: there is nothing to close."""
 
     def _fetch(self, request: Request) -> Fetched:
         data = self.files.get(request.path)

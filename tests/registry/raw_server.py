@@ -1,4 +1,4 @@
-"""A server whose every byte a test decides: it hands each connection to the test, which may answer, lie, stall or hang up."""
+"""A server whose bytes a test controls: it gives each connection to the test, which may answer, lie, stall or hang up."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class RawServer:
 
     @property
     def place(self) -> str:
-        """Host and port as an address has them."""
+        """Host and port, as in a URL."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property
     def connections(self) -> list[int]:
-        """Which connection each request came on."""
+        """The number of the connection that each request came on."""
         return [number for number, _ in self.requests]
 
 
@@ -39,7 +39,7 @@ class Peer:
     socket: socket.socket
 
     def hear(self) -> bytes:
-        """The next request; ends the conversation when the client hung up."""
+        """The next request. Ends the conversation if the client has hung up."""
         request = b""
         while not request.endswith(b"\r\n\r\n"):
             piece = self.socket.recv(65_536)
@@ -58,7 +58,7 @@ class Peer:
             pass
 
     def reset(self) -> None:
-        """Hang up so that the client gets an error and no end."""
+        """Hang up so that the client sees a connection reset, not an end of file."""
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.socket.close()
 
@@ -68,7 +68,7 @@ Talk = Callable[[Peer], object]
 
 
 def answer(data: bytes, *, then_wait: bool = False) -> Talk:
-    """These bytes for the first request; then the connection ends, or stays open in silence."""
+    """Answer the first request with these bytes; then close the connection, or keep it open and send nothing."""
 
     def talk(peer: Peer) -> None:
         peer.hear()
@@ -80,7 +80,7 @@ def answer(data: bytes, *, then_wait: bool = False) -> Talk:
 
 
 def answer_all(data: bytes) -> Talk:
-    """These bytes for every request on a connection."""
+    """Answer every request on a connection with these bytes."""
 
     def talk(peer: Peer) -> None:
         while True:
@@ -92,7 +92,7 @@ def answer_all(data: bytes) -> Talk:
 
 @contextmanager
 def talking(talk: Talk, *, host: str = "127.0.0.1", tls: ssl.SSLContext | None = None) -> Iterator[RawServer]:
-    """A server for as long as the context lasts."""
+    """A server that runs until the block ends."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.create_server((host, 0), family=family) as listening:
         server = RawServer(host, listening.getsockname()[1])

@@ -1,4 +1,4 @@
-"""A client without a network: trusted states that follow a simulated registry through the pure state machine."""
+"""A client without a network: trusted states that follow a simulated registry, using the pure state machine."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ def follow(state: TrustedState, registry: SimulatedRegistry) -> tuple[TrustedSta
 
 
 def seen(registry: SimulatedRegistry) -> TrustedState:
-    """A client's state after it saw the registry as it is."""
+    """A client's state after it has read the current registry."""
     return follow(pinned(registry), registry)[0]

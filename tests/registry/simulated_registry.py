@@ -2,9 +2,9 @@
 
 A :class:`SimulatedRegistry` holds every private key, so a test can play the honest operator, a mirror that changes bytes, or
 an operator who cheats and signs it. Statements are appended as notes (``append``); :meth:`SimulatedRegistry.publish` closes a
-batch with a snapshot and writes the static files. ``files`` maps paths to bytes and may be changed at will; ``write_files``
-makes it anew from the log. Everything else is derived from ``leaves``, so a test that changes a leaf and calls ``write_files``
-gets a registry that is consistent in itself and contradicts its own past: exactly what a client must notice.
+batch with a snapshot and writes the static files. ``files`` maps paths to bytes, and tests may change it freely;
+``write_files`` rebuilds it from the log. Everything else is derived from ``leaves``. A test that changes a leaf and calls
+``write_files`` gets a registry that is internally consistent but contradicts its own past, which is what a client must detect.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def key(label: str) -> PrivateKey:
-    """A private key that is the same in every run and worth nothing."""
+    """A private key that is the same in every run. It protects nothing."""
     return PrivateKey(hashlib.sha256(f"test key {label}".encode()).digest())
 
 
@@ -65,14 +65,14 @@ def signer(name: str, private: PrivateKey) -> Signer:
 
 
 def suffix_of(identity: Identity) -> str:
-    """What the name of an item's file ends with."""
+    """The suffix of an item's file name."""
     kind = KINDS[identity.kind]
     return kind.main_file or kind.suffixes[0]
 
 
 @dataclass
 class SimulatedRegistry:
-    """One registry. Keys are lists of private keys; what is signed with them can be overridden in every method."""
+    """One registry. Keys are lists of private keys; every method that signs accepts other signers."""
 
     origin: str = "registry.example"
     now: datetime = START
@@ -84,7 +84,7 @@ class SimulatedRegistry:
     roots: list[SignedNote] = field(default_factory=list)
     keysets: dict[str, Keyset] = field(default_factory=dict)
     leaves: list[str] = field(default_factory=list)
-    """Every entry of the log, whole."""
+    """Every entry of the log in full."""
     blobs: dict[str, bytes] = field(default_factory=dict)
     files: dict[str, bytes] = field(default_factory=dict)
 
@@ -104,7 +104,7 @@ class SimulatedRegistry:
         return len(self.leaves)
 
     def fork(self) -> SimulatedRegistry:
-        """The same registry with the same keys, to go another way."""
+        """A copy of the registry with the same keys, to build a different history from here."""
         return copy.deepcopy(self)
 
     def pass_time(self, **parts: float) -> None:
@@ -114,7 +114,7 @@ class SimulatedRegistry:
     # statements
 
     def append(self, note: SignedNote) -> int:
-        """An entry of the log, as it is; its position."""
+        """Append an entry to the log unchanged and return its position."""
         self.leaves.append(note.encode())
         return len(self.leaves) - 1
 
@@ -133,7 +133,7 @@ class SimulatedRegistry:
         return [signer(namespace_key_name(self.origin, namespace), private) for private in chosen]
 
     def root(self, **changes: object) -> Root:
-        """The next root, as the present owners would write it."""
+        """The next root, as the current owners would write it."""
         previous = Root.parse(self.roots[-1].text) if self.roots else None
         root = Root(
             origin=self.origin,
@@ -200,7 +200,7 @@ class SimulatedRegistry:
         depends_on: Sequence[Relation] = (),
         **changes: object,
     ) -> int:
-        """Publish bytes; the release's position. ``executable``: which of the attached files are."""
+        """Publish bytes and return the release's position. ``executable``: the attached files that are executable."""
         release = Release(
             origin=self.origin,
             identity=identity,
@@ -257,17 +257,17 @@ class SimulatedRegistry:
     # the static files
 
     def publish(self) -> None:
-        """Close the batch: a snapshot as the last leaf, a checkpoint, and every file."""
+        """Close the batch: append a snapshot as the last leaf, sign a checkpoint, and write every file."""
         self.append(self.sign(self.snapshot(), self.log_signers()))
         self.write_files()
 
     def snapshot(self, **changes: object) -> Snapshot:
-        """The snapshot over what is in the log now."""
+        """The snapshot of the current log."""
         snapshot = Snapshot(self.origin, self.now, len(self.roots), self.map_of().root)
         return replace(snapshot, **changes)
 
     def index_lines(self) -> dict[str, list[wire.IndexLine]]:
-        """All statements by the name that they are about."""
+        """All statements, grouped by the name they are about."""
         found: dict[str, list[wire.IndexLine]] = {}
         for position, leaf in enumerate(self.leaves):
             statement = parse(notes.parse(leaf).text)
@@ -284,7 +284,7 @@ class SimulatedRegistry:
         return {name: wire.encode_index(entries) for name, entries in self.index_lines().items()}
 
     def map_entries(self, indexes: dict[str, bytes] | None = None) -> list[MapEntry]:
-        """The rows of the name map over these index files, or over those of the log."""
+        """The rows of the name map for these index files, or for those of the log."""
         files = self.index_files() if indexes is None else indexes
         return [MapEntry(name, hashlib.sha256(data).hexdigest(), len(data)) for name, data in files.items()]
 
@@ -319,7 +319,7 @@ class SimulatedRegistry:
         proof: Sequence[bytes] | None = None,
         map: str | None = None,
     ) -> wire.Head:
-        """The head of the present log; each part can be replaced."""
+        """The head of the current log. Each part can be replaced."""
         if checkpoint is None:
             checkpoint = notes.sign(self.checkpoint().text(), self.log_signers())
         if proof is None:
@@ -330,7 +330,7 @@ class SimulatedRegistry:
         )
 
     def write_files(self, head: wire.Head | None = None, indexes: dict[str, bytes] | None = None) -> None:
-        """All files anew. With ``indexes`` the name map lists those index files, whatever the log says."""
+        """Rebuild all files. With ``indexes``, the name map lists those index files, even if the log contradicts them."""
         present = head or self.head()
         read = self.reader()
         index_files = self.index_files() if indexes is None else indexes
@@ -354,20 +354,20 @@ class SimulatedRegistry:
         self.files.update(files)
 
     def publish_index(self, indexes: dict[str, bytes]) -> None:
-        """Cheat: sign a snapshot over index files that the log does not bear out."""
+        """Cheat: sign a snapshot over index files that do not match the log."""
         root = self.map_of(indexes).root
         self.append(self.sign(self.snapshot(map=root), self.log_signers()))
         self.write_files(self.head(map=root), indexes)
 
     def publish_map(self, nodes: Sequence[bytes]) -> None:
-        """Cheat: sign a snapshot over these nodes, the root first, and serve them beside those of the log's map."""
+        """Cheat: sign a snapshot over these nodes, the root first, and serve them along with those of the log's map."""
         root = hashlib.sha256(nodes[0]).hexdigest()
         self.append(self.sign(self.snapshot(map=root), self.log_signers()))
         self.write_files(self.head(map=root))
         self.files.update({node_path(hashlib.sha256(data).hexdigest()): data for data in nodes})
 
     def write_to(self, folder: Path) -> None:
-        """The files on disk, for clients that read ``file://`` or a web server."""
+        """Write the files to disk, for clients that read ``file://`` or a web server."""
         for path, data in self.files.items():
             target = folder / path
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""A bundle file is a registry in one file: read strictly, verified by the same client, honest about its age."""
+"""A bundle is a registry in one file: read strictly, verified by the ordinary client, with its age shown."""
 
 from __future__ import annotations
 
@@ -196,13 +196,13 @@ class TestAttacks:
 
 
 class TestAge:
-    """DESIGN §5: a head older than 7 days is refused; rule 4 of the bundle says what a person can state."""
+    """DESIGN §5: a head older than 7 days is refused; rule 4 of the bundle says what a user can declare."""
 
     DAY = f"{NOW - timedelta(days=20):%Y-%m-%d}"
 
     def old(self, tmp_path: Path) -> tuple[SimulatedRegistry, Path]:
         registry = filled(NOW - timedelta(days=20))
-        # It was written 20 days ago; the writer's own clock is the real one, so its client is given the time.
+        # It was written 20 days ago. The writer uses the real clock, so its client gets the time explicitly.
         recorder = bundle._Recorder(MemoryTransport(registry.files))
         client = RegistryClient(
             ADDRESS,

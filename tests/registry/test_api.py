@@ -1,4 +1,4 @@
-"""The writing half of a client: a token goes nowhere else, and what an API answers is never believed (protocol.md, Writing)."""
+"""The client's write API: a token is sent nowhere else, and the server's answers are never trusted (protocol.md, Writing)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_GET = do_POST = _any
 
     def log_message(self, *_: object) -> None:
-        """Quiet."""
+        """Log nothing."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""An audit reads a whole log again and names every entry that breaks a rule (rye.registry.trust.auditing, A1 to A7)."""
+"""An audit rereads a whole log and reports every entry that breaks a rule (rye.registry.trust.auditing, A1 to A7)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TWO = Identity("tool", "acme/work/two")
 
 
 def filled() -> SimulatedRegistry:
-    """A registry in which everything happened once, in several batches."""
+    """A registry in which every kind of event happened once, in several batches."""
     registry = SimulatedRegistry()
     registry.claim("acme", [key("acme")])
     registry.release(ONE)
@@ -192,7 +192,7 @@ class TestFindings:
         registry = SimulatedRegistry()
         registry.leaves += ["nothing\n"] * 500
         result = audited(registry)
-        assert result.count == 501  # the end is missing, too
+        assert result.count == 501  # the end is also missing
         assert len(result.findings) == 100
         with pytest.raises(RyeError, match="500 more") as error:
             raise_first(result)
@@ -204,7 +204,7 @@ class TestFindings:
 
 class TestCost:
     def test_a_name_with_many_statements_costs_time_in_proportion(self) -> None:
-        """Hashes are carried on, so ten times the statements about one name are about ten times the work."""
+        """Hashes are computed incrementally, so ten times the statements about one name take about ten times the work."""
 
         def log(count: int) -> list[bytes]:
             registry = SimulatedRegistry()

@@ -1,4 +1,4 @@
-"""The shared cache: verified on the way out, whole or absent, safe for many programs at once."""
+"""The shared cache: entries are verified when read, complete or absent, and safe for concurrent programs."""
 
 from __future__ import annotations
 

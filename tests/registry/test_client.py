@@ -1,4 +1,4 @@
-"""The client against a whole registry in memory and on disk: waves, caching, offline, first contact, what is remembered."""
+"""The client with a whole registry in memory and on disk: waves, caching, offline, first contact, remembered state."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class World:
             self.transport.requested.clear()
 
     def waves(self) -> list[list[str]]:
-        """What was fetched since the last time, wave by wave, by the kind of file."""
+        """The files fetched since the last call, wave by wave, by kind."""
         found = [sorted(path.split("/")[0] for path in wave) for wave in self.transport.requested]
         self.transport.requested.clear()
         return found
@@ -169,7 +169,7 @@ def test_a_map_of_several_levels_takes_a_wave_for_each_and_only_what_changed_is_
 
     client = world.client()
     assert len(client.kinds_of([item.id for item in items])) == 600
-    assert world.waves() == [["head"]]  # the map is the same: nothing of it is asked for
+    assert world.waves() == [["head"]]  # the map is unchanged: none of it is fetched
 
     position = world.registry.release(items[0], "1.0.1", b"more\n")
     indexes[str(items[0])] += wire.encode_index([wire.IndexLine(position, world.registry.leaves[position])])
@@ -177,7 +177,7 @@ def test_a_map_of_several_levels_takes_a_wave_for_each_and_only_what_changed_is_
     client = world.client()
     assert len(client.kinds_of([item.id for item in items])) == 600
     fetched = [wave for wave in world.waves() if "map" in wave]
-    assert fetched == [["map"]] * len(fetched)  # one path of some hundred nodes
+    assert fetched == [["map"]] * len(fetched)  # one path out of about a hundred nodes
     assert 2 <= len(fetched) <= 3
     assert len(client.releases([items[0]])[items[0]]) == 2
 
@@ -230,7 +230,7 @@ def test_a_partial_tile_that_was_replaced_by_the_full_one_is_cut_from_it(world: 
     assert client.prove(records).paths
 
 
-# what is remembered
+# remembered state
 
 
 def test_nothing_is_remembered_of_a_run_that_fails(world: World) -> None:
@@ -331,7 +331,7 @@ def test_damaged_cached_tiles_and_objects_are_fetched_anew(world: World) -> None
     assert client.prove(records).paths
 
 
-# what a mirror can do to files
+# files changed by a mirror
 
 
 @pytest.mark.parametrize(
@@ -402,7 +402,7 @@ def test_an_item_is_never_another_items_bytes(world: World) -> None:
     assert refusal(client.fetch_items, records[TOOL]).code == "blob-hash"
 
 
-# the shell
+# the outer layer: disk and network
 
 
 def test_a_folder_is_read_by_the_same_code(world: World, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Server and clients give one answer to "may these bytes be the file of this release?": each row is put to both."""
+"""Server and clients agree on whether given bytes may be a release's file: each row is checked with both."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ SERVER = {
 
 
 class Case(Struct, frozen=True):
-    """A release as an author who hates our users could sign it, with its bytes. ``rule`` None: it is honest."""
+    """A release that a hostile author could sign, with its bytes. ``rule`` is None if the release is valid."""
 
     rule: str | None
     identity: Identity
@@ -61,9 +61,9 @@ class Case(Struct, frozen=True):
     suffix: str
     attached: Mapping[str, bytes] = {}
     note: Mapping[str, Any] = {}
-    """Fields of the note that say something else than the item."""
+    """Fields of the note that differ from the item."""
     key: PrivateKey | None = OWNER
-    """Who signs the file; None: nobody."""
+    """The signer of the file, or None if it is unsigned."""
     prefix: bytes = b""
     crlf: bool = False
 
@@ -183,7 +183,7 @@ def test_a_client_refuses_it_by_that_rule(case: Case) -> None:
 def test_the_server_refuses_it_by_that_rule(case: Case) -> None:
     release, data = case.release(), case.data()
     blobs = {hashlib.sha256(content).hexdigest(): content for content in (data, *case.attached.values())}
-    candidate = Candidate(SignedNote("", ()), release)  # reading the note's text would refuse some rows earlier
+    candidate = Candidate(SignedNote("", ()), release)  # parsing the note's text would refuse some rows earlier
     if case.rule is None:
         assert examine(candidate, blobs.get, [OWNER.public]).signer == OWNER.public.raw
         return

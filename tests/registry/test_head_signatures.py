@@ -1,4 +1,4 @@
-"""A head's two signatures are looked at once; whatever else a head must be is judged in every run."""
+"""A head's two signatures are verified once and cached; its other checks happen in every run."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ADDRESS = "https://registry.example"
 
 
 class World:
-    """One registry, and one user whose verdicts are kept."""
+    """One registry, and one user whose verdicts are cached."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch):
         self.registry = SimulatedRegistry()
@@ -39,7 +39,7 @@ class World:
         monkeypatch.setattr(notes, "verify", counted)
 
     def looks_of_a_run(self, *, keeps: bool = True) -> int:
-        """How many signed notes a run of the client verifies. ``keeps``: whether it ends well."""
+        """How many signed notes a run of the client verifies. ``keeps``: whether the run commits its state."""
         self.looks = 0
         verdicts = Verdicts(self.folder / "verdicts.sqlite", b"the code of today")
         client = RegistryClient(

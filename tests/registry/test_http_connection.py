@@ -1,4 +1,4 @@
-"""One connection to a server that is not trusted to speak HTTP: what counts as an answer, and when a connection is used again."""
+"""One connection to a server that may not speak proper HTTP: what counts as an answer, and when a connection is reused."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_a_redirect_on_the_same_host_is_followed(location: str, asked: bytes) ->
     assert server.requests[1][1].startswith(asked)
 
 
-# what is an answer
+# what counts as an answer
 
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
 
@@ -192,7 +192,7 @@ def test_an_answer_that_has_no_body_is_not_waited_for(status: int) -> None:
     assert str(status) in error.message
 
 
-# which connection
+# which connection is used
 
 
 def test_a_connection_is_used_again() -> None:
@@ -296,7 +296,7 @@ def test_a_connection_is_kept_for_seconds_only(monkeypatch: pytest.MonkeyPatch) 
     assert server.connections == [1, 2]
 
 
-# patience
+# timeouts
 
 
 @pytest.mark.parametrize("data", [b"", OK, OK + b"Content-Length: 4\r\n\r\nte", CHUNKED + b"4"])
@@ -308,7 +308,7 @@ def test_a_server_that_stalls_is_given_up(data: bytes) -> None:
 
 @pytest.fixture
 def full() -> Iterator[int]:
-    """A port whose queue of connections is full."""
+    """A port whose connection backlog is full."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         listening.listen(0)

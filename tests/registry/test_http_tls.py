@@ -1,4 +1,4 @@
-"""``https``: only a server with a certificate for its name, from an authority that the user trusts, is a registry."""
+"""``https``: only a server with a certificate for its name, from an authority that the user trusts, is accepted."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TEXT = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ntext"
 
 
 class Authority:
-    """Makes certificates; its own is in ``file``."""
+    """A certificate authority. Its own certificate is in ``file``."""
 
     def __init__(self, folder: Path):
         self._folder = folder
@@ -56,7 +56,7 @@ class Authority:
         self.file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
 
     def server(self, *names: str, hours: float = 1) -> ssl.SSLContext:
-        """A server that can show a certificate for these names, valid for as long; of the past where that is negative."""
+        """A server with a certificate for these names, valid for this long; already expired if that is negative."""
         key = ec.generate_private_key(ec.SECP256R1())
         alternatives = [
             x509.IPAddress(ip_address(name)) if name[-1].isdigit() else x509.DNSName(name) for name in names
@@ -97,7 +97,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 @pytest.fixture(params=[False, True], ids=["direct", "httpx"], autouse=True)
 def _ends(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every test is for both ends: ours, and httpx's, which is for proxies but goes straight where none is set."""
+    """Every test runs with both HTTP clients: ours and httpx, which is used with proxies but connects directly without one."""
     for name in list(os.environ):
         if name.lower().endswith("_proxy") or name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
             monkeypatch.delenv(name)
@@ -140,7 +140,7 @@ def test_a_connection_that_the_server_closed_meanwhile_is_no_failure(trusting: A
 
     read, gone = threading.Event(), threading.Event()
     tls = trusting.server("127.0.0.1")
-    tls.maximum_version = ssl.TLSVersion.TLSv1_2  # where the client learns of it as an error of TLS
+    tls.maximum_version = ssl.TLSVersion.TLSv1_2  # the client sees this as a TLS error
     with talking(talk, tls=tls) as server:
         transport = HttpTransport(f"https://{server.place}", ONCE)
         assert transport.fetch_many([Request("head", 100)]) == [b"text"]
@@ -198,7 +198,7 @@ def test_an_answer_that_breaks_off_is_no_file(trusting: Authority) -> None:
 
 def test_a_folder_of_authorities_stands_in_for_a_file(authority: Authority, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSL_CERT_DIR", str(authority.file.parent))
-    assert trusted_authorities().get_ca_certs() == []  # read by name when a server shows a certificate
+    assert trusted_authorities().get_ca_certs() == []  # read by name when a server presents a certificate
     monkeypatch.setenv("SSL_CERT_FILE", str(authority.file))
     assert len(trusted_authorities().get_ca_certs()) == 1
 

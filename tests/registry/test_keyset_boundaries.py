@@ -1,4 +1,4 @@
-"""Keyset chains at their edges: positions, several keys and roots, and what a refusal names."""
+"""Keyset chains at their boundaries: positions, several keys and roots, and what a refusal names."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def roots_of(registry: SimulatedRegistry) -> list[Root]:
 
 
 def extended(registry: SimulatedRegistry, chain: KeysetChain, leaf: int, position: int | None = None) -> KeysetChain:
-    """The chain with the keyset of a leaf, as if it stood at another position."""
+    """The chain extended by the keyset of a leaf, optionally as if it were at another position."""
     note = notes.parse(registry.leaves[leaf])
     return extend(chain, leaf if position is None else position, note, Keyset.parse(note.text), roots_of(registry))
 
@@ -117,7 +117,7 @@ def test_the_owners_of_any_trusted_root_may_sign_a_recovery() -> None:
 
 
 def test_an_objection_takes_only_the_recoverys_place() -> None:
-    """With a history before it: every keyset before the recovery stays."""
+    """Every keyset before the recovery stays."""
     registry = SimulatedRegistry()
     for keys in ([ONE], [TWO], [THREE]):
         registry.claim("acme", keys)
@@ -160,7 +160,7 @@ def test_an_empty_chain_has_nothing_in_force() -> None:
 
 
 def test_a_statement_that_is_dated_behind_a_recovery_does_not_shorten_the_wait() -> None:
-    """Rule 6: the new keys sign at once, with a time at which the recovery will have taken effect."""
+    """Rule 6: the new keys sign right away, with a time after which the recovery is in effect."""
     registry = SimulatedRegistry()
     registry.claim("acme", [ONE])
     recovery = registry.recover("acme", [TWO]).recovery

@@ -1,4 +1,4 @@
-"""The last value that a line's form takes, the first that it refuses, and what the refusal says."""
+"""The last value that each line format accepts, the first that it refuses, and what the refusal says."""
 
 from __future__ import annotations
 
@@ -236,5 +236,5 @@ def test_a_line_of_text_says_whether_its_length_or_its_characters_are_refused() 
     ],
 )
 def test_any_text_is_cut_to_one_line(text: str, most: int, line: str) -> None:
-    """Only the first four times ``most`` characters are looked at."""
+    """Only the first ``4 * most`` characters are read."""
     assert lines.one_line(text, most, "none") == line

@@ -1,4 +1,4 @@
-"""Merkle trees: RFC 6962's own test data, and laws over every tree up to 300 leaves."""
+"""Merkle trees: RFC 6962's own test data, and invariants of every tree of up to 300 leaves."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which code each refused Merkle proof gets, and that the largest tree and the smallest are still read."""
+"""The error code for each refused Merkle proof. The largest and the smallest tree are still accepted."""
 
 from __future__ import annotations
 

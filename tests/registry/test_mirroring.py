@@ -1,4 +1,4 @@
-"""A mirror verifies everything before its head moves, takes interrupted runs up, and never lets a fork in."""
+"""A mirror verifies everything before its head moves, resumes interrupted runs, and never accepts a fork."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def filled(now: datetime | None = None) -> SimulatedRegistry:
 
 
 def trusted(registry: SimulatedRegistry, state: TrustedState | None = None) -> TrustedState:
-    """What a client comes to trust of a registry's head (the checks of the head are the client's own tests)."""
+    """The state that a client trusts after reading a registry's head (the client's own tests cover the checks of a head)."""
     known = state or TrustedState.pin(registry.files["root/1"], registry.fingerprint)
     for number in range(known.root.number + 1, len(registry.roots) + 1):
         known = known.accept_root(registry.files[f"root/{number}"])
@@ -126,7 +126,7 @@ class TestCopy:
 
 
 class _Broken:
-    """A network that breaks after so many files."""
+    """A network that fails after a given number of files."""
 
     def __init__(self, inner: MemoryTransport, files: int):
         self._inner, self._left = inner, files
@@ -158,7 +158,7 @@ class TestInterrupted:
             except KeyboardInterrupt:
                 pass
             assert (tmp_path / "copy" / "head").read_bytes() == old
-            # What the old head leads to is still whole.
+            # Everything that the old head refers to is still complete.
             store, cache = StateStore(tmp_path / f"s{files}"), Cache(tmp_path / f"c{files}")
             address = (tmp_path / "copy").as_uri()
             with RegistryClient.open(address, accept_root=registry.fingerprint, store=store, cache=cache) as client:

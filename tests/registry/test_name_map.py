@@ -1,4 +1,4 @@
-"""The name map: one tree for one set of names, proofs of presence and absence, and one way to read each node
+"""The name map: one tree for each set of names, proofs of presence and absence, and one valid encoding of each node
 (design/server.md 2).
 
 Most tests run with leaves of 3 names instead of 128, so that small sets of names make deep trees.
@@ -59,7 +59,7 @@ def sha256(data: bytes) -> str:
 
 
 class Store:
-    """Every node that was ever written, and how often which are read."""
+    """Every node ever written, and how often each is read."""
 
     def __init__(self) -> None:
         self.files = {EMPTY_MAP_SHA256: EMPTY_MAP}
@@ -77,7 +77,7 @@ class Store:
         return done
 
     def live(self, root: str) -> dict[str, bytes]:
-        """The nodes that a root leads to."""
+        """The nodes reachable from a root."""
         found, waiting = {}, [root]
         while waiting:
             found[waiting[-1]] = self.files[waiting[-1]]
@@ -286,7 +286,7 @@ class TestWhatChanged:
 
 
 def path(store: Store, root: str, name: str) -> list[Place]:
-    """The places from the root to where a name is or would be."""
+    """The prefixes from the root to the place where a name is or would be."""
     opened: dict[str, Node] = {}
     found: list[Place] = []
     while isinstance(place := find(root, name, opened), Place):
@@ -304,7 +304,7 @@ def leaf_and_inner() -> tuple[bytes, bytes]:
 
 
 def decoded(data: bytes) -> Node | None:
-    """A node, or None where it is refused as malformed."""
+    """A node, or None if it is refused as malformed."""
     try:
         return decode_node(data)
     except NameMapError as error:
@@ -325,7 +325,7 @@ class TestOneSpelling:
                 if node is not None:
                     assert encode_node(node) == changed
                     accepted += changed != data
-        assert accepted  # hashes may be any; nothing else may
+        assert accepted  # hashes can have any value; nothing else can
 
     @given(st.data())
     def test_what_is_cut_repeated_or_added_is_refused_or_has_one_spelling(self, data: st.DataObject) -> None:
@@ -357,7 +357,7 @@ class TestOneSpelling:
 
 
 class TestLies:
-    """What a registry could sign, or a mirror serve, to show two readers two things."""
+    """Trees that a registry could sign, or a mirror serve, to show two readers different things."""
 
     def scene(self) -> tuple[Store, str, Inner]:
         store = Store()
@@ -367,7 +367,7 @@ class TestLies:
         return store, root, node
 
     def signed(self, store: Store, node: Inner, at: int, **lie: int | str) -> tuple[str, str]:
-        """A root with one row that is not true, and a name below that row."""
+        """A root with one false row, and a name below that row."""
         rows = list(node.children)
         rows[at] = replace(rows[at], **lie)
         data = encode_node(Inner.of(b"", rows))
@@ -385,7 +385,7 @@ class TestLies:
         assert refused(lambda: self.lookup(store, root, name)) == "map-hash"
 
     def test_a_leaf_of_another_range(self, small: None) -> None:
-        """So a name that exists could be shown as absent."""
+        """Otherwise an existing name could be shown as absent."""
         store, _, node = self.scene()
         sizes = [child.names for child in node.children]
         at, other = next(

@@ -1,4 +1,4 @@
-"""Signed notes at their limits: bytes, signature lines, names, key IDs; and what a refusal says."""
+"""Signed notes at their limits: bytes, signature lines, names, key IDs, and what a refusal says."""
 
 from __future__ import annotations
 

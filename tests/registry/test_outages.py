@@ -1,4 +1,4 @@
-"""A registry that does not answer, and a head that did not change (DESIGN 6.1, last paragraph): clocks and answers are values."""
+"""A registry that does not answer, and an unchanged head (DESIGN 6.1, last paragraph). Clocks and answers are values."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ SILENCE = NoAnswer("fetch-unreachable", "head could not be fetched.")
 
 
 class Tagging(MemoryTransport):
-    """A registry in memory that tags its head. ``fails``: what it answers instead; ``asked``: tag and patience, each time."""
+    """A registry in memory that tags its head. ``fails``: its answer instead; ``asked``: tag and timeout of each request."""
 
     def __init__(self, registry: SimulatedRegistry):
         super().__init__(registry.files)
@@ -51,7 +51,7 @@ class Tagging(MemoryTransport):
 
 
 class World:
-    """One registry and one user who pinned it and read it once."""
+    """One registry, and one user who has pinned it and read it once."""
 
     def __init__(self, folder: Path):
         self.registry = SimulatedRegistry()
@@ -127,7 +127,7 @@ class TestSilence:
         assert world.refused(survives=True).code == "snapshot-future"
 
     def test_what_is_no_outage_is_never_survived(self, world: World) -> None:
-        """A refusal, a redirect, a foreign certificate, a head that is gone: something answered there."""
+        """A refusal, a redirect, a wrong certificate or a missing head: in each case something answered."""
         for code in ("fetch-status", "fetch-redirect", "fetch-unreachable", "fetch-not-found", "fetch-too-large"):
             world.transport.fails = FetchError(code, "No.")
             assert world.refused(survives=True).code == code
@@ -208,7 +208,7 @@ class TestUnchangedHead:
             assert world.transport.asked[1][0] is not None
 
     def test_one_that_never_changes_is_noticed_by_its_age(self, world: World) -> None:
-        """The attack: 304 for ever. A warning after 72 hours, an error after 7 days, though releases were yanked meanwhile."""
+        """The attack: 304 forever, while releases are yanked. There is a warning after 72 hours and an error after 7 days."""
         world.transport.frozen = True
         world.registry.pass_time(hours=70)
         assert world.client().warnings == ()
@@ -295,7 +295,7 @@ class TestOverHttp:
 
     @pytest.mark.parametrize("conditional", [True, False])
     def test_silence_ends_in_time(self, conditional: bool) -> None:
-        """A port that takes connections and says nothing."""
+        """A port that accepts connections and sends nothing."""
         quick = replace(REGISTRY, answer_seconds=0.1)
         with socket.create_server(("127.0.0.1", 0)) as deaf:
             transport = HttpTransport(f"http://127.0.0.1:{deaf.getsockname()[1]}", quick)

@@ -1,4 +1,4 @@
-"""Roots and keysets: the last value that is taken and the first that is refused, each with its reason."""
+"""Roots and keysets: the last value that is accepted and the first that is refused, each with its reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Objects that are cached together in one file: found as any other, never believed."""
+"""Objects that are cached together in one file: found like any other object, and never trusted."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def names(data: list[bytes]) -> list[str]:
 
 
 def filled(folder: Path) -> Path:
-    """A cache with one pack; the pack."""
+    """A cache with one pack, and the pack."""
     cache = WriteBehindCache.at(folder)
     for data in MANY:
         cache.put(data)

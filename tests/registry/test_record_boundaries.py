@@ -1,4 +1,4 @@
-"""The edges of a judged history: what ends nothing, what is withdrawn, each limit of a release, the form that is kept."""
+"""Boundaries of a verified history: events that do not end it, withdrawn releases, each limit of a release, the stored form."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_yank_a_takedown_or_revoked_signers_each_withdraw_a_release(registry: 
     assert not record.is_withdrawn
 
 
-# what ends nothing
+# events that do not end a history
 
 
 def test_what_follows_an_advisory_of_the_owners_counts(registry: SimulatedRegistry) -> None:
@@ -155,7 +155,7 @@ def test_a_releases_files_are_its_own_and_the_attached_ones_and_each_can_be_take
     assert history_of(registry, SKILL).records[0].takedown is not None
 
 
-# the form that is kept
+# the stored form
 
 
 def test_a_judgement_is_read_back_as_it_was_kept(registry: SimulatedRegistry) -> None:

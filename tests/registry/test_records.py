@@ -1,4 +1,4 @@
-"""Keyset chains and what an index says under them: rotation, takeover, revocation, recovery, yanks, deprecations, advisories."""
+"""Keyset chains and index statements under them: rotation, takeover, revocation, recovery, yanks, deprecations, advisories."""
 
 from __future__ import annotations
 
@@ -334,7 +334,7 @@ def test_a_takedown_by_the_owners_is_final_and_says_why(registry: SimulatedRegis
     assert record.is_withdrawn
     refused = refusal(check_installable, record)
     assert (refused.code, "it held a key" in refused.message) == ("release-taken-down", True)
-    registry.yank(TOOL, "1.0.0", yanked=False)  # its publisher cannot bring it back
+    registry.yank(TOOL, "1.0.0", yanked=False)  # its publisher cannot restore it
     assert history_of(registry).records[0].takedown is not None
 
 

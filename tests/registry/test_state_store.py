@@ -1,4 +1,4 @@
-"""Where trust is kept: whole, private, merged between programs, and never silently forgotten."""
+"""The trusted state on disk: complete, private, merged between programs, and never silently forgotten."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_a_state_that_others_may_change_is_not_trusted(tmp_path: Path, state: Tr
 
 
 class TestOthersWhoMayWrite:
-    """Trusted state that somebody else can replace is not trust (findings A 13): refused, with the command that ends it."""
+    """Trusted state that someone else can replace is refused, with the command that fixes it (findings A 13)."""
 
     @pytest.fixture
     def kept(self, tmp_path: Path) -> tuple[StateStore, Path]:
@@ -202,7 +202,7 @@ class TestOthersWhoMayWrite:
         assert f"chmod 700 {path.parent}" in str(self.refused(store).hint)
         path.parent.chmod(0o1777)
         assert store.load("registry.example") is not None
-        path.parent.chmod(0o775)  # a group of one's own, as many systems have it
+        path.parent.chmod(0o775)  # a private group for each user, as many systems have
         assert store.load("registry.example") is not None
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")

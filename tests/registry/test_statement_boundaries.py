@@ -1,4 +1,4 @@
-"""The last value that a statement takes and the first that it refuses."""
+"""The last value that a statement accepts and the first that it refuses."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def test_a_key_of_small_order_cannot_be_named(point: str) -> None:
         statements.parse(text.replace(old, f"key {point}"))
 
 
-# every value that the grammar allows
+# values that the grammar allows
 
 SEGMENT = st.from_regex(r"[a-z0-9][a-z0-9_-]{0,8}", fullmatch=True).filter(
     lambda text: text != "root" and lines_allow(text)

@@ -1,4 +1,4 @@
-"""Tiles: coordinates and paths as C2SP tlog-tiles has them, proofs from tiles alone, forged tiles, entry bundles."""
+"""Tiles: coordinates and paths as in C2SP tlog-tiles, proofs from tiles alone, forged tiles, entry bundles."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_a_full_tile_without_the_parent_that_vouches_for_it_is_refused() -> None
 
 
 def test_of_two_changed_tiles_the_upper_is_named() -> None:
-    """A tile is compared with a parent that was itself checked before."""
+    """A tile is compared with a parent that has already been checked."""
     size = 70_000
     found = fetched(tiles.inclusion_tiles([10], size))
     for tile in (Tile(0, 0), Tile(1, 0)):
@@ -232,7 +232,7 @@ def test_bundles_that_end_early_or_late_are_refused() -> None:
     ],
 )
 def test_a_bundle_ends_inside_an_entry_or_holds_another_number(data: bytes, width: int, message: str) -> None:
-    """What follows the last entry is not looked at."""
+    """Bytes after the last entry are not read."""
     with pytest.raises(TileError) as raised:
         tiles.decode_bundle(data, width)
     assert raised.value.message == message

@@ -1,4 +1,4 @@
-"""Proof files in the form of C2SP tlog-proof: strict, whole, and worth nothing when a byte is another."""
+"""Proof files in the format of C2SP tlog-proof: strict, complete, and invalid if any byte changes."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_the_refusal_says_which_part_is_wrong(text: str, reason: str) -> None:
 
 
 def alone(registry: SimulatedRegistry, entry: str) -> TlogProof:
-    """A proof that holds, signed by the log, of the only entry of a tree."""
+    """A valid proof, signed by the log, for the only entry of a tree."""
     root = merkle.leaf_hash(entry.encode())
     note = notes.sign(Checkpoint(registry.origin, 1, root).text(), registry.log_signers())
     return TlogProof(entry, 0, (), note.encode())

@@ -1,4 +1,4 @@
-"""Transports: folders that must not be left, and a real web server that is slow, endless, broken or sends clients elsewhere."""
+"""Transports: folders that reads must not escape, and a real web server that is slow, endless, broken or redirects clients."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ Answer = Callable[[BaseHTTPRequestHandler], None]
 
 
 class Site:
-    """A web server whose every answer a test decides; ``seen`` are the paths and headers that it was asked."""
+    """A web server whose answers a test controls. ``seen`` has the path and headers of each request."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[str, dict[str, str]]] = []
@@ -93,13 +93,13 @@ def running(site: Site) -> Iterator[Site]:
                 self.close_connection = True
 
         def log_message(self, format: str, *args: object) -> None:
-            """Tests are quiet."""
+            """Log nothing."""
 
     class Server(ThreadingHTTPServer):
         daemon_threads = True
 
         def handle_error(self, request: object, client_address: object) -> None:
-            """A client that hung up is what these tests are about."""
+            """Ignore clients that hang up: these tests do that on purpose."""
 
     server = Server(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
@@ -397,7 +397,7 @@ def test_a_pipe_in_the_folder_holds_nobody(tmp_path: Path) -> None:
     assert code_of(one(FileTransport(tmp_path))) == "fetch-not-found"
 
 
-# memory and none
+# in memory, and no transport
 
 
 def test_memory_and_offline() -> None:

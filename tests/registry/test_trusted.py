@@ -1,4 +1,4 @@
-"""The trusted state: every rule of acceptance in ``rye/registry/trust/trusted.py`` is broken once and has its own code."""
+"""The trusted state: each acceptance rule in ``rye/registry/trust/trusted.py`` is broken once and has its own error code."""
 
 from __future__ import annotations
 
@@ -351,7 +351,7 @@ def test_a_head_opened_against_one_state_is_not_accepted_by_another(registry: Si
 
 
 def entry_of(head: TrustedHead, registry: SimulatedRegistry, name: str) -> MapEntry | None:
-    """Where a name's index file is, by the nodes that the registry serves."""
+    """Where a name's index file is, according to the nodes that the registry serves."""
     nodes: dict[str, Node] = {}
     load(
         head.map,
@@ -397,7 +397,7 @@ def test_i2_an_index_file_is_the_one_that_the_map_names(registry: SimulatedRegis
 
 
 def cheat(registry: SimulatedRegistry, name: str, entries: list[IndexLine]) -> Callable[[], object]:
-    """The registry itself signs a snapshot over an index that the log does not bear out."""
+    """The registry itself signs a snapshot over an index that does not match the log."""
     indexes = {**registry.index_files(), name: wire.encode_index(entries)}
     registry.publish_index(indexes)
     head, entry = opened(registry, name)

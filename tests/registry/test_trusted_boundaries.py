@@ -1,4 +1,4 @@
-"""The rules of acceptance at their edges: the first position outside the log, the first second too late, what a refusal says."""
+"""The acceptance rules at their boundaries: the first position outside the log, one second too late, what a refusal says."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_r1_the_origin_that_the_user_gives_must_be_the_roots(registry: Simulated
 
 
 def test_r1_a_fingerprint_covers_everything_before_the_last_empty_line(registry: SimulatedRegistry) -> None:
-    """Text that is hidden behind an empty line is not taken for signatures."""
+    """Text hidden after an empty line is not read as signatures."""
     text = "one\n\ntwo\n"
     assert fingerprint_of(f"{text}\n— name AAAA\n") == hashlib.sha256(text.encode()).hexdigest()
     assert fingerprint_of("one\ntwo\n") == hashlib.sha256(b"one\ntwo\n").hexdigest()
@@ -134,7 +134,7 @@ def test_h6_a_head_of_the_size_that_is_known_needs_no_tiles(registry: SimulatedR
 
 
 def cheated(registry: SimulatedRegistry, position: int) -> Callable[[], object]:
-    """An index, signed by the registry, that puts a release at a position; to be opened."""
+    """Return a function that opens an index, signed by the registry, that puts a release at a position."""
     note = registry.index_lines()[str(TOOL)][0].note
     registry.publish_index({**registry.index_files(), str(TOOL): wire.encode_index([IndexLine(position, note)])})
     _, head = follow(pinned(registry), registry)
@@ -144,7 +144,7 @@ def cheated(registry: SimulatedRegistry, position: int) -> Callable[[], object]:
 
 
 def test_i3_the_last_position_of_the_log_is_in_it_and_the_next_is_not(registry: SimulatedRegistry) -> None:
-    size = registry.size + 1  # with the snapshot that closes the cheat
+    size = registry.size + 1  # including the snapshot that the cheat appends
     assert cheated(registry.fork(), size - 1)()
     error = refusal(cheated(registry.fork(), size))
     assert (error.code, f"of a log of {size}" in error.message) == ("index-position", True)

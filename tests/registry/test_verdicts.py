@@ -1,4 +1,4 @@
-"""What was judged is remembered by everything that it was judged from; and whatever happens to the file, no answer is wrong."""
+"""Verdicts are cached under everything they depend on, and no damage to the file can cause a wrong answer."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ class TestRemembering:
 class TestWhoJudges:
     @pytest.fixture
     def package(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-        """A copy of this package that the module takes for its own."""
+        """A copy of this package that the module treats as its own."""
         copy = tmp_path / "rye"
         shutil.copytree(Path(rye.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__", "cli"))
         monkeypatch.setattr(rye, "__file__", str(copy / "__init__.py"))
@@ -258,7 +258,7 @@ def other_schema(path: Path, statement: str) -> None:
 
 
 def with_rows(change: str) -> Callable[[Path], None]:
-    """A file of today's form in which a statement of SQL changed rows."""
+    """A file in the current format in which an SQL statement has changed rows."""
 
     def make(path: Path) -> None:
         remember(path, entries(20))

@@ -1,4 +1,4 @@
-"""Heads, index files and the API's messages: one spelling, no unknown or repeated fields."""
+"""Heads, index files and the API's messages: one encoding, no unknown or duplicate fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The protocol's documents at their limits: sizes, numbers, names of files, and a field too many in each message."""
+"""The protocol's documents at their limits: sizes, numbers, file names, and one extra field in each message."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_only_slashes_at_the_end_of_the_apis_address_are_left_out(api: str, addr
     "api", ["https://r.example/a\\b", "https://r.example\\@evil.example/", "//r.example/api", "api/v1"]
 )
 def test_an_api_address_that_another_reader_takes_for_another_host_is_refused(api: str) -> None:
-    """A browser reads a backslash as a slash; ``//host`` names a host. What is refused says so with its code."""
+    """A browser reads a backslash as a slash; ``//host`` names a host. Each refusal has its own code."""
     with pytest.raises(WireError) as raised:
         wire.api_address(Config(2, "r.example", api), "https://r.example/")
     assert raised.value.code == "config-malformed"

@@ -11,7 +11,7 @@ ORIGIN = "registry.example"
 
 
 def test_what_two_programs_see_at_once_is_kept_of_both(tmp_path: Path) -> None:
-    """Each writer holds the lock from its last look to its write."""
+    """Each writer holds the lock from its last read to its write."""
     seen = [f"directive:acme/item-{number} 1.0.0" for number in range(24)]
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda one: remember_withdrawn(tmp_path, ORIGIN, [one]), seen))

@@ -1,4 +1,4 @@
-"""What a tile holds, computed from a reader of nodes: the slow way, to compare with."""
+"""The contents of a tile, computed the slow way from a node reader, for comparison."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from rye.registry.protocol.tiles import HEIGHT, WIDTH, Tile
 
 
 def tile_bytes(tile: Tile, read: merkle.HashReader) -> bytes:
-    """A tile's content."""
+    """The contents of a tile."""
     first = tile.index * WIDTH
     return b"".join(read(tile.level * HEIGHT, first + offset) for offset in range(tile.width))

@@ -1,4 +1,4 @@
-"""Which hooks fire and with what inputs (DESIGN §8, §9; DECISIONS Directives 15)."""
+"""Which hooks run, and with which inputs (DESIGN §8, §9; DECISIONS Directives 15)."""
 
 from __future__ import annotations
 

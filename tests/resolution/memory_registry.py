@@ -1,4 +1,4 @@
-"""A registry in memory: the provider that the tests of the solver ask, and short ways to write one down."""
+"""An in-memory registry: the provider for the solver's tests, and short ways to write one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rye.resolution.versions import Version
 
 @dataclass(frozen=True)
 class Release:
-    """What one release asks for, by package and range, and why it may not be chosen."""
+    """One release: the ranges it needs and refuses, by package, and why it cannot be chosen."""
 
     needs: Mapping[str, str] = field(default_factory=dict)
     refuses: Mapping[str, str] = field(default_factory=dict)
@@ -26,7 +26,7 @@ Graph = Mapping[str, Mapping[str, Release]]
 
 
 class MemoryRegistry:
-    """Answers from ``graph``; a package outside it was not found. With ``fetched``, only those are known yet."""
+    """Answers from ``graph``; other packages are not found. With ``fetched``, only those packages have been fetched."""
 
     def __init__(self, graph: Graph, fetched: set[str] | None = None, elsewhere: Mapping[str, str] | None = None):
         self.graph = graph
@@ -59,7 +59,7 @@ def project(
 
 
 def releases(*versions: str) -> dict[str, Release]:
-    """Releases that ask for nothing."""
+    """Releases without dependencies."""
     return {version: Release() for version in versions}
 
 
@@ -69,14 +69,14 @@ def chosen(
     locked: Mapping[str, str] | None = None,
     refuses: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
-    """The solution as texts."""
+    """The solution, with versions as strings."""
     outcome = Resolution(project(needs, locked, refuses), MemoryRegistry(graph)).resolve()
     assert isinstance(outcome, Solution)
     return {package: str(version) for package, version in outcome.versions.items()}
 
 
 def refusal(root: Root[str], registry: MemoryRegistry) -> Unsolvable:
-    """The error of a question that must not be solvable."""
+    """The error for a problem that must be unsolvable."""
     try:
         outcome = Resolution(root, registry).resolve()
     except Unsolvable as unsolvable:
@@ -85,7 +85,7 @@ def refusal(root: Root[str], registry: MemoryRegistry) -> Unsolvable:
 
 
 def in_waves(root: Root[str], graph: Graph) -> tuple[Solution[str], list[tuple[str, ...]]]:
-    """The solution when nothing is known at first, and the waves that it took."""
+    """The solution when nothing has been fetched at first, and the waves of fetches that it took."""
     registry = MemoryRegistry(graph, fetched=set())
     resolution = Resolution(root, registry)
     waves: list[tuple[str, ...]] = []

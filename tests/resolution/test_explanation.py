@@ -1,4 +1,4 @@
-"""Proofs that people read: what they say, word for word, and that hints stand apart (DESIGN §6)."""
+"""The exact text of the solver's explanations. Hints are separate from the proof (DESIGN §6)."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class TestOtherCauses:
     def conclusion(
         self, needs: Mapping[str, str], graph: Graph, elsewhere: Mapping[str, str] | None = None
     ) -> tuple[str, str]:
-        """The only line's reason, and the first hint."""
+        """The reason on the only line, and the first hint."""
         explanation = told(needs, graph, elsewhere)
         (line,) = explanation.lines
         reason = line.removeprefix("Because your project depends on a ^1 and ")

@@ -1,4 +1,4 @@
-"""Forced ranges: they take the place of every other range, and of nothing else; a proof names them."""
+"""Forced ranges replace every other range of a package and change nothing else; a proof names them."""
 
 from __future__ import annotations
 

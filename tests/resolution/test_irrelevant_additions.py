@@ -1,7 +1,7 @@
-"""Irrelevant additions change nothing: what nobody needs has no influence on what is chosen, nor on a proof.
+"""Irrelevant additions to a registry change neither the solution nor a proof.
 
-An addition is irrelevant when no release that could be chosen asks for it. It may be as broken or as hostile as it likes: it
-may need packages that don't exist, or refuse everything that the project uses.
+An addition is irrelevant when no release that could be chosen depends on it. It can be as broken or hostile as it likes: it
+can need packages that don't exist, or refuse everything that the project uses.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from tests.resolution.test_solver_against_brute_force import PACKAGES, RANGES, V
 
 SEEDS = tries(300, 5_000)
 STRANGERS = ("acme/0-first", "acme/bb", "zzz/last", "evil/a")
-"""Their names stand before, between and after the others: the order of names must not matter either."""
+"""Their names sort before, between and after the others, since the order of names must not matter either."""
 
 
 def with_strangers(graph: Graph, seed: int) -> dict[str, dict[str, Release]]:
-    """The registry with packages that nothing in it asks for, but that ask for and refuse what is in it."""
+    """The registry plus packages that nothing depends on, but that need and refuse packages of the registry."""
     dice = random.Random(seed)
     grown = {name: dict(releases) for name, releases in graph.items()}
     for name in STRANGERS:
@@ -44,7 +44,7 @@ def with_strangers(graph: Graph, seed: int) -> dict[str, dict[str, Release]]:
 
 
 def with_dead_releases(graph: Graph, seed: int) -> dict[str, dict[str, Release]]:
-    """The registry with one more release of each package that may not be chosen, whatever it asks for."""
+    """The registry plus one revoked release of each package, with a random dependency."""
     dice = random.Random(seed)
     return {
         name: {
@@ -56,7 +56,7 @@ def with_dead_releases(graph: Graph, seed: int) -> dict[str, dict[str, Release]]
 
 
 def same(root: Root[str], graph: Graph, grown: Graph) -> bool:
-    """Compares both answers word for word; gives whether there was a solution."""
+    """Compare both answers word for word and return whether there was a solution."""
     before = answer(Resolution(root, MemoryRegistry(graph)).resolve)
     after = answer(Resolution(root, MemoryRegistry(grown)).resolve)
     if isinstance(before, Unsolvable):
@@ -81,7 +81,7 @@ def test_packages_that_nobody_needs_at_any_seed(seed: int) -> None:
 
 
 def test_a_release_that_may_not_be_chosen_changes_no_choice() -> None:
-    """A proof may name it: it is a reason. Whether there is a solution, and which, stays."""
+    """A proof may name such a release as a reason. Whether there is a solution, and which one, does not change."""
     for seed in range(SEEDS):
         root, graph = random_graph(seed)
         before = answer(Resolution(root, MemoryRegistry(graph)).resolve)
@@ -92,7 +92,7 @@ def test_a_release_that_may_not_be_chosen_changes_no_choice() -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_solution_that_is_locked_stays_when_newer_releases_come(seed: int) -> None:
-    """The lock is why an addition to a needed package is irrelevant, too."""
+    """Because of the lock, additions to needed packages are irrelevant as well."""
     locked = 0
     for number in range(seed * 100, seed * 100 + 100):
         root, graph = random_graph(number)

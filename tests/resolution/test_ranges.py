@@ -1,9 +1,9 @@
 """Ranges as npm's ``semver`` reads them (DESIGN §6).
 
-``npm_semver_table.csv`` holds ranges, versions and what npm's package ``semver`` 7.8.6 says of them (``yes``, ``no``,
-or ``invalid`` for a range it refuses), from ``new Range(range).test(version)`` with default options: about 200
-hand-written ranges of every form and some that are none, and 220 made from a fixed seed, each against versions inside
-and outside.
+``npm_semver_table.csv`` has ranges, versions and the result from npm's package ``semver`` 7.8.6 (``yes``, ``no``, or
+``invalid`` for a range that it refuses), from ``new Range(range).test(version)`` with default options. It has about 200
+hand-written ranges, valid ones of every form and some invalid ones, and 220 generated from a fixed seed, each with versions
+inside and outside the range.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ TABLE = Path(__file__).with_name("npm_semver_table.csv")
 
 
 def parsed(text: str) -> Range | UsageError:
-    """The range, or the error that refuses it; nothing else may happen."""
+    """The range, or the error that refuses it. Any other exception fails the test."""
     try:
         return Range.parse(text)
     except UsageError as error:

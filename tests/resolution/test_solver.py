@@ -1,4 +1,4 @@
-"""What the solver chooses, what it asks for, and when it gives up (DESIGN §6)."""
+"""What the solver chooses, what it fetches, and when it gives up (DESIGN §6)."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ class TestWaves:
         assert in_waves(project({"a": "*"}), {"a": {"1.0.0": Release(refuses={"b": "*"})}})[1] == [("a",)]
 
     def test_a_failure_is_told_only_when_nothing_is_missing(self) -> None:
-        """Else the proof would depend on what happened to be in the cache."""
+        """Otherwise the proof would depend on what happens to be in the cache."""
         graph = {
             "a": {"1.0.0": Release({"z": "*"})},
             "b": {"1.0.0": Release({"a": "^2"})},
@@ -204,7 +204,7 @@ class TestWaves:
 
 class TestHostileAuthors:
     def test_a_question_that_is_too_hard_is_given_up(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Pigeons and holes: exponentially hard for every search of this kind."""
+        """The pigeonhole problem, which takes exponential time for every search of this kind."""
         pigeons = 9
         graph = {f"hole{h}": releases(*(f"{p}.0.0" for p in range(1, pigeons + 1))) for h in range(pigeons - 1)}
         for p in range(1, pigeons + 1):
@@ -233,7 +233,7 @@ class TestHostileAuthors:
 
 
 class TestSpeed:
-    """10,000 packages of 10 versions, 2,000 of them in the solution: half a second; a machine may be ten times as slow."""
+    """10,000 packages of 10 versions, 2,000 of them in the solution: takes half a second; a machine may be ten times slower."""
 
     make = staticmethod(runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "solver.py"))["make"])
 

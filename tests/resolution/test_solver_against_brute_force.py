@@ -1,8 +1,8 @@
-"""The solver against a search that tries everything, on thousands of small random registries (DESIGN §6, §10).
+"""The solver compared with a brute-force search, on thousands of small random registries (DESIGN §6, §10).
 
-For each: a solution is found exactly when there is one; it is valid and holds nothing that nobody needs; when there
-is none, every step of the proof follows from what it cites and every fact is true of the registry; neither the order
-in which the registry answers nor what happens to be fetched already changes a word.
+For each registry: a solution is found exactly when one exists, and it is valid and has no unneeded packages. When none exists,
+every step of the proof follows from what it cites, and every fact is true of the registry. The order of the registry's answers
+and what has already been fetched do not change a word.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ SEEDS = tries(1_200, 20_000)
 
 
 def random_graph(seed: int) -> tuple[Root[str], dict[str, dict[str, Release]]]:
-    """A small registry, dense enough that about half of the questions have no answer."""
+    """A small registry, dense enough that about half of the problems have no solution."""
     dice = random.Random(seed)
     names = list(PACKAGES[: dice.randint(2, 5)])
     known = names if dice.random() < 0.9 else names[:-1]
@@ -86,7 +86,7 @@ def random_graph(seed: int) -> tuple[Root[str], dict[str, dict[str, Release]]]:
 
 
 def valid_choices(root: Root[str], graph: Graph) -> Iterator[dict[str, str]]:
-    """Every valid choice in which each package is needed, by trying everything."""
+    """Every valid choice in which each package is needed, found by brute force."""
 
     def usable(name: str, version: str) -> bool:
         release = graph[name][version]
@@ -147,7 +147,7 @@ def answer(resolve: Callable[[], Solution[str] | NeedsMore[str]]) -> Solution[st
 
 
 def check(seed: int) -> bool:
-    """All claims of this file for one registry; gives whether it had a solution."""
+    """Check all properties for one registry and return whether it has a solution."""
     root, graph = random_graph(seed)
     choices = list(valid_choices(root, graph))
     resolution = Resolution(root, MemoryRegistry(graph))
@@ -169,7 +169,7 @@ def check(seed: int) -> bool:
 
 
 def check_proof(root_cause: Incompatibility, names: Sequence[str], root: Root[str], graph: Graph) -> None:
-    """Every derived step follows from the two that it cites; every fact is true; the conclusion is about the project."""
+    """Check that derived steps follow from the two they cite, facts are true, and the conclusion is about the project."""
     assert root_cause.is_failure()
     seen: set[int] = set()
     waiting = [root_cause]

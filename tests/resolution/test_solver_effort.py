@@ -1,7 +1,7 @@
-"""How the solver searches, not only what it finds: the incompatibilities that it looks at and the decisions that it makes.
+"""How hard the solver works: how many incompatibilities it visits and how many decisions it makes.
 
-Both numbers are exact. They change when propagation misses something or looks twice, when a decision is taken in another
-order (rule 4), or when what was learned is forgotten; the answers alone show none of that.
+Both numbers are exact. They change when propagation misses an incompatibility or visits one again, when decisions are made in a
+different order (rule 4), or when a learned incompatibility is forgotten. The solutions alone show none of that.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.resolution.memory_registry import Graph, MemoryRegistry, Release, pro
 
 
 def effort(root: Root[str], graph: Graph) -> tuple[int, int, bool]:
-    """Incompatibilities looked at, packages decided, and whether there is a solution."""
+    """Incompatibilities visited, packages decided, and whether there is a solution."""
     run = _Run(Universe(root, MemoryRegistry(graph)))
     decided: list[int] = []
     decide = run._decide
@@ -32,7 +32,7 @@ def effort(root: Root[str], graph: Graph) -> tuple[int, int, bool]:
 
 
 def crowd(seed: int, packages: int) -> tuple[Root[str], Graph]:
-    """Packages in five releases, each with up to three dependencies and a conflict: most questions are hard."""
+    """Packages with five releases, each with up to three dependencies and a conflict: most of these problems are hard."""
     dice = random.Random(seed)
     names = [f"acme/p{number:02d}" for number in range(packages)]
     graph: dict[str, dict[str, Release]] = {}

@@ -1,4 +1,4 @@
-"""Rule 4 of the solver: in which order packages are decided, told by who gets its highest where not everybody can."""
+"""Rule 4 of the solver, the order of decisions: when not every package can have its highest release, the earlier one gets it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.resolution.memory_registry import Graph, MemoryRegistry, Release, cho
 
 
 def against(other: str) -> dict[str, Release]:
-    """Releases 1 and 2, of which 2 cannot be together with release 2 of another package."""
+    """Releases 1 and 2; release 2 conflicts with release 2 of another package."""
     return {"1.0.0": Release(), "2.0.0": Release(refuses={other: "2"})}
 
 
@@ -28,7 +28,7 @@ def test_what_the_project_asks_for_gets_its_highest_before_what_that_brings_alon
 
 @pytest.mark.parametrize(("near", "far"), [("acme/a", "acme/z"), ("acme/z", "acme/a")])
 def test_what_is_met_first_gets_its_highest_first(near: str, far: str) -> None:
-    """``near`` is brought by what the project asks for, ``far`` by what that brings."""
+    """``near`` is needed by a direct dependency, ``far`` by a dependency of that dependency."""
     graph = {
         "acme/m": {"1.0.0": Release({near: "*", "acme/n": "*"})},
         "acme/n": {"1.0.0": Release({far: "*"})},
@@ -60,7 +60,7 @@ def test_what_a_release_asks_for_is_met_in_the_order_of_names_however_it_is_writ
 
 
 def without_a_step_back(needs: dict[str, str], graph: Graph, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """The solution, found without a conflict: the first one would be given up at once."""
+    """The solution, found without a conflict: the solver would give up at the first one."""
     monkeypatch.setattr("rye.resolution.solver.RESOLUTION", replace(RESOLUTION, solver_looks=0))
     outcome = Resolution(project(needs), MemoryRegistry(graph)).resolve()
     assert isinstance(outcome, Solution)
@@ -68,7 +68,7 @@ def without_a_step_back(needs: dict[str, str], graph: Graph, monkeypatch: pytest
 
 
 def test_a_package_with_one_release_left_comes_before_any_choice(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever it demands is known before a package with a choice is decided, so that nothing has to be taken back."""
+    """Its demands are known before a package with several candidates is decided, so the solver never has to backtrack."""
     graph = {
         "acme/a": releases("1.0.0", "2.0.0"),
         "acme/b": {"1.0.0": Release(refuses={"acme/a": "2"})},
@@ -89,7 +89,7 @@ def test_also_when_only_one_release_is_left_within_the_range(monkeypatch: pytest
 
 
 def test_also_when_a_decision_leaves_only_one_release(monkeypatch: pytest.MonkeyPatch) -> None:
-    """``a`` is decided first and leaves one ``c``; its demand on ``b`` is then heard before ``b`` is decided."""
+    """``a`` is decided first and leaves one ``c``, whose demand on ``b`` is then known before ``b`` is decided."""
     graph = {
         "acme/a": {"1.0.0": Release(), "2.0.0": Release({"acme/c": "1"})},
         "acme/b": releases("1.0.0", "2.0.0"),
@@ -100,7 +100,7 @@ def test_also_when_a_decision_leaves_only_one_release(monkeypatch: pytest.Monkey
 
 
 def test_a_package_that_was_taken_back_is_decided_again_in_its_turn() -> None:
-    """The highest ``a`` cannot be; what it brought is forgotten, and the others get their highest after the new ``a``."""
+    """The highest ``a`` is impossible; its demands are dropped, and the others get their highest after the new ``a``."""
     graph = {
         "acme/a": {"1.0.0": Release(), "2.0.0": Release({"acme/c": "*"})},
         "acme/b": against("acme/d"),

@@ -1,4 +1,4 @@
-"""Versions (SemVer 2.0.0) and the algebra of version sets: its laws, one class per group."""
+"""Versions (SemVer 2.0.0) and the algebra of version sets, with one test class for each group of laws."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ class TestCanonicalForm:
     @settings(laws)
     @given(SETS)
     def test_the_text_reads_back_as_the_same_set(self, a: VersionSet) -> None:
-        """But for the pre-releases of 0.0.0: npm reads ``>=0.0.0`` as ``*``, which has them between its bounds."""
+        """Except for pre-releases of 0.0.0: npm reads ``>=0.0.0`` as ``*``, which includes them."""
         first = VersionSet.prereleases_of(0, 0, 0)
         assert Range.parse(str(a)).versions - first == a - first
 

@@ -1,4 +1,4 @@
-"""A world for sessions that needs no project: items in a mapping, tools that are functions, a clock that is told the time."""
+"""A world for sessions without a project: items in a mapping, functions as tools, a clock that the test sets."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ class Simulation:
         return self.session.act(name, arguments)
 
     def error(self, name: str, **arguments: object) -> dict[str, object]:
-        """The error of a call that must be refused."""
+        """The error from a call that must be refused."""
         with pytest.raises(CallError) as caught:
             self.session.act(name, arguments)
         document = caught.value.as_json()

@@ -1,4 +1,4 @@
-"""Chains of callers are conjunctions, and only grow (design: agents 3, rule 3; DESIGN 7)."""
+"""A chain of callers allows only what every caller allows, and it can only grow (design: agents 3, rule 3; DESIGN 7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log of a run is a chain of hashes, written before what it tells of (design: agents 3.1, Log)."""
+"""The log of a run is a hash chain, and each event is written before it happens (design: agents 3.1, Log)."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_a_log_whose_file_was_replaced_takes_nothing_more(tmp_path: Path) -> Non
 def test_an_interrupt_while_it_is_written_does_not_break_the_chain(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
 ) -> None:
-    """Whatever call of the operating system a person's interrupt comes before or after, what follows fits what is there."""
+    """Whichever system call a user's interrupt comes before or after, the next line still fits the chain."""
     log = EventLog(tmp_path / "runs" / "run", "directive:a/b")
     log.append(NOW, Event("call", tool="rye_load"))
     left = at

@@ -1,4 +1,4 @@
-"""Which run is the newest, and which runs are shown, where somebody committed logs of their own (design: agents 3.1, Log)."""
+"""Which run counts as the newest, and which runs are listed, when someone has committed forged logs (design: agents 3.1, Log)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def rye(tmp_path: Path) -> Program:
 
 
 def made_run(rye: Program, started: datetime, *, committed: bool = False) -> str:
-    """A run in the project's folder; ``committed``: as a checkout by version control leaves it."""
+    """A run in the project's folder. ``committed``: with the file modes of a version control checkout."""
     name = new_ulid(started)
     log = EventLog(rye.path(f".ai/runs/{name}"), "directive:acme/work/ship@1.0.0")
     log.append(started, Event("call", tool="rye_search"))

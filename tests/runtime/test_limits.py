@@ -1,4 +1,4 @@
-"""The least of everything counts; reaching a limit is allowed, going beyond is not (design: agents 3.1, Limits)."""
+"""The lowest limit counts; reaching a limit is allowed, exceeding it is not (design: agents 3.1, Limits)."""
 
 from __future__ import annotations
 

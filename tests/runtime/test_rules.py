@@ -1,4 +1,4 @@
-"""What a project's rye.toml may take away from a person's say, and what not (DESIGN 6.1; design: agents 3.1, Approvals)."""
+"""Which approvals a project's rye.toml may skip, and which it may not (DESIGN 6.1; design: agents 3.1, Approvals)."""
 
 from __future__ import annotations
 

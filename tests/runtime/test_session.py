@@ -1,4 +1,4 @@
-"""One function decides, writes down and acts (design: agents 3): rights, the ratchet, hidden ids, limits, approvals, the log."""
+"""One function decides, logs and acts (design: agents 3): rights, the ratchet, hidden ids, limits, approvals, the log."""
 
 from __future__ import annotations
 
@@ -522,7 +522,7 @@ def test_parallel_calls_write_one_chain(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_five_hundred_calls_hold_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("os.fdatasync", lambda descriptor: None)  # time, and nothing of memory
+    monkeypatch.setattr("os.fdatasync", lambda descriptor: None)  # it costs time, not memory
     run = ship(tmp_path)
     for _ in range(50):
         run.act("rye_load", **LOAD_STYLE)
@@ -569,7 +569,7 @@ def test_what_a_tool_writes_on_standard_error_is_in_the_log_without_secrets(tmp_
     ids=["an end beyond the log", "a secret's form"],
 )
 def test_nobody_agrees_to_parameters_that_they_cannot_see(tmp_path: Path, command: str) -> None:
-    """What the log cuts or replaces could hide what the call does."""
+    """Text that the log cuts or replaces could hide what the call does."""
     shown: list[object] = []
     made = {"item_type": "tool", "item_id": "acme/shell/run", "parameters": {"command": command}}
     right = level("acme/work/ship", "rye.execute.tool.*")

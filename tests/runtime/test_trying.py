@@ -35,7 +35,7 @@ pytestmark = pytest.mark.processes
 
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
-    """A project with two signed tools, of a user who can run a sandbox."""
+    """A project with two signed tools, and a user who can run a sandbox."""
     try:
         backend({})
     except SandboxUnavailable as error:

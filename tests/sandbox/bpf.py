@@ -1,4 +1,4 @@
-"""The kernel's machine for filters, as far as our programs need it: a second reading of what they mean."""
+"""The kernel's filter machine, as far as our programs need it: an independent interpreter for checking them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import struct
 
 
 def run(program: bytes, number: int, arguments: tuple[int, ...] = (), architecture: int = 0xC000003E) -> int:
-    """The action for one system call."""
+    """Return the filter's action for one system call."""
     words = tuple(argument & (1 << 64) - 1 for argument in (*arguments, *[0] * 6)[:6])
     data = struct.pack("<IIQ6Q", number & 0xFFFFFFFF, architecture, 0, *words)
     instructions = list(struct.iter_unpack("<HBBI", program))

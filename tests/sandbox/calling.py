@@ -21,7 +21,7 @@ LINUX = ("bubblewrap", "landlock")
 
 
 def demanded(name: str) -> Backend:
-    """The sandbox of that name; where it does not work, the refusal is checked and the test skipped."""
+    """The sandbox of that name. If it does not work here, check the refusal and skip the test."""
     try:
         return backend({"RYE_SANDBOX": name})
     except SandboxUnavailable as error:
@@ -42,7 +42,7 @@ def call(
     cancel: Event | None = None,
     **limits: Any,
 ) -> Outcome:
-    """Run a tool in a project that exists; ``limits`` are fields of the profile."""
+    """Run a tool in an existing project. ``limits`` are fields of the profile."""
     with fresh_work() as work:
         project = Path(os.path.realpath(project))
         profile = profile_for(project, work, environ or {}, parse_needs(grants or {}))

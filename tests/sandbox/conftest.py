@@ -1,4 +1,4 @@
-"""Fixtures of the sandbox's tests."""
+"""Fixtures for the sandbox tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def sandbox(request: pytest.FixtureRequest) -> Backend:
 
 @pytest.fixture(scope="session")
 def any_sandbox() -> Backend:
-    """The sandbox that tools of this machine get, for what does not differ from one to the other."""
+    """The sandbox that tools get on this machine, for tests whose results do not depend on the sandbox."""
     try:
         return backend({})
     except RyeError as error:

@@ -1,7 +1,7 @@
-"""The tool that tries to get out. It runs in a sandbox only: :mod:`tests.sandbox.test_escapes` sends its text as a tool.
+"""A tool that tries to escape. It only runs in a sandbox: :mod:`tests.sandbox.test_escapes` sends its text as a tool.
 
-``execute`` gets a list of attempts ``[name, verb, arguments]`` and returns what each came to: ``true``, a value, or the name of
-the error that refused it.
+``execute`` gets a list of attempts ``[name, verb, arguments]`` and returns the outcome of each: ``true``, a value, or the name
+of the error that refused it.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ def limits_of(pid: int) -> None:
 
 
 def forks(most: int) -> int:
-    """How many processes it can have besides itself, at once."""
+    """How many processes it can have at once, besides itself."""
     waits, ends = os.pipe()
     started: list[int] = []
     with contextlib.suppress(OSError):
@@ -185,12 +185,12 @@ def forks(most: int) -> int:
             if not started[-1]:
                 os.close(ends)
                 os._exit(len(os.read(waits, 1)))
-    os.close(ends)  # a signal may be refused, even to its own
+    os.close(ends)  # a signal may be refused, even to its own process
     return len([os.waitpid(pid, 0) for pid in started])
 
 
 def survive(mark: str) -> None:
-    """A daemon by all rules: two forks, a session of its own, no descriptors."""
+    """A proper daemon: two forks, its own session, no descriptors."""
     if os.fork() == 0:
         os.setsid()
         if os.fork() == 0:
@@ -330,7 +330,7 @@ def fetch(url: str, proxied: bool = True) -> str:
 
 
 def tunnel(place: str, first: str = "hello") -> str:
-    """What ``https_proxy`` makes of a connection."""
+    """The outcome of a connection through ``https_proxy``."""
     with socket.create_connection(("127.0.0.1", 3128), 5) as end:
         end.sendall(f"CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n\r\n".encode())
         answer = end.recv(200).decode()
@@ -343,7 +343,7 @@ def tunnel(place: str, first: str = "hello") -> str:
 
 
 def without_waiting(place: list[Any]) -> str:
-    """As event loops connect."""
+    """Connect as event loops do."""
     import asyncio
 
     async def main() -> str:

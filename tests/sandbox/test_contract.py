@@ -1,4 +1,4 @@
-"""What a tool gets and gives (docs/how-to/tools.md): in Python, JavaScript and shell, in every sandbox of this machine
+"""What a tool receives and returns (docs/how-to/tools.md), in Python, JavaScript and shell, in every sandbox on this machine
 (design/agents.md 3.2)."""
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ def test_without_a_working_sandbox_no_tool_runs(monkeypatch: pytest.MonkeyPatch)
 def test_a_sandbox_that_lets_something_through_is_not_used(
     sandbox: Backend, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """The probe is not a formality: with one wall missing it says which."""
+    """The probe is not a formality: when one protection is missing, it reports which."""
     from rye.runtime.sandbox import seccomp
     from rye.runtime.sandbox.probing import why_not
 

@@ -1,7 +1,7 @@
-"""Every way out of a sandbox that we know of, tried in it, each beside a control that may do the same.
+"""Every sandbox escape that we know of is tried inside a sandbox, each next to a control that is allowed to do the same.
 
-One call of :mod:`tests.sandbox.hostile_tool` tries all of a list: the first gets no grants, the second some. The tool never runs
-outside a sandbox. Two variants stand for older machines: Landlock of version 3, and bubblewrap without Landlock.
+One call of :mod:`tests.sandbox.hostile_tool` tries a whole list. The first call has no grants, the second has some. The tool
+never runs outside a sandbox. Two variants represent older machines: Landlock version 3, and bubblewrap without Landlock.
 """
 
 from __future__ import annotations
@@ -55,14 +55,14 @@ Attempt = tuple[str, list[Any]]
 
 
 class Attack:
-    """An attempt that must fail and its control, which must not. ``granted``: whether the control needs grants."""
+    """An attempt that must fail and its control, which must succeed. ``granted``: whether the control needs grants."""
 
     def __init__(self, attempt: Attempt, control: Attempt | None = None, gives: Any = True, *, granted: bool = False):
         self.attempt, self.control, self.gives, self.granted = attempt, control, gives, granted
 
 
 def attacks(here: World, work: str) -> dict[str, Attack]:
-    """The list, for a world. ``work`` stands for the tool's own folder, where it starts."""
+    """The attacks for a world. ``work`` is a placeholder for the tool's own folder, where it starts."""
     project, outside = str(here.project), str(here.outside)
     secret = f"{outside}/secret.txt"
     shown = f"{project}/shown.txt"
@@ -202,14 +202,14 @@ SYSTEM_CALLS: dict[str, dict[str, int]] = {
 
 
 class Answers:
-    """What one sandbox answered to everything, and the world as it was left."""
+    """One sandbox's answers to all attacks, and the world afterwards."""
 
     def __init__(self, here: World, table: Mapping[str, Attack], plain: Mapping[str, Any], granted: Mapping[str, Any]):
         self.here, self.table, self.plain, self.granted = here, table, plain, granted
 
 
 def granted_attempts(here: World) -> dict[str, Attempt]:
-    """What the second call tries: the controls of the network, and how far its grants go."""
+    """The attacks of the second call: the network controls, and the limits of its grants."""
     return {
         "reach a granted address": ("connect", [IPV4, STREAM, ["127.0.0.1", here.tcp]]),
         "reach it without waiting": ("without_waiting", [["127.0.0.1", here.tcp]]),
@@ -279,7 +279,7 @@ def answers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def value_of_granted(outcome: Any) -> Mapping[str, Any]:
-    """The second call creates what no tool may, which fails it; here its answers count all the same."""
+    """The value of the second call. It fails because it creates protected files, but its answers still count here."""
     import msgspec
 
     value = value_of(msgspec.structs.replace(outcome, refused=()), ITEM)
@@ -291,7 +291,7 @@ def test_every_attack_is_refused_and_every_control_is_not(answers: Answers) -> N
     got_out = {
         name: answers.plain[name]
         for name in answers.table
-        if answers.plain[name] not in REFUSED and answers.plain[name] != ""  # an empty mount stands for a hidden file
+        if answers.plain[name] not in REFUSED and answers.plain[name] != ""  # a hidden file appears as an empty mount
     }
     assert got_out == {}
     controls = {name: attack for name, attack in answers.table.items() if attack.control is not None}
@@ -336,7 +336,7 @@ def test_nothing_of_a_tool_is_left_running(answers: Answers) -> None:
 
 
 def running(mark: str) -> list[str]:
-    """Processes of this machine with a word in their command."""
+    """Processes on this machine with a word in their command line."""
     found = []
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -380,9 +380,9 @@ def test_a_grant_never_opens_what_steers_agents_or_holds_secrets(answers: Answer
         assert granted[f"protected {name}"] in REFUSED, name
     assert granted["protected by rename"] in REFUSED
     assert granted["secret of a granted folder"] in REFUSED | {""}
-    assert granted["overwrite a secret"] in REFUSED | {True}  # the empty mount takes it, and it goes nowhere
+    assert granted["overwrite a secret"] in REFUSED | {True}  # the write goes to the empty mount and is lost
     assert (here.project / "build/.env").read_text("utf-8") == SECRET
-    # No sandbox of Linux refuses a name: what was created is moved aside, and the call has failed.
+    # No Linux sandbox can refuse a name: created files are moved aside and the call fails.
     assert sorted(granted["refused"]) == [f"{here.project}/free/.gemini", f"{here.project}/free/.git"]
     kept = sorted(path.name for path in (here.project / "free").iterdir())
     assert [name for name in kept if not name.startswith("refused-by-rye-")] == ["kept.txt", "new", "new.txt"]

@@ -1,4 +1,4 @@
-"""The filter of system calls, read by a second machine: every call of the list, every argument that decides."""
+"""The system call filter, run by an independent interpreter: every call on the list, every argument that matters."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_another_architecture_is_killed_and_x32_and_the_future_do_not_exist() ->
 
 
 def test_a_high_word_changes_nothing() -> None:
-    """The kernel takes 32 bits of these arguments: a filter that compares 64 lets the same call through in other words."""
+    """The kernel reads 32 bits of these arguments, so a filter that compares 64 could be bypassed with high bits set."""
     high = 1 << 32
     assert act("ioctl", 0, 0x5412) == act("ioctl", 0, 0x5412 | high) == refused(1)
     assert act("clone", 0x10000000 | high) == refused(1)

@@ -1,4 +1,4 @@
-"""Which addresses a grant covers, and what a tool may say to the proxy."""
+"""Which addresses a grant covers, and what a tool can send to the proxy."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_anything_else_is_no_request(head: bytes) -> None:
 
 
 def test_the_address_that_was_checked_is_the_one_that_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A name whose owner changes its mind between two look-ups gets no second one."""
+    """A name is looked up only once, so its owner cannot change the answer in between."""
     asked: list[str] = []
     connected: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Grants of rye.toml: whose they are, when they count, and what is said where one is missing (DESIGN 6.1;
+"""Grants in rye.toml: who approved them, when they count, and the message when one is missing (DESIGN 6.1;
 docs/how-to/tools.md)."""
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def test_a_missing_grant_prints_the_lines_to_add() -> None:
 
 @pytest.mark.processes
 def test_a_call_gets_what_is_granted_and_agreed_to(project: Project, any_sandbox: Backend) -> None:
-    """The whole way: rye.toml, the agreement, the profile, the sandbox."""
+    """From end to end: rye.toml, the approval, the profile, the sandbox."""
     code = "import os\ndef execute(params):\n    return sorted(os.environ)\n"
     context = LibraryContext(project.root, environment={"GITHUB_TOKEN": "t", "OTHER": "o"})
     (project.root / "rye.toml").write_text(GRANTS.replace("network", "# network"), "utf-8")

@@ -1,4 +1,4 @@
-"""What a tool can use up: memory, processor, processes, files, time, output. Each has a control within the limit."""
+"""What a tool can use up: memory, processor time, processes, files, time, output. Each has a control within the limit."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_work_folder_of_too_many_files_ends_the_tool(
 
 
 def test_a_tool_that_is_swapped_while_it_runs_stays_what_was_verified(sandbox: Backend, tmp_path: Path) -> None:
-    """The path is not read again, a secret that is replaced stays hidden, and a new one is not shown by a mount that vanished."""
+    """The path is not read again, a replaced secret stays hidden, and a mount that vanished does not expose a new one."""
     tool = tmp_path / ".ai" / "tools" / "tool.py"
     tool.parent.mkdir(parents=True)
     code = """
@@ -140,7 +140,7 @@ def execute(params):
 
 
 def test_the_end_of_rye_is_the_end_of_the_tool(sandbox: Backend, tmp_path: Path) -> None:
-    """Rye is killed, not asked; the watcher notices that the pipe is closed."""
+    """Rye is killed and cannot clean up; the watcher notices that the pipe is closed."""
     mark = f"rye-orphan-{tmp_path.name}"
     code = f"""
 import os, sys

@@ -1,4 +1,4 @@
-"""This project's own tools keep the contract: each runs in the sandbox and returns what its directives build on."""
+"""This project's own tools keep the contract: each runs in the sandbox and returns what its directives rely on."""
 
 from __future__ import annotations
 

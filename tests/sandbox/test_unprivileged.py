@@ -1,4 +1,4 @@
-"""The sandboxes also hold for a user without any privileges: the probes, run as nobody by the system's Python."""
+"""The sandboxes also work for an unprivileged user: the system's Python runs the probes as ``nobody``."""
 
 from __future__ import annotations
 

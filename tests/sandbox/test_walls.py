@@ -1,4 +1,4 @@
-"""What becomes of a project and its grants: profiles, secrets, what each sandbox is told. Nothing runs here."""
+"""How a project and its grants become profiles, hidden secrets and arguments for each sandbox. Nothing runs here."""
 
 from __future__ import annotations
 

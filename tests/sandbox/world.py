@@ -1,4 +1,4 @@
-"""What an escaped tool would find: a project with secrets, a home outside, another process, servers of every kind."""
+"""What an escaped tool would find: a project with secrets, a home folder, another process, servers of every kind."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ PROTECTED = (
 
 
 class World(Struct, frozen=True):
-    """Places and numbers."""
+    """Paths, addresses and process IDs of the scene."""
 
     project: Path
     outside: Path
@@ -97,7 +97,7 @@ def world(base: Path) -> Iterator[World]:
 
 
 def received(end: socket.socket) -> bytes:
-    """What came on a datagram socket; nothing where nothing did."""
+    """The data received on a datagram socket, empty if none came."""
     end.setblocking(False)
     try:
         return end.recv(100)
@@ -119,7 +119,7 @@ def _named(stack: ExitStack, address: str) -> str:
 
 
 def _echoing(stack: ExitStack, server: socket.socket) -> int:
-    """Says ``reached`` to everybody who connects."""
+    """Sends ``reached`` to every client that connects."""
     stack.callback(server.close)
 
     def serve() -> None:

@@ -1,4 +1,4 @@
-"""The stored schemas are those of the types, are valid themselves, and hold for real documents."""
+"""The stored schemas match the types, are valid JSON Schema, and accept real documents."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_the_command_prints_one_lists_all_and_knows_spelling_errors(tmp_path: Pa
 
 
 def closed(made: Any) -> Any:
-    """The schema with objects that have no other fields than it says: what the program prints must be all in it."""
+    """The schema with unknown fields forbidden: it must cover everything that the program prints."""
     if isinstance(made, list):
         return [closed(part) for part in made]
     if not isinstance(made, dict):
@@ -62,14 +62,14 @@ def closed(made: Any) -> Any:
 
 
 def check(name: str, document: Any, *, open_: bool = False) -> None:
-    """``document`` is one of the schema, without a field that it does not know."""
+    """Check that ``document`` is valid and has no field that the schema does not know."""
     made = schema(name)
     errors = list(jsonschema.Draft7Validator(made if open_ else closed(made)).iter_errors(document))
     assert errors == [], [f"{list(error.absolute_path)}: {error.message[:300]}" for error in errors]
 
 
 def plain(value: Any) -> Any:
-    """TOML values as JSON has them."""
+    """TOML values converted to JSON values."""
     return json.loads(msgspec.json.encode(value))
 
 

@@ -1,7 +1,7 @@
-"""Reader and schema say the same: what the reader refuses for its form the schema refuses, and what it takes the schema takes.
+"""Reader and schema agree: the schema refuses what the reader refuses for its form, and accepts what the reader accepts.
 
-Documents are valid ones with a few parts changed at random, so most of them are near the line. What a schema cannot say is named
-in :data:`UNSAID`.
+The documents are valid ones with a few random changes, so most of them are borderline. :data:`UNSAID` lists the rules that a
+schema cannot express.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def toml(document: Any) -> str:
 
 
 def as_texts(value: Any) -> Any:
-    """Scalars as a skill's reader has them: as they are written."""
+    """Scalars as a skill's reader returns them: as written."""
     if isinstance(value, dict):
         return {key: as_texts(part) for key, part in value.items()}
     if isinstance(value, list):
@@ -161,7 +161,7 @@ def as_texts(value: Any) -> Any:
 
 
 def by_kind(kind: str, codes: str, wrap: Callable[[Any], str]) -> Callable[[Any], str | None]:
-    """The first error of one of these codes, as the kind's reader says it."""
+    """The first error from the kind's reader that has one of these codes."""
 
     def read(document: Any) -> str | None:
         name = (document.get("name") or document.get("formula") or "x") if isinstance(document, dict) else "x"
@@ -178,7 +178,7 @@ def by_kind(kind: str, codes: str, wrap: Callable[[Any], str]) -> Callable[[Any]
 
 
 def frontmatter(document: Any) -> str:
-    """JSON is YAML; skills take block style alone."""
+    """JSON is YAML, but skills accept block style only."""
     import io
 
     out = io.StringIO()
@@ -210,7 +210,7 @@ UNSAID = re.compile(
     r"|needs cannot be read|is both|of type \w+ needs|members is defined twice|limit of tools|has a number of 2"
     r"|is not a reference: '[^']*@"
 )
-"""Messages of readers about what a schema cannot say (the docstrings of ``rye/schemas`` list it)."""
+"""Readers' messages for rules that a schema cannot express (listed in the docstrings of ``rye/schemas``)."""
 
 VALUES = st.sampled_from(
     ["", " ", "x", "X Y", "1.0", "1.2.3", "acme", "a/b/c", "tool:acme/x", "-", "3d", "complete", HASH, "A" * 64,
@@ -310,7 +310,7 @@ def test_each_kind_with_metadata_in_yaml_or_toml_has_a_schema() -> None:
 @pytest.mark.slow
 @pytest.mark.corpus
 def test_real_items_are_taken_by_the_schema_where_the_reader_takes_them() -> None:
-    """The skills, agents and entries of knowledge of the corpus, each read as its kind's reader reads it."""
+    """The skills, agents and knowledge entries of the corpus, each parsed by its kind's reader."""
     folder = shared("corpus")
     seen = {"skill": 0, "agent": 0, "knowledge": 0, "formula": 0}
     for path in sorted(folder.rglob("*")):
@@ -329,7 +329,7 @@ def test_real_items_are_taken_by_the_schema_where_the_reader_takes_them() -> Non
 
 
 def metadata_of(kind: str, text: str) -> Any:
-    """The metadata as the kind's reader has it."""
+    """The metadata from the kind's reader."""
     if kind == "formula":
         return json.loads(msgspec.json.encode(tomllib.loads(text)))
     try:

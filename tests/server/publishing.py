@@ -1,4 +1,4 @@
-"""What the server's tests publish with: real keys, signed items, statements, and a client that speaks plain HTTP."""
+"""Publishing in the server's tests: real keys, signed items, statements, and a plain HTTP client."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Publisher:
         return self.note(Yank(self.origin, identity, version, yanked, self.keyset, now(), reason))
 
     def candidate(self, local_id: str, version: str = "1.0.0", sha256: str = "0" * 64) -> Candidate:
-        """A release as the sequencer takes it, its bytes looked at already."""
+        """A release as the sequencer expects it, with its bytes already examined."""
         release = self.release(local_id, b"", version, file=FileEntry(".md", 1, sha256))
         return Candidate(notes.sign(release.text(), [self.signer]), release, self.key.public.raw)
 
@@ -80,7 +80,7 @@ class Publisher:
 
 @dataclass
 class Client:
-    """Talks to a server as any program could."""
+    """A plain HTTP client for a server."""
 
     url: str
     token: str = ""
@@ -109,7 +109,7 @@ class Client:
 
 
 def error_code(response: httpx.Response) -> str:
-    """The code of an error answer, which must be the whole document."""
+    """The code of an error answer, after checking that the answer is a complete error document."""
     document = response.json()
     assert set(document) == {"error"}
     assert set(document["error"]) == {"code", "message", "hint"}

@@ -46,7 +46,7 @@ def member_of_issuer(local: Local, wanted: str, subject: str) -> members.Member:
 
 
 class TestNames:
-    """With an issuer, people choose the names that the operator sees."""
+    """With an issuer, users choose the names that the operator sees."""
 
     def test_nobody_is_named_like_another_s_id(self, local: Local) -> None:
         victim = local.member("victim-of-names")
@@ -281,7 +281,7 @@ class TestDevices:
             started = time.monotonic()
             answer = local.post("/api/v1/device/token", data={"grant_type": grant, "device_code": "guess"})
         assert answer.json() == {"error": "expired_token"}
-        assert time.monotonic() - started < 20  # a writer is waited for half a minute
+        assert time.monotonic() - started < 20  # SQLite waits half a minute for a writer
 
     def test_the_token_that_a_program_gets_is_an_event(self, local: Local) -> None:
         begun = local.post("/api/v1/device/authorize", data={"name": "rye on a laptop"}).json()
@@ -475,7 +475,7 @@ class TestWebhooks:
 
 
 def test_counts_of_downloads_are_gone(local: Local) -> None:
-    """Nothing shows popularity, so nothing counts it."""
+    """Popularity is not shown anywhere, so it is not counted."""
     assert "downloads_daily" not in sa.inspect(local.service.engine).get_table_names()
 
 

@@ -146,7 +146,7 @@ class TestDevices:
         assert self.poll(local, begun["device_code"]).json() == {"error": "authorization_pending"}
         assert self.poll(local, begun["device_code"]).json() == {"error": "slow_down"}
         page = f"/-/account/device?code={begun['user_code']}"
-        assert "Sign in" in local.get(page).text  # nobody is signed in here
+        assert "Sign in" in local.get(page).text  # no one is signed in here
         browser = sign_in(local, "dora", "--namespace", "acme", "--role", "publisher")
         assert "rye on laptop" in local.get(page, headers=browser).text
         data = {"proof": proof(local, browser), "code": begun["user_code"].lower(), "decision": "approve"}

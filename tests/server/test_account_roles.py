@@ -98,7 +98,7 @@ class TestOwners:
         assert send(local, owner, f"{page}/take", account="last").status_code == 409
         assert send(local, owner, f"{page}/give", account="last", role="reader").status_code == 409
         assert send(local, owner, f"{page}/give", team="crew", role="owner").status_code == 303
-        assert send(local, owner, f"{page}/take", account="last").status_code == 409  # nobody is in that team
+        assert send(local, owner, f"{page}/take", account="last").status_code == 409  # that team has no members
         operator(local, "team", "add", "crew", "last")
         answer = send(local, owner, f"{page}/take", account="last")
         assert (answer.status_code, answer.headers["location"]) == (303, page)

@@ -1,4 +1,4 @@
-"""The server as its clients meet it: a real process, real signatures, every refusal with its code."""
+"""The server as clients see it: a real process, real signatures, every refusal with its code."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ Run the script.
 
 
 class TestRefusals:
-    """Issue-by-issue: each says what and why, and leaves nothing behind."""
+    """Each refusal says what and why, and leaves nothing behind."""
 
     def _release(self, server: Server, data: bytes, local_id: str = "bad/item", **changes: object) -> httpx.Response:
         assert server.client.blob(data).status_code in (200, 201)

@@ -1,4 +1,4 @@
-"""A registry comes back from a backup, a mirror, an export, an address or its own files: whole, verified, and never as a fork
+"""A registry can be restored from a backup, a mirror, an export, an address or its own files: complete, verified, never a fork
 (design/server.md 1)."""
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Registry:
 
     @property
     def memory(self) -> Path:
-        """What a client from before remembers."""
+        """The state that an older client remembers."""
         return self.folder / "memory"
 
     def forget_database(self) -> None:
@@ -74,7 +74,7 @@ class Registry:
             path.unlink()
 
     def goes_on(self, data: Path) -> None:
-        """What a restored registry must do: verify, serve, find, publish with the old token, and satisfy a client from before."""
+        """Check a restored registry: it verifies, serves, searches, accepts the old token, and satisfies an older client."""
         assert run("verify", "--data", str(data), check=False).returncode == 0
         process, url = start_embedded(data)
         try:
@@ -88,7 +88,7 @@ class Registry:
 
 @pytest.fixture(autouse=True)
 def cheap_seals(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A passphrase costs little to try here: what it costs is a subject of tests/signing."""
+    """Make passphrases cheap here; tests/signing covers their cost."""
     monkeypatch.setattr(seal, "__kwdefaults__", {"operations": 1, "memory": 8192})
 
 
@@ -99,7 +99,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Registry:
 
 @pytest.fixture
 def registry(original: Registry, tmp_path: Path) -> Registry:
-    """A copy of its own for each test."""
+    """A separate copy for each test."""
     return original.copied(tmp_path)
 
 
@@ -171,7 +171,7 @@ class TestBackup:
         before = everything(out)
         copy_database(registry.older, registry.data / "registry.db")
         for gone in (False, True):
-            if gone:  # even where the store says nothing any more
+            if gone:  # even if the store no longer answers
                 shutil.rmtree(registry.data / "public")
             done = run("backup", str(out), "--data", str(registry.data), "--json", check=False)
             assert json.loads(done.stdout)["error"]["code"] == "database-behind"
@@ -225,7 +225,7 @@ class TestRestore:
         older = tmp_path / "older"
         shutil.copytree(registry.data, older)
         copy_database(registry.older, older / "registry.db")
-        for path in ("head", "checkpoint"):  # the store as it was when the backup was made
+        for path in ("head", "checkpoint"):  # the store at the time of the backup
             (older / "public" / path).unlink()
         run("rebuild", "--data", str(older))
         run("backup", str(tmp_path / "backup"), "--data", str(older))

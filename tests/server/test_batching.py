@@ -1,4 +1,4 @@
-"""How requests come together into batches: at once when nothing else is on its way, together when something is
+"""How requests are batched: immediately when no batch is in progress, together when one is
 (design/server.md 3)."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from registry_server.sequencer.batching import Batches, Outcome, Receipt, Sender
 
 
 class Log:
-    """Takes batches; remembers how many requests each had."""
+    """Accepts batches and records how many requests each had."""
 
     def __init__(self) -> None:
         self.sizes: list[int] = []

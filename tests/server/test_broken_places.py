@@ -1,4 +1,4 @@
-"""``rye-registry`` against what is broken: every command answers with a code and a hint, never with a traceback."""
+"""``rye-registry`` with broken folders and databases: every command gives a code and a hint, never a traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A registry whose files lie in an S3 bucket: a real endpoint on loopback, the same code as for a folder."""
+"""A registry whose files are in an S3 bucket: a real endpoint on loopback, the same code as for a folder."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_registry_in_a_bucket_is_published_to_read_and_exported(endpoint: str,
 
 
 def test_the_head_is_replaced_only_if_it_is_the_one_that_was_read(endpoint: str, tmp_path: Path) -> None:
-    """If-Match and If-None-Match: a leader that was stopped and goes on cannot put its old head over a newer one."""
+    """If-Match and If-None-Match: a leader that was paused and continues cannot overwrite a newer head with its old one."""
     settings = Settings(tmp_path, objects="s3://rye/conditional", s3_endpoint=endpoint)
     one, two = public_objects(settings), public_objects(settings)
     assert one.get_tagged("head") == (None, ABSENT)

@@ -1,4 +1,4 @@
-"""What a registry in a bucket asks of it: how often, in what order, and what becomes of a batch when it fails."""
+"""The requests a registry sends to its bucket: how many, in what order, and what happens to a batch when one fails."""
 
 from __future__ import annotations
 

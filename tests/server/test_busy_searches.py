@@ -57,7 +57,7 @@ def test_twelve_anonymous_searchers_delay_neither_health_nor_publishing(
                 assert answer.status_code == 503
                 assert int(answer.headers["Retry-After"]) >= 1
                 assert error_code(answer) == "busy"
-            # While all places of searching are taken for as long as it pleases, everything else is done.
+            # While every search slot is taken, everything else must still work.
             assert (await client.get("/readyz")).status_code == 200
             acme = Publisher("acme")
             assert (await client.post("/api/v1/statements", json={"notes": [acme.claim()]})).status_code == 200

@@ -1,4 +1,4 @@
-"""What a release note says of an item is what the item's bytes say (docs/reference/statements.md, rye.release/v1)."""
+"""A release note says the same about an item as the item's bytes do (docs/reference/statements.md, rye.release/v1)."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class TestLines:
         assert contradiction(replace(_release(), capabilities=derived), metadata) is None
 
     def test_one_reference_with_two_ranges_may_stand_for_two_kinds(self) -> None:
-        """The note's lines are sorted by identity before range, the item's by range: their order is not a contradiction."""
+        """The note's lines are sorted by identity before range, the item's by range: the different order is not a mismatch."""
         metadata = replace(
             METADATA, dependencies=(Dependency("depends_on", "build", "<1"), Dependency("depends_on", "build", ">2"))
         )

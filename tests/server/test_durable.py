@@ -16,7 +16,7 @@ from registry_server.storage.store_seam import ABSENT
 
 
 def test_a_failed_write_leaves_no_temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One thread meets a full disk while the others still write: what they finish afterwards is cleaned up, too."""
+    """One thread meets a full disk while the others still write: files they finish afterwards are also cleaned up."""
     fill = durable._fill
 
     def full_for_one(place: str, content: bytes, *, sync: bool) -> None:
@@ -28,12 +28,12 @@ def test_a_failed_write_leaves_no_temporary_files(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(durable, "_fill", full_for_one)
     with pytest.raises(OSError, match="full"):
         Durable(tmp_path).write([(f"{number}", b"%d" % number) for number in range(4)])
-    time.sleep(0.2)  # whatever still runs has written by then
+    time.sleep(0.2)  # every thread that still runs has written by then
     assert list(tmp_path.iterdir()) == []
 
 
 class Syncs:
-    """Counts what is made durable, file by file; ``at_once``: whole file systems."""
+    """Counts the syncs, file by file; ``at_once`` counts whole file systems."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.synced: list[str] = []

@@ -61,7 +61,7 @@ def release(settings: Settings) -> str:
 
 @asynccontextmanager
 async def with_worker(examination: Examination, settings: Settings) -> AsyncIterator[Examiners]:
-    """Examiners that have one worker, which takes everything."""
+    """Examiners with one worker, which does everything."""
     pool = Examiners(examination, ORIGIN, settings)
     pool._under_way = examiners.BUSY + 1
     pool._choose()

@@ -1,4 +1,4 @@
-"""Several servers on one PostgreSQL: a leader that is stopped, killed or comes back never harms the log
+"""Several servers on one PostgreSQL: a leader that is stopped, killed or resumed never damages the log
 (registry_server/sequencer/leadership.py).
 """
 
@@ -47,7 +47,7 @@ class Pair:
     acme: Publisher = field(default_factory=lambda: Publisher("acme"))
 
     def follow(self, memory: Path, names: list[str]) -> None:
-        """A client that remembers what it saw reads the store again; every name has its release."""
+        """Check that a client with remembered state can read the store again, and that every name has its release."""
         store, cache = StateStore(memory / "state"), Cache(memory / "cache")
         address = (self.data / "public").as_uri()
         with RegistryClient.open(address, accept_root=self.fingerprint, store=store, cache=cache) as client:
@@ -85,7 +85,7 @@ def pair(empty: str, folder: Path, **settings: float) -> Iterator[Pair]:
 
 @contextmanager
 def busy(found: Pair, answered: list[str]) -> Iterator[None]:
-    """Publishers at work on the first server until the block ends."""
+    """Publishers that publish to the first server until the block ends."""
     stop = threading.Event()
 
     def work(label: int) -> None:
@@ -111,8 +111,8 @@ def busy(found: Pair, answered: list[str]) -> Iterator[None]:
 
 
 def stop_while_it_writes(found: Pair, number: int) -> None:
-    """Send the first server a signal at a moment when it holds the writer's lock; SIGSTOP is taken back where it came too
-    late.
+    """Send the first server a signal while it holds the writer's lock. If SIGSTOP came too late, send SIGCONT and try
+    again.
     """
     process = found.processes[0]
     deadline = time.monotonic() + 30
@@ -138,10 +138,10 @@ def test_a_stopped_leader_is_replaced_and_harms_nothing_when_it_goes_on(empty: s
             stop_while_it_writes(found, signal.SIGSTOP)
             with found.engine.connect() as connection:
                 before = connection.scalar(_EPOCH)
-            run("token", "create", "meanwhile", "--data", str(found.data))  # waits for nobody
+            run("token", "create", "meanwhile", "--data", str(found.data))  # does not wait for anyone
             began = time.monotonic()
             while (status := found.clients[1].publish(found.acme, "other/first").status_code) == 503:
-                assert time.monotonic() - began < 30  # a client that is told "not now" asks again
+                assert time.monotonic() - began < 30  # a client that gets "not now" tries again
                 time.sleep(0.2)
             assert status == 200
             found.follow(tmp_path / "memory", ["other/first"])
@@ -174,7 +174,7 @@ def test_who_waits_for_a_stopped_leader_gets_503_with_retry_after(empty: str, tm
             stop_while_it_writes(found, signal.SIGSTOP)
             began = time.monotonic()
             refused = found.clients[1].publish(found.acme, "other/first")
-            assert time.monotonic() - began < 11  # not as long as the leader is believed
+            assert time.monotonic() - began < 11  # less time than the leader's lease lasts
             assert (refused.status_code, error_code(refused)) == (503, "database-busy")
             assert int(refused.headers["Retry-After"]) >= 1
             assert error_code(found.clients[1].get("/readyz")) == "database-busy"

@@ -1,4 +1,4 @@
-"""An older database next to a newer store never writes again, whatever restored it (docs/how-to/registry-upkeep.md)."""
+"""An older database next to a newer store never writes again, however it was restored (docs/how-to/registry-upkeep.md)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def serving(data: Path) -> Iterator[Client]:
 
 
 def copy_database(source: Path, target: Path) -> None:
-    """As a backup tool does it: a consistent copy, whatever journal lies beside the file."""
+    """Copy as a backup tool does: consistently, even if there is a journal next to the file."""
     for suffix in ("-wal", "-shm"):
         target.with_name(target.name + suffix).unlink(missing_ok=True)
     target.unlink(missing_ok=True)
@@ -133,7 +133,7 @@ def test_verify_does_not_call_an_older_database_well(restored: tuple[Path, str])
 
 
 def test_another_history_of_the_same_size_is_found(tmp_path: Path) -> None:
-    """Two copies went on by themselves; the database of one is put beside the store of the other."""
+    """Two copies diverged; the database of one is placed next to the store of the other."""
     one, other = tmp_path / "one", tmp_path / "other"
     fingerprint = init(one)
     acme = Publisher("acme")
@@ -191,7 +191,7 @@ def test_a_store_of_another_registry_is_never_written_to(tmp_path: Path) -> None
 
 
 class TestLaterHeads:
-    """What verify excuses: a head that was published after it read the database, and nothing else."""
+    """Verify excuses only a head that was published after it read the database."""
 
     def _published(self, data: Path, acme: Publisher, name: str) -> None:
         with serving(data) as client:
@@ -231,7 +231,7 @@ class TestLaterHeads:
 
 
 def test_a_database_file_that_is_replaced_or_removed_is_noticed(tmp_path: Path) -> None:
-    """What is written to a file that lies nowhere any more would be lost with the process."""
+    """Data written to a deleted file would be lost when the process ends."""
     data = tmp_path / "data"
     init(data)
     with serving(data) as client:

@@ -1,4 +1,4 @@
-"""Stores: whole or absent, never a part; the same behaviour for a folder whatever happened before."""
+"""Stores: objects are complete or absent, never partial; a folder behaves the same whatever happened before."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
 
 @pytest.fixture
 def lines() -> Iterator[io.StringIO]:
-    """What is logged, as JSON lines."""
+    """The log, as JSON lines."""
     root = logging.getLogger()
     before, level = list(root.handlers), root.level
     stream = io.StringIO()
@@ -185,7 +185,7 @@ class TestLogs:
         assert local.get("/head").status_code == 200
         local.get("/nothing?q=secret")
         monkeypatch.setattr(local.service.searches, "ask", refuse)
-        assert local.get("/api/v1/search?q=word").status_code == 503  # a flood that is turned away fills no disk
+        assert local.get("/api/v1/search?q=word").status_code == 503  # a rejected flood does not fill the disk
         assert lines.getvalue() == ""
 
     def test_no_request_begins_a_line_of_its_own(self, lines: io.StringIO) -> None:
@@ -230,9 +230,9 @@ class TestOpenApi:
             for path, method in routes
             if path not in ("/", "/{path}") and method not in ("options", "head")
         }
-        # An upload may be sent with PUT, too.
+        # An upload can also be sent with PUT.
         calls.discard(("/api/v1/blobs/{sha256}", "put"))
-        # This address is older than versions, and stands in build servers' configurations.
+        # This address predates API versions and is in the configurations of build servers.
         calls.discard(("/api/oidc/exchange", "post"))
         for_pages = {"/robots.txt", "/feed.atom", "/sitemap.xml"}
         browser = {(path, method) for path, method in calls if path.startswith("/-") or path in for_pages}
@@ -265,12 +265,12 @@ class TestOpenApi:
         with pytest.raises(space["ApiError"]) as caught:
             client.search(q="x")
         assert (caught.value.status, caught.value.code) == (400, "query-too-short")
-        with pytest.raises(ValueError, match="size"):  # what is not of the document's form is noticed
+        with pytest.raises(ValueError, match="size"):  # an answer that does not match the document is noticed
             client.check("BlobAnswer", {"sha256": "0" * 64, "duplicate": True})
 
 
 def generated_client(api: dict[str, Any]) -> str:
-    """A client's source, made from nothing but the document."""
+    """A client's source code, generated from the document alone."""
     lines = [
         "import json, re",
         f"SCHEMAS = {api['components']['schemas']!r}",

@@ -1,4 +1,4 @@
-"""``operating/`` and the operator's pages in ``docs/how-to``: what they show is run, or checked as far as this machine can."""
+"""``operating/`` and the operator's pages in ``docs/how-to``: their examples are run, or checked as far as this machine can."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_the_image_is_made_of_what_there_is_and_runs_without_root() -> None:
     instructions = re.findall(r"^([A-Z]+) (.*)$", text, re.MULTILINE)
     assert [value for name, value in instructions if name == "USER"] == ["10001:10001"]
     assert instructions[-1] == ("CMD", '["serve"]')
-    # `init` makes its folder anew, which it cannot in the volume's own root.
+    # `init` creates its folder, which it cannot do for the volume's own root.
     assert re.search(r"RYE_REGISTRY_DATA=/srv/rye/\w+", text)
 
 
@@ -96,7 +96,7 @@ def test_the_compose_file_holds_no_secret_and_fits_together() -> None:
         for key, value in (service.get("environment") or {}).items():
             assert "SECRET" not in key or value.startswith("/run/secrets/")
             assert "PASSWORD" not in key or value.startswith("/run/secrets/")
-    assert "ports" not in services["registry"]  # the proxy alone is reached from outside
+    assert "ports" not in services["registry"]  # only the proxy can be reached from outside
     subnet = found["networks"]["inside"]["ipam"]["config"][0]["subnet"]
     assert services["registry"]["environment"]["RYE_REGISTRY_TRUSTED_PROXIES"] == subnet
 

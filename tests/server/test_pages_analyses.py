@@ -1,4 +1,4 @@
-"""Stored analyses (design/server.md 5): an item's first view is cheap, and nothing stored outlives what it rests on."""
+"""Stored analyses (design/server.md 5): an item's first view is cheap, and nothing stored outlives its inputs."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Clock:
 
 
 class Shelf:
-    """A registry whose analyst works when the test says so. What is analysed from bytes is counted."""
+    """A registry whose analyst works when the test says so. Analyses from bytes are counted."""
 
     def __init__(self, data: Path, patch: pytest.MonkeyPatch, settings: str = "", *, make: bool = True) -> None:
         patch.setattr(Analyst, "start", lambda _self: None)
@@ -208,7 +208,7 @@ class TestTakedown:
         value = dict(shelf.rows())[f"{identity}@1.0.0"]
         assert value in shelf.file.read_bytes()
         shelf.take_down(f"{identity}@1.0.0")
-        assert "xyzzy" not in shelf.page("item", status=451)  # before the file is looked at
+        assert "xyzzy" not in shelf.page("item", status=451)  # before the file is read
         shelf.analyst.follow_takedowns()
         assert [release for release, _ in shelf.rows()] == ["directive:acme/a/other@1.0.0"]
         data = shelf.file.read_bytes()
@@ -237,7 +237,7 @@ class TestTakedown:
         shelf.catch_up()
         with database.writer(
             shelf.local.service.engine
-        ) as connection:  # as if a statement about another release named it
+        ) as connection:  # as if a statement about another release referred to it
             sha256 = hashlib.sha256(self.SECRET.encode()).hexdigest()
             row = (sha256, 1, "directive:acme/a/other", "1.0.0", "No")
             connection.exec_driver_sql(
@@ -310,7 +310,7 @@ class TestDamage:
         shelf.put("item")
         shelf.catch_up()
         shelf.stored.close()
-        with sqlite3.connect(shelf.file) as connection:  # as a process leaves it that is killed while it writes
+        with sqlite3.connect(shelf.file) as connection:  # as left by a process that is killed while writing
             connection.execute("UPDATE state SET is_whole = 0")
         shelf.forget_pages()
         shelf.page("item")
@@ -428,7 +428,7 @@ class TestDamage:
         shelf.local.service.pages._made._values.clear()
         shelf.analysed.clear()
         shelf.page("item")
-        assert shelf.analysed == []  # memory still has it
+        assert shelf.analysed == []  # it is still in memory
 
     def test_on_a_full_disk_the_file_gives_its_space_back(self, shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(analyses, "_SETTINGS", (*analyses._SETTINGS, "max_page_count=6"))
@@ -524,7 +524,7 @@ def test_a_stored_analysis_is_shown_to_nobody_who_may_not_read_the_item(
 
 @pytest.mark.processes
 def test_many_threads_may_read_the_first_analysis_together() -> None:
-    """msgspec crashes where threads make the first decoder of a type at the same moment, as the first views after a start do."""
+    """msgspec crashes when threads create a type's first decoder at the same moment, as the first views after a start do."""
     done = subprocess.run(
         [sys.executable, "-c", _FIRST_READS], capture_output=True, text=True, check=False, timeout=120
     )

@@ -164,7 +164,7 @@ class TestFeed:
         put(local, ACME, ITEM, "1.0.0", b"one")
         first = Atom(local)
         put(local, ACME, ITEM, "2.0.0", b"two")
-        time.sleep(1.5 * PAGES.head_seconds)  # the desk believes a head for so long
+        time.sleep(1.5 * PAGES.head_seconds)  # the desk caches a head for this long
         second = Atom(local)
         assert second.values("id")[1:] == first.values("id")
         assert second.values("updated")[1:] == first.values("updated")

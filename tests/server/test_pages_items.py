@@ -352,7 +352,7 @@ class TestRelations:
         found = shelf.json(path_of(target))
         expected = [{"kind": "directive", "id": user.id, "version": "1.1.0", "page": path_of(user, "1.1.0")}]
         assert found["dependents"] == {"rows": expected, "total": 1}
-        # The same from the table, once enough entries came.
+        # The same from the table, after enough further entries.
         monkeypatch.setattr(dependents, "PAGES", PageLimits(catch_up_entries=4, catch_up_seconds=60))
         again = shelf.put("another entry")
         assert shelf.json(path_of(again))["dependents"]["total"] == 0
@@ -386,7 +386,7 @@ class TestPrivateReading:
             assert "other/" not in local.get(path, mine, headers=HTML).text, path
         assert "other/a/secret" in local.get("/", all_, headers=HTML).text
         assert "other/a/user" in local.get("/-/directive/acme/a/target", all_, headers=HTML).text
-        # What is kept for one reader is not given to another.
+        # A page cached for one reader is not given to another.
         assert "other/" not in local.get("/-/directive/acme/a/target", mine, headers=HTML).text
 
     def test_refused_and_missing_are_the_same(self, split: Shelf) -> None:

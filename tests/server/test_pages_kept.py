@@ -1,4 +1,4 @@
-"""The cache of pages (design/server.md 5): a page is valid as long as everything that it was made from is the same."""
+"""The page cache (design/server.md 5): a page is valid as long as all of its inputs are unchanged."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _LOG_TABLES = {
 
 
 class Counted:
-    """A registry that counts how often pages are made."""
+    """A registry that counts how often pages are built."""
 
     def __init__(self, data: Path, patch: pytest.MonkeyPatch, settings: str = "", *, make: bool = True) -> None:
         self.local = Local(data, settings, make=make)
@@ -76,12 +76,12 @@ class Counted:
         return self.local.get(path, token, headers={**HTML, **headers}).text
 
     def seen(self, path: str, token: str = "") -> tuple[str, bool]:
-        """Return the page's text, and whether it was made for this request."""
+        """Return the page's text, and whether it was built for this request."""
         text = self.get(path, token)
         return text, bool(self.made)
 
     def answer(self, path: str, make: Maker) -> bytes:
-        """Return the desk's answer for a maker of the test."""
+        """Return the desk's answer for a page that the test builds."""
         desk = self.local.service.pages
         self.made.clear()
         return self.local.loop.run_until_complete(desk.answer(Asked(path, Reader()), make)).body
@@ -161,7 +161,7 @@ class TestWhatStays:
         registry.put()
         registry.get(ITEM)
         desk = registry.local.service.pages
-        put(registry.local, registry.acme, Identity("directive", "acme/a/b"), "1.0.0", b"b")  # nobody forgot the head
+        put(registry.local, registry.acme, Identity("directive", "acme/a/b"), "1.0.0", b"b")  # the desk keeps its head
         registry.get(f"{ITEM}@1.0.0")  # its transaction sees the newer one
         assert desk.site().head is not None
         tag = registry.local.get(ITEM, headers=HTML).headers["etag"]
@@ -239,7 +239,7 @@ class TestWhatChanges:
         assert registry.local.statements(registry.local.token(), signed.encode()).status_code == 200
         registry.local.service.pages.forget_head()
         assert "is about to move to other keys" in page()
-        # Nothing is written about the item or its namespace any more: only the time of the head goes on.
+        # Nothing more is written about the item or its namespace; only the time of the head advances.
         with registry.local.service.engine.begin() as connection:
             later = f"{effect + timedelta(hours=1):%Y-%m-%dT%H:%M:%SZ}"
             connection.execute(schema.head.update().values(time=later, map="0" * 64))
@@ -256,7 +256,7 @@ class TestWhatChanges:
         assert "acme/a/user" not in page()
 
     def test_bytes_that_are_missing_and_come_back(self, registry: Counted) -> None:
-        """Also where the statements about the item stay the same. Nobody analysed them while they were there."""
+        """Also when the statements about the item stay the same. They were never analysed while the files existed."""
         service = registry.local.service
         data = b"Sometimes there\n"
         registry.put(data=data)
@@ -355,7 +355,7 @@ _COUNT = Prepared(sa.select(sa.func.count()).where(names.c.name.startswith("dire
 
 
 def _counting(look: Look) -> Page:
-    """Make a page that depends on the names, without declaring it anywhere."""
+    """Build a page that depends on the names without declaring it."""
     ((count,),) = _COUNT.rows(look.connection)
     return Page("home.html", HomeView("x", "x", "x", "x", count, ()), f"{count} names", "", "/count")
 
@@ -409,7 +409,7 @@ class TestDependencies:
             registry.answer("/x", make)
 
     def test_a_search_counts_for_one_head(self, registry: Counted) -> None:
-        """What the search desk reads is not recorded."""
+        """Reads by the search desk are not recorded."""
         registry.put()
         registry.get("/-/search?q=work")
         registry.put("zebra", description="Work of zebras")

@@ -174,7 +174,7 @@ class TestHiddenCharacters:
     def test_each_is_a_box_with_its_name_and_never_itself(self, character: str, name: str) -> None:
         rendered = str(render(f"a{character}b `c{character}`", 5_000).html)
         assert character not in rendered
-        assert f"U+{ord(character):04X}" in rendered or character == "\0"  # which Markdown replaces by U+FFFD
+        assert f"U+{ord(character):04X}" in rendered or character == "\0"  # which Markdown replaces with U+FFFD
         made = str(marked(f"a{character}b"))
         assert character not in made
         assert f"U+{ord(character):04X}" in made

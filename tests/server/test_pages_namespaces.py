@@ -1,4 +1,4 @@
-"""A namespace's page (design/server.md 5): which keys may publish since when, owners, items, pending recoveries."""
+"""A namespace's page (design/server.md 5): which keys can publish and since when, owners, items, pending recoveries."""
 
 from __future__ import annotations
 

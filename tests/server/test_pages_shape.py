@@ -1,4 +1,4 @@
-"""What an item takes, returns and does is a table on its page, as the client's own reader understands it."""
+"""An item's page has a table of its inputs, outputs and actions, as the client's own reader parses them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements that are compiled once: the same answers as SQLAlchemy's own execution, whatever the values."""
+"""Statements that are compiled once give the same answers as SQLAlchemy's own execution, for any values."""
 
 from __future__ import annotations
 

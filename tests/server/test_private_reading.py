@@ -45,7 +45,7 @@ def split(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
 
 
 def file_of(local: Local, publisher: Publisher) -> str:
-    """The path of the blob that a publisher's item is."""
+    """The blob path of a publisher's item."""
     for path in (local.data / "public" / "blobs").rglob("*"):
         if path.is_file() and b"<!-- rye:signed" in path.read_bytes()[:40]:
             key = hashlib.sha256(publisher.key.public.pem.encode()).hexdigest()[:16]
@@ -168,7 +168,7 @@ def test_any_other_word_is_refused(tmp_path: Path) -> None:
 
 
 def test_no_release_hands_out_bytes_that_its_publisher_may_not_read(split: Local) -> None:
-    """Names and hashes are seen by all members: naming another's blob in a release of one's own must not open it."""
+    """All members see names and hashes, so naming someone else's blob in one's own release must not open it."""
     examination = split.service.staging._examination
     sha256 = file_of(split, ACME).rpartition("/")[2]
     for namespaces, is_found in ((("other",), False), (("acme",), True), ((), True)):

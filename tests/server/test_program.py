@@ -158,7 +158,7 @@ class TestServe:
             out, err = process.communicate(timeout=20)
         assert process.returncode == 0
         said = [json.loads(line) for line in err.splitlines()]
-        assert [line["message"].split()[0] for line in said] == ["opening", "comparing"]  # what takes time is said
+        assert [line["message"].split()[0] for line in said] == ["opening", "comparing"]  # slow steps are announced
         assert {line["level"] for line in said} == {"info"}
         assert facts["url"] in out
         assert not ready.exists()

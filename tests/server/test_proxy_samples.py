@@ -1,4 +1,4 @@
-"""The proxy that operating/nginx.conf shows, run before a real registry; skipped where nginx is not installed."""
+"""The proxy from operating/nginx.conf, run in front of a real registry; skipped where nginx is not installed."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def free_port() -> int:
 
 
 def configured(registry: RegistryProcess, port: int, folder: Path) -> str:
-    """The sample with this machine's places, without TLS, as a whole configuration that stays in one folder."""
+    """The sample with this machine's paths and without TLS, as a complete configuration that stays in one folder."""
     text = SAMPLE.read_text("utf-8")
     changes = {
         r"listen 443 ssl http2;": f"listen 127.0.0.1:{port};",
@@ -61,7 +61,7 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RegistryProce
 
 
 def started(program: str, registry: RegistryProcess, folder: Path) -> tuple[int, subprocess.Popen[bytes]]:
-    """nginx on a port that is free now."""
+    """Run nginx on a free port."""
     port = free_port()
     place = folder / "nginx.conf"
     place.write_text(f"user root;\n{configured(registry, port, folder)}")
@@ -76,7 +76,7 @@ def address(registry: RegistryProcess, tmp_path: Path) -> Iterator[str]:
     registry.data.parent.chmod(0o755)
     for folder in (registry.data, registry.data.parent.parent):
         folder.chmod(0o755)
-    attempts = iter(range(5))  # until nobody else has taken the port meanwhile
+    attempts = iter(range(5))  # until no other program has taken the port in the meantime
     port, process = started(program, registry, tmp_path)
     deadline = time.monotonic() + 60
     while True:

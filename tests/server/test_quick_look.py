@@ -1,4 +1,4 @@
-"""Tokens looked up from the event loop: the same answers as the ordinary way, and never a wait."""
+"""Token look-ups from the event loop: the same answers as the ordinary look-up, without ever waiting."""
 
 from __future__ import annotations
 

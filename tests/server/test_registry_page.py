@@ -1,4 +1,4 @@
-"""The commands of docs/how-to/registry.md about accounts are played as they stand there."""
+"""The account commands of docs/how-to/registry.md are run as written."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAGE = "".join(
 
 
 def commands(heading: str) -> list[list[str]]:
-    """The words of each ``rye-registry`` line in the first block below a heading."""
+    """The arguments of each ``rye-registry`` line in the first block below a heading."""
     block = re.split(rf"\n##+ {heading}\n", PAGE)[1].partition("```\n")[2].partition("```")[0]
     lines = [re.sub(r"\s+#.*", "", line) for line in block.splitlines()]
     found = [shlex.split(line)[1:] for line in lines if line.startswith("rye-registry ")]
@@ -56,7 +56,7 @@ def test_trusted_publishing(tmp_path: Path) -> None:
     [
         ("127.0.0.1", {}, "127.0.0.1", False),
         ("127.0.0.1", {"x-forwarded-for": "203.0.113.9", "x-forwarded-proto": "https"}, "203.0.113.9", True),
-        ("127.0.0.1", {"x-forwarded-for": "6.6.6.6, 203.0.113.9"}, "203.0.113.9", False),  # the first one is made up
+        ("127.0.0.1", {"x-forwarded-for": "6.6.6.6, 203.0.113.9"}, "203.0.113.9", False),  # the first one is invented
         ("127.0.0.1", {"x-forwarded-for": "203.0.113.9, 127.0.0.2"}, "203.0.113.9", False),
         ("127.0.0.1", {"x-forwarded-for": "<script>"}, "127.0.0.1", False),
         ("203.0.113.5", {"x-forwarded-for": "6.6.6.6", "x-forwarded-proto": "https"}, "203.0.113.5", False),

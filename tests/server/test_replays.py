@@ -1,4 +1,4 @@
-"""A statement that was logged before changes nothing, whatever signature lines are put under it (DESIGN §5, admission rule 1)."""
+"""A statement that is already logged changes nothing, whatever signature lines are added to it (DESIGN §5, admission rule 1)."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def with_line(
 
 
 def test_a_public_yank_with_a_bogus_line_does_not_count_again(server: Server) -> None:
-    """Whoever has any token, and no key, could else hide a release that was made available again."""
+    """Otherwise anyone with a token, and without a key, could hide a release that was made available again."""
     server.client.publish(server.acme, "work/hidden", text="Quagga census").raise_for_status()
     yank = server.acme.yank("work/hidden")
     server.client.statements(yank).raise_for_status()
@@ -128,7 +128,7 @@ def test_a_yank_replayed_by_another_key_of_the_namespace_stays_without_effect(se
 
 
 def problems_of(data: Path) -> list[str]:
-    """What ``rye-registry verify`` finds."""
+    """The problems that ``rye-registry verify`` finds."""
     done = run("verify", "--data", str(data), "--json", check=False)
     document = json.loads(done.stdout)
     assert document["ok"] == (done.returncode == 0) == (not document["problems"])
@@ -138,7 +138,7 @@ def problems_of(data: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a registry with a release and a yanked one."""
+    """The folder of a registry with one ordinary and one yanked release."""
     data = tmp_path_factory.mktemp("original") / "data"
     init(data)
     process, url = start_embedded(data)
@@ -155,7 +155,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class TestTables:
-    """What verify computes again beside the files."""
+    """The documents that verify recomputes in addition to the files."""
 
     @pytest.fixture
     def data(self, original: Path, tmp_path: Path) -> Path:

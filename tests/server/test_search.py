@@ -79,7 +79,7 @@ class TestWhatIsFound:
             assert f"acme/{long}" in ids(connection, long[:letters]), letters
         assert ids(connection, very_long[:PREFIX_LETTERS]) == [f"acme/{very_long}"]
         assert ids(connection, very_long) == [f"acme/{very_long}"]
-        assert ids(connection, f"acme/{very_long[:-2]}") == [f"acme/{very_long}"]  # as the beginning of an id
+        assert ids(connection, f"acme/{very_long[:-2]}") == [f"acme/{very_long}"]  # as a prefix of an id
 
     def test_sqlite_has_an_index_of_every_beginning_that_is_asked_for(self, connection: sa.Connection) -> None:
         (made,) = connection.exec_driver_sql("SELECT sql FROM sqlite_master WHERE name = 'documents_fts'").one()
@@ -285,10 +285,10 @@ class TestTheDesk:
                 with pytest.raises(RyeError) as caught:
                     searches.ask("one too many")
                 assert caught.value.code == "busy"
-            assert len(asked) == 2  # two at work, three waiting, the other seven cost nothing
+            assert len(asked) == 2  # two running, three waiting, the other seven cost nothing
             go.set()
             assert [answer.result(10) for answer in answers] == [Found((), 0)] * 5
-            assert searches.ask("again").result(10).total == 0  # places come back
+            assert searches.ask("again").result(10).total == 0  # the slots are free again
         finally:
             go.set()
             searches.close()

@@ -47,7 +47,7 @@ BLOB_SHA256 = "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
 
 
 class Crash(BaseException):
-    """Stands for the end of the process: nothing in the code under test catches it."""
+    """Simulates the end of the process: nothing in the code under test catches it."""
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +88,7 @@ def opened(
 
 @contextmanager
 def held_up(data: Path, first: list[Candidate]) -> Iterator[tuple[Sequencer, Future[Receipt], Callable[[], None]]]:
-    """A sequencer that has begun with ``first`` and goes on when told to: what is submitted before waits together."""
+    """A sequencer that has started on ``first`` and waits for a signal; requests submitted before that form one batch."""
     begun, gate = threading.Event(), threading.Event()
 
     def wait(step: str) -> None:
@@ -109,7 +109,7 @@ def problems(sequencer: Sequencer) -> list[str]:
 
 
 def follow(data: Path, fingerprint: str, memory: Path, names: list[str]) -> tuple[int, list[int]]:
-    """Read the static folder as a client that remembers what it saw; its trusted size, and how many releases each name has."""
+    """Read the static folder as a client with remembered state; return its trusted size and each name's number of releases."""
     store, cache = StateStore(memory / "state"), Cache(memory / "cache")
     with RegistryClient.open((data / "public").as_uri(), accept_root=fingerprint, store=store, cache=cache) as client:
         identities = [Identity("directive", f"acme/{name}") for name in names]
@@ -140,11 +140,11 @@ def test_after_a_crash_at_any_step_the_log_goes_on_and_no_client_sees_a_fork(
     first, second = release(acme, "a/first"), release(acme, "a/second")
     with opened(data, crash) as sequencer, pytest.raises(Crash):
         sequencer.append([[first]])
-    follow(data, template[1], tmp_path, ["a/before"])  # whatever is shown now can be followed
+    follow(data, template[1], tmp_path, ["a/before"])  # whatever is shown now extends what was shown before
     with opened(data) as sequencer:
         sequencer.recover()
         survived = STEPS.index(step) >= STEPS.index("committed")
-        (answer,) = sequencer.append([[second, first]])  # another tree than the one that was lost
+        (answer,) = sequencer.append([[second, first]])  # a different tree from the one that was lost
         assert isinstance(answer, Receipt)
         assert [result.duplicate for result in answer.results] == [False, survived]
         assert problems(sequencer) == []
@@ -248,7 +248,7 @@ def test_an_upload_that_is_about_to_expire_is_asked_for_again(data: Path) -> Non
 
 
 def _write_until_killed(data: Path, step: str, first: Candidate, second: Candidate) -> NoReturn:
-    """In a process of its own: append one, then die at a step of the other."""
+    """In a separate process: append one, then die at a step of the other."""
     armed: list[str] = []
 
     def die(done: str) -> None:
@@ -276,7 +276,7 @@ def test_a_refused_request_in_a_batch_fails_alone_and_leaves_nothing(data: Path)
         codes = [outcome.code if isinstance(outcome, RyeError) else "" for outcome in outcomes]
         assert codes == ["", "statement-signer", "namespace-taken", ""]
         assert isinstance(outcomes[3], Receipt)
-        assert outcomes[3].results[0].position == 3  # root, snapshot, claim: what was refused took no place
+        assert outcomes[3].results[0].position == 3  # root, snapshot, claim: refused statements take no positions
         assert outcomes[3].size == 5
         assert problems(sequencer) == []
         assert sequencer.append([[release(acme, "a/one")]])[0] == Receipt((Admitted(5, False),), 7)
@@ -419,7 +419,7 @@ class TestKeysets:
             assert isinstance(sequencer.append([[release(acme, "a/still")]])[0], Receipt)
             old = release(acme, "a/dated_back")
             moment[0] = start + timedelta(hours=73)
-            # The old key is out now, however its statements are dated, and can no longer object.
+            # The old key is no longer valid, whatever the dates of its statements, and can no longer object.
             assert _code(sequencer.append([[old]])[0]) == "statement-keyset"
             first = sequencer_first(sequencer)
             thief = Publisher("acme")

@@ -1,4 +1,4 @@
-"""Settings: flag over environment over file over default; nothing misspelt passes."""
+"""Settings: flag over environment over file over default; misspelt names are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One account cannot shut the others out, and the operator can see who sent what (findings of 2026-11-22: 64 slow bodies,
+"""One account cannot lock out the others, and the operator can see who sent what (findings of 2026-11-22: 64 slow bodies,
 one full quota).
 """
 

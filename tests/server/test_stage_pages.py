@@ -126,7 +126,7 @@ def test_a_maintainer_sees_bytes_rights_facts_differences_and_the_command_that_s
     changed = page.partition("What changes")[2]
     assert "rye.execute.tool.shell.run" in changed.partition('class="diff"')[0]
     assert hashlib.sha256(file_of(acme, "shown", "1.0.0", "Do the work.", SEARCH)).hexdigest() not in page
-    assert "Reject it" not in page  # that is for owners
+    assert "Reject it" not in page  # only owners can do that
 
 
 def test_to_everybody_else_it_is_not_there(local: Local, acme: Publisher) -> None:

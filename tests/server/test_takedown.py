@@ -86,7 +86,7 @@ def test_the_blob_answers_451_with_the_reason_and_clients_say_it_too(server: Ser
     gone, note = server.publish("a/gone")
     server.publish("a/kept")
     run("export", str(tmp_path / "copy"), "--data", str(server.data))
-    with server.reader() as reader:  # a client that knows the registry from before
+    with server.reader() as reader:  # a client that already knows the registry
         identity = Identity("directive", "acme/a/gone")
         reader.prove(reader.releases([identity])[identity])
         mirror(FileTransport(server.data / "public"), reader.state, tmp_path / "mirror")
@@ -111,7 +111,7 @@ def test_the_blob_answers_451_with_the_reason_and_clients_say_it_too(server: Ser
     run("export", str(tmp_path / "copy"), "--data", str(server.data))
     for copy in ("copy", "mirror"):
         assert not (tmp_path / copy / wire.blob_path(gone)).exists()
-    # The same bytes do not come back, neither by a replay nor in another release.
+    # The same bytes cannot come back, neither through a replay nor in another release.
     server.client.blob(server.acme.file("a/gone", text="Quoll secret"))
     replayed = server.client.statements(note)
     assert replayed.status_code in (200, 422)
@@ -161,7 +161,7 @@ def test_words_for_what_cannot_be_taken_down(tmp_path: Path, words: list[str], c
 
 
 class TestLog:
-    """What admission, auditors and clients demand of a takedown, and which files of a release go."""
+    """What admission, auditors and clients require of a takedown, and which files of a release it removes."""
 
     @pytest.fixture
     def sequencer(self, tmp_path: Path) -> Iterator[Sequencer]:
@@ -232,7 +232,7 @@ class TestLog:
             (outcome,) = sequencer.append([[Candidate(notes.sign(statement.text(), [signer]), statement)]])
             assert isinstance(outcome, RyeError)
             assert outcome.code == code
-            # An auditor says the same of a log that holds it.
+            # An auditor reports the same about a log that contains it.
             with database.reader(sequencer.engine) as connection:
                 ledger = Ledger(connection)
                 leaves = ledger.leaves(0, ledger.size)

@@ -1,4 +1,4 @@
-"""The right edge of the tree gives the same tiles, roots and proofs as the whole tree would (RFC 6962 §2.1, tlog-tiles)."""
+"""The right edge of the tree gives the same tiles, roots and proofs as the whole tree (RFC 6962 §2.1, tlog-tiles)."""
 
 from __future__ import annotations
 

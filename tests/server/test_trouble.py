@@ -35,7 +35,7 @@ def error_of(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
 
 
 class StallingProxy:
-    """Passes bytes on to an S3 endpoint, until it is told to hang."""
+    """Forwards bytes to an S3 endpoint until the test makes it hang."""
 
     def __init__(self, target: str) -> None:
         parts = urlsplit(target)
@@ -261,6 +261,6 @@ class TestClients:
         for _ in range(3):
             process, url = start_embedded(data)
             try:
-                assert httpx.get(f"{url}/head", timeout=5).status_code == 200  # the very first attempt
+                assert httpx.get(f"{url}/head", timeout=5).status_code == 200  # the first attempt
             finally:
                 stop_embedded(process)

@@ -1,4 +1,4 @@
-"""Trusted publishing (design/server.md 4): which identity tokens become registry tokens, and the forgeries that do not."""
+"""Trusted publishing (design/server.md 4): which identity tokens are exchanged for registry tokens, and which are refused."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ STRANGER = RSAKey.generate_key(2048, {"kid": "rsa"})
 
 
 class World:
-    """The issuers that there are, and how often they were asked."""
+    """The known issuers, and how often they were queried."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -195,7 +195,7 @@ class TestForgeries:
         ],
     )
     def test_a_claim_that_is_wrong(self, local: Local, changes: dict[str, Any]) -> None:
-        """Times are given from now on: tests may be collected long before they run."""
+        """Times are relative to now, since tests may be collected long before they run."""
         now = time.time()
         made: dict[str, Any] = {
             name: int(now + value.total_seconds()) if isinstance(value, timedelta) else value

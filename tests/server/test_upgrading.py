@@ -1,7 +1,7 @@
 """A database that an older revision filled, opened by this version: the same tables as if this version had filled them.
 
-The old program is not needed for it: its rows are those of today without what later revisions added. 0001 also has its own idea
-of what is withdrawn, which was yanks alone; 0002 has snapshots and a head of protocol 1.
+This does not need the old program: its rows are today's without what later revisions added. In 0001 only yanked releases counted
+as withdrawn; 0002 has snapshots and a head of protocol 1.
 """
 
 from __future__ import annotations
@@ -67,9 +67,9 @@ pytestmark = pytest.mark.processes
 BLOB = b"x"
 BLOB_SHA256 = hashlib.sha256(BLOB).hexdigest()
 START = datetime.now(UTC).replace(microsecond=0) + timedelta(hours=2)
-"""Later than the registry is made, however long after collecting that is."""
+"""Later than the creation of the registry, however long that is after collection."""
 ARBITRARY = {("documents", "number"), ("map_nodes", "since")}
-"""Columns in which two databases of the same registry may differ."""
+"""Columns that may differ between two databases of the same registry."""
 ACCOUNT_TABLES = {
     *("accounts", "account_links", "sessions", "teams", "team_members", "namespace_roles", "trusted_publishers"),
     *("exchanged_jwts", "device_logins", "stages", "stage_files", "audit_events", "audit_head", "webhooks"),
@@ -94,7 +94,7 @@ NEW_COLUMNS = {
     },
     "0002": {("head", "map"), ("names", "deprecated"), *ACCOUNT_COLUMNS},
 }
-"""What each revision lacks of the newest tables."""
+"""The parts of the newest tables that each revision lacks."""
 LATER = START + timedelta(hours=74)
 
 
@@ -179,7 +179,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
 
 
 def rows_of(connection: sa.Connection) -> dict[str, list[tuple[Any, ...]]]:
-    """Every table's rows in the order of their keys, but for arbitrary numbers."""
+    """Every table's rows in key order, without arbitrary numbers."""
     found = {}
     for table in schema.metadata.sorted_tables:
         wanted = [column for column in table.columns if (table.name, column.name) not in ARBITRARY]
@@ -300,7 +300,7 @@ def test_every_table_is_as_if_the_new_version_had_filled_it(filled: Filled, data
         problems = audit.verify(Ledger(connection), Folder(data / "public"))
         hits = {(hit.id, hit.version, hit.deprecated) for hit in find(connection, "one").hits}
     engine.dispose()
-    assert found.pop("leader") == []  # nobody has written yet
+    assert found.pop("leader") == []  # nothing has been written yet
     assert found == {table: rows for table, rows in filled.rows.items() if table != "leader"}
     assert problems == []
     assert hits == {
@@ -348,7 +348,7 @@ def test_the_log_goes_on_and_what_it_has_already_is_a_duplicate(filled: Filled, 
     new = sequencer.append([[Candidate(note, release, filled.acme.key.public.raw)]])[0]
     assert isinstance(new, Receipt)
     assert not new.results[0].duplicate
-    moment[0] = LATER + timedelta(hours=73)  # the recovery that waited before the upgrade takes effect after it
+    moment[0] = LATER + timedelta(hours=73)  # the recovery that was pending before the upgrade takes effect afterwards
     assert sequencer.heartbeat()
     with database.reader(engine) as connection:
         assert audit.verify(Ledger(connection), sequencer.public) == []
@@ -367,7 +367,7 @@ def test_a_server_of_the_old_version_cannot_add_statements_that_a_replay_would_l
 
 
 def fill_as_0002(filled: Filled, url: str, data: Path) -> bytes:
-    """The registry as a server of protocol 1 had written it: its snapshots fixed shards, its head listed them. The head."""
+    """Rewrite the registry as a server of protocol 1 wrote it: snapshots and head list shards. Return the head."""
     (log_key,) = keys.in_folder(data / "keys", "log")
     source = sa.create_engine(Settings(filled.data).database_url)
     with at_revision(url, "0002") as target, source.connect() as connection:

@@ -86,10 +86,10 @@ class FakeSocket(io.BytesIO):
         return io.BytesIO(self.getvalue())
 
     def sendall(self, data: bytes) -> None:
-        """It is not looked at."""
+        """Discard the request."""
 
     def settimeout(self, seconds: float) -> None:
-        """It does not wait."""
+        """Ignore the timeout: it never waits."""
 
 
 class Receiver:
@@ -127,7 +127,7 @@ def test_what_is_logged_is_told_once_signed_and_only_what_was_asked_for(local: L
     for publisher in (acme, other):
         local.statements(local.token(), publisher.claim())
     made = add(local, "--namespace", "acme", "--event", "release")
-    assert deliverer.round() == 0  # nothing of what was logged before
+    assert deliverer.round() == 0  # no events from before
     for publisher in (acme, other):
         assert local.publish(publisher, "a/told", local.token()).status_code == 200
     assert local.statements(local.token(), acme.yank("a/told")).status_code == 200

@@ -1,4 +1,4 @@
-"""Releases that no examination saw: what an older registry, a restored one or an operator may have in its log."""
+"""Unexamined releases, as the log of an older registry, a restored one or an operator may have them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def put(
     attached: Mapping[str, bytes | tuple[bytes, bool]] = {},
     **changes: Any,
 ) -> Release:
-    """Release bytes as they are. ``attached``: by path, with the executable bit where it is a pair."""
+    """Release bytes unchanged. ``attached``: files by path; a pair also has the executable bit."""
     files = {path: found if isinstance(found, tuple) else (found, False) for path, found in attached.items()}
     for content in (data, *(content for content, _ in files.values())):
         local.service.uploads.put(hashlib.sha256(content).hexdigest(), content)

@@ -1,4 +1,4 @@
-"""One unsigned file of every kind and comment style, with a piece of each region that a reader would tell apart."""
+"""One unsigned file of every kind and comment style, with a sample of each region that a reader distinguishes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which 32 bytes are a point of the curve, against the decoding of RFC 8032 §5.1.3, and a signature's form in every byte."""
+"""Which 32 bytes encode a point on the curve, checked against RFC 8032 §5.1.3, and a signature's format byte by byte."""
 
 from __future__ import annotations
 

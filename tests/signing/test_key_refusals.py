@@ -19,7 +19,7 @@ X25519 = bytes.fromhex("302a300506032b656e032100")
 
 
 class Agreeable:
-    """A library that finds every signature good."""
+    """A library that accepts every signature."""
 
     @staticmethod
     def verifies(_key: bytes, _message: bytes, _signature: bytes) -> bool:

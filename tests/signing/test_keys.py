@@ -82,7 +82,7 @@ class TestStrictEd25519:
 
     @pytest.mark.parametrize("encoded", SMALL_ORDER, ids=bytes.hex)
     def test_a_signature_that_fits_every_message_never_verifies(self, encoded: bytes) -> None:
-        """R = A of small order and S = 0 satisfies the cofactored equation for any message."""
+        """With R = A of small order, S = 0 satisfies the cofactored equation for any message."""
         for r in SMALL_ORDER:
             for message in (b"a", b"b", b"c"):
                 assert not PublicKey(encoded).verifies(message, r + bytes(32))

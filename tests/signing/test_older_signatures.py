@@ -1,4 +1,4 @@
-"""What older signatures of part of a file cover, to the character; and what a verdict says to programs."""
+"""Exactly which characters older signatures of part of a file cover, and what a verdict looks like to programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The line's form and its one canonical place: DESIGN §4, "Place" and "Finer points"."""
+"""The format of the signature line and its one canonical place: DESIGN §4, "Place" and "Finer points"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is told of a line that is none: which line, why, and whether it can be replaced without touching anything else."""
+"""What is reported about an invalid signature line: its number, the reason, and whether only that line needs replacing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def malformed(text: str) -> Malformed:
     return result
 
 
-# Which words are told
+# Which reason is given
 
 
 @pytest.mark.parametrize(
@@ -199,7 +199,7 @@ def test_every_padding_that_is_not_canonical_is_refused() -> None:
     for signature in (SIGNATURE[:-1], SIGNATURE[:-2], SIGNATURE + "=", "A" * 87 + "=", "=" * 88):
         for key in (KEY, LATER):
             if key == LATER and signature == SIGNATURE[:-2]:
-                continue  # the later form may leave the padding out
+                continue  # the later format may omit the padding
             assert isinstance(find(f"<!-- {fields(signature=signature, key=key)} -->\n", MARKDOWN), Malformed)
 
 
@@ -224,7 +224,7 @@ def test_blanks_behind_the_dashes_do_not_matter() -> None:
 
 
 def test_a_line_that_goes_on_behind_the_limit_is_never_replaced() -> None:
-    """What stands within the limit looks whole; what an author put behind it must not be lost."""
+    """The part within the limit looks complete; text that an author put after it must not be lost."""
     line = "<!-- rye:signed:" + "x" * (513 - 20) + " -->"
     assert malformed(f"{line} and more\nrest\n").rest is None
     assert malformed(f"{line}\nrest\n").rest == "rest\n"

@@ -1,4 +1,4 @@
-"""The user's keys and whom the user trusts, on disk (DESIGN §4 Keys)."""
+"""The user's keys and trusted signers on disk (DESIGN §4 Keys)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def trust(tmp_path: Path) -> TrustStore:
 
 @pytest.fixture
 def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sealing with the least cost: the default takes half a second."""
+    """Sealing at the lowest cost, since the default takes half a second."""
     derive = sealing._derive
     monkeypatch.setattr(sealing, "_derive", lambda passphrase, salt, _o, _m: derive(passphrase, salt, 1, 8192))
 

@@ -1,4 +1,4 @@
-"""The trust store, value by value: what it writes, what it refuses and with which code, and where its limits are."""
+"""The trust store, value by value: what it writes, what it refuses with which code, and its limits."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def put(trust: TrustStore, data: str | bytes) -> None:
 
 
 def refusal(trust: TrustStore) -> str:
-    """Why the store is refused as unreadable."""
+    """The reason why the store is refused as unreadable."""
     with pytest.raises(RyeError) as caught:
         trust.entries()
     assert caught.value.code == "bad-trust-store"

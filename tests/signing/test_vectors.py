@@ -1,4 +1,4 @@
-"""This project against the golden vectors in ``tests/vectors/signatures`` (see the README there)."""
+"""This implementation checked against the golden vectors in ``tests/vectors/signatures`` (see the README there)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_every_verdict_and_every_file_has_a_case() -> None:
 
 
 def test_the_vectors_that_depend_on_exact_bytes_still_have_them() -> None:
-    """A checkout that converts line endings would make these cases say nothing."""
+    """A checkout that converts line endings would make these cases meaningless."""
     assert b"\r\n" in (FOLDER / "files" / "crlf.md.txt").read_bytes()
     assert b"\r\n" not in (FOLDER / "files" / "directive.md.txt").read_bytes()
     assert (FOLDER / "files" / "malformed-bom.md.txt").read_bytes().startswith(b"\xef\xbb\xbf")

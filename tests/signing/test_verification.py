@@ -1,4 +1,4 @@
-"""All verdicts, for every kind and comment style, under every change (DESIGN §4)."""
+"""All verdicts, for every kind and comment style, after every sort of change (DESIGN §4)."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ class TestVerdicts:
         assert unknown.verdict == "untrusted"
 
     def test_small_order_keys_never_verify_even_when_somebody_trusts_one(self) -> None:
-        """With A and R the neutral element and S = 0 the bare equation holds for every content."""
+        """With A and R the neutral element and S = 0 the bare equation holds for any content."""
         weak = PublicKey((1).to_bytes(32, "little"))
         line = SignatureLine(TIME, content_hash("x\n"), weak.raw + bytes(32), weak.key_id)
         assert judge(insert("x\n", line, MARKDOWN), "directive", "a.md", weak).verdict == "bad-signature"
@@ -323,7 +323,7 @@ class TestAnyChange:
 
     @every_sample
     def test_the_timestamp_is_the_one_exception(self, sample: Sample) -> None:
-        """The date is signed by nobody: another possible date is not noticed, so it must never decide anything."""
+        """The date is not signed. A changed date goes unnoticed, so nothing may depend on it."""
         assert check(sample, SIGNED[sample.name].replace(TIME, "2031-01-01T00:00:00Z", 1)) == "valid"
         assert check(sample, SIGNED[sample.name].replace(TIME, "2031-02-30T00:00:00Z", 1)) == "malformed"
 
@@ -366,7 +366,7 @@ class TestAnyChange:
     @settings(max_examples=EXAMPLES)
     @given(st.data())
     def test_hypothesis_any_bytes_put_in_or_taken_out(self, data: st.DataObject) -> None:
-        """CR before LF is read as LF, so that alone may be put in; a provider suffix is text that nobody signed."""
+        """CR before LF is read as LF, so it is the only possible insertion; a provider suffix is unsigned text."""
         sample = data.draw(st.sampled_from(SAMPLES))
         signed = SIGNED[sample.name].encode()
         start = signed.index(TIME.encode())

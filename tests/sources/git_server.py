@@ -29,7 +29,7 @@ _CLEAN = {
 
 @cache
 def _empty_repository() -> Path:
-    """Made once in a process, and copied."""
+    """Created once per process, then copied."""
     folder = Path(tempfile.mkdtemp(prefix="rye-tests-git-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     words = ["git", "init", "--bare", "--quiet", "--template=", "--initial-branch=main", "empty.git"]
@@ -38,7 +38,7 @@ def _empty_repository() -> Path:
 
 
 class Repository:
-    """A bare repository that commits are made in without a working tree."""
+    """A bare repository; commits are created without a working tree."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -56,7 +56,7 @@ class Repository:
         return self.git("hash-object", "-w", "--stdin", data=data)
 
     def commit(self, files: Mapping[str, str | bytes | tuple[str, str]], branch: str = "main") -> str:
-        """A commit with just these files: text, bytes, or ``(mode, object)``; a text that begins with ``#!`` is executable."""
+        """Create a commit of these files: text, bytes, or ``(mode, object)``. Text that begins with ``#!`` is executable."""
         self.marks += 1
         out = [
             f"commit refs/heads/{branch}\nmark :{self.marks}\ncommitter Test <test@example.org> 1767225600 +0000\n".encode()
@@ -93,7 +93,7 @@ class Repository:
 
 
 class GitServer(ThreadingHTTPServer):
-    """Serves the bare repositories of a folder as ``/NAME.git``. ``answer``: called before git with the path; what it gives is
+    """Serves the bare repositories of a folder as ``/NAME.git``. ``answer``: called with the path before git; its result is
     sent instead, as status and headers."""
 
     daemon_threads = True

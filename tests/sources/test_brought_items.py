@@ -1,7 +1,7 @@
-"""Items that a project's files bring from a source that this user agreed to: nobody signed them, so each is asked about.
+"""Items that a project's files add from a source that this user approved: they are unsigned, so each needs its own approval.
 
-The first item of a source asks about the source. What comes later through ``rye.toml``, a workspace's member or ``rye.lock``, as
-a ``git pull`` brings it, is nobody's wish here until somebody says so, whether it has rights or not.
+The first item of a source asks about the source. Items that come later through ``rye.toml``, a workspace member or ``rye.lock``,
+for example with a ``git pull``, are not used until this user approves them, with or without capabilities.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ROOT = '[project]\nname = "root"\n\n[workspace]\nmembers = ["services/*"]\n'
 
 @pytest.fixture
 def user(program: Program) -> Program:
-    """Somebody who agreed to a folder, and uses one item of it."""
+    """A user who approved a folder and uses one of its items."""
     for name in ("pdf", "docx"):
         path = program.folder.parent / "shared" / name / "SKILL.md"
         path.parent.mkdir(parents=True)
@@ -114,7 +114,7 @@ def test_what_rye_lock_chose_is_asked_about_when_it_is_installed(user: Program) 
 
 
 def accepted_clone(user: Program, base: Path) -> Program:
-    """Somebody else's checkout next to the same folder, which they accepted."""
+    """Another user's checkout next to the same folder, which they approved."""
     other = Program(base)
     (base / "shared").symlink_to(user.folder.parent / "shared")
     pull(user, other)
@@ -142,7 +142,7 @@ def test_one_that_the_lock_has_too_is_what_an_accepted_clone_is_asked_about(user
         assert "pdf" not in refused["message"]
     assert not other.path(".ai/packages/shared/skills/docx").exists()
     other.ok("ci", "--trust-lock")
-    assert other.run("ci", "--json").error["code"] == "project-not-accepted"  # nothing was remembered
+    assert other.run("ci", "--json").error["code"] == "project-not-accepted"  # no approval was stored
     shown = other.terminal("ci", answer=b"y\n")
     assert re.search(r"path\+\.\./shared\s+skill:shared/docx", shown)
     other.ok("ci")
@@ -150,7 +150,7 @@ def test_one_that_the_lock_has_too_is_what_an_accepted_clone_is_asked_about(user
 
 @pytest.mark.processes
 def test_a_change_of_what_was_agreed_to_is_the_teams_as_before(user: Program, tmp_path: Path) -> None:
-    """A pull that moves an item that this user has asks only for what is wider (docs/projects.md)."""
+    """A pull that changes an item this user already has asks only about widened rights (docs/projects.md)."""
     other = accepted_clone(user, tmp_path / "other")
     (user.folder.parent / "shared" / "pdf" / "SKILL.md").write_text(skill("pdf", body="Read it twice."))
     user.ok("install")

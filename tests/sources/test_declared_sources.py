@@ -1,4 +1,4 @@
-"""``[sources]`` of rye.toml and the rows of rye.lock that come of it: what is read, what is written, what is refused
+"""``[sources]`` in rye.toml and the resulting rows in rye.lock: what is read, written and refused
 (design/sources.md 1)."""
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Items of an editable folder: read where they lie each time, judged each time, verified never.
+"""Items of an editable folder: read in place and checked each time, but never verified.
 
-Nothing of them is in ``.ai/packages``, so every test here asks what a copy would have caught.
+They have no copy in ``.ai/packages``, so every test here covers a change that a copy would have caught.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ def shared(program: Program) -> Path:
 
 @pytest.fixture
 def user(program: Program, shared: Path) -> Program:
-    """Somebody who uses one skill of an editable folder."""
+    """A user of one skill in an editable folder."""
     program.ok("add", "../shared", "pdf", "--editable", "-y")
     return program
 
 
 def moved(program: Program, kind: str, name: str, folder: str) -> Path:
-    """A conforming item that lies in another Rye project, next to this one."""
+    """A conforming item in another Rye project, next to this one."""
     made = program.new(kind, name)
     there = program.folder.parent / folder / made.relative_to(program.folder)
     there.parent.mkdir(parents=True)
@@ -82,7 +82,7 @@ READERS: tuple[tuple[str, ...], ...] = (
 
 
 def refusals(user: Program) -> set[str]:
-    """What each reader of the item says; the attacker's word is in none of the answers."""
+    """The error codes from each reader of the item. The attacker's text is in none of the answers."""
     found = set()
     for words in READERS:
         result = user.run(*words, "--json")
@@ -276,7 +276,7 @@ class TestTheTextAsItIs:
         assert user.path(".claude/skills/pdf/SKILL.md").exists()
 
     def test_what_a_first_yes_covers_is_no_news_later(self, program: Program, shared: Path) -> None:
-        """A caution stops no first installation; the same one later is not new, and another one is."""
+        """A caution does not stop a first installation. Later the same caution is not new, but a different one is."""
         write(shared, {"pdf/SKILL.md": skill("pdf", body="```sh\npip install left-pad\n```")})
         program.ok("add", "../shared", "pdf", "--editable", "-y")
         write(shared, {"pdf/SKILL.md": skill("pdf", body="Again.\n\n```sh\npip install left-pad\n```")})
@@ -385,7 +385,7 @@ class TestHostileFolders:
 class TestHostileRepositories:
     @pytest.fixture
     def other(self, user: Program, tmp_path: Path) -> Program:
-        """Somebody else with a clone, next to whose checkout lies a folder of the same name that they never meant to be read."""
+        """Another user with a clone, next to a folder of the same name that they never meant Rye to read."""
         other = Program(tmp_path / "other")
         for name in ("rye.toml", "rye.lock"):
             other.write(name, user.path(name).read_bytes())
@@ -424,7 +424,7 @@ class TestHostileRepositories:
         assert "SECRET" in other.ok("render", "shared/pdf").stdout
 
     def test_trust_lock_with_yes_does_not_agree_to_another_item_of_a_folder(self, other: Program) -> None:
-        """Trusting the committed lock hides the question about the folder; the new item must not answer it."""
+        """Trusting the committed lock skips the question about the folder. The new item must not count as an answer to it."""
         write(other.folder.parent / "shared", {"keys/SKILL.md": skill("keys", body="SECRET")})
         manifest = other.path("rye.toml").read_text()
         other.write("rye.toml", manifest.replace("[dependencies]\n", '[dependencies]\n"skill:shared/keys" = "*"\n'))

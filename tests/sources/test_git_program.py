@@ -1,4 +1,4 @@
-"""How git is started: bounded whichever way, and not at all where nothing is to be learned from it."""
+"""How git is started: always with resource limits, and not at all when its answer is already known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Items of git repositories through the program: added, locked, installed from the cache, moved along the ref."""
+"""Items of git repositories, through the command line: added, locked, installed from the cache, updated along the ref."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_update_moves_along_the_branch_and_shows_both_versions(server: GitServer
     now = repository.commit({"items/skills/pdf/SKILL.md": skill("pdf", body="Read it twice.")})
     [newer] = program.ok("outdated", "--json").json["outdated"]
     assert (newer["current"], newer["wanted"]) == (before.version, f"0.0.0+g{now[:8]}")
-    program.ok("ci")  # goes by the commit
+    program.ok("ci")  # installs the locked commit
     assert locked(program).items[0] == before
     program.ok("update", "-y")
     after = locked(program).items[0]
@@ -139,7 +139,7 @@ def test_head_as_a_rev_is_told_to_be_left_out(server: GitServer, program: Progra
 def test_an_item_that_numbers_itself_and_stays_as_it_is_moves_with_its_repository(
     server: GitServer, program: Program
 ) -> None:
-    """Same version and same bytes in another commit: the row moves along, and nothing is said of a forged lock."""
+    """Same version and bytes in another commit: the row moves to the new commit, without a warning about a forged lock."""
     repository = server.repository("prompts")
     files = {"skills/pdf/SKILL.md": skill("pdf", 'metadata:\n  version: "1.0.0"')}
     repository.commit(files)
@@ -220,7 +220,7 @@ def test_that_nobody_signed_is_said_everywhere(server: GitServer, program: Progr
 def test_a_source_that_was_agreed_to_is_not_asked_about_again(server: GitServer, program: Program) -> None:
     team(server)
     add(program, server, "pdf")
-    program.ok("add", "skill:team/docx")  # no --yes: the source was agreed to, and the item asks for nothing
+    program.ok("add", "skill:team/docx")  # no --yes: the source is already approved, and the item asks for nothing
     assert [row.id for row in locked(program).items] == ["team/docx", "team/pdf"]
 
 

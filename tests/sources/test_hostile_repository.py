@@ -1,4 +1,4 @@
-"""What an author of a repository who hates our users might put there: none of it runs, leads elsewhere, or is installed
+"""Content that a hostile author could put into a repository: it never runs, escapes its folder, or gets installed
 (design/sources.md 1)."""
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def add(program: Program, server: GitServer, *names: str, rev: str = "") -> Resu
 
 
 def left_out(result: Result) -> str:
-    """What was left out of ``--all``, while the good item was installed."""
+    """The items that ``--all`` skipped while it installed the good one."""
     assert result.code == 0, result.stderr
     return result.stderr
 
@@ -280,7 +280,7 @@ def test_a_list_of_refs_cannot_name_an_option(server: GitServer, program: Progra
 
 
 def _tree(repository: Repository, rows: list[tuple[str, str, str]]) -> str:
-    """A tree with any names, which ``git mktree`` would refuse."""
+    """A tree with arbitrary names, including those that ``git mktree`` refuses."""
     rows = sorted(rows, key=lambda row: row[1] + ("/" if row[0] == "40000" else ""))
     data = b"".join(f"{mode} {name}".encode() + b"\0" + bytes.fromhex(oid) for mode, name, oid in rows)
     return repository.git("hash-object", "-t", "tree", "--literally", "-w", "--stdin", data=data)

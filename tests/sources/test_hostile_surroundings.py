@@ -1,4 +1,4 @@
-"""The cache, the environment, the user's git configuration and rye.lock, edited by somebody: nothing runs or is believed."""
+"""Tampering with the cache, the environment, the user's git configuration and rye.lock: nothing of it runs or is trusted."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def add(program: Program, server: GitServer, *more: str) -> None:
 
 
 def clone(program: Program, base: Path) -> Program:
-    """The same user's other checkout, without anything that was verified before: a new data folder."""
+    """Another checkout of the same user with a new data folder, so nothing counts as verified."""
     other = Program(base)
     for name in ("rye.toml", "rye.lock"):
         shutil.copy(program.path(name), other.folder)
@@ -52,7 +52,7 @@ def cached(program: Program) -> Path:
 
 
 def replace_object(place: Path, name: str, kind: str, data: bytes) -> None:
-    """Put other bytes under an object's name, as a loose object, and take the pack away."""
+    """Store different bytes under an object's name, as a loose object, and remove the pack."""
     for pack in (place / "objects" / "pack").iterdir():
         if pack.suffix == ".pack":
             unpacked = pack.read_bytes()
@@ -114,7 +114,7 @@ def test_a_cache_with_a_setting_of_its_own_is_thrown_away(
     spoil(cached(again), tmp_path / "ran")
     refused = again.run("--offline", "ci", "--trust-lock", "--json")
     assert refused.error["code"] in ("source-offline", "unverified-item")
-    again.ok("ci", "--trust-lock")  # fetched again into a new one
+    again.ok("ci", "--trust-lock")  # fetched again into a new cache
     assert not (tmp_path / "ran").exists()
     assert not (cached(again) / "hooks").exists()
 

@@ -1,4 +1,4 @@
-"""Items of folders on this machine: read where they lie, hashed into the lock, copied."""
+"""Items of local folders: read in place, hashed into the lock, and copied."""
 
 from __future__ import annotations
 

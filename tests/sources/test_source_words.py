@@ -1,4 +1,4 @@
-"""What people write in place of a source: each gets told what to write."""
+"""Near misses that people write instead of a source: each error shows the correct form."""
 
 from __future__ import annotations
 

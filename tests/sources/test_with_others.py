@@ -1,4 +1,4 @@
-"""Sources together with the rest: registries, the user's trust store, deploy, publish, the cache, an older lock."""
+"""Sources combined with registries, the user's trust store, deploy, publish, the cache and an older lock."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_what_needs_a_source_is_not_published(server: GitServer, registry: RealR
 
 
 def signed_text(author: Program, local_id: str, version: str = "1.0.0") -> str:
-    """A directive that the author signed in the file."""
+    """A directive with an in-file signature."""
     path = author.write(f".ai/directives/{local_id}.md", directive(local_id, version))
     author.ok("sign", str(path))
     return path.read_text()
@@ -148,7 +148,7 @@ def test_an_in_file_signature_by_a_trusted_key_counts_and_by_another_does_not(
     program.ok("trust", "add", "acme.pem", "-y")
     program.ok("install")
     assert program.ok("list", "--json").json["items"][0]["signer"].startswith("SHA256:")
-    assert "signer = " not in program.path("rye.lock").read_text()  # the lock is the same for everybody
+    assert "signer = " not in program.path("rye.lock").read_text()  # the lock is the same for everyone
     text = program.path("rye.toml").read_text()
     program.path("rye.toml").write_text(f'{text}\n[policy]\nsources = "signed"\n')
     program.ok("ci")
@@ -188,7 +188,7 @@ def test_an_unsigned_item_that_comes_from_another_place_is_not_told_as_another_k
 
 
 def test_sources_signed_refuses_what_has_other_files(server: GitServer, program: Program, author: Program) -> None:
-    """An in-file signature covers its own file alone."""
+    """An in-file signature covers only its own file."""
     path = author.write(".ai/skills/pdf/SKILL.md", skill("pdf"))
     author.ok("sign", str(path))
     server.repository("kit").commit({"pdf/SKILL.md": path.read_text(), "pdf/run.md": "Anything.\n"})
@@ -299,7 +299,7 @@ def test_a_registrys_row_in_a_sources_namespace_fits_nothing(server: GitServer, 
     assert program.run("ci", "--json").error["code"] == "lock-does-not-fit"
     assert program.run("render", "kit/pdf", "--json").code == 1
     assert program.ok("list", "--json").json["items"][0]["state"] == "unverified"
-    assert program.run("install", "-y", "--json").error["code"] == "consent-needed"  # another signer than the row says
+    assert program.run("install", "-y", "--json").error["code"] == "consent-needed"  # the row has a different signer
     program.ok("install", "--approve", f"skill:kit/pdf@{parse_lock(text).items[0].version}", "-y")
     assert program.path("rye.lock").read_text() == text
 

@@ -1,4 +1,4 @@
-"""Words that look like a wrong one, likeliest first."""
+"""Suggestions for a misspelt word, likeliest first."""
 
 from __future__ import annotations
 

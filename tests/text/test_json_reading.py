@@ -1,4 +1,4 @@
-"""JSON from people and programs is read strictly, and refused in words with numbers in them."""
+"""JSON from people and programs is read strictly, and errors give limits and positions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_brackets_in_strings_nest_nothing() -> None:
 
 
 def test_inputs_and_contexts_that_nest_too_deep_are_refused_with_the_limit(tmp_path: Path) -> None:
-    """Both printed "maximum recursion depth exceeded"."""
+    """Both used to print "maximum recursion depth exceeded"."""
     rye = Program(tmp_path)
     rye.new("directive", "ops/deploy")
     for words in (("render", "ops/deploy", "--inputs", "-"), ("hooks", "eval", "ops/deploy", "--context", "-")):

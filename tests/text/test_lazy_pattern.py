@@ -34,7 +34,7 @@ def names(module: str) -> list[str]:
 
 @pytest.mark.parametrize("module", modules())
 def test_every_pattern_compiles(module: str) -> None:
-    """A wrong one would fail only when it is used."""
+    """An invalid pattern would otherwise fail only when it is used."""
     loaded = importlib.import_module(module)
     for name in names(module):
         found = getattr(loaded, name)

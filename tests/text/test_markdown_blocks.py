@@ -29,14 +29,14 @@ DOCUMENTS = tries(5_000, 200_000)
 HOSTILE = tries(65_536, 262_144)
 
 
-# The other parser. Four things in which markdown-it-py is not CommonMark are put right or kept out; each was checked against the
+# The other parser. markdown-it-py deviates from CommonMark in four ways, corrected or avoided here; each was checked against the
 # reference implementations' algorithm, which the specification's appendix describes.
 
 
 class _State(StateBlock):
     """1. A lazy continuation line that is indented by four or more below its list item's content is paragraph text: nothing that
     deep starts a block, and indented code does not interrupt a paragraph. markdown-it-py measures such a line from the inner
-    item instead of from the container that the line continues, so it lets ``# h`` end the paragraph in ``10. x\\n    # h``."""
+    item instead of from the container that the line continues, so ``# h`` can end the paragraph in ``10. x\\n    # h``."""
 
     open: list[int]
     in_code_rule: bool
@@ -45,7 +45,7 @@ class _State(StateBlock):
         columns = self.sCount[line]
         if self.in_code_rule or columns >= self.blkIndent:
             return super().is_code_block(line)
-        if columns < 0:  # a quote's lazy line, which the outer level has already looked at
+        if columns < 0:  # a quote's lazy line, which the outer level has already processed
             return True
         return columns - max((indent for indent in self.open if indent <= columns), default=self.blkIndent) >= 4
 
@@ -79,7 +79,7 @@ def _code_rule(state: StateBlock, startLine: int, endLine: int, silent: bool) ->
 def _other_parser() -> MarkdownIt:
     parser = MarkdownIt("commonmark", {"maxNesting": 400})
     parser.core.ruler.enableOnly(["normalize", "block"])
-    # 2. After a definition, markdown-it-py lets start what may not interrupt a paragraph (``2.``, ``<a>``, indented code); the
+    # 2. After a definition, markdown-it-py starts blocks that cannot interrupt a paragraph (``2.``, ``<a>``, indented code); the
     # reference implementations take definitions out when the paragraph closes. No random document has a whole definition.
     parser.block.ruler.disable("reference")
     blocks = _Blocks()
@@ -90,7 +90,7 @@ def _other_parser() -> MarkdownIt:
 
 
 _OTHER = _other_parser()
-# 3. It takes ``>`` behind four or more columns for a quote's marker. 4. It counts a tab behind a quote's marker from the wrong
+# 3. It treats ``>`` after four or more columns as a quote marker. 4. It counts a tab after a quote marker from the wrong
 # column.
 _LEFT_OUT = re.compile(r"(?: {4}|\t)[ \t]*>|>[^a-z]*\t")
 
@@ -123,7 +123,7 @@ def _document(random: Random) -> str:
 
 
 def _plain(content: str) -> list[str]:
-    """Content without the blanks at the lines' starts, which tabs make a matter of taste, and at the end."""
+    """Content without leading whitespace, which tabs make ambiguous, and without trailing whitespace."""
     return [line.lstrip(" \t") for line in content.rstrip("\n \t").split("\n")]
 
 
@@ -220,7 +220,7 @@ def test_property_sections_are_the_top_level_atx_headings_of_commonmark() -> Non
 
 
 def test_property_reading_a_directive_may_stop_below_its_fence() -> None:
-    """What is left unread has no second directive and no nesting that would be refused."""
+    """The unread rest contains no second directive and no nesting that would be refused."""
     random = Random(4)
     pieces = ("```xml", "<directive", "x:directive>", "```", "> " * 20, "- " * 20, "\t" * 9, "-\t" * 17, "a", "")
     for _ in range(DOCUMENTS // 2):
@@ -305,7 +305,7 @@ def test_definitions_are_not_underlined_into_headings(text: str, headings: list[
 
 @pytest.mark.parametrize("text", ["[a]: b\n2. x", "[a]: b\n<a>", "[a]: b\n    x", "[a]: b\n-"])
 def test_what_does_not_interrupt_a_paragraph_does_not_follow_a_definition(text: str) -> None:
-    """As the reference implementations have it: definitions are taken out of a paragraph when it closes."""
+    """As in the reference implementations, definitions are removed from a paragraph when it closes."""
     blocks = scan(text)
     assert (blocks.containers, blocks.html, blocks.code) == ((), (), ())
 
@@ -372,7 +372,7 @@ def test_hostile_markdown_takes_linear_time(unit: str) -> None:
     assert time.process_time() - started < HOSTILE / 13_000
 
 
-# The fault that this scanner was written for: a section was replaced inside a code sample.
+# The bug that led to this scanner: a section was replaced inside a code sample.
 
 
 @pytest.mark.parametrize(

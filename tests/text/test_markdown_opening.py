@@ -1,4 +1,4 @@
-"""What a text opens with is told by the one scanner of Markdown, so that no two readers see two files in one."""
+"""Only the Markdown scanner decides what a text opens with, so all readers see the same file."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_a_fence_may_stand_below_blank_lines_and_comments(text: str, line: int, 
     ],
 )
 def test_anything_else_above_means_that_there_is_none(text: str, line: int) -> None:
-    """What only looks like a fence, or hides in a comment, a quote or indented code, is none."""
+    """Text that only looks like a fence, or is inside a comment, a quote or indented code, is not a fence."""
     fence, at = leading_fence(text, "yaml")
     assert fence is None
     assert at == line

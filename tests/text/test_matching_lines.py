@@ -1,4 +1,4 @@
-"""Which lines of two texts are the same (rye.text.matching_lines): always a true script of changes, and never a long wait."""
+"""Which lines of two texts are the same (rye.text.matching_lines): always a correct edit script, and never slow."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_small_budget_makes_a_longer_script_and_no_wrong_one(old: list[str], n
 
 @given(st.lists(st.sampled_from("ab"), max_size=25), st.lists(st.sampled_from("ab"), max_size=25))
 def test_where_no_line_is_unique_no_shorter_script_exists(old: list[str], new: list[str]) -> None:
-    """Each line is there twice, so nothing is matched but by the shortest script. Counted by dynamic programming."""
+    """Each line occurs two times, so only the shortest edit script can match them. Counted by dynamic programming."""
     old, new = [*"xyz", *old, *"zyx"], [*"zyx", *new, *"xyz"]
     row = [0] * (len(new) + 1)
     for line in old:

@@ -1,7 +1,7 @@
-"""No pattern repeats possessively what old interpreters get wrong.
+"""No pattern has a possessive repeat that old interpreters match wrongly.
 
-CPython before 3.11.5 goes back into such a group (gh-106052): ``(?:ab?c)*+`` matches all of ``abca``, and some patterns never
-end. An atomic group around a plain repeat, ``(?>(?:ab?c)*)``, means the same and is right in every version.
+CPython before 3.11.5 backtracks into such a group (gh-106052): ``(?:ab?c)*+`` matches all of ``abca``, and some patterns never
+finish. An atomic group around a plain repeat, ``(?>(?:ab?c)*)``, means the same and works in every version.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 OF_A_GROUP = re.compile(r"\)(?:[*+?]|\{[0-9]*,?[0-9]*\})\+")
-"""What each such repeat looks like, and some texts that are no patterns."""
+"""Matches every possessive repeat of a group, and some texts that are not patterns."""
 UNKNOWN = "(?:x|yy*)"
-"""Stands for an expression in an f-string: the worst that it can be."""
+"""Placeholder for an expression in an f-string: the worst case."""
 SINGLE = (codes.LITERAL, codes.NOT_LITERAL, codes.ANY, codes.IN)
-"""What matches one character."""
+"""Operations that match one character."""
 NO_PATTERNS = ("!$%&'()*+,/:;=?@[]~",)
-"""Texts that only look so: the characters of an address that stay as they are."""
+"""Texts that only look like one: the characters of an address that are not escaped."""
 
 
 def steps(tree: object) -> Iterator[tuple[object, object]]:
-    """Every operation of a parsed pattern with its argument, those inside others too."""
+    """Every operation of a parsed pattern with its argument, including nested ones."""
     if isinstance(tree, parser.SubPattern):
         for operation, argument in tree:
             yield operation, argument
@@ -38,9 +38,9 @@ def steps(tree: object) -> Iterator[tuple[object, object]]:
 
 
 def certain(body: object) -> bool:
-    """Whether a repeated group is made of characters, places and possessive repeats of one character.
+    """Whether a repeated group has only characters, anchors and possessive repeats of one character.
 
-    Old interpreters are right about those only: groups that capture, look-aheads and repeated groups in it go wrong as well.
+    Old interpreters handle only those correctly: capturing groups, look-aheads and nested repeated groups also fail.
     """
     return all(
         operation in (*SINGLE, codes.AT)
@@ -51,7 +51,7 @@ def certain(body: object) -> bool:
 
 
 def dangerous(pattern: str) -> bool:
-    """Whether old interpreters can match the pattern wrongly; also where it looks so and cannot be parsed alone."""
+    """Whether old interpreters can match the pattern wrongly, or it looks so and cannot be parsed on its own."""
     if not OF_A_GROUP.search(pattern):
         return False
     try:
@@ -62,7 +62,7 @@ def dangerous(pattern: str) -> bool:
 
 
 def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """The texts of a module, f-strings whole, each with its line."""
+    """The string literals of a module, each with its line; f-strings are whole."""
     if isinstance(tree, ast.JoinedStr):
         parts = (str(part.value) if isinstance(part, ast.Constant) else UNKNOWN for part in tree.values)
         yield tree.lineno, "".join(parts)

@@ -1,4 +1,4 @@
-"""An item in ``.ai/packages`` with its row in rye.lock, written by hand, and counted as verified for this user."""
+"""A handmade item in ``.ai/packages`` with its row in rye.lock, which counts as verified for this user."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rye.workspace.registries.project_registries import user_basis, user_verdict
 
 
 def count_as_verified(item: LockedItem) -> None:
-    """As if the user had pinned the item's registry, and verified the row."""
+    """Act as if the user had pinned the item's registry and verified the row."""
     assert "RYE_DATA_DIR" in os.environ
     state = state_path(data_dir() / "registries", item.registry)
     state.parent.mkdir(parents=True, exist_ok=True)
@@ -38,7 +38,7 @@ def put(
     suffix: str = ".md",
     attached: dict[str, bytes] | None = None,
 ) -> Path:
-    """Write the item's file and the files attached to it, and add its row; the item's file. ``RYE_DATA_DIR`` must be a test's."""
+    """Write the item's file and attached files, add its row, and return the item's file. ``RYE_DATA_DIR`` must be a test's."""
     project = Project(root)
     path = project.packages / place
     path.parent.mkdir(parents=True, exist_ok=True)

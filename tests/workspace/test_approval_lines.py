@@ -1,4 +1,4 @@
-"""What was agreed to is remembered in lines that no item's author can forge (DESIGN 6.1, Agreed here)."""
+"""Approvals are stored in lines that no item's author can forge (DESIGN 6.1, Agreed here)."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from rye.workspace.context import Context, LibraryContext, Notice
 
 
 def accepts(context: Context) -> Context:
-    """What mypy checks here: both are contexts."""
+    """mypy checks here that both are contexts."""
     return context
 
 

@@ -1,4 +1,4 @@
-"""An installed item is used as it was installed, or not at all, whichever way it is reached (DESIGN 6.1)."""
+"""An installed item is used exactly as installed or not at all, however it is reached (DESIGN 6.1)."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_every_reader_refuses(program: Program, context: LibraryContext) -> None
 
 
 def test_a_parent_formula_is_half_of_a_workflow_and_checked_like_it(program: Program, context: LibraryContext) -> None:
-    """Render read an installed parent from the same folder, and from the spaces, without a look at the lock."""
+    """Render used to read an installed parent from the same folder, and from the spaces, without checking the lock."""
     steps = '\n[[steps]]\nid = "a"\ntitle = "A"\ndescription = "Build."\n'
     parent = b'formula = "base"\nversion = "1.0.0"\ndescription = "d"\ntype = "workflow"\n' + steps.encode()
     put(program.folder, "formula", "acme/base", "acme/formulas/base.formula.toml", parent, suffix=".formula.toml")
@@ -174,7 +174,7 @@ def test_a_skill_s_attached_files_count(program: Program, context: LibraryContex
 
 
 def test_a_row_of_another_file_name_is_no_row_of_this_file(program: Program, context: LibraryContext) -> None:
-    """The lock says ``.py``; a ``.sh`` of the same name and bytes was put there by somebody else."""
+    """The lock says ``.py``; someone else added a ``.sh`` with the same name and bytes."""
     data = b'__version__ = "1.0.0"\n__category__ = "work"\n__tool_description__ = "d"\n'
     put(program.folder, "tool", "acme/work/run", "acme/tools/work/run.py", data, suffix=".py")
     program.write(".ai/packages/acme/tools/work/run.sh", data)

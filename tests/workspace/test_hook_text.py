@@ -1,4 +1,4 @@
-"""How an approved hook is remembered and shown: no two hooks on one line that read alike."""
+"""How an approved hook is remembered and shown: no two different hooks have the same line."""
 
 from __future__ import annotations
 

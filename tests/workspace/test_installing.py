@@ -1,4 +1,4 @@
-"""An installation without a command line: a program gives words, answers one question, and gets a value (design/house.md 1)."""
+"""Installing without a command line: a program passes arguments, answers one question, and gets a value (design/house.md 1)."""
 
 from __future__ import annotations
 
@@ -101,19 +101,19 @@ def test_the_face_is_shown_the_plan_once_and_its_no_changes_nothing(user: Progra
 
     with pytest.raises(RyeError) as raised:
         added(user, "acme/work/shell", agree=decline)
-    assert raised.value.code == "consent-needed"  # nobody can be asked, so this is not a refusal of a person's
+    assert raised.value.code == "consent-needed"  # no one can be asked, so this does not count as a person's refusal
     assert [[change.identity.id for change in proposal.waiting] for proposal in seen] == [["acme/work/shell"]]
     assert not user.path("rye.lock").exists()
 
 
 def test_a_face_cannot_install_by_not_asking(user: Program) -> None:
-    """The use case, not the face, compares what waits with what was agreed to."""
+    """The use case, not the user interface, compares pending rights with approved ones."""
     with pytest.raises(RyeError, match="Approval required"):
         added(user, "acme/work/shell", agree=no)
 
 
 def test_what_was_agreed_to_is_remembered_before_rye_lock_says_it(user: Program) -> None:
-    """Another run reads rye.lock at any moment; an approval in it that nobody remembers yet would be refused."""
+    """Another run can read rye.lock at any moment, and would refuse an approval that is not stored yet."""
     project, waiting = Project(user.folder), []
     apply = Writer.apply
 
@@ -150,7 +150,7 @@ def test_a_crash_before_the_switch_leaves_nothing_that_was_not_agreed_to(user: P
     names = {str(change.identity) for change in shown.plan.effective} | {"acme"}
     assert {name for name, _ in remembered} <= names
     assert {what for _, what in remembered} <= {"right", "signer", "text", "fact", "run"}
-    with pytest.raises(RyeError, match="Approval required"):  # the plan is shown, and asked about, once more
+    with pytest.raises(RyeError, match="Approval required"):  # the plan is shown and asked about again
         added(user, "acme/work/shell", agree=no)
 
 

@@ -1,4 +1,4 @@
-"""There is one way to an item's content for use, and it checks (DESIGN 6.1): faces cannot go round it."""
+"""There is only one way to read an item's content for use, and it checks (DESIGN 6.1). User interfaces cannot bypass it."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ UNCHECKED = {
     "rye.project.spaces": {"find", "entries", "installed"},
     "rye.items.published": {"read_published"},
 }
-"""What reads an item's file, or leads to one, without a look at rye.lock."""
+"""Names that read an item's file, or lead to one, without checking rye.lock."""
 
 
 def taken(path: Path) -> Iterator[str]:
-    """The unchecked names that a module imports, and ``.packages`` where it asks a project for that folder."""
+    """The unchecked names that a module imports, and ``.packages`` if it asks a project for that folder."""
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             names = UNCHECKED.get(node.module, set())
@@ -61,7 +61,7 @@ def test_the_test_sees_each_way_round(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_only_one_use_case_looks_an_item_up_unchecked() -> None:
-    """``find_target`` has one caller, which checks what it gives."""
+    """``find_target`` has one caller, which checks its result."""
     callers = {
         path.relative_to(RYE).as_posix() for path in sorted(RYE.rglob("*.py")) if "find_target" in list(taken(path))
     }

@@ -1,4 +1,4 @@
-"""What a publish sends: requests of no more statements than the server takes, dependencies first."""
+"""The requests of a publish: never more statements than the server accepts, dependencies first."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Api:
-    """Takes at most ``most`` statements in one request, as a server's operator set it."""
+    """Accepts at most ``most`` statements in one request, as the server's operator configured it."""
 
     def __init__(self, most: int, code: str = "request-too-large"):
         self.most, self.code = most, code
@@ -34,7 +34,7 @@ class Api:
         self.most_bytes = 1 << 30
         self.uploads: list[bytes] = []
         self.along: list[list[bytes]] = []
-        """The files of each request that was taken."""
+        """The files of each accepted request."""
 
     def put_blob(self, sha256: str, data: bytes) -> None:
         self.uploads.append(data)
@@ -54,7 +54,7 @@ class Api:
 
 
 def batch(count: int, *files: bytes) -> Batch:
-    """That many items; of the first ones, the file. The others have none."""
+    """That many items. The first ones have a file, the others have none."""
     releases = tuple(
         Release(
             "registry.example", Identity("directive", f"acme/work/item{number:03}"), "1.0.0", 1, NOW, "Work",

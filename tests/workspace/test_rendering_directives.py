@@ -1,4 +1,4 @@
-"""What an agent reads of a directive, and where its errors are (DECISIONS Directives 18, 20)."""
+"""What an agent sees of a directive, and where its errors are reported (DECISIONS Directives 18, 20)."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_a_missing_value_names_the_line_of_the_file(rye: Program, place: str) ->
 def test_under_an_override_the_line_is_that_of_the_file_it_was_written_in(rye: Program) -> None:
     put(rye, BODY.replace("1. Never delete.", "1. BASE {input:base}"))
     rye.ok("keys", "generate")
-    rye.ok("sign", PATH)  # the signature line is not in the text that is merged
+    rye.ok("sign", PATH)  # the signature line is not part of the merged text
     override(
         rye,
         ("insert-before", "## Before", "## Ours\n\nMany\nlines\nhere."),

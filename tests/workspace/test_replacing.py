@@ -1,4 +1,4 @@
-"""Files that were read are replaced all or none, and never over an edit made meanwhile."""
+"""Files are replaced all or none, and never over an edit made since they were read."""
 
 from __future__ import annotations
 

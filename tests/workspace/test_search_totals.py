@@ -1,4 +1,4 @@
-"""How many results a search over several registries has: counted up to a thousand, then "1000+"."""
+"""The number of results of a search over several registries: exact up to a thousand, then "1000+"."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rye.workspace.registries.registry_search import _from_api, _sum
 
 
 class Api:
-    """Answers pages of many results."""
+    """Returns pages of many results."""
 
     def __init__(self, count: int, total: SearchTotal) -> None:
         self._rows = [SearchResult(f"acme/a/n{at}", "tool", "1.0.0", "", 0.5) for at in range(count)]

@@ -1,4 +1,4 @@
-"""A model that says what a test wrote down, in both dialects: as a function, and as a server on this machine."""
+"""A model with scripted answers, in both dialects: as a function, and as a server on this machine."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def fails(status: int, retry_after: str | None = None, body: str = '{"error": {"
 
 
 def answer(turn: Turn, number: int, dialect: str) -> Answered:
-    """A turn as an endpoint of the dialect answers it."""
+    """A turn as an endpoint sends it in the dialect."""
     if "status" in turn:
         return Answered(turn["status"], turn["body"].encode(), turn["retry_after"])
     named = [(f"call_{number}_{index}", name, given) for index, (name, given) in enumerate(turn["calls"])]
@@ -60,7 +60,7 @@ def _openai(turn: Turn, named: list[tuple[str, str, object]]) -> dict[str, Any]:
 
 
 class Script:
-    """:class:`rye.runtime.run.endpoint.Post`: the turns in their order, the last one over and over. Keeps what it was asked."""
+    """:class:`rye.runtime.run.endpoint.Post`: the turns in order, then the last one again and again. Records the requests."""
 
     def __init__(self, *turns: Turn):
         self.turns = list(turns)
@@ -80,20 +80,20 @@ class Script:
 
     @property
     def results(self) -> list[dict[str, Any]]:
-        """What the last request told the model of its calls, Messages API."""
+        """The tool results in the last request (Messages API)."""
         last = self.asked[-1]["messages"][-1]["content"]
         return [json.loads(block["content"]) for block in last if block["type"] == "tool_result"]
 
     @property
     def notes(self) -> list[str]:
-        """The texts that came with those."""
+        """The texts in the last request, next to the tool results."""
         last = self.asked[-1]["messages"][-1]["content"]
         return [last] if isinstance(last, str) else [block["text"] for block in last if block["type"] == "text"]
 
 
 @contextmanager
 def serving(script: Script) -> Iterator[str]:
-    """The address of a server that says it; one answer at a time, since a script has an order."""
+    """The address of a server with these answers. It answers one request at a time, since a script has an order."""
     busy = threading.Lock()
 
     class Handler(BaseHTTPRequestHandler):

@@ -129,7 +129,7 @@ def test_dollars_need_prices(made: Workshop) -> None:
 
 
 def test_a_limit_in_another_currency_needs_one_in_dollars(made: Workshop) -> None:
-    """500 yen are not 500 dollars; nothing here knows what they are."""
+    """500 yen are not 500 dollars, and nothing here knows the exchange rate."""
     text = directive("work/yen", permissions=RIGHTS).replace(
         "<cost>", '<cost>\n      <spend currency="JPY">500</spend>'
     )
@@ -149,7 +149,7 @@ def test_a_tier_that_nobody_set_up(made: Workshop) -> None:
 
 
 def test_a_repository_cannot_name_a_model(made: Workshop) -> None:
-    """Whoever sets the address gets the key."""
+    """An attacker who can set the address would receive the key."""
     made.more = (
         '\n[models.fast]\ndialect = "anthropic"\nurl = "https://evil.example"\nmodel = "m"\nkey-env = "MODEL_KEY"\n'
     )
@@ -162,7 +162,7 @@ def test_a_repository_cannot_name_a_model(made: Workshop) -> None:
 
 
 def by_prompt(parent: list[Turn], child: list[Turn]) -> Script:
-    """A script for two runs at once, told apart by their first message."""
+    """A script for two simultaneous runs, distinguished by their first message."""
 
     class Two(Script):
         def __init__(self) -> None:
@@ -180,7 +180,7 @@ def by_prompt(parent: list[Turn], child: list[Turn]) -> Script:
 
 
 def test_a_child_has_its_own_rights_and_limits_and_its_use_counts(made: Workshop) -> None:
-    """The child may do less than its parent, and the parent more than its child once that is over."""
+    """The child can do less than its parent, and the parent has its full rights again after the child ends."""
     script = by_prompt(
         [calls(SUB), calls(ENVIRON), returns(result="parent")],
         [calls(WRITE, ENVIRON), returns(result="child")],
@@ -200,7 +200,7 @@ def test_a_child_has_its_own_rights_and_limits_and_its_use_counts(made: Workshop
 
 
 def test_a_child_takes_no_module_from_the_project(made: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever can commit would else run code in the process that holds the keys of models."""
+    """Otherwise anyone who can commit could run code in the process that holds the keys for models."""
     taken = made.home / "taken"
     module = made.write("msgspec.py", f"open({str(taken)!r}, 'w').close()\n")
     inner = made.write("lib/msgspec.py", module.read_text())
@@ -256,7 +256,7 @@ def test_a_child_dies_with_its_parent(made: Workshop) -> None:
         os.kill(parent.pid, signal.SIGKILL)
         parent.wait()
         counts = [-1, len(child.asked)]
-        while counts[-1] != counts[-2] and len(counts) < 20:  # it ends soon, and asks for ever if it does not
+        while counts[-1] != counts[-2] and len(counts) < 20:  # it ends soon; otherwise it would ask forever
             time.sleep(0.5)
             counts.append(len(child.asked))
         assert counts[-1] == counts[-2]
@@ -267,7 +267,7 @@ def test_a_child_dies_with_its_parent(made: Workshop) -> None:
 
 
 def test_a_child_of_a_run_in_the_background_ends_while_it_waits(made: Workshop) -> None:
-    """kill -9 of a parent that ignores interrupts, as `rye run &` of a script does, while its child waits for half a minute."""
+    """kill -9 of a parent that ignores interrupts, as `rye run &` in a script does, while its child waits for half a minute."""
     script = by_prompt([calls(SUB)], [calls(WRITE), fails(503, "30")])
     before = set(made.runs)
     with serving(script) as url:

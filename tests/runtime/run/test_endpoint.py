@@ -1,4 +1,4 @@
-"""Asking for one turn: patience, refusals, keys, and answers that cannot be used (design: agents 3.3)."""
+"""Requesting one turn: timeouts, refusals, keys, and unusable answers (design: agents 3.3)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_turn_is_asked_and_read(model: Model) -> None:
 
 @pytest.mark.parametrize("model", [ANTHROPIC, OPENAI], ids=["anthropic", "openai"])
 def test_a_conversation_of_the_other_dialect_is_told_again(model: Model) -> None:
-    """After a fallback the new model hears what the old one said and called."""
+    """After a fallback, the new model gets the old one's messages and calls."""
     script = Script(says("on it"))
     use = ToolUse("id-1", "rye_search", {"item_type": "tool", "query": "x"})
     was = Reply("Searching.", (use,), 1, 1, ("other", "model"), [{"type": "thinking", "signature": "other's"}])
@@ -190,7 +190,7 @@ def test_arguments_that_could_not_be_written_again_are_no_json(arguments: str) -
 @pytest.mark.parametrize("depth", [RUN.answer_depth + 1, 600])
 @pytest.mark.parametrize("model", [ANTHROPIC, OPENAI], ids=["anthropic", "openai"])
 def test_an_answer_nested_too_deep_to_be_sent_back_is_a_failure(model: Model, depth: int) -> None:
-    """It can be read and not be written again: the next turn would break off the whole run."""
+    """It can be decoded but not encoded again, so the next turn would abort the whole run."""
     nested = "[" * depth + "]" * depth
     block = '{"content": [{"type": "tool_use", "id": "1", "name": "rye_load", "input": ' + nested + "}]}"
     function = {"name": "rye_load", "arguments": nested}
@@ -214,7 +214,7 @@ def test_a_key_for_this_machine_never_goes_through_a_proxy(monkeypatch: pytest.M
 
 @pytest.mark.processes
 def test_an_answer_that_trickles_in_is_given_up_in_time() -> None:
-    """Byte by byte, from the headers on: no single piece is late."""
+    """The answer arrives byte by byte from the headers on, so no single read times out."""
     listening = socket.create_server(("127.0.0.1", 0))
 
     def trickle() -> None:

@@ -1,4 +1,4 @@
-"""The loop of a run: each limit crossed exactly, returns, denials, hooks, fallbacks and ends (design: agents 3.3)."""
+"""The loop of a run: exact limits, returns, denials, hooks, fallbacks and how runs end (design: agents 3.3)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tests.runtime.run.scripted import Script, Turn, calls, fails, returns, says
 from tests.runtime.simulated_world import Simulation, item, level
 
 HAIKU = Model("haiku", "anthropic", "https://a.example.com", "claude", None, Decimal(1_000_000), Decimal(1_000_000))
-"""A dollar a token."""
+"""A price of one dollar per token."""
 LOCAL = Model("local", "openai", "http://127.0.0.1:1", "small", None)
 RIGHTS = ("rye.execute.tool.acme.fs.*", "rye.search.tool.*", "rye.execute.directive.acme.work.*")
 WRITE = ("rye_execute", {"item_type": "tool", "item_id": "acme/fs/write", "parameters": {"a": 1}})
@@ -301,7 +301,7 @@ def test_a_hook_beyond_the_rights_does_not_run(tmp_path: Path) -> None:
 
 
 def test_a_hook_of_another_chain_level_is_not_more_than_a_call(tmp_path: Path) -> None:
-    """Its own directive covers it, the policy does not."""
+    """Its own directive permits it, but the policy does not."""
     rules = Rules(Policy(forbidden=("rye.execute.tool.acme.fs.notify",)))
     run = Run(tmp_path, calls(SHELL), returns(result="x"), hooks=(hook("true"),), rules=rules)
     assert run.end().status == "ok"

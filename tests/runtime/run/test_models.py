@@ -102,7 +102,7 @@ def test_a_run_may_choose_another_model() -> None:
 
 
 def test_a_directives_wish_does_not_undo_what_its_user_chose_for_the_run() -> None:
-    """Whoever chose a model of their own machine did so to keep the prompt there."""
+    """Someone who chose a local model did so to keep the prompt on the machine."""
     models = parse_models({"haiku": HAIKU, "local": LOCAL}, "config.toml")
     wish = DirectiveModel("haiku", id="claude-haiku")
     assert candidates(wish, models)[0].model == "claude-haiku"

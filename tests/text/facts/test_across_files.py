@@ -1,4 +1,4 @@
-"""What one file of an item fetches or decodes and another runs (DESIGN §7.2: saving, then running)."""
+"""One file of an item fetches or decodes something and another runs it (DESIGN §7.2: saving, then running)."""
 
 from __future__ import annotations
 

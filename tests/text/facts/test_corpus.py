@@ -1,4 +1,4 @@
-"""Every case of ``benchmarks/facts`` gives its expected facts, and no look-alike gives an alarm."""
+"""Every case in ``benchmarks/facts`` gives its expected facts, and no benign look-alike raises an alarm."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ FOUND = "c94308b56085d2ee799e2c0d5a96f9dc"
 
 
 def test_other_cautions_and_alarms_are_other_rules() -> None:
-    """rye.lock says by which rules its facts were approved. Where this fails and the change is meant: raise ``RULES_VERSION``."""
+    """rye.lock records the rules version of approved facts. If this fails after an intended change, raise ``RULES_VERSION``."""
     words = [
         f"{case.name} {fact.fact} {fact.value}"
         for case in (*MALICIOUS, *BENIGN)

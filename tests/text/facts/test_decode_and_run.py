@@ -1,4 +1,4 @@
-"""``decode-and-run`` (DESIGN §7.2): Something decoded is run; decoding alone is no such fact."""
+"""``decode-and-run`` (DESIGN §7.2): decoded data is run. Decoding alone does not count."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ NOISE = bytes(random.Random(7).choices([byte for byte in range(256) if byte != 1
 
 
 def pipes(data: bytes, path: str = "scripts/a") -> list[int]:
-    """The lines of a file in which something fetched is run."""
+    """The lines of a file that run something fetched."""
     return [fact.line for fact in find_facts({path: readable_text(data)}) if fact.fact == "pipe-to-shell"]
 
 

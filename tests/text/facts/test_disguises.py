@@ -1,4 +1,4 @@
-"""A command is the same command however it is spelled (DESIGN §7.2): what a shell reads is what counts."""
+"""Different spellings of a command are the same command (DESIGN §7.2): what counts is how a shell reads it."""
 
 from __future__ import annotations
 

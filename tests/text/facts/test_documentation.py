@@ -1,4 +1,4 @@
-"""``docs/reference/facts.md`` says what the rules do: its tables are run."""
+"""``docs/reference/facts.md`` matches the rules: the examples in its tables are run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for every fact (DESIGN §7.2): where it is found, when two are the same; no text hides one."""
+"""Properties of every fact (DESIGN §7.2): where it is found, when two are the same, and that no text can hide one."""
 
 from __future__ import annotations
 

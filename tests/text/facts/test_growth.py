@@ -1,7 +1,7 @@
-"""Listing facts is linear (DESIGN §7.2): four times the text costs four times the work, whatever the text.
+"""Listing facts takes linear time (DESIGN §7.2): four times the text costs four times the work, for any text.
 
-Work is counted in calls, the interpreter's and those into C, and not in seconds: a busy machine changes nothing. What a single
-call into C may cost is bounded elsewhere, by patterns with capped repetitions and by pieces of ``FACTS.piece_characters``.
+Work is counted in calls, in Python and into C, not in seconds, so a busy machine makes no difference. The cost of a single call
+into C is bounded elsewhere, by patterns with capped repetitions and by pieces of ``FACTS.piece_characters``.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def work(action: Callable[[], object]) -> int:
 
 
 def text_of(unit: str, size: int) -> str:
-    """The unit again and again, numbered where it says ``{n}``, up to ``size`` characters."""
+    """The unit repeated up to ``size`` characters, with ``{n}`` replaced by a running number."""
     number = size // len(unit)
     if "{n}" not in unit:
         return unit * number

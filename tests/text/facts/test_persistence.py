@@ -1,4 +1,4 @@
-"""``persistence`` (DESIGN §7.2): Writing what outlives the session; a path that is only read is none."""
+"""``persistence`` (DESIGN §7.2): writing something that outlives the session. Only reading such a path does not count."""
 
 from __future__ import annotations
 

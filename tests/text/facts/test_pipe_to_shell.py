@@ -1,4 +1,4 @@
-"""``pipe-to-shell`` (DESIGN §7.2): something fetched is run, however it is spelled; without a fetch the fact is not reported."""
+"""``pipe-to-shell`` (DESIGN §7.2): something fetched is run, in any spelling. Without a fetch, the fact is not reported."""
 
 from __future__ import annotations
 

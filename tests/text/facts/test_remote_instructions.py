@@ -1,4 +1,4 @@
-"""``remote-instructions`` (DESIGN §7.2): Sentences that send the reader to an address to obey it; links to read are none."""
+"""``remote-instructions`` (DESIGN §7.2): sentences that tell the agent to obey text at an address. Plain links do not count."""
 
 from __future__ import annotations
 

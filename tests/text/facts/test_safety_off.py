@@ -1,4 +1,4 @@
-"""``safety-off`` (DESIGN §7.2): Switches and commands that take a guard away, also where a sentence forbids them."""
+"""``safety-off`` (DESIGN §7.2): options and commands that turn off a safeguard, even in a sentence that forbids them."""
 
 from __future__ import annotations
 

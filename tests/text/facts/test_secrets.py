@@ -1,4 +1,4 @@
-"""``secret-path`` and ``secret-name`` (DESIGN §7.2): where secrets lie, and variables that are named like them."""
+"""``secret-path`` and ``secret-name`` (DESIGN §7.2): paths where secrets are stored, and variables named like secrets."""
 
 from __future__ import annotations
 

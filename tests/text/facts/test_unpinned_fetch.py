@@ -1,4 +1,4 @@
-"""``unpinned-fetch`` (DESIGN §7.2): Code fetched by a name that may mean something else tomorrow; pinned forms are none."""
+"""``unpinned-fetch`` (DESIGN §7.2): code fetched by a name that may point elsewhere tomorrow. Pinned forms do not count."""
 
 from __future__ import annotations
 
