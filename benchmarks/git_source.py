@@ -1,7 +1,7 @@
 """Time to add a git repository with 150 skills, compared with doing it by hand: ``git clone`` and a copy.
 
 Both start from an empty folder and an empty home, and fetch from a server on this machine in turns, so that a busy machine slows
-both alike. Bound: two seconds after the fetch. The fetch is measured with git's own ``clone --depth 1 --bare``, because it is all
+both alike. Bound: two seconds after the fetch. The fetch is measured with git's own ``clone --depth 1 --bare``, because that is
 the part that rye cannot make faster. Also measured: ``rye ci`` in a clone of the project with a warm cache, where every object is
 hashed again, and ``rye install`` with nothing to do::
 

@@ -32,7 +32,7 @@ def target() -> str:
 
 
 def overrides() -> str:
-    """``DIRECTIVES`` directives spread over the target, each operation as often as the others."""
+    """``DIRECTIVES`` directives spread over the target, with an equal number of each operation."""
     parts = [_HEAD]
     for number in range(DIRECTIVES):
         operation = OPERATIONS[number % len(OPERATIONS)]

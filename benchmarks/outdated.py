@@ -74,7 +74,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 class Behind(Rye):
-    """The project of ``install.py``; its registry is reached through the counting server."""
+    """The project of ``install.py``, which reaches its registry through the counting server."""
 
     def __init__(self, base: Path, size: int, stack: ExitStack, server: Counting) -> None:
         self._server = server
@@ -91,7 +91,7 @@ class Behind(Rye):
 
 
 def timed_failure(tool: Behind, *command: str) -> float:
-    """Seconds of a run that must fail."""
+    """Run a command that must fail and return the seconds it took."""
     started = time.perf_counter()
     done = subprocess.run(
         command, cwd=tool.project, env=tool.environment(), stdin=subprocess.DEVNULL, capture_output=True, check=False

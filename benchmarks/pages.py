@@ -169,7 +169,7 @@ def _beside(registry: Registry, paths: list[str], readers: int, rounds: int) -> 
 
 @contextmanager
 def _reading(url: str, paths: list[str], readers: int) -> Iterator[None]:
-    """Readers that read as fast as they can while the block runs."""
+    """Run readers that read as fast as they can until the block ends."""
     with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
         json.dump(_plan(url, paths, readers, MOST_SECONDS * 1000 // readers), file)
         file.flush()

@@ -103,7 +103,7 @@ Work = tuple[str, Callable[[str], object], list[str]]
 
 
 def best(works: tuple[Work, ...], rounds: int = 5) -> list[tuple[str, float]]:
-    """CPU seconds that the fastest of a few alternating rounds over all texts of each takes."""
+    """CPU seconds for all texts, for each reader: the fastest of a few alternating rounds."""
     times: dict[str, list[float]] = {}
     for _ in range(rounds):
         for name, work, texts in works:

@@ -188,7 +188,7 @@ def _make_peer(engine: sa.Engine, name: str) -> Callable[[sa.Connection, str], o
 
 
 def _times(ask: Callable[[str], object], queries: list[str]) -> list[float]:
-    """Milliseconds of each."""
+    """The time of each in milliseconds."""
     found = []
     for query in queries:
         start = time.perf_counter()

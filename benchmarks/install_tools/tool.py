@@ -72,7 +72,7 @@ class Tool:
         return seconds
 
     def run(self, *command: str) -> float:
-        """Seconds of one run, which must succeed in time."""
+        """Run the command and return the seconds it took. It must succeed in time."""
         started = time.perf_counter()
         try:
             done = subprocess.run(

@@ -28,7 +28,7 @@ class Peer(Protocol):
         """The requests that publish a new item; ``label`` and ``number`` make its name."""
 
     def cpu_seconds(self) -> float:
-        """Processor time that its processes have used."""
+        """The processor time used by its processes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ def browser() -> Iterator[Browser]:
 
 
 class Visit:
-    """One tab of a fresh browser. Lists record what pages do in it."""
+    """One tab of a fresh browser. Its lists record what pages do."""
 
     def __init__(
         self,

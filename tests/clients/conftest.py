@@ -46,7 +46,7 @@ def take_seat(tmp_path: Path, shop: Shop) -> TakeSeat:
     start.chmod(0o755)
 
     def take(name: str, environment: Mapping[str, str] | None = None, *, as_user: bool = False) -> Seat:
-        """``as_user``: the one whose home folder Rye deployed to, in a folder that is not a project."""
+        """``as_user``: a user whose home folder Rye deployed to, working in a folder that is not a project."""
         program = PROGRAMS[name]
         if not program.is_installed():
             pytest.skip(program.why_not())

@@ -18,7 +18,7 @@ SECONDS = 60.0
 
 
 class Client:
-    """One server and the messages that it sent."""
+    """One server and the messages received from it."""
 
     def __init__(self, folder: Path, env: Mapping[str, str] | None = None, encodings: list[str] | None = None) -> None:
         environment = {"HOME": str(folder), "PATH": os.environ["PATH"], **(env or {})}

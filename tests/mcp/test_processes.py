@@ -29,7 +29,7 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
 
 
 class Piped:
-    """A server on pipes, spoken to line by line in the older era."""
+    """A server on pipes; the test talks to it line by line in the older era."""
 
     def __init__(self, process: subprocess.Popen[bytes]):
         self.process = process

@@ -133,7 +133,7 @@ class Caller:
 
 
 def content(result: CallToolResult) -> dict[str, Any]:
-    """The structured content, which the text repeats."""
+    """The structured content, after checking that the text is the same."""
     assert isinstance(result.structured_content, dict)
     assert json.loads(result.content[0].text) == result.structured_content  # type: ignore[union-attr]
     return result.structured_content

@@ -21,7 +21,7 @@ Key = tuple[str, str, str, str]
 
 
 class Accepted(Struct, frozen=True):
-    """A survivor that no test can or should kill, and why. Found by function and text of the line, not by number."""
+    """A survivor that no test can or should kill, and why. Identified by function and text of the line, not by line number."""
 
     module: str
     function: str

@@ -20,7 +20,7 @@ class Checklist(Struct, frozen=True):
 
 
 def read(source: Source, options: ReadOptions) -> Reading[Checklist]:
-    """Read a checklist, or say what is wrong with it."""
+    """Read a checklist, or report what is wrong with it."""
     try:
         parts = split(source.text)
         document = read_yaml(parts.yaml, first_line=parts.yaml_line)

@@ -172,7 +172,7 @@ HOSTILE = 'x\'; touch OWNED; echo "$(touch OWNED)" `touch OWNED` \n::set-output'
 
 
 def steps(runner: Runner, inputs: Mapping[str, str]) -> int:
-    """The action's steps as GitHub runs them; the first exit code that is not 0."""
+    """Run the action's steps as GitHub does and return the first exit code that is not 0."""
     values = {name: str(given.get("default", "")) for name, given in ACTION["inputs"].items()} | dict(inputs)
 
     def filled(text: str) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 @dataclass
 class RawServer:
-    """``requests`` are what clients sent, each with the number of the connection that it came on, from 1."""
+    """``requests`` are the clients' requests, each with the number of its connection, from 1."""
 
     host: str
     port: int

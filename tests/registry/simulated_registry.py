@@ -169,7 +169,7 @@ class SimulatedRegistry:
         return replace(keyset, **changes)
 
     def claim(self, namespace: str, keys: Sequence[PrivateKey] | None = None, **changes: object) -> int:
-        """Keyset 1, or the next one signed by the new and the old keys."""
+        """Keyset 1, or the next keyset, signed by the new and the old keys."""
         new = list(keys or [key(f"{namespace} 1")])
         old = self.namespaces.get(namespace, [])
         keyset = self.keyset(namespace, new, **changes)

@@ -181,7 +181,7 @@ def test_a_text_that_no_note_can_carry_is_refused_when_it_is_signed(text: str) -
 
 
 def test_a_text_that_smuggles_a_signature_line_is_not_signed() -> None:
-    """Without its LF, the end of the text would be read as one more signature."""
+    """Without its LF, the end of the text would be read as another signature."""
     error = refused(notes.sign, f"text\n\n{LINE[:-1]}", [ALICE])
     assert (error.code, "a signed note cannot carry this text" in error.message) == ("note-malformed", True)
     assert notes.sign(f"text\n\n{LINE}", [ALICE]).text == f"text\n\n{LINE}"

@@ -43,7 +43,7 @@ class Asked:
 
 @dataclass(slots=True)
 class FakeBucket:
-    """The service's state and faults. Everything but ``requests`` and ``fault`` belongs to its event loop."""
+    """The service's state and faults. Only its event loop may use anything except ``requests`` and ``fault``."""
 
     delay: float = 0.0
     """Seconds before each answer."""

@@ -205,7 +205,7 @@ class TestOidc:
         made.close()
 
     def begin(self, club: Local) -> tuple[str, str]:
-        """Begin a sign-in; return where the issuer sends the browser back to, and its cookie."""
+        """Begin a sign-in; return the issuer's redirect address and the browser's cookie."""
         club.client.cookies.clear()
         answer = club.get("/-/account/login")
         cookie = answer.headers["set-cookie"].partition(";")[0]

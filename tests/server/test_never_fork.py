@@ -56,7 +56,7 @@ def shown_size(data: Path) -> int:
 
 
 def follow(data: Path, fingerprint: str, memory: Path) -> int:
-    """A client with trusted state from before reads the store again; a fork or a rollback raises."""
+    """Read the store as a client with older trusted state; a fork or a rollback raises."""
     store, cache = StateStore(memory / "state"), Cache(memory / "cache")
     with RegistryClient.open((data / "public").as_uri(), accept_root=fingerprint, store=store, cache=cache) as client:
         identity = Identity("directive", "acme/a/one")
@@ -66,7 +66,7 @@ def follow(data: Path, fingerprint: str, memory: Path) -> int:
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A registry whose database is one publish older than its store; what clients remember is in ``memory``."""
+    """A registry whose database is one publish older than its store. Clients' state is in ``memory``."""
     folder = tmp_path_factory.mktemp("original")
     data = folder / "data"
     fingerprint = init(data)

@@ -35,7 +35,7 @@ def acme(local: Local) -> Publisher:
 
 
 def stage(local: Local, publisher: Publisher, local_id: str, token: str, **changes: Any) -> tuple[str, Release]:
-    """Stage a release; the stage's id and the draft."""
+    """Stage a release and return the stage's id and the draft."""
     data = publisher.file(local_id, text=local_id)
     assert local.blob(data, token).status_code in (200, 201)
     draft = publisher.release(local_id, data, description=local_id, **changes)

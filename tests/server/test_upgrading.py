@@ -100,7 +100,7 @@ LATER = START + timedelta(hours=74)
 
 @dataclass(frozen=True)
 class Filled:
-    """A registry that this version has filled, on SQLite."""
+    """A registry filled by this version, on SQLite."""
 
     data: Path
     acme: Publisher
@@ -130,7 +130,7 @@ class Filling:
     def replace_key(
         self, old: Publisher, recovery: timedelta | None = None, revoked_from: int | None = None
     ) -> Publisher:
-        """A second keyset with a new key: signed by the old key, or a recovery that the registry's owner signs."""
+        """A second keyset with a new key: signed by the old key, or a recovery signed by the registry's owner."""
         new = Publisher(old.namespace, keyset=2)
         with database.reader(self.engine) as connection:
             first = Ledger(connection).chain(old.namespace).links[0].sha256

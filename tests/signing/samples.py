@@ -10,7 +10,7 @@ NOW = datetime(2026, 3, 1, 12, 30, 5, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Sample:
-    """``regions``: name → text that occurs once in the file. ``line``: where the signature line belongs, from 1."""
+    """``regions``: name → text that occurs once in the file. ``line``: the number of the signature line, from 1."""
 
     name: str
     kind: str

@@ -13,7 +13,7 @@ Y = int.from_bytes(bytes.fromhex("d75a980182b10ab7d54bfed3c964073a0ee172f3daa623
 
 
 def has_x(y: int) -> bool:
-    """RFC 8032 §5.1.3, steps 2 and 3: the square root by way of the candidate (u v³)(u v⁷)^((p-5)/8)."""
+    """RFC 8032 §5.1.3, steps 2 and 3: the square root, using the candidate (u v³)(u v⁷)^((p-5)/8)."""
     u, v = (y * y - 1) % P, (D * y * y + 1) % P
     x = u * pow(v, 3, P) * pow(u * pow(v, 7, P), (P - 5) // 8, P) % P
     return v * x * x % P in (u, (-u) % P)

@@ -197,7 +197,7 @@ class TestVerdicts:
 
 
 class TestPartial:
-    """Fence-only signatures of older files: never valid, and the verdict says what is covered."""
+    """Fence-only signatures of older files are never valid, and the verdict says what they cover."""
 
     FENCE = SAMPLES[0].text[SAMPLES[0].text.index("<directive") : SAMPLES[0].text.index("</directive>") + 12]
 

@@ -107,7 +107,7 @@ _CONTENTS = (
 
 
 def _document(random: Random) -> str:
-    """Up to a dozen lines whose prefixes come from one another, so that containers continue, nest and are left lazily."""
+    """Up to a dozen lines with related prefixes, so that containers continue, nest and have lazy continuation lines."""
     lines: list[str] = []
     for _ in range(random.randint(1, 12)):
         if lines and random.random() < 0.35:
