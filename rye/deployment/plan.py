@@ -3,7 +3,7 @@
 * Only the state file makes a file ours. Other files are never changed, whatever they contain (``deploy-conflict``);
   ``--adopt`` makes a file ours if it has exactly the wanted bytes.
 * A file of ours with bytes that we did not write was edited (``deploy-drift``). It stays unless ``--overwrite-edited``
-  names the item. A file with the wanted bytes is fine, whoever wrote them.
+  names the item. A file with the wanted bytes is fine, no matter who wrote it.
 * A refusal applies to one item in one target: nothing is written for it, and its existing files stay.
 * A file that is no longer needed is deleted if it still has the bytes that we wrote.
 * In other people's files, only our block or key is read and changed (:mod:`rye.deployment.plan_entries`).

@@ -29,7 +29,7 @@ class Runs(Protocol):
 
 
 class OneRun:
-    """The only run of a server on stdio: whoever started the server chose the directive."""
+    """The only run of a server on stdio: the person who started the server chose the directive."""
 
     def __init__(self, opened: Opened):
         self.opened = opened

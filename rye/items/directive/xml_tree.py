@@ -153,7 +153,7 @@ def _refuse_long_namespaces(document: Document, data: bytes) -> None:
     def start(_name: str, attributes: dict[str, str]) -> None:
         for name, value in attributes.items():
             if len(value) > most and (name == "xmlns" or name.startswith("xmlns:")):
-                at = len(data[: parser.CurrentByteIndex].decode("utf-8", "replace"))
+                at = _characters(data, 0, parser.CurrentByteIndex)
                 message = f"A namespace's address has more than {most} characters."
                 raise document.refusal(message, at, "Write names without prefix and `xmlns`.", "D015")
 
@@ -164,6 +164,11 @@ def _refuse_long_namespaces(document: Document, data: bytes) -> None:
         return
     finally:
         parser.StartElementHandler = None
+
+
+def _characters(data: bytes, start: int, end: int) -> int:
+    """How many characters a part of the UTF-8 has."""
+    return len(data[start:end].decode("utf-8", "replace"))
 
 
 class _Tree:
@@ -243,13 +248,13 @@ class _Tree:
 
     def _place(self, index: int) -> int:
         """The offset in characters of an event's offset in bytes; events come in order."""
-        self.placed_characters += len(self.data[self.placed_bytes : index].decode("utf-8", "replace"))
+        self.placed_characters += _characters(self.data, self.placed_bytes, index)
         self.placed_bytes = index
         return self.placed_characters
 
     def _offset(self, index: int) -> int:
         """The same for any offset in bytes, from the beginning."""
-        return len(self.data[:index].decode("utf-8", "replace"))
+        return _characters(self.data, 0, index)
 
     def _refuse_too_much(self, at: int, attributes: int) -> None:
         """Refuse more attributes, elements or depth than allowed. An empty-element tag can be one level deeper."""
