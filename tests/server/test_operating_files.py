@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
 import subprocess
+import sys
+import tomllib
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -15,7 +18,7 @@ from ruamel.yaml import YAML
 
 from registry_server.embedded import start_embedded, stop_embedded
 from registry_server.settings import ENVIRONMENT_PREFIX, Settings
-from tests.registry_process import run
+from tests.registry_process import init, run
 
 pytestmark = pytest.mark.processes
 
@@ -25,6 +28,7 @@ HOW_TO = ROOT / "docs" / "how-to"
 START, UPKEEP, ACCESS = (
     (HOW_TO / name).read_text("utf-8") for name in ("registry.md", "registry-upkeep.md", "registry-access.md")
 )
+REQUIREMENTS = (ROOT / "requirements" / "runtime.txt").read_text("utf-8")
 PAGE = START + UPKEEP
 PLAYED = dict(re.findall(r"^<!-- played: ([a-z ]+) -->\n```\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL))
 SECTIONS = ["Try it", "Run it", "Secure it", "Watch it", "Back it up", "Restore it", "Upgrade it", "Grow it"]
@@ -71,23 +75,101 @@ def test_the_settings_that_are_named_exist(name: str) -> None:
     assert named <= {field.name for field in fields(Settings)}
 
 
-def test_the_image_is_made_of_what_there_is_and_runs_without_root() -> None:
-    text = (FOLDER / "Containerfile").read_text("utf-8")
-    for sources in re.findall(r"^COPY (?!--from)(.+) \S+$", text, re.MULTILINE):
-        for source in sources.split():
-            assert (ROOT / source).exists(), source
-    assert "--require-hashes" in text
-    instructions = re.findall(r"^([A-Z]+) (.*)$", text, re.MULTILINE)
-    assert [value for name, value in instructions if name == "USER"] == ["10001:10001"]
-    assert instructions[-1] == ("CMD", '["serve"]')
+INSTRUCTIONS = re.findall(
+    r"^([A-Z]+) (.*)$",
+    re.sub(r" *\\\n *", " ", (FOLDER / "Containerfile").read_text("utf-8")),
+    re.MULTILINE,
+)
+
+
+def values(name: str) -> list[str]:
+    """The values of every instruction of the Containerfile with this name."""
+    return [value for instruction, value in INSTRUCTIONS if instruction == name]
+
+
+def copied() -> set[str]:
+    """The files and folders of this repository that the image is built from."""
+    return {source for line in values("COPY") if "--from=" not in line for source in line.split()[:-1]}
+
+
+def in_git(*command: str) -> subprocess.CompletedProcess[str]:
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("this is not a checkout")
+    return subprocess.run(["git", *command], cwd=ROOT, capture_output=True, text=True, timeout=30)
+
+
+def test_the_image_is_built_from_files_that_git_has() -> None:
+    for source in copied():
+        assert in_git("ls-files", "--error-unmatch", source).returncode == 0, source
+
+
+def test_the_image_installs_only_what_has_a_hash() -> None:
+    installs = [line for line in values("RUN") if "pip install" in line]
+    assert [("--require-hashes" in line, "--no-deps --no-build-isolation ." in line) for line in installs] == [
+        (True, False), (False, True),
+    ]  # fmt: skip
+    pinned = re.findall(r"^([a-z0-9._-]+)==\S+(.*?)(?=^[a-z]|\Z)", REQUIREMENTS, re.MULTILINE | re.DOTALL)
+    assert len(pinned) > 50
+    assert [name for name, rest in pinned if "--hash=sha256:" not in rest] == []
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    wanted = [
+        *project["build-system"]["requires"],  # nothing is fetched for the build either
+        *project["project"]["dependencies"],
+        *project["project"]["optional-dependencies"]["server"],
+    ]
+    names = {re.split(r"[^a-z0-9.-]", line)[0].replace(".", "-") for line in wanted}
+    assert names <= {name for name, _ in pinned}
+
+
+def test_the_image_runs_without_root_and_keeps_its_data_in_the_volume() -> None:
+    assert values("USER") == ["10001:10001"]
+    assert "useradd --uid 10001" in " ".join(values("RUN"))
+    assert "install -d -o 10001 -g 10001 -m 0750 /srv/rye" in " ".join(values("RUN"))
+    assert values("VOLUME") == ["/srv/rye"]
     # `init` creates its folder, which it cannot do for the volume's own root.
-    assert re.search(r"RYE_REGISTRY_DATA=/srv/rye/\w+", text)
+    assert re.search(r"RYE_REGISTRY_DATA=/srv/rye/\w+", " ".join(values("ENV")))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    assert json.loads(values("ENTRYPOINT")[0])[0] in project["project"]["scripts"]
+    assert INSTRUCTIONS[-1] == ("CMD", '["serve"]')
+
+
+def test_the_image_s_health_check_tells_a_server_that_runs_from_one_that_does_not(tmp_path: Path) -> None:
+    options, _, command = values("HEALTHCHECK")[0].partition(" CMD ")
+    assert "--start-period=60s" in options
+    program, flag, code = json.loads(command)
+    assert (program, flag) == ("python", "-c")
+    assert f":{Settings(tmp_path).port}/livez" in code
+    assert values("EXPOSE") == [str(Settings(tmp_path).port)]
+
+    def checked(url: str) -> int:
+        here = code.replace(f"http://127.0.0.1:{Settings(tmp_path).port}", url)
+        return subprocess.run([sys.executable, "-c", here], capture_output=True, timeout=60).returncode
+
+    init(tmp_path / "data")
+    process, url = start_embedded(tmp_path / "data")
+    try:
+        assert checked(url) == 0
+    finally:
+        stop_embedded(process)
+    assert checked(url) != 0
+
+
+def test_an_engine_is_sent_neither_secrets_nor_anything_else_that_the_image_does_not_need() -> None:
+    lines = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
+    assert next(line for line in lines if not line.startswith("#")) == "*"
+    assert {line[1:] for line in lines if line.startswith("!")} == copied()
+
+
+def test_git_ignores_the_secrets_of_the_compose_file() -> None:
+    found = YAML(typ="safe").load((FOLDER / "compose.yaml").read_text("utf-8"))
+    for secret in found["secrets"].values():
+        assert in_git("check-ignore", "-q", str(FOLDER / secret["file"])).returncode == 0
 
 
 def test_the_compose_file_holds_no_secret_and_fits_together() -> None:
     found: dict[str, Any] = YAML(typ="safe").load((FOLDER / "compose.yaml").read_text("utf-8"))
     services = found["services"]
-    assert set(services) == {"registry", "postgres", "store", "bucket", "proxy"}
+    assert set(services) == {"registry", "postgres", "store", "proxy"}
     assert (FOLDER / services["registry"]["build"]["context"] / services["registry"]["build"]["dockerfile"]).is_file()
     for service in services.values():
         assert set(service.get("secrets", ())) <= set(found["secrets"])
@@ -96,7 +178,16 @@ def test_the_compose_file_holds_no_secret_and_fits_together() -> None:
         for key, value in (service.get("environment") or {}).items():
             assert "SECRET" not in key or value.startswith("/run/secrets/")
             assert "PASSWORD" not in key or value.startswith("/run/secrets/")
+    for name, needed in services["registry"]["depends_on"].items():
+        assert needed == {"condition": "service_healthy"}
+        assert "healthcheck" in services[name]
+    # Docker gives files their mode on the host: PostgreSQL's user and ours both read the password.
+    assert "chmod 0444" in (FOLDER / "compose.yaml").read_text("utf-8")
+    assert services["registry"]["read_only"] is True
+    assert (services["registry"]["cap_drop"], services["registry"]["tmpfs"]) == (["ALL"], ["/tmp"])
     assert "ports" not in services["registry"]  # only the proxy can be reached from outside
+    bucket = services["registry"]["environment"]["RYE_REGISTRY_OBJECTS"].removeprefix("s3://").split("/")[0]
+    assert f"mkdir -p /data/{bucket}\n" in services["store"]["entrypoint"][2]
     subnet = found["networks"]["inside"]["ipam"]["config"][0]["subnet"]
     assert services["registry"]["environment"]["RYE_REGISTRY_TRUSTED_PROXIES"] == subnet
 
