@@ -185,7 +185,12 @@ class Settings:
     @property
     def database_url(self) -> str:
         """The database's address, with the default filled in."""
-        return self.database or f"sqlite:///{(self.data / 'registry.db').resolve()}"
+        return self.database or f"sqlite:///{self.database_file.resolve()}"
+
+    @property
+    def database_file(self) -> Path:
+        """The database, unless ``database`` names another."""
+        return self.data / "registry.db"
 
     @property
     def public_address(self) -> str:

@@ -138,6 +138,7 @@ _STATUS = {
     "database-behind": 503,
     "database-busy": 503,
     "database-damaged": 503,
+    "database-encoding": 503,
     "database-unavailable": 503,
     "store-credentials": 503,
     "store-foreign": 503,

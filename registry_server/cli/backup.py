@@ -76,7 +76,7 @@ def restore(output: Output, source: str, fingerprint: str | None, with_keys: boo
     _prepare(data, Path(source), with_keys)
     settings = settings_of(data, {})
     public = public_objects(settings)
-    with engine_of(settings) as engine, sources.open_source(source, settings, public) as opened:
+    with engine_of(settings, may_create=True) as engine, sources.open_source(source, settings, public) as opened:
         known = restoring.known_fingerprint(engine)
         if known is not None and fingerprint not in (None, known):
             raise RyeError(

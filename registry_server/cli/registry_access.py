@@ -27,9 +27,9 @@ def settings_of(data: Path, flags: dict[str, object | None]) -> Settings:
 
 
 @contextmanager
-def engine_of(settings: Settings) -> Iterator[sa.Engine]:
-    """The registry's database, closed at the end of the block."""
-    engine = opening.open_database(settings)
+def engine_of(settings: Settings, *, may_create: bool = False) -> Iterator[sa.Engine]:
+    """The registry's database, closed at the end of the block. ``may_create``: whether a missing file is created."""
+    engine = opening.open_database(settings, may_create=may_create)
     try:
         yield engine
     finally:

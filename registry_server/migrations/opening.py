@@ -9,12 +9,24 @@ import sqlalchemy as sa
 from registry_server.settings import Settings
 from registry_server.storage import database
 from registry_server.storage.schema import REVISION
+from rye.errors import RyeError
 
 _log = logging.getLogger("rye.registry")
 
 
-def open_database(settings: Settings) -> sa.Engine:
-    """Open the registry's database, with the waiting times of its settings. Raises RyeError."""
+def open_database(settings: Settings, *, may_create: bool = False) -> sa.Engine:
+    """Open the registry's database, with the waiting times of its settings.
+
+    Unless ``may_create``, a missing file is not created: the registry's real database may be elsewhere, named by a
+    variable that is not set here. Raises RyeError ``no-database`` and those of :func:`connect`.
+    """
+    if not (may_create or settings.database or settings.database_file.exists()):
+        raise RyeError(
+            "no-database",
+            f"The registry in {settings.data} has no database: there is no {settings.database_file.name}.",
+            "If its database is elsewhere, set RYE_REGISTRY_DATABASE as the server does. "
+            f"If it is lost: rye-registry restore --from store --data {settings.data}",
+        )
     return connect(
         settings.database_url,
         wait_seconds=settings.database_wait_seconds,

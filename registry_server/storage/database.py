@@ -13,7 +13,7 @@ explicit:
 SQLite runs with a write-ahead log and ``synchronous=FULL``: a committed transaction survives a power cut.
 
 Errors of the driver become RyeErrors: ``database-busy`` (locked for too long), ``storage-full``,
-``database-unavailable``.
+``database-unavailable``. A PostgreSQL database that is not in UTF-8 is refused (``database-encoding``).
 """
 
 from __future__ import annotations
@@ -56,6 +56,7 @@ def engine_of(url: str, *, wait_seconds: float = 30.0, idle_seconds: float = 20.
             options = {"rye_wait_seconds": wait_seconds, "rye_idle_seconds": idle_seconds}
             arguments = {
                 "connect_timeout": _CONNECT_SECONDS,
+                "client_encoding": "utf8",
                 "tcp_user_timeout": _TCP_USER_TIMEOUT,
                 **_KEEP_ALIVE,
                 **dict(address.query),
@@ -67,6 +68,7 @@ def engine_of(url: str, *, wait_seconds: float = 30.0, idle_seconds: float = 20.
                 execution_options=options,
                 pool_timeout=wait_seconds,
             )
+            event.listen(engine, "connect", _check_encoding)
         else:
             raise UsageError("bad-setting", f"{address.get_backend_name()} databases are not supported.", _HINT)
     except (sa.exc.SQLAlchemyError, ModuleNotFoundError) as error:
@@ -146,6 +148,17 @@ _BUSY_STATES = {
 _BUSY_NAMES = ("SQLITE_BUSY", "SQLITE_LOCKED")
 _FULL_STATES = {"53100"}
 _FULL_NAMES = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
+
+
+def _check_encoding(connection: Any, _record: object) -> None:
+    """PostgreSQL: refuse a database that cannot hold every text. Raises RyeError ``database-encoding``."""
+    encoding = connection.info.parameter_status("server_encoding")  # sent by the server when the connection opened
+    if encoding != "UTF8":
+        raise RyeError(
+            "database-encoding",
+            f"The database {connection.info.dbname} stores text as {encoding}, but the registry needs UTF8.",
+            f"Create it with that encoding: createdb -E UTF8 -T template0 {connection.info.dbname}",
+        )
 
 
 @contextmanager

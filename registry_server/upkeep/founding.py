@@ -94,7 +94,7 @@ def _fill(settings: Settings, origin: str, root_key_out: Path | None, root_days:
             "The store already contains a registry.",
             "Choose an empty folder or prefix. To restore that registry: rye-registry restore --from store",
         )
-    engine = opening.open_database(settings)
+    engine = opening.open_database(settings, may_create=True)
     try:
         with database.writer(engine) as connection:
             if connection.execute(registry.select()).first() is not None:

@@ -43,6 +43,26 @@ def test_the_tables_are_those_that_the_code_describes(empty: str) -> None:
     assert [word for word in words if "comment" not in word and "documents_fts" not in word] == []
 
 
+def test_a_database_that_cannot_hold_every_text_is_refused_with_the_command_that_makes_a_better_one(
+    address: str, tmp_path: Path
+) -> None:
+    engine = sa.create_engine(address, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(
+            sa.text("CREATE DATABASE plain ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
+        )
+    engine.dispose()
+    plain = sa.make_url(address).set(database="plain").render_as_string(hide_password=False)
+    data = tmp_path / "data"
+    done = run("init", "--origin", ORIGIN, "--data", str(data), "--database", plain, check=False)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "error: The database plain stores text as SQL_ASCII, but the registry needs UTF8.\n"
+        "hint: Create it with that encoding: createdb -E UTF8 -T template0 plain\n"
+    )
+    assert not data.exists()
+
+
 def test_search_finds_the_same_as_on_sqlite(empty: str, tmp_path: Path) -> None:
     queries = (
         "deploy", "DEPLOY stag", "file system", "filesystem", "build elephants", "acme/workflows/build", "acme/workflows/",

@@ -74,6 +74,19 @@ class TestInit:
         assert error_of(done)["code"] == "bad-origin"
         assert list(tmp_path.iterdir()) == []
 
+    @pytest.mark.parametrize(
+        "command", [["token", "create", "ci"], ["account", "list"], ["verify"], ["backup", "copy"]]
+    )
+    def test_a_command_without_the_variable_that_names_the_database_says_so_and_makes_no_other(
+        self, tmp_path: Path, command: list[str]
+    ) -> None:
+        data, elsewhere = tmp_path / "data", tmp_path / "elsewhere.db"
+        run("init", "--origin", ORIGIN, "--data", str(data), RYE_REGISTRY_DATABASE=f"sqlite:///{elsewhere}")
+        done = run(*command, "--data", str(data), "--json", check=False)
+        assert (done.returncode, error_of(done)["code"]) == (1, "no-database")
+        assert "RYE_REGISTRY_DATABASE" in error_of(done)["hint"]
+        assert not (data / "registry.db").exists()
+
     def test_the_owners_key_can_stay_away_from_the_server(self, tmp_path: Path) -> None:
         data, key = tmp_path / "data", tmp_path / "usb" / "owner.key"
         run("init", "--origin", ORIGIN, "--data", str(data), "--root-key-out", str(key))
