@@ -76,7 +76,9 @@ class Program:
         return path
 
     def new(self, kind: str, identifier: str) -> Path:
-        """Create a conforming item with ``rye new``."""
+        """Create a conforming item with ``rye new``. The folder becomes a project if it is none."""
+        if not self.path("rye.toml").exists():
+            self.path(".ai").mkdir(exist_ok=True)
         made = self.ok("new", kind, identifier, "--json")
         return self.folder / str(made.json["path"])
 

@@ -31,6 +31,7 @@ def put(rye: Program, folder: str, name: str) -> None:
 @pytest.fixture
 def rye(tmp_path: Path) -> Program:
     program = Program(tmp_path)
+    program.write("rye.toml", "")
     put(program, "far/skills/pdf-tools", "pdf-tools")
     return program
 

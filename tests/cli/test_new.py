@@ -20,9 +20,15 @@ PLACES = {
 }
 
 
+def in_project(folder: Path) -> Program:
+    rye = Program(folder)
+    rye.write("rye.toml", "")
+    return rye
+
+
 @pytest.mark.parametrize("kind", PLACES)
 def test_every_kind_conforms_where_it_belongs_and_can_be_signed(tmp_path: Path, kind: str) -> None:
-    rye = Program(tmp_path)
+    rye = in_project(tmp_path)
     identifier, place = PLACES[kind]
     assert rye.ok("new", kind, identifier, "--json").json == {"kind": kind, "id": identifier, "path": place}
     assert rye.ok("validate", place, "--strict", "--json").json["results"][0]["ok"]
@@ -34,20 +40,20 @@ def test_every_kind_conforms_where_it_belongs_and_can_be_signed(tmp_path: Path, 
 
 
 def test_a_project_of_all_kinds_is_valid_as_a_set(tmp_path: Path) -> None:
-    rye = Program(tmp_path)
+    rye = in_project(tmp_path)
     for kind, (identifier, _) in PLACES.items():
         rye.ok("new", kind, identifier)
     assert len(rye.ok("validate", "--strict", "--json").json["results"]) == len(PLACES)
 
 
 def test_categories_may_be_nested(tmp_path: Path) -> None:
-    rye = Program(tmp_path)
+    rye = in_project(tmp_path)
     rye.ok("new", "directive", "team/release/ship_it")
     rye.ok("validate", ".ai/directives/team/release/ship_it.md", "--strict")
 
 
 def test_a_file_that_is_there_is_left_alone(tmp_path: Path) -> None:
-    rye = Program(tmp_path)
+    rye = in_project(tmp_path)
     path = rye.write(PLACES["directive"][1], "mine")
     result = rye.run("new", "directive", "workflows/deploy", "--json")
     assert (result.code, result.error["code"]) == (1, "file-exists")
@@ -75,7 +81,7 @@ def test_a_file_that_is_there_is_left_alone(tmp_path: Path) -> None:
     ],
 )
 def test_a_name_that_the_format_refuses_is_refused(tmp_path: Path, kind: str, identifier: str) -> None:
-    rye = Program(tmp_path)
+    rye = in_project(tmp_path)
     result = rye.run("new", kind, identifier, "--json")
     assert result.code == 2
     assert result.error["message"]
@@ -83,12 +89,12 @@ def test_a_name_that_the_format_refuses_is_refused(tmp_path: Path, kind: str, id
 
 
 def test_an_unknown_kind_is_answered_with_the_nearest(tmp_path: Path) -> None:
-    result = Program(tmp_path).run("new", "directiv", "a/b", "--json")
+    result = in_project(tmp_path).run("new", "directiv", "a/b", "--json")
     assert (result.code, result.error["code"], result.error["hint"]) == (2, "unknown-kind", "Did you mean 'directive'?")
 
 
 def test_items_go_into_the_project_around_the_folder(tmp_path: Path) -> None:
-    rye = Program(tmp_path)
+    rye = in_project(tmp_path)
     rye.write("rye.toml", '[project]\nnamespace = "acme"\n')
     rye.path("src/deep").mkdir(parents=True)
     made = rye.ok("-C", "src/deep", "new", "directive", "workflows/deploy", "--json").json
@@ -109,10 +115,26 @@ def test_items_go_into_the_project_around_the_folder(tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_id_is_answered_with_one_that_is_good(tmp_path: Path, kind: str, typed: str, example: str) -> None:
-    error = Program(tmp_path).run("new", kind, typed, "--json").error
+    error = in_project(tmp_path).run("new", kind, typed, "--json").error
     assert (error["code"], error["hint"]) == ("bad-id", f"E.g. `{example}`.")
 
 
 def test_a_category_where_none_belongs_is_refused_in_plain_words(tmp_path: Path) -> None:
-    error = Program(tmp_path).run("new", "agent", "team/planner", "--json").error
+    error = in_project(tmp_path).run("new", "agent", "team/planner", "--json").error
     assert error["message"] == "The id of an agent has no category: the file goes directly into .ai/agents."
+
+
+@pytest.mark.parametrize("command", [("new", "directive", "work/ship"), ("adopt", "../skills")])
+def test_outside_a_project_nothing_is_written_and_the_next_command_is_named(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    rye = Program(tmp_path)
+    rye.write(
+        "../skills/pdf/SKILL.md", "---\nname: pdf\ndescription: Reads PDF files.\n---\n\n# PDF\n\nRead the file.\n"
+    )
+    result = rye.run(*command, "--json")
+    assert (result.code, result.error["code"]) == (1, "no-project")
+    assert "`rye init`" in result.error["hint"]
+    assert not rye.path(".ai").exists()
+    rye.ok("init")
+    rye.ok(*command)

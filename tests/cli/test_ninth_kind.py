@@ -62,6 +62,7 @@ def test_the_table_has_nine_rows_and_every_look_up_sees_them() -> None:
 
 class TestAnAuthor:
     def test_makes_one_that_conforms(self, rye: Program) -> None:
+        rye.ok("init")
         made = rye.ok("new", "checklist", "release", "--json").json
         assert made == {"kind": "checklist", "id": "release", "path": PATH}
         assert rye.ok("validate", "--strict", PATH, "--json").code == 0

@@ -22,8 +22,8 @@ from rye.items.identity import is_segment
 from rye.items.skill.adoption import AdoptableFile, analyze
 from rye.limits import CONTENT
 from rye.project.bounded_file import read_bytes
+from rye.project.context import require_project
 from rye.project.discovery import walk
-from rye.project.layout import Project, find_project
 from rye.storage.atomic import replace_file
 from rye.text.diagnostics import has_errors
 
@@ -93,12 +93,14 @@ class AdoptedSkill(Struct, frozen=True):
 def adopt_skills(context: Context, request: AdoptRequest) -> Iterator[AdoptedSkill]:
     """Adopt the skills of a folder one by one, and yield each when it is done.
 
-    All are read before the first is written. Raises RyeError ``no-such-folder``, ``no-skills``, ``changed-meanwhile``.
+    All are read before the first is written. Raises RyeError ``no-such-folder``, ``no-skills``, ``changed-meanwhile``, and
+    ``no-project`` unless they stay in place.
     """
     found = [_look(path, shown, request.in_place) for path, shown in _skills(request.folder)]
+    skills = None if request.in_place else require_project(context.cwd).ai / "skills"
     taken: dict[str, str] = {}
     for skill in found:
-        yield _adopted(context.cwd, request, skill, taken)
+        yield _adopted(context.cwd, request, skill, skills, taken)
 
 
 def _skills(folder: NamedFile) -> list[tuple[Path, str]]:
@@ -130,7 +132,11 @@ def _look(folder: Path, shown: str, in_place: bool) -> FoundSkill:
     return FoundSkill(folder, shown, data, files, problems, adoption)
 
 
-def _adopted(cwd: Path, request: AdoptRequest, skill: FoundSkill, taken: dict[str, str]) -> AdoptedSkill:
+def _adopted(
+    cwd: Path, request: AdoptRequest, skill: FoundSkill, skills: Path | None, taken: dict[str, str]
+) -> AdoptedSkill:
+    """Adopt one skill: into the folder ``skills``, or in place if that is None."""
+
     def became(status: Status, target: Path) -> AdoptedSkill:
         return AdoptedSkill(skill, status, target, os.path.relpath(target, cwd))
 
@@ -141,7 +147,7 @@ def _adopted(cwd: Path, request: AdoptRequest, skill: FoundSkill, taken: dict[st
     written: Status = "would-adopt" if request.dry_run else "adopted"
     if not skill.publishable or name is None or not is_segment(name):
         return refused("it breaks rules for publishing")
-    if request.in_place:
+    if skills is None:
         if skill.adoption.fixed is None:
             return became("unchanged", skill.folder)
         if not request.dry_run:
@@ -150,7 +156,7 @@ def _adopted(cwd: Path, request: AdoptRequest, skill: FoundSkill, taken: dict[st
     if name in taken:
         return refused(f"{taken[name]} has the same name")
     taken[name] = skill.shown
-    target = (find_project(cwd) or Project(cwd.absolute())).ai / "skills" / name
+    target = skills / name
     if target.exists() or target.is_symlink():
         if target.resolve() == skill.folder.resolve():
             if skill.adoption.fixed is None:

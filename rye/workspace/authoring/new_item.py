@@ -13,8 +13,8 @@ from rye.errors import RyeError, UsageError
 from rye.items.identity import is_id
 from rye.items.kinds import KINDS, Kind
 from rye.items.reading import ReadOptions, Source
-from rye.project.context import load_manifest
-from rye.project.layout import Project, find_project
+from rye.project.context import load_manifest, require_project
+from rye.project.layout import Project
 from rye.text.diagnostics import strict
 
 if TYPE_CHECKING:
@@ -37,10 +37,13 @@ class WrittenItem(Struct, frozen=True):
 
 
 def write_new_item(context: Context, request: NewItem) -> WrittenItem:
-    """Write the item's file. Raises UsageError ``bad-id``, ``bad-name``, RyeError ``file-exists``."""
-    project = find_project(context.cwd) or Project(context.cwd.absolute())
+    """Write the item's file. Raises UsageError ``bad-id``, ``bad-name``, RyeError ``no-project``, ``file-exists``.
+
+    Outside a project nothing is written: a new ``.ai`` folder would make a project of everything below it.
+    """
     kind = KINDS[request.kind]
     category, name = _split(kind, request.identifier)
+    project = require_project(context.cwd)
     path = _path(project, kind, category, name)
     text = kind.load().template(name, category, load_manifest(project).namespace)
     _check(kind, category, name, path, text)
