@@ -10,9 +10,12 @@ from msgspec import Struct
 
 from rye.limits import PROJECT
 from rye.project.member_patterns import claimed_by, unreadable_root
+from rye.project.ownership import refuse_foreign
 
 MANIFEST = "rye.toml"
 LOCK = "rye.lock"
+MARKERS = (MANIFEST, LOCK, ".ai")
+"""What makes a folder a project, or steers one."""
 
 
 class Project(Struct, frozen=True):
@@ -96,7 +99,16 @@ def find_project(start: Path) -> Project | None:
     have the same owner, so that no one can capture a project with a file in a world-writable folder.
 
     The home folder only counts if it has a ``rye.toml`` or is ``start`` itself, so that ``~/.ai`` does not make it a project.
+
+    Raises RyeError ``foreign-project`` if it belongs to another user (:mod:`rye.project.ownership`).
     """
+    project = _nearest(start)
+    if project is not None:
+        refuse_foreign(project.root, MARKERS)
+    return project
+
+
+def _nearest(start: Path) -> Project | None:
     start = Path(os.path.abspath(start))  # without "..", so that `parents` are the real ones
     candidates = [start, *start.parents]
     for folder in candidates:

@@ -11,6 +11,7 @@ from rye.items.identity import is_segment
 from rye.project.layout import MANIFEST, workspace_above
 from rye.project.manifest import parse_manifest
 from rye.project.new_manifest import new_manifest
+from rye.project.ownership import refuse_wide_folder
 from rye.storage.atomic import replace_file
 
 
@@ -25,7 +26,8 @@ class NewProject(Struct, frozen=True):
 def new_project(root: Path, name: str | None, namespace: str | None) -> NewProject:
     """Create a project in ``root``, which is created if missing. ``name``: by default, the folder's name.
 
-    Raises UsageError ``bad-name``, or ``contradiction`` for a workspace member's namespace, and RyeError ``project-exists``.
+    Raises UsageError ``bad-name``, or ``contradiction`` for a workspace member's namespace, and RyeError ``project-exists``
+    or ``wide-folder``.
     """
     if namespace is not None and not is_segment(namespace):
         raise UsageError(
@@ -34,6 +36,7 @@ def new_project(root: Path, name: str | None, namespace: str | None) -> NewProje
     manifest = root / MANIFEST
     if manifest.exists():
         raise RyeError("project-exists", f"{manifest} already exists.", "Add items with `rye add [KIND:]ID`.")
+    refuse_wide_folder(root)
     workspace = workspace_above(root.absolute())
     if workspace is not None and namespace is not None:
         raise UsageError(

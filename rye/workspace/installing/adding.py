@@ -17,6 +17,7 @@ from rye.project.manifest import Manifest, Wanted, parse_manifest
 from rye.project.manifest_edit import add_dependency, set_registry
 from rye.project.members import find_member, member_around
 from rye.project.new_manifest import new_manifest
+from rye.project.ownership import refuse_wide_folder
 from rye.resolution.ranges import Range
 from rye.resolution.versions import Version
 from rye.storage.atomic import replace_file
@@ -57,9 +58,10 @@ def member_meant(context: Context, project: Project, manifest: Manifest, member:
 
 
 def project_or_new(context: Context, folder: Path) -> Project:
-    """The project around a folder, or a new one in it."""
+    """The project around a folder, or a new one in it. Raises RyeError ``wide-folder``, ``foreign-project``."""
     project = find_project(folder)
     if project is None:
+        refuse_wide_folder(folder)
         project = Project(folder.absolute())
         replace_file(project.manifest_path, new_manifest(project.root.name, None, None).encode())
         context.tell(f"created {project.manifest_path}")

@@ -1,0 +1,99 @@
+"""Whose project a folder is, and where a new one may be made.
+
+Any user may create ``/tmp/.ai`` or ``/tmp/rye.toml``, and a search upwards from ``/tmp/x`` finds it. So a project counts only
+if everything that makes it one belongs to this user or to root. Under ``sudo``, the user who called it counts as well. A link
+and what it leads to must both pass. Another user's project is an error, not skipped: skipping it would silently use another
+project or none. To use one deliberately, its folder must be listed in ``RYE_SAFE_PROJECTS``, which no project can set.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from rye.errors import RyeError
+
+VARIABLE = "RYE_SAFE_PROJECTS"
+"""Names the folders of other users' projects that may be used, joined by ``os.pathsep``."""
+_ROOT = 0
+
+
+def refuse_foreign(root: Path, markers: tuple[str, ...], look: Callable[..., os.stat_result] = os.stat) -> None:
+    """Raise RyeError ``foreign-project`` if one of the files or folders in ``root`` belongs to another user.
+
+    ``markers``: names relative to ``root``; missing ones are skipped. ``look``: ``os.stat``, or a test's own.
+    """
+    if not hasattr(os, "geteuid"):  # Windows: a file's owner is no number there
+        return
+    ours = trusted_owners(os.geteuid(), os.environ)
+    for name in markers:
+        owner = _foreign_owner(root / name, ours, look)
+        if owner is not None and str(root) not in os.environ.get(VARIABLE, "").split(os.pathsep):
+            raise RyeError(
+                "foreign-project",
+                f"{root / name} belongs to another user ({_called(owner)}), so the project in {root} is not used.",
+                f"Work in a folder of your own. If you trust that user with all that this project can do, "
+                f"`export {VARIABLE}={root}` allows it.",
+                details={"project": str(root), "owner": owner},
+            )
+
+
+def trusted_owners(user: int, environment: Mapping[str, str]) -> frozenset[int]:
+    """The user ids whose files may make a project for ``user``."""
+    caller = environment.get("SUDO_UID", "")
+    called_by = {int(caller)} if user == _ROOT and caller.isascii() and caller.isdigit() else set()
+    return frozenset({user, _ROOT} | called_by)
+
+
+def _foreign_owner(path: Path, ours: frozenset[int], look: Callable[..., os.stat_result]) -> int | None:
+    for follow in (False, True):
+        try:
+            owner = look(path, follow_symlinks=follow).st_uid
+        except OSError:
+            return None
+        if owner not in ours:
+            return owner
+    return None
+
+
+def _called(owner: int) -> str:
+    import pwd  # not on Windows
+
+    try:
+        return pwd.getpwuid(owner).pw_name
+    except KeyError:
+        return f"user id {owner}"
+
+
+def refuse_wide_folder(folder: Path, look: Callable[..., os.stat_result] = os.stat) -> None:
+    """Raise RyeError ``wide-folder`` for a folder in which a project would take in what is not its own: the file system's
+    root, a folder above the home folder, or one in which every user may create files, such as ``/tmp``.
+
+    The home folder itself is allowed: only what its owner creates there is affected.
+    """
+    folder, home = folder.resolve(), Path.home().resolve()
+    if folder.parent == folder:
+        why = "is the root of the file system"
+    elif folder in home.parents:
+        why = "contains home folders"
+    elif _open_to_all(folder, look):
+        why = "is shared by all users of this machine"
+    else:
+        return
+    raise RyeError(
+        "wide-folder",
+        f"{folder} {why}: a project there would include every folder below it.",
+        "Create the project in a folder of its own: `rye init FOLDER`.",
+    )
+
+
+def _open_to_all(folder: Path, look: Callable[..., os.stat_result]) -> bool:
+    """Whether everyone may create files there and nobody can remove another's. A folder without that second part, such as a
+    mounted disk of another system, is its owner's mistake or has no modes."""
+    shared = stat.S_ISVTX | stat.S_IWOTH
+    try:
+        return look(folder).st_mode & shared == shared
+    except OSError:
+        return False

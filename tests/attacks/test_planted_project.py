@@ -1,0 +1,64 @@
+"""Mallory, another user of the machine, writes a project into a shared folder. The victim works in a folder below it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from rye.errors import RyeError
+from rye.project.layout import find_project
+from tests.cli.running import Program
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
+MALLORY = 54_321
+
+
+@pytest.mark.parametrize("planted", ["rye.toml", "rye.lock", ".ai"])
+def test_a_planted_project_is_refused_by_every_command(tmp_path: Path, planted: str) -> None:
+    rye = Program(tmp_path)
+    rye.ok("init")
+    rye.ok("new", "directive", "work/ship")
+    rye.path("below/deep").mkdir(parents=True)
+    rye.ok("lock")
+    os.chown(rye.path(planted), MALLORY, MALLORY)
+    for command in (
+        ("list",),
+        ("validate",),
+        ("new", "directive", "work/more"),
+        ("lock", "--check"),
+        ("render", "ship"),
+    ):
+        result = rye.run("-C", "below/deep", *command, "--json")
+        assert (result.code, result.error["code"]) == (1, "foreign-project"), command
+    assert not rye.path(".ai/directives/work/more.md").exists()
+    rye.ok("-C", "below/deep", "list", env={"RYE_SAFE_PROJECTS": str(rye.folder)})
+
+
+def test_a_planted_ai_folder_is_not_used_from_below(tmp_path: Path) -> None:
+    (tmp_path / "shared/.ai").mkdir(parents=True)
+    (tmp_path / "shared/mine").mkdir()
+    os.chown(tmp_path / "shared/.ai", MALLORY, MALLORY)
+    with pytest.raises(RyeError, match="belongs to another user"):
+        find_project(tmp_path / "shared/mine")
+
+
+def test_a_link_of_another_user_to_ones_own_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "own/.ai").mkdir(parents=True)
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "shared/.ai").symlink_to(tmp_path / "own/.ai")
+    os.chown(tmp_path / "shared/.ai", MALLORY, MALLORY, follow_symlinks=False)
+    with pytest.raises(RyeError, match="belongs to another user"):
+        find_project(tmp_path / "shared")
+
+
+def test_a_planted_journal_is_not_replayed(tmp_path: Path) -> None:
+    """Before any command, an interrupted installation is undone: that must not happen for another user's journal."""
+    rye = Program(tmp_path)
+    journal = rye.write(".ai/.rye/journal", "{}")
+    rye.path("mine").mkdir()
+    os.chown(rye.path(".ai"), MALLORY, MALLORY)
+    result = rye.run("-C", "mine", "explain", "no-project")
+    assert (result.code, journal.read_text()) == (0, "{}")
+    assert "belongs to another user" in result.stderr

@@ -1,0 +1,92 @@
+"""Another user's project is refused, and no project is made where it would include others' folders."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rye.errors import RyeError
+from rye.project.layout import MARKERS
+from rye.project.ownership import refuse_foreign, refuse_wide_folder, trusted_owners
+from tests.cli.running import Program
+
+MALLORY = 54_321
+
+
+def owned(**owners: int) -> Any:
+    """An ``os.stat`` by which the named files belong to others; ``NAME_target``: only what the link leads to."""
+
+    def look(path: Path, *, follow_symlinks: bool = True) -> Any:
+        os.stat(path, follow_symlinks=follow_symlinks)
+        name = path.name.replace(".", "")
+        owner = owners.get(name, owners.get(f"{name}_target") if follow_symlinks else None)
+        return SimpleNamespace(st_uid=os.geteuid() if owner is None else owner)
+
+    return look
+
+
+@pytest.mark.parametrize("name", ["ryetoml", "ryelock", "ai", "ai_target"])
+def test_each_file_that_makes_a_project_must_be_ones_own(tmp_path: Path, name: str) -> None:
+    (tmp_path / "rye.toml").touch()
+    (tmp_path / "rye.lock").touch()
+    (tmp_path / ".ai").mkdir()
+    refuse_foreign(tmp_path, MARKERS, owned())
+    refuse_foreign(tmp_path, MARKERS, owned(**{name: 0}))
+    with pytest.raises(RyeError) as raised:
+        refuse_foreign(tmp_path, MARKERS, owned(**{name: MALLORY}))
+    assert raised.value.code == "foreign-project"
+    assert str(MALLORY) in raised.value.message
+    assert f"RYE_SAFE_PROJECTS={tmp_path}`" in str(raised.value.hint)
+
+
+def test_only_the_listed_folder_is_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "rye.toml").touch()
+    look = owned(ryetoml=MALLORY)
+    monkeypatch.setenv("RYE_SAFE_PROJECTS", f"/elsewhere{os.pathsep}{tmp_path}")
+    refuse_foreign(tmp_path, MARKERS, look)
+    for value in ("", "*", str(tmp_path.parent), f"{tmp_path}/x", "/"):
+        monkeypatch.setenv("RYE_SAFE_PROJECTS", value)
+        with pytest.raises(RyeError):
+            refuse_foreign(tmp_path, MARKERS, look)
+
+
+def test_sudo_trusts_the_one_who_called_it_and_nobody_else_can_claim_to_be_called() -> None:
+    assert trusted_owners(0, {"SUDO_UID": "1000"}) == {0, 1000}
+    assert trusted_owners(1001, {"SUDO_UID": "1000"}) == {0, 1001}
+    for claimed in ("", "-1", "1000 ", "١٢", "root"):
+        assert trusted_owners(0, {"SUDO_UID": claimed}) == {0}
+
+
+def test_init_makes_no_project_of_a_folder_that_holds_others(tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    rye = Program(tmp_path / "homes")
+    for folder in (shared, rye.home.parent, Path("/")):
+        for command in (("init", str(folder)), ("-C", str(folder), "install", "acme/work/x")):
+            result = rye.run(*command, "--json")
+            assert (result.code, result.error["code"]) == (1, "wide-folder"), (folder, command)
+        assert not (folder / "rye.toml").exists()
+    rye.ok("init", str(shared / "mine"))
+    rye.ok("init", str(rye.home))
+
+
+@pytest.mark.parametrize(
+    ("mode", "refused"), [(0o1777, True), (0o1773, True), (0o777, False), (0o1775, False), (0o755, False)]
+)
+def test_a_shared_folder_is_one_where_all_may_create_and_none_may_remove(
+    tmp_path: Path, mode: int, refused: bool
+) -> None:
+    def look(_: Path) -> Any:
+        return SimpleNamespace(st_mode=stat.S_IFDIR | mode)
+
+    if not refused:
+        refuse_wide_folder(tmp_path, look)
+        return
+    with pytest.raises(RyeError, match="shared by all users"):
+        refuse_wide_folder(tmp_path, look)
