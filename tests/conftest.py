@@ -10,6 +10,9 @@ the test fails (``tests/hints.py``; ``tests/test_hints.py`` reads the sources).
 Registries served by tests are forked, not started (``tests/forked_registry.py``), and their empty databases are copies
 of one that the migrations made (``tests/migrated_database.py``).
 
+A test must not make a project of a folder that holds others' folders, such as the temporary folder or the home folder:
+every test and program below it would find that project.
+
 Properties use the same examples in every run, so that a run fails because of a change and not by chance; ``make fuzz``
 draws new ones. They have no deadline, and generating examples may be slow: on a busy machine they would fail for the
 time that other programs took.
@@ -23,6 +26,7 @@ import gc
 import os
 import re
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -77,6 +81,14 @@ def _make_and_note(self: RyeError, code: str, message: str, hint: str | None = N
 RyeError.__init__ = _make_and_note  # type: ignore[method-assign]
 
 
+_temporary = Path(tempfile.gettempdir()).resolve()
+_wide = {Path.home(), Path(__file__).resolve().parents[2], _temporary, *_temporary.parents}
+_projects_of_all = [
+    each for folder in _wide for each in (folder / ".ai", folder / "rye.toml") if not os.path.lexists(each)
+]
+"""What no test may create."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if not FAST:
         return
@@ -115,3 +127,12 @@ def _hints_can_be_followed() -> Iterator[None]:
     _hints.clear()
     wrong = {command: why for hint in met for command in commands_in(hint) if (why := problem(command)) is not None}
     assert not wrong, wrong
+
+
+@pytest.fixture(autouse=True)
+def _no_project_is_left_around_others() -> Iterator[None]:
+    yield
+    left = [path for path in _projects_of_all if os.path.lexists(path)]
+    for path in left:  # only this test is to blame
+        _projects_of_all.remove(path)
+    assert not left, f"made a project of {left[0].parent}"
