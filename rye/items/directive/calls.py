@@ -13,10 +13,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from rye.items.directive.code_spans import CodeSpans
 from rye.items.rights import Call
 from rye.text.lazy_pattern import lazy_pattern
 
-_TICKS = lazy_pattern(r"`+")
 _BLANK_LINE = lazy_pattern(r"\n[ \t]*\n")
 _CALL = lazy_pattern(r"(?<![A-Za-z0-9_])rye_(execute|search|load|sign)[ \t\r\n]*\(")
 _QUOTED = lazy_pattern(r"\"[^\"\\]*+(?:\\.[^\"\\]*+)*+\"|'[^'\\]*+(?:\\.[^'\\]*+)*+'", re.DOTALL)
@@ -40,8 +40,6 @@ def find_calls(text: str, first_line: int = 1) -> tuple[Call, ...]:
     line, counted = first_line, 0
     for start, end in _code_spans(text):
         position = start
-        if text.find("rye_", start, end) < 0:
-            continue
         while (opener := _CALL.search(text, position, end)) is not None:
             arguments, position = _arguments(text, opener.end(), end)
             at = opener.start()
@@ -53,61 +51,23 @@ def find_calls(text: str, first_line: int = 1) -> tuple[Call, ...]:
 
 
 def _code_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Start and end offsets of code spans that may hold a call: text between two equal runs of backticks in one paragraph."""
-    ends = map(re.Match.start, _BLANK_LINE.finditer(text))
-    paragraph = end = 0
-    while (named := text.find("rye_", end)) >= 0:
-        while end <= named:  # advance to the paragraph that contains the name
-            paragraph, end = end, next(ends, len(text))
-        longer = text.find("``", paragraph, end)
-        behind = _run_end(text, longer) if longer >= 0 else -1
-        if longer < 0 or text.find("``", behind, end) < 0:
-            yield from _single_spans(text, paragraph, end, (longer, behind))
-            continue
-        runs = [match.span() for match in _TICKS.finditer(text, paragraph, end)]
-        following: dict[int, list[int]] = {}  # run length: indices of those runs, last first
-        for index in range(len(runs) - 1, -1, -1):
-            following.setdefault(runs[index][1] - runs[index][0], []).append(index)
-        index = 0
-        while index < len(runs):
-            same = following[runs[index][1] - runs[index][0]]
-            while same and same[-1] <= index:
-                same.pop()
-            if same:
-                yield runs[index][1], runs[same[-1]][0]
-                index = same[-1]
-            index += 1
-
-
-def _single_spans(text: str, start: int, end: int, longer: tuple[int, int]) -> Iterator[tuple[int, int]]:
-    """The spans that hold a name, in the usual paragraph: single backticks pair up, and one longer run opens nothing.
-
-    ``longer``: start and end of that run, or -1 each.
-    """
-    named = text.find("rye_", start, end)
-    while named >= 0:
-        ticks = text.count("`", start, named)
-        if start <= longer[0] < named:
-            ticks -= longer[1] - longer[0]
-        if not ticks % 2:
-            start, named = named, text.find("rye_", named + 4, end)
-            continue
-        opening, closing = text.rfind("`", start, named), text.find("`", named, end)
-        if opening == longer[1] - 1:
-            opening = text.rfind("`", start, longer[0])
-        if closing == longer[0]:
-            closing = text.find("`", longer[1], end)
-        if closing < 0:
+    """Start and end offsets of the code spans that contain ``rye_``, without their backticks."""
+    spans = CodeSpans(text, _BLANK_LINE)
+    position, named = 0, -1
+    while True:
+        if named < position:
+            named = text.find("rye_", position)
+            if named < 0:
+                return
+            position = max(position, text.rfind("\n\n", position, named))  # a blank line, which no code span contains
+        tick = text.find("`", position)
+        if tick < 0:
             return
-        yield opening + 1, closing
-        start = closing + 1
-        named = text.find("rye_", start, end)
-
-
-def _run_end(text: str, start: int) -> int:
-    """The offset after the run of backticks at ``start``."""
-    found = _TICKS.match(text, start)
-    return found.end() if found is not None else start
+        position = spans.end(tick) if tick < named else tick
+        if tick < named < position:
+            span = text[tick:position]
+            ticks = (len(span) - len(span.strip("`"))) // 2
+            yield tick + ticks, position - ticks
 
 
 def _arguments(text: str, start: int, end: int) -> tuple[dict[str, str], int]:

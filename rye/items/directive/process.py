@@ -17,6 +17,7 @@ from itertools import accumulate
 from msgspec import Struct, field
 
 from rye.items.capabilities import ITEM_TYPES, PRIMARIES
+from rye.items.directive.code_spans import CodeSpans
 from rye.items.directive.model import Action, Criterion, Process, Step
 from rye.items.directive.rules import Findings
 from rye.text.lazy_pattern import lazy_pattern
@@ -31,13 +32,9 @@ _FENCE = lazy_pattern(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*(`{3,}(?=[^`]*$)|
 _FENCE_PREFIX = lazy_pattern(r"[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)*")
 _FENCE_END = lazy_pattern(r"[ \t>]*(`{3,}|~{3,})[ \t]*$")
 _PARAGRAPH_END = lazy_pattern(r"\n[ \t]*(?:\n|(?=</?(?:step|process|success_criteria|criterion)\b))")
-_TICKS = lazy_pattern(r"`+")
-_EVENT = lazy_pattern(
-    rf"(?>(?:[^`<]++|(?<!`)`[^`\n]++`(?!`)|<(?!!--|/?(?:{_NAMES})[\s/>]))*)"
-    rf"([`<])(?:(?<=`)`*+|(?<=<)(?:(!--)|(/?)({_NAMES})((?:\s(?>(?:[^<>\"'/]++|\"[^\"]*+\"|'[^']*+'|/(?!>))*))?)(/?)>)?)"
-)
-"""The next run of backticks, start of a comment, tag of the format, or a ``<`` that nearly is one. The match skips over
-everything before it, including single-backtick code spans on one line. Use ``match``, never ``search``."""
+"""Code spans end with their paragraph at the latest, or before a line that begins with a section's tag."""
+_TAG = lazy_pattern(rf"<(?:(/?)({_NAMES})((?:\s(?>(?:[^<>\"'/]++|\"[^\"]*+\"|'[^']*+'|/(?!>))*))?)(/?)>|(!--))")
+"""A tag of the format, or the start of a comment."""
 
 
 _NO_FENCE = (1 << 60, 1 << 60)
@@ -91,27 +88,40 @@ def tags(text: str, first_line: int = 1) -> Iterator[Tag]:
     """Yield every tag with one of the format's names in ``text``, outside code and comments, in order."""
     fences = iter(_fences(text))
     fence_start, fence_end = next(fences, _NO_FENCE)
-    spans = _Spans(text)
+    spans = CodeSpans(text, _PARAGRAPH_END)
     comments = True
-    line, counted, line_start = first_line, 0, 0
+    line, line_start = first_line, 0
     position = 0
-    while (event := _EVENT.match(text, position)) is not None:
-        at, position = event.start(1), event.end()
-        while at >= fence_end:
-            fence_start, fence_end = next(fences, _NO_FENCE)
-        if at >= fence_start:
-            position = fence_end
+    """Everything before it has been read; it is beyond ``at`` while a ``<`` is inside a tag, a comment or code."""
+    after = 0
+    for piece in text.split("<"):  # faster than a regular expression that looks for the next `<` or backtick
+        at = after + len(piece)
+        after = at + 1
+        if len(lines := piece.split("\n")) > 1:
+            line += len(lines) - 1
+            line_start = at - len(lines[-1])
+        if "`" in piece:
+            while (tick := text.find("`", position, at)) >= 0:
+                while tick >= fence_end:
+                    fence_start, fence_end = next(fences, _NO_FENCE)
+                if tick >= fence_start:
+                    position = fence_end
+                else:
+                    position = spans.end(tick)
+        if position > at:
             continue
-        _, comment, closing, name, written, empty = event.groups()
+        if at >= fence_start:
+            while at >= fence_end:
+                fence_start, fence_end = next(fences, _NO_FENCE)
+            if at >= fence_start:
+                position = fence_end
+                continue
+        if (found := _TAG.match(text, at)) is None:
+            continue
+        position = found.end()
+        closing, name, written, empty, comment = found.groups()
         if name is not None:
-            lines = text.count("\n", counted, at)
-            if lines:
-                line += lines
-                line_start = text.rfind("\n", counted, at) + 1
-            counted = at
             yield Tag(name, bool(closing), bool(empty), written, at, position, line, at - line_start + 1)
-        elif text[at] == "`":
-            position = spans.end(at, position)
         elif comment is not None and comments:
             end = text.find("-->", position)
             comments = end >= 0  # if this one is never closed, neither is any later one
@@ -121,9 +131,12 @@ def tags(text: str, first_line: int = 1) -> Iterator[Tag]:
 def _may_open_fence(text: str) -> bool:
     """Whether any line starts the way a code fence does."""
     for marker in ("```", "~~~"):
-        at = text.find(marker)
+        at = text.find(marker) if marker[0] in text else -1
         while at >= 0:
-            if _FENCE_PREFIX.fullmatch(text, text.rfind("\n", 0, at) + 1, at):
+            start = text.rfind("\n", 0, at) + 1
+            before = text[start:at].rstrip(" \t")
+            # The first condition follows from the pattern, and takes less time to rule out a marker inside a sentence.
+            if (not before or before[-1] in ">-*+.)") and _FENCE_PREFIX.fullmatch(text, start, at):
                 return True
             end = text.find("\n", at)  # only the first marker of a line can be at its start
             at = text.find(marker, end) if end >= 0 else -1
@@ -159,38 +172,6 @@ def _fences(text: str) -> list[tuple[int, int]]:
                 number = last
         number += 1
     return fences
-
-
-class _Spans:
-    """Where code spans end. A span ends with its paragraph at the latest, or before a line that begins with a section's tag."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.paragraph_end = -1
-        self.runs: dict[int, list[int]] = {}
-        """Offsets of the backtick runs of each length in the paragraph; filled only if a short look ahead finds no match."""
-
-    def end(self, start: int, after: int) -> int:
-        """The offset after the code span that the backticks at ``start`` open, or ``after`` if they open none."""
-        text = self.text
-        if start >= self.paragraph_end:
-            found = _PARAGRAPH_END.search(text, start)
-            self.paragraph_end = found.start() + 1 if found else len(text) + 1
-            self.runs = {}
-        length = after - start
-        if not self.runs:
-            at = text.find("`", after, self.paragraph_end)
-            if at < 0:
-                return after
-            if length == 1 and text[at + 1 : at + 2] != "`":
-                return at + 1
-            if length > 1 and text.find("`" * length, at, self.paragraph_end) < 0:
-                return after
-            for run in _TICKS.finditer(text, after, min(self.paragraph_end, len(text))):
-                self.runs.setdefault(len(run.group()), []).append(run.start())
-        same = self.runs.get(length, [])
-        index = bisect_left(same, after)
-        return same[index] + length if index < len(same) else after
 
 
 def read_sections(text: str, first_line: int, findings: Findings) -> Sections:
@@ -305,7 +286,8 @@ class _Reader(Struct):
             self._close_action_early()
             self._finish_step(tag.start)
             return
-        self._close_step_early(tag)
+        if self.step is not None or self.action is not None:
+            self._close_step_early(tag)
         self.step = _OpenStep(tag)
         if tag.empty:
             self.findings.error("D071", "The step is empty.", tag, "Describe what to do in it.")
