@@ -6,6 +6,8 @@ SemVer 2, each number below 2^63; a directive's is exactly ``X.Y.Z``. The solver
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from rye.limits import RESOLUTION
 from rye.text.lazy_pattern import lazy_pattern
 
@@ -21,6 +23,12 @@ def version_problem(text: str, *, release_only: bool = False) -> str | None:
     """The problem, as the end of a sentence about the version, or None. ``release_only``: only X.Y.Z is allowed."""
     if len(text) > RESOLUTION.version_characters:
         return f"has more than {RESOLUTION.version_characters} characters"
+    return _problem(text, release_only)
+
+
+@lru_cache(maxsize=256)
+def _problem(text: str, release_only: bool) -> str | None:
+    """Cached, because an item's version is checked in several places; the texts are short."""
     found = _RELEASE.match(text)
     if found is None or (found.end() != len(text) if release_only else _REST.fullmatch(text, found.end()) is None):
         return "is not exactly X.Y.Z" if release_only else "is not a semantic version"

@@ -61,11 +61,11 @@ def the_fence(scanned: Blocks, findings: Findings) -> Fence | None:
     return first
 
 
-def process_before(scanned: Blocks, lines: list[str], findings: Findings) -> None:
-    """Report R12 for a process above the fence. ``lines``: the lines above the fence."""
-    if not any("<process" in line for line in lines):
+def process_before(scanned: Blocks, text: str, findings: Findings) -> None:
+    """Report R12 for a process above the fence. ``text``: all lines above the fence."""
+    if "<process" not in text:
         return
-    above = list(lines)
+    above = text.split("\n")[:-1]
     for first, last in (*scanned.code_lines, *scanned.comment_lines):
         for number in range(first, min(last, len(above)) + 1):
             above[number - 1] = ""

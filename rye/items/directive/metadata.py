@@ -163,13 +163,12 @@ def _listed(element: Element | None, findings: Findings) -> tuple[str, ...]:
 def _relation(element: Element, findings: Findings) -> Dependency | None:
     findings.attributes("error", element.tag, element.attributes, element, ("version",))
     no_children(element, findings)
-    text, column = element.trimmed, element.text_column
     version = element.attributes.get("version")
-    hint = f'Write `<{element.tag} version="^1.2">namespace/category/name</{element.tag}>`, or only the name.'
     try:
-        reference = parse_reference(text)
+        reference = parse_reference(element.trimmed)
     except UsageError as error:
-        findings.add("error", "D040", f"`<{element.tag}>`: {error.message}", element.text_line, column, hint)
+        hint = f'Write `<{element.tag} version="^1.2">namespace/category/name</{element.tag}>`, or only the name.'
+        findings.add("error", "D040", f"`<{element.tag}>`: {error.message}", *element.text_place, hint)
         return None
     if version is not None and reference.range is not None and version.strip() != reference.range:
         message = f"`<{element.tag}>` has two ranges, {version!r} and {reference.range!r}."
@@ -199,10 +198,14 @@ def _decimal(text: str) -> Decimal | None:
 
 def single(element: Element, tag: str, findings: Findings) -> Element | None:
     """Return the only child with that tag. If there are several, report D013 and return the first."""
-    found = element.of(tag)
-    for extra in found[1:]:
-        second(found[0], extra, findings)
-    return found[0] if found else None
+    first = None
+    for child in element.children:
+        if child.tag == tag:
+            if first is None:
+                first = child
+            else:
+                second(first, child, findings)
+    return first
 
 
 def second(first: Element, extra: Element, findings: Findings) -> None:

@@ -65,6 +65,7 @@ from rye.text.markdown_model import Blocks
 
 METADATA = ("description", "category", "author", "model", "limits", "permissions", "cost", "context", "hooks")
 """The children of ``<metadata>``."""
+_METADATA = frozenset(METADATA)
 _PARTS = ("metadata", "inputs", "outputs")
 _PLACED = frozenset((*RELATIONS, "process"))
 """Elements that are only allowed in certain places."""
@@ -94,8 +95,8 @@ def _read(source: Source, findings: Findings) -> Directive | None:
     fence = the_fence(scanned, findings)
     if fence is None:
         return None
-    above = text[: fence.start].split("\n")[:-1]
-    process_before(scanned, above, findings)
+    before = text[: fence.start]
+    process_before(scanned, before, findings)
     try:
         root = parse(fence)
     except XmlError as error:
@@ -110,6 +111,7 @@ def _read(source: Source, findings: Findings) -> Directive | None:
     if any(found.code in ("D008", "D009") for found in findings.found):
         return None
     body = text[fence.end :]
+    above = before.split("\n")[:-1]
     sections = read_sections(body, fence.end_line + 1, findings)
     prose = _Prose(body, fence.end_line + 1, *_introduction(scanned, above, findings))
     directive = _directive(root, source, sections, prose, findings)
@@ -268,7 +270,7 @@ def _structure(root: Element, hidden: frozenset[int], findings: Findings) -> boo
     Returns whether no element uses a namespace. With one, a reader that knows namespaces sees other elements.
     """
     for child in root.children:
-        if child.tag in METADATA:
+        if child.tag in _METADATA:
             message = f"`<{child.tag}>` is directly in `<directive>`, where it has no effect."
             findings.error("D011", message, child, "Move it into `<metadata>`.")
         elif child.tag == "success_criteria":

@@ -27,7 +27,9 @@ def _turns() -> re.Pattern[str]:
 
 def element_lines(element: Element) -> tuple[int, ...]:
     """The line in the file of each line of ``element.trimmed``. The element must have no child elements."""
-    source = element.source
+    source, text = element.source, element.text
+    if source == text:
+        return tuple(consecutive(element.trimmed, element.text_line))
     lead = len(source) - len(source.lstrip(BLANKS))
     at = element.text_line - source.count("\n", 0, lead)
     lines = [at]
@@ -42,6 +44,5 @@ def element_lines(element: Element) -> tuple[int, ...]:
             lines.append(at)
         elif found.start() == 0 or source[found.start() - 1] == "\n":
             lines[-1] = at  # the line of the text begins after the comment
-    text = element.text
     first = text.count("\n", 0, len(text) - len(text.lstrip(BLANKS)))
     return tuple(lines[first : first + element.trimmed.count("\n") + 1])

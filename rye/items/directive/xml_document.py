@@ -31,11 +31,13 @@ class Document(Struct, frozen=True, gc=False):
     """The fence's text."""
     tags: list[str]
     """The name of every element, in document order."""
+    declares: bool
+    """Whether the content can declare a namespace."""
 
     @property
     def plain(self) -> bool:
         """Whether there is certainly no namespace: no element name contains a colon, and nothing can declare one."""
-        return "xmlns" not in self.content and ":" not in "".join(self.tags)
+        return not self.declares and ":" not in "".join(self.tags)
 
     def refusal(self, message: str, offset: int, hint: str | None = None, code: str = "D003") -> XmlError:
         """Return an error at an offset in the content."""
