@@ -259,6 +259,11 @@ def load(data: Path, flags: Mapping[str, object | None], environ: Mapping[str, s
             f"There is no registry in {data}: it contains no {SETTINGS_FILE}.",
             f"Create one: rye-registry init --data {data} --origin NAME",
         )
+    return from_file(path, data, flags, environ)
+
+
+def from_file(path: Path, data: Path, flags: Mapping[str, object | None], environ: Mapping[str, str]) -> Settings:
+    """Return the settings of a registry in ``data`` with ``path`` as its file. Raises RyeError."""
     try:
         written = tomllib.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

@@ -8,16 +8,19 @@ from functools import partial
 from pathlib import Path
 
 import click
+import sqlalchemy as sa
 
 from registry_server.accounts import keys
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import contains, engine_of, settings_of
+from registry_server.migrations import opening
 from registry_server.sequencer.ledger import Ledger
-from registry_server.settings import SETTINGS_FILE
+from registry_server.settings import SETTINGS_FILE, Settings, from_environment, from_file
 from registry_server.storage import database
-from registry_server.storage.objects import public_objects
+from registry_server.storage.objects import Objects, public_objects
 from registry_server.upkeep import audit, restoring, sources
 from registry_server.upkeep import backup as backups
+from registry_server.upkeep.sources import MANIFEST
 from rye.errors import RyeError, UsageError
 from rye.registry.protocol import wire
 from rye.storage.atomic import replace_file
@@ -72,24 +75,22 @@ def backup(output: Output, out: Path, with_keys: bool, data: Path) -> None:
 @json_option
 @pass_output
 def restore(output: Output, source: str, fingerprint: str | None, with_keys: bool, data: Path) -> None:
-    """Replay the log and blobs of a copy into an empty or older database, verifying everything."""
-    _prepare(data, Path(source), with_keys)
-    settings = settings_of(data, {})
-    public = public_objects(settings)
-    with engine_of(settings, may_create=True) as engine, sources.open_source(source, settings, public) as opened:
-        known = restoring.known_fingerprint(engine)
-        if known is not None and fingerprint not in (None, known):
-            raise RyeError(
-                "wrong-fingerprint", f"The database's root has the fingerprint {known}.", "Check --fingerprint."
-            )
-        done = restoring.restore(engine, public, sources.check(opened, known or fingerprint))
-        if public.get("config.json") is None:
-            public.put("config.json", wire.encode_config(wire.Config(wire.PROTOCOL_VERSION, done.origin, settings.api)))
-        seen = audit.look(public)
-        with database.reader(engine) as connection:
-            ledger = Ledger(connection)
-            problems = audit.verify(ledger, public, seen, partial(contains, engine))
-            can_sign = any(key.verifier.key in ledger.roots()[-1].logs for key in keys.in_folder(settings.keys, "log"))
+    """Replay the log and blobs of a copy into an empty or older database. Everything is verified before anything is written."""
+    planned = _planned(data, Path(source))
+    known = None
+    if not opening.is_blank(planned):
+        with engine_of(planned) as engine:
+            known = restoring.known_fingerprint(engine)
+    if known is not None and fingerprint not in (None, known):
+        raise RyeError("wrong-fingerprint", f"The database's root has the fingerprint {known}.", "Check --fingerprint.")
+    with sources.open_source(source, planned, public_objects(planned)) as opened:
+        checked = sources.check(opened, known or fingerprint)
+        sealed = _unsealed(Path(source)) if with_keys else []
+        settings = _prepare(data, Path(source), sealed)
+        public = public_objects(settings)
+        with engine_of(settings, may_create=True) as engine:
+            done = restoring.restore(engine, public, checked)
+            problems, can_sign = _look(engine, public, settings, done.origin)
     document: dict[str, object] = {
         "ok": not problems,
         "origin": done.origin,
@@ -110,23 +111,56 @@ def restore(output: Output, source: str, fingerprint: str | None, with_keys: boo
         sys.exit(1)
 
 
-def _prepare(data: Path, source: Path, with_keys: bool) -> None:
-    """Create the data folder with settings if it is missing, and copy the backup's keys to it if requested."""
+def _look(engine: sa.Engine, public: Objects, settings: Settings, origin: str) -> tuple[list[str], bool]:
+    """Finish the restored registry; return the problems that `verify` finds, and whether a key of its log is here."""
+    if public.get("config.json") is None:
+        public.put("config.json", wire.encode_config(wire.Config(wire.PROTOCOL_VERSION, origin, settings.api)))
+    seen = audit.look(public)
+    with database.reader(engine) as connection:
+        ledger = Ledger(connection)
+        problems = audit.verify(ledger, public, seen, partial(contains, engine))
+        logs = ledger.roots()[-1].logs
+    return problems, any(key.verifier.key in logs for key in keys.in_folder(settings.keys, "log"))
+
+
+def _planned(data: Path, source: Path) -> Settings:
+    """Return the settings that the restored registry will have: its own, or else the backup's. Writes nothing."""
+    if (data / SETTINGS_FILE).exists():
+        return settings_of(data, {})
+    kept = _kept_settings(source)
+    if kept is not None:
+        return from_file(kept, data, {}, os.environ)
+    return Settings(data=data, **from_environment(os.environ))  # type: ignore[arg-type]
+
+
+def _kept_settings(source: Path) -> Path | None:
+    """Return the settings in a backup. Those in any other folder are not the operator's."""
+    kept = source / SETTINGS_FILE
+    return kept if (source / MANIFEST).is_file() and kept.is_file() else None
+
+
+def _prepare(data: Path, source: Path, sealed: list[tuple[str, keys.PrivateKey]]) -> Settings:
+    """Create the data folder with settings if it is missing, and write the backup's keys to it."""
     if not (data / SETTINGS_FILE).exists():
         data.mkdir(parents=True, exist_ok=True)
-        kept = source / SETTINGS_FILE
-        replace_file(data / SETTINGS_FILE, kept.read_bytes() if kept.is_file() else b"")
+        kept = _kept_settings(source)
+        replace_file(data / SETTINGS_FILE, kept.read_bytes() if kept is not None else b"")
         (data / SETTINGS_FILE).chmod(0o600)
-    if with_keys:
-        if not (source / "keys").is_dir():
-            raise RyeError(
-                "no-key",
-                f"{source} contains no sealed keys.",
-                "Put the key files into keys/ yourself, and restore without --with-keys.",
-            )
-        for name, key in backups.unsealed_keys(source, _passphrase(twice=False)):
-            if not (data / "keys" / name).exists():
-                keys.write(data / "keys" / name, key)
+    for name, key in sealed:
+        if not (data / "keys" / name).exists():
+            keys.write(data / "keys" / name, key)
+    return settings_of(data, {})
+
+
+def _unsealed(source: Path) -> list[tuple[str, keys.PrivateKey]]:
+    """Return the private keys of a backup. Raises RyeError ``no-key``, ``wrong-passphrase``."""
+    if not (source / "keys").is_dir():
+        raise RyeError(
+            "no-key",
+            f"{source} contains no sealed keys.",
+            "Put the key files into keys/ yourself, and restore without --with-keys.",
+        )
+    return backups.unsealed_keys(source, _passphrase(twice=False))
 
 
 def _passphrase(*, twice: bool) -> str:

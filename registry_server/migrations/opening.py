@@ -34,6 +34,18 @@ def open_database(settings: Settings, *, may_create: bool = False) -> sa.Engine:
     )
 
 
+def is_blank(settings: Settings) -> bool:
+    """Whether there is no database yet, or one without tables. Changes nothing. Raises RyeError."""
+    if not settings.database and not settings.database_file.exists():
+        return True
+    engine = database.engine_of(settings.database_url, wait_seconds=settings.database_wait_seconds)
+    try:
+        with database.reader(engine) as connection:
+            return not sa.inspect(connection).has_table("alembic_version")
+    finally:
+        engine.dispose()
+
+
 def connect(url: str, *, wait_seconds: float = 30.0, idle_seconds: float = 20.0) -> sa.Engine:
     """Return an engine for the database at ``url``, at the newest revision. Raises RyeError if it cannot be opened."""
     engine = database.engine_of(url, wait_seconds=wait_seconds, idle_seconds=idle_seconds)

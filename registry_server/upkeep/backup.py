@@ -3,7 +3,7 @@ bucket.
 
 ::
 
-backup.json the manifest: format, origin, fingerprint, size of the log, time registry.toml the settings database.db
+backup.json the manifest: format, protocol, origin, fingerprint, size of the log, time registry.toml the settings database.db
 SQLite: log entries, head, tokens, who uploaded what; everything else follows from these blobs/sha256/aa/… every blob
 that the log names keys/*.sealed only on request, each sealed under a passphrase
 
@@ -34,7 +34,7 @@ from registry_server.sequencer.showing import check_contained, shown_checkpoint
 from registry_server.settings import SETTINGS_FILE, Settings
 from registry_server.storage import database, schema
 from registry_server.storage.objects import Folder, Objects
-from registry_server.upkeep.sources import BACKUP_FORMAT, read_manifest
+from registry_server.upkeep.sources import BACKUP_FORMAT, MANIFEST, read_manifest
 from rye.errors import RyeError
 from rye.registry.protocol import notes, statements, wire
 from rye.registry.protocol.lines import write_time
@@ -102,12 +102,13 @@ def write(settings: Settings, engine: sa.Engine, public: Objects, target: Path, 
         (target / SETTINGS_FILE).chmod(0o600)
     facts = {
         "format": BACKUP_FORMAT,
+        "protocol": wire.PROTOCOL_VERSION,
         "origin": ledger.origin,
         "fingerprint": fingerprint,
         "size": published.size,
         "time": write_time(datetime.now(UTC)),
     }
-    replace_file(target / "backup.json", json.dumps(facts, indent=1).encode() + b"\n")
+    replace_file(target / MANIFEST, json.dumps(facts, indent=1).encode() + b"\n")
     return Written(published.size, len(blobs.keys() - gone), new, kept_keys)
 
 
@@ -125,7 +126,7 @@ def unsealed_keys(folder: Path, passphrase: str) -> list[tuple[str, PrivateKey]]
 def _check_target(target: Path) -> None:
     if target.exists() and not target.is_dir():
         raise RyeError("not-a-backup", f"{target} is not a folder.", "Choose a new folder.")
-    if target.is_dir() and any(target.iterdir()) and not (target / "backup.json").exists():
+    if target.is_dir() and any(target.iterdir()) and not (target / MANIFEST).exists():
         names = {path.name for path in target.iterdir()}
         if not names <= {
             "database.db",
@@ -138,7 +139,7 @@ def _check_target(target: Path) -> None:
 
 
 def _check_before(target: Path, ledger: Ledger, size: int) -> None:
-    if not (target / "backup.json").exists():
+    if not (target / MANIFEST).exists():
         return
     before = read_manifest(target)
     if before.get("origin") != ledger.origin:

@@ -8,7 +8,6 @@ root 1, its entries must make the head's tree, and the whole log is audited befo
 from __future__ import annotations
 
 import hashlib
-import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -20,12 +19,14 @@ from urllib.parse import quote
 from msgspec.structs import replace
 
 from registry_server.settings import Settings
+from registry_server.storage import schema
 from registry_server.storage.objects import Objects
 from rye.errors import RyeError
-from rye.limits import REGISTRY, RegistryLimits
+from rye.limits import KIB, REGISTRY, RegistryLimits
 from rye.registry import mirroring
 from rye.registry.protocol import notes, wire
 from rye.registry.protocol.statements import Checkpoint, Root
+from rye.registry.protocol.wire import WireError
 from rye.registry.transport.factory import open_transport
 from rye.registry.transport.file import FileTransport
 from rye.registry.transport.seam import (
@@ -38,10 +39,20 @@ from rye.registry.transport.seam import (
 )
 from rye.registry.trust.auditing import Audit, Auditor, raise_first
 from rye.registry.trust.trusted import TrustedHead, TrustedState
+from rye.text.json_reading import JsonError, read_json
 
 STORE = "store"
 """The name of the registry's own static files as a source."""
 BACKUP_FORMAT = "rye.backup/v1"
+MANIFEST = "backup.json"
+"""The manifest of a backup. A folder without it is none, or an unfinished one."""
+_MANIFEST_BYTES = 64 * KIB
+_ANOTHER = "Use another source."
+_NEWER = "Install the newest rye-registry, then run the same command again."
+_FILLED = {("tokens", "scopes")}
+"""Columns that older backups lack and a restore fills in."""
+_FORMER = "downloads_daily"
+"""A table of older backups that nothing used."""
 #: A source can be old. It only has to be complete; `verify` shows afterwards whether the store is ahead of it.
 _ANY_AGE = replace(REGISTRY, head_warn_seconds=10**12, head_stop_seconds=10**12, clock_skew_seconds=10**12)
 
@@ -85,7 +96,7 @@ def open_source(name: str, settings: Settings, public: Objects) -> Iterator[Sour
         yield Copy(_StoreTransport(public))
         return
     folder = Path(name)
-    if "://" not in name and (folder / "backup.json").is_file():
+    if "://" not in name and (folder / MANIFEST).is_file():
         with closing(Backup(folder)) as backup:
             yield backup
         return
@@ -94,6 +105,18 @@ def open_source(name: str, settings: Settings, public: Objects) -> Iterator[Sour
             "no-source",
             f"{name} is not a folder and not an address.",
             f"Give --from a mirror, an export, a backup, an https address, or {STORE} for the registry's own static files.",
+        )
+    if "://" not in name and not (_static_folder(folder) / "head").is_file():
+        if (folder / "database.db").is_file():
+            raise RyeError(
+                "not-a-backup",
+                f"{folder} is an unfinished backup: it contains no {MANIFEST}.",
+                "Use another backup. To finish this one, run rye-registry backup again while the registry still exists.",
+            )
+        raise RyeError(
+            "no-source",
+            f"{folder} is neither a backup nor a copy of a registry: it contains no {MANIFEST} and no head.",
+            "Give --from the folder that rye-registry backup, rye-registry export or rye mirror wrote.",
         )
     limits = replace(mirroring.transport_limits(), total_seconds=24 * 3600.0)
     transport: Transport = (
@@ -105,6 +128,7 @@ def open_source(name: str, settings: Settings, public: Objects) -> Iterator[Sour
 
 def check(source: Source, fingerprint: str | None) -> Checked:
     """Verify head, roots and every entry. ``fingerprint``: of root 1, if it is known. Raises RyeError."""
+    _check_head(source.head)
     first = source.roots[0]
     state = TrustedState.pin(first, fingerprint or _fingerprint(first))
     for root in source.roots[1 : state.root_hint(source.head)]:  # a failed batch can have left a later one
@@ -116,7 +140,7 @@ def check(source: Source, fingerprint: str | None) -> Checked:
     for entry in source.entries(head.checkpoint):
         auditor.add(entry)
     audit = auditor.finish()
-    raise_first(audit)
+    raise_first(audit, f"{_ANOTHER} If a newer rye-registry wrote this one, install that version.")
     if (audit.size, audit.root_hash) != (head.checkpoint.size, head.checkpoint.root_hash):
         raise RyeError(
             "source-damaged", "The source's entries do not match the tree that its head signs.", "Use another source."
@@ -128,11 +152,35 @@ def check(source: Source, fingerprint: str | None) -> Checked:
     return Checked(source, state, head, audit)
 
 
+def _check_head(head: bytes) -> None:
+    """Whether this version can read the head. Raises RyeError ``source-version``, ``source-damaged``."""
+    try:
+        wire.decode_head(head)
+    except WireError as error:
+        if _is_former(head):
+            _check_version(wire.PROTOCOL_VERSION, 1)
+        raise RyeError(
+            "source-damaged",
+            f"The source's head cannot be read. {error.message}",
+            f"{_ANOTHER} If a newer rye-registry wrote this one, install that version.",
+        ) from error
+
+
+def _is_former(head: bytes) -> bool:
+    """Whether this is a head of protocol 1, which listed shards."""
+    try:
+        found = read_json(head) if len(head) <= wire.MAX_HEAD_BYTES else None
+    except JsonError:
+        return False
+    return isinstance(found, dict) and "shards" in found
+
+
 class Copy:
     """The static files of docs/reference/protocol.md, wherever they are stored."""
 
     def __init__(self, transport: Transport, limits: RegistryLimits = REGISTRY) -> None:
         self._transport = transport
+        self._check_protocol()
         self.head = self._one(Request("head", limits.head_bytes))
         self.roots: list[bytes] = []
         while len(self.roots) < limits.roots:
@@ -156,6 +204,19 @@ class Copy:
             raise found
         return _if_right(found, sha256, size)
 
+    def _check_protocol(self) -> None:
+        """Refuse a copy that says that it has another protocol; one without this file is read like any other.
+
+        Raises RyeError ``source-version``.
+        """
+        (found,) = self._transport.fetch_many([Request("config.json", wire.MAX_CONFIG_BYTES)])
+        try:
+            config = read_json(found) if isinstance(found, bytes) else None
+        except JsonError:
+            return  # a hint, never trusted: the head decides
+        if isinstance(config, dict) and type(config.get("protocol")) is int:
+            _check_version(wire.PROTOCOL_VERSION, config["protocol"])
+
     def _one(self, request: Request) -> bytes:
         (found,) = self._transport.fetch_many([request])
         if isinstance(found, FetchError):
@@ -169,26 +230,63 @@ class Backup:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         read_manifest(folder)
-        place = folder / "database.db"
+        self._place = folder / "database.db"
+        with self._explaining():
+            self.database = sqlite3.connect(f"file:{quote(str(self._place.absolute()))}?mode=ro", uri=True)
         try:
-            self.database = sqlite3.connect(f"file:{quote(str(place.absolute()))}?mode=ro", uri=True)
+            self._tables = self._check_tables()
+            self.head, self.roots = self._head_and_roots()
+        except BaseException:
+            self.database.close()
+            raise
+
+    def _check_tables(self) -> frozenset[str]:
+        """Return the names of the tables. Raises RyeError if the file is damaged or a newer version wrote it."""
+        with self._explaining():
+            self.database.execute("PRAGMA trusted_schema = OFF")
+            (state,) = self.database.execute("PRAGMA quick_check(1)").fetchone()
+            if state != "ok":
+                raise self._damaged(str(state))
+            names = [name for (name,) in self.database.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+            columns = {
+                name: {row[1] for row in self.database.execute("SELECT * FROM pragma_table_info(?)", (name,))}
+                for name in names
+            }
+        columns.pop(_FORMER, None)
+        for name, found in columns.items():
+            table = schema.metadata.tables.get(name)
+            known = set(table.columns.keys()) if table is not None else set()
+            if table is None or not found <= known:
+                strange = name if table is None else f"{name}.{min(found - known)}"
+                raise RyeError(
+                    "source-version", f"{self._place} contains {strange!r}, which this version does not know.", _NEWER
+                )
+            for column in table.columns if name not in ("head", "log_entries") else ():  # read and verified in full
+                is_needed = not (column.nullable or column.server_default is not None or column.default is not None)
+                if is_needed and column.name not in found and (name, column.name) not in _FILLED:
+                    raise self._damaged(f"the table {name} has no column {column.name}")
+        for name in ("head", "log_entries"):
+            if name not in columns:
+                raise self._damaged(f"it has no table {name}")
+        return frozenset(columns)
+
+    def _head_and_roots(self) -> tuple[bytes, list[bytes]]:
+        with self._explaining():
             row = self.database.execute("SELECT document FROM head").fetchone()
             title = Root.TITLE.encode() + b"\n"
             leaves = self.database.execute(
                 "SELECT leaf FROM log_entries WHERE substr(leaf, 1, ?) = ? ORDER BY position", (len(title), title)
-            )
-            self.roots = [bytes(leaf) for (leaf,) in leaves]
-        except sqlite3.Error as error:
-            raise RyeError("not-a-backup", f"{place} cannot be read: {error}.", "Use another backup.") from error
-        if row is None or not self.roots:
-            raise RyeError("not-a-backup", f"{place} contains no log.", "Use another backup.")
-        self.head = bytes(row[0])
+            ).fetchall()
+        if row is None or not leaves:
+            raise self._damaged("it contains no log")
+        return self._bytes(row[0]), [self._bytes(leaf) for (leaf,) in leaves]
 
     def entries(self, checkpoint: Checkpoint) -> Iterator[bytes]:
-        """Read the entries from the backup's database."""
+        """Read the entries from the backup's database. Raises RyeError ``source-damaged``."""
         query = "SELECT leaf FROM log_entries WHERE position < ? ORDER BY position"
-        for (leaf,) in self.database.execute(query, (checkpoint.size,)):
-            yield bytes(leaf)
+        with self._explaining():
+            for (leaf,) in self.database.execute(query, (checkpoint.size,)):
+                yield self._bytes(leaf)
 
     def blob(self, sha256: str, size: int) -> bytes | None:
         """Read a blob from the backup's folder."""
@@ -198,13 +296,31 @@ class Backup:
             return None
 
     def rows(self, table: str) -> list[dict[str, object]]:
-        """Return all rows of a table that cannot be computed from the log; none if the backup has no such table."""
-        try:
-            cursor = self.database.execute(f"SELECT * FROM {table}")  # a name from code
-        except sqlite3.Error:
+        """Return all rows of a table that cannot be computed from the log; none if the backup has no such table.
+
+        Raises RyeError ``source-damaged``.
+        """
+        if table not in self._tables:
             return []
-        names = [column[0] for column in cursor.description]
-        return [dict(zip(names, row, strict=True)) for row in cursor]
+        with self._explaining():
+            cursor = self.database.execute(f"SELECT * FROM {table}")  # a name from code
+            names = [column[0] for column in cursor.description]
+            return [dict(zip(names, row, strict=True)) for row in cursor]
+
+    @contextmanager
+    def _explaining(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self._damaged(str(error)) from error
+
+    def _bytes(self, value: object) -> bytes:
+        if not isinstance(value, bytes):
+            raise self._damaged("an entry of its log is not bytes")
+        return value
+
+    def _damaged(self, reason: str) -> RyeError:
+        return RyeError("source-damaged", f"{self._place} cannot be read: {reason}.", _ANOTHER)
 
     def close(self) -> None:
         """Close the database."""
@@ -212,18 +328,48 @@ class Backup:
 
 
 def read_manifest(folder: Path) -> dict[str, object]:
-    """Read ``backup.json``. Raises RyeError ``not-a-backup``."""
+    """Read a backup's manifest. Raises RyeError ``not-a-backup``, ``source-version``."""
+    place = folder / MANIFEST
     try:
-        found = json.loads((folder / "backup.json").read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise RyeError("not-a-backup", f"{folder} is not a backup: {error}", "Choose another folder.") from error
-    if not isinstance(found, dict) or found.get("format") != BACKUP_FORMAT:
+        with place.open("rb") as file:
+            data = file.read(_MANIFEST_BYTES + 1)
+        if len(data) > _MANIFEST_BYTES:
+            raise JsonError(f"it has more than {_MANIFEST_BYTES:,} bytes")
+        found = read_json(data)
+    except (OSError, JsonError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
         raise RyeError(
             "not-a-backup",
-            f"{folder} is not a backup that this version can read.",
-            "Choose another folder, or a newer rye-registry.",
+            f"{place} cannot be read: {reason}.",
+            "Use another backup: this one is damaged or incomplete.",
+        ) from error
+    form = found.get("format") if isinstance(found, dict) else None
+    if not isinstance(found, dict) or not isinstance(form, str) or not form.startswith("rye.backup/"):
+        raise RyeError(
+            "not-a-backup",
+            f"{place} is not the manifest of a backup.",
+            "Name the folder that rye-registry backup wrote.",
         )
+    if form != BACKUP_FORMAT:
+        raise RyeError(
+            "source-version", f"{folder} has the format {form[:80]}, but this version reads {BACKUP_FORMAT}.", _NEWER
+        )
+    _check_version(wire.PROTOCOL_VERSION, found.get("protocol", wire.PROTOCOL_VERSION))  # once it was not written down
     return found
+
+
+def _check_version(ours: int, theirs: object) -> None:
+    """Require our protocol. Raises RyeError ``source-version``."""
+    if theirs == ours:
+        return
+    is_older = isinstance(theirs, int) and theirs < ours
+    raise RyeError(
+        "source-version",
+        f"The source was written under protocol {str(theirs)[:20]}, but this version restores protocol {ours}.",
+        "Restore it with the rye-registry that wrote it, start this version once on that data folder, then back up again."
+        if is_older
+        else _NEWER,
+    )
 
 
 class _StoreTransport:

@@ -7,6 +7,8 @@ import json
 import shutil
 import sqlite3
 import stat
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -262,9 +264,11 @@ class TestRestore:
             fresh = tmp_path / f"fresh-{code}"
             refused = restore(fresh, str(bad), check=False)
             assert refused["error"]["code"] == code  # type: ignore[index]
-            with sqlite3.connect(fresh / "registry.db") as connection:
+            if code != "blob-missing":
+                assert not fresh.exists()
+                continue
+            with closing(sqlite3.connect(fresh / "registry.db")) as connection:  # two incomplete sources add up
                 assert connection.execute("SELECT count(*) FROM log_entries").fetchone() == (0,)
-            connection.close()
             assert not (fresh / "public" / "head").exists()
 
     def test_another_registry_and_another_history_are_refused(self, registry: Registry, tmp_path: Path) -> None:
@@ -284,12 +288,130 @@ class TestRestore:
         registry.goes_on(registry.data)
 
     def test_words_for_what_is_no_source(self, registry: Registry, tmp_path: Path) -> None:
+        (tmp_path / "empty").mkdir()
+        (tmp_path / "a.tar").write_bytes(b"x")
         for source, code in (
             (str(tmp_path / "nowhere"), "no-source"),
+            (str(tmp_path / "a.tar"), "no-source"),
+            (str(tmp_path / "empty"), "no-source"),
             ("ftp://example.org/registry", "registry-address"),
-            (str(tmp_path), "fetch-not-found"),
         ):
+            before = everything(registry.data)
             assert restore(registry.data, source, check=False)["error"]["code"] == code  # type: ignore[index]
+            assert everything(registry.data) == before
+
+    def test_settings_come_from_a_backup_and_from_no_other_folder(self, registry: Registry, tmp_path: Path) -> None:
+        """Whoever made a mirror must not choose who may sign in or read."""
+        hostile = 'read = "public"\noidc_issuer = "https://id.example"\ntrusted_proxies = "0.0.0.0/0"\n'
+        run("export", str(tmp_path / "copy"), "--data", str(registry.data))
+        (tmp_path / "copy" / "registry.toml").write_text(hostile)
+        restore(tmp_path / "fresh", str(tmp_path / "copy"))
+        assert (tmp_path / "fresh" / "registry.toml").read_text() == ""
+
+
+def edit(backup: Path, *commands: str) -> None:
+    with closing(sqlite3.connect(backup / "database.db")) as connection, connection:
+        for command in commands:
+            connection.execute(command)
+
+
+def rewrite(backup: Path, **changes: object) -> None:
+    place = backup / "backup.json"
+    place.write_text(json.dumps({**json.loads(place.read_text()), **changes}))
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def under_protocol_1(backup: Path) -> None:
+    """Give the backup the head and the table that a server of protocol 1 had."""
+    rewritten = json.loads((backup / "backup.json").read_text())
+    del rewritten["protocol"]
+    (backup / "backup.json").write_text(json.dumps(rewritten))
+    with closing(sqlite3.connect(backup / "database.db")) as connection, connection:
+        (document,) = connection.execute("SELECT document FROM head").fetchone()
+        head = {name: value for name, value in json.loads(document).items() if name != "map"}
+        text = json.dumps({**head, "shards": {"aa": "a" * 64}}).encode()
+        connection.execute("UPDATE head SET document = ?", (text,))
+        connection.execute("ALTER TABLE head DROP COLUMN map")
+        connection.execute("CREATE TABLE downloads_daily (day, sha256, count)")
+
+
+UNREADABLE: dict[str, tuple[Callable[[Path], object], str]] = {
+    "of protocol 1": (under_protocol_1, "source-version"),
+    "that says protocol 1": (lambda backup: rewrite(backup, protocol=1), "source-version"),
+    "of a newer protocol": (lambda backup: rewrite(backup, protocol=3), "source-version"),
+    "of a newer format": (lambda backup: rewrite(backup, format="rye.backup/v2"), "source-version"),
+    "with a newer table": (lambda backup: edit(backup, "CREATE TABLE seals (id)"), "source-version"),
+    "with a newer column": (lambda backup: edit(backup, "ALTER TABLE tokens ADD COLUMN rank"), "source-version"),
+    "of another program": (lambda backup: rewrite(backup, format="other"), "not-a-backup"),
+    "whose format is a number": (lambda backup: rewrite(backup, format=1), "not-a-backup"),
+    "with half a manifest": (lambda backup: cut(backup / "backup.json"), "not-a-backup"),
+    "with a deep manifest": (lambda backup: (backup / "backup.json").write_text("[" * 60_000), "not-a-backup"),
+    "with an endless manifest": (lambda backup: (backup / "backup.json").write_text(" " * 70_000), "not-a-backup"),
+    "without a manifest": (lambda backup: (backup / "backup.json").unlink(), "not-a-backup"),
+    "with half a database": (lambda backup: cut(backup / "database.db"), "source-damaged"),
+    "with an empty database": (lambda backup: (backup / "database.db").write_bytes(b""), "source-damaged"),
+    "without a database": (lambda backup: (backup / "database.db").unlink(), "source-damaged"),
+    "without a head": (lambda backup: edit(backup, "DELETE FROM head"), "source-damaged"),
+    "with an empty head": (lambda backup: edit(backup, "UPDATE head SET document = NULL"), "source-damaged"),
+    "with half a head": (
+        lambda backup: edit(backup, "UPDATE head SET document = substr(document, 1, 99)"), "source-damaged",
+    ),
+    "with text for an entry": (
+        lambda backup: edit(backup, "UPDATE log_entries SET leaf = 'x' WHERE position = 2"), "source-damaged",
+    ),
+    "without a column": (lambda backup: edit(backup, "ALTER TABLE tokens DROP COLUMN sha256"), "source-damaged"),
+    "without an entry": (lambda backup: edit(backup, "DELETE FROM log_entries WHERE position = 2"), "audit-failed"),
+    "with a setting of a newer version": (
+        lambda backup: (backup / "registry.toml").write_text("colour = 1\n"), "unknown-setting",
+    ),
+}  # fmt: skip
+
+
+class TestUnreadableBackups:
+    @pytest.mark.parametrize("what", UNREADABLE)
+    def test_it_is_refused_with_a_next_step_before_anything_is_written(
+        self, registry: Registry, tmp_path: Path, what: str
+    ) -> None:
+        backup, fresh = tmp_path / "backup", tmp_path / "fresh"
+        run("backup", str(backup), "--data", str(registry.data))
+        damage, code = UNREADABLE[what]
+        damage(backup)
+        done = run("restore", "--from", str(backup), "--data", str(fresh), "--json", check=False)
+        error = json.loads(done.stdout)["error"]
+        assert error["code"] == code, error
+        assert done.returncode == (2 if code == "unknown-setting" else 1)
+        assert error["hint"]
+        assert "Traceback" not in done.stderr
+        assert not fresh.exists()
+        if code != "unknown-setting":  # a registry that is there uses its own settings
+            before = everything(registry.data)
+            refused = restore(registry.data, str(backup), check=False)
+            assert refused["error"]["code"] == code  # type: ignore[index]
+            assert everything(registry.data) == before
+
+    @pytest.mark.parametrize(("protocol", "step"), [(1, "start this version once"), (3, "Install the newest")])
+    def test_an_export_of_another_protocol_is_named_as_such(
+        self, registry: Registry, tmp_path: Path, protocol: int, step: str
+    ) -> None:
+        copy, fresh = tmp_path / "copy", tmp_path / "fresh"
+        run("export", str(copy), "--data", str(registry.data))
+        config = json.loads((copy / "config.json").read_text())
+        (copy / "config.json").unlink()  # a hard link
+        (copy / "config.json").write_text(json.dumps({**config, "protocol": protocol}))
+        error = restore(fresh, str(copy), check=False)["error"]
+        assert error["code"] == "source-version"  # type: ignore[index]
+        assert step in error["hint"]  # type: ignore[index]
+        assert not fresh.exists()
+
+    def test_a_wrong_passphrase_writes_nothing(self, registry: Registry, tmp_path: Path) -> None:
+        backup, fresh = tmp_path / "backup", tmp_path / "fresh"
+        run("backup", str(backup), "--with-keys", "--data", str(registry.data), RYE_REGISTRY_PASSPHRASE=SECRET)
+        wrong = restore(fresh, str(backup), "--with-keys", check=False, RYE_REGISTRY_PASSPHRASE="wrong")
+        assert wrong["error"]["code"] == "wrong-passphrase"  # type: ignore[index]
+        assert not fresh.exists()
 
 
 def test_a_registry_moves_from_postgresql_to_sqlite(empty: str, tmp_path: Path) -> None:

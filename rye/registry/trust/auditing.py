@@ -360,7 +360,10 @@ class Auditor:
         self._map = done.root
 
 
-def raise_first(result: Audit) -> None:
+_OF_A_REGISTRY = "Do not copy it or install from it. `rye log verify` lists all findings; show them to the operator."
+
+
+def raise_first(result: Audit, hint: str = _OF_A_REGISTRY) -> None:
     """Raise RyeError ``audit-failed`` with the first findings in its details; nothing if the audit is clean."""
     if result.ok:
         return
@@ -369,6 +372,6 @@ def raise_first(result: Audit) -> None:
         "audit-failed",
         f"The log breaks its rules at entry {first.position}: {first.message}"
         + (f" There are {result.count - 1} more findings." if result.count > 1 else ""),
-        "Do not copy it or install from it. `rye log verify` lists all findings; show them to the operator.",
+        hint,
         details={"findings": [finding.as_json() for finding in result.findings]},
     )
