@@ -18,6 +18,7 @@ from rye.cli.options import (
     REPEATED,
     Command,
     Session,
+    WithHelp,
     environment_flag,
     global_options,
     take_global_options,
@@ -127,7 +128,7 @@ _WIDEST = 100
 """The widest help page, in columns: longer lines are hard to read."""
 
 
-class Families(click.Group):
+class Families(WithHelp, click.Group):
     """A group whose commands are rows of a table, so that listing them imports none of them."""
 
     def __init__(self, table: dict[str, tuple[str, str, str]], **kwargs: Any) -> None:
@@ -267,7 +268,7 @@ def main(arguments: list[str] | None = None) -> None:
         print(f"error: stdout: {error.strerror or error}.", file=sys.stderr)
         code = 1
     code = _flushed(code)
-    gc.disable()  # the process is ending: the interpreter need not collect cycles first
+    gc.freeze()  # the process is ending: the interpreter need not look for cycles in what is left
     sys.exit(code)
 
 

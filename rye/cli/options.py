@@ -186,7 +186,35 @@ def _take_user_settings(session: Session) -> None:
         session.offline = settings.get("offline", session.offline)
 
 
-class Command(click.Command):
+class WithHelp(click.Command):
+    """A command whose ``--help`` has its text from here: click's asks gettext for it in every run, which imports ``locale``."""
+
+    _own_help: click.Option | None = None
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        """The option, always the same one: click compares parameters by identity."""
+        names = self.get_help_option_names(ctx)
+        if not names or not self.add_help_option:
+            return None
+        if self._own_help is None:
+            self._own_help = click.Option(
+                [*names, "_shown_help"],
+                is_flag=True,
+                expose_value=False,
+                is_eager=True,
+                callback=_show_help,
+                help="Show this message and exit.",
+            )
+        return self._own_help
+
+
+def _show_help(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
+
+
+class Command(WithHelp):
     """A command that also accepts the global options. Create it with :func:`command`."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:

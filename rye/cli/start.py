@@ -6,8 +6,8 @@ import gc
 import os
 import sys
 
-_COLLECT_AFTER = 20_000
-"""Allocations before the first garbage collection (Python: 700). Most commands end earlier, and none creates many cycles."""
+_COLLECT_AFTER = 100_000
+"""Objects before the first garbage collection (Python: 700). Most commands end earlier, and none creates many cycles."""
 
 
 def main() -> None:

@@ -21,14 +21,22 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from fnmatch import fnmatchcase
 from itertools import product
 
 from msgspec import Struct
 
 from rye.limits import PERMISSIONS
 from rye.permissions import actions
-from rye.permissions.patterns import READABLE, Glob, PatternSet, compile_glob, cut_alphabet, has_wildcards, holds
+from rye.permissions.patterns import (
+    READABLE,
+    Glob,
+    PatternSet,
+    compile_glob,
+    cut_alphabet,
+    glob_matches,
+    has_wildcards,
+    holds,
+)
 
 
 class TooComplex(Exception):
@@ -164,8 +172,8 @@ def find(
         return None  # the usual case: "acme.tools.*" grants everything with this prefix
     for pattern in wanted:
         if not has_wildcards(pattern):  # only one string is possible
-            matched = all(fnmatchcase(pattern, other) for other in wanted)
-            allowed = matched and not any(fnmatchcase(pattern, other.text) for other in others)
+            matched = all(glob_matches(pattern, other) for other in wanted)
+            allowed = matched and not any(glob_matches(pattern, other.text) for other in others)
             return pattern if allowed and (not real_actions or actions.is_action(pattern)) else None
     return _Search(globs, others, budget, real_actions).run()
 

@@ -82,6 +82,29 @@ def has_wildcards(pattern: str) -> bool:
     return any(character in pattern for character in "*?[")
 
 
+def glob_matches(text: str, pattern: str) -> bool:
+    """Whether the whole of ``text`` matches, exactly as :func:`fnmatch.fnmatchcase` decides.
+
+    Most patterns have no wildcard but ``*`` and are compared part by part. Compiling a regular expression for each row of
+    a table costs more than everything else that reads the table.
+    """
+    if "?" in pattern or "[" in pattern:
+        return fnmatchcase(text, pattern)
+    first, *others = pattern.split("*")
+    if not others:
+        return text == pattern
+    *middle, last = others
+    position, end = len(first), len(text) - len(last)
+    if position > end or not text.startswith(first) or not text.endswith(last):
+        return False
+    for part in middle:  # the earliest place leaves the most for the parts after it
+        found = text.find(part, position, end)
+        if found < 0:
+            return False
+        position = found + len(part)
+    return True
+
+
 def _class_end(pattern: str, start: int) -> int | None:
     """Return the offset after the ``]`` that closes the class opened at ``start``; None: the ``[`` is an ordinary
     character.

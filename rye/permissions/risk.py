@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
-from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from msgspec import Struct
@@ -24,7 +23,7 @@ from msgspec import Struct
 from rye.limits import PERMISSIONS
 from rye.permissions.actions import is_action
 from rye.permissions.containment import Budget, TooComplex, contained, find
-from rye.permissions.patterns import has_wildcards
+from rye.permissions.patterns import glob_matches, has_wildcards
 
 
 class Tier(IntEnum):
@@ -146,7 +145,7 @@ def by_tier(capabilities: Iterable[str], overrides: tuple[Row, ...] = ()) -> dic
 def _of_action(action: str, table: Sequence[Row]) -> Tier:
     if not is_action(action):
         return Tier.ELEVATED
-    return next((row.tier for row in table if fnmatchcase(action, row.pattern)), Tier.ELEVATED)
+    return next((row.tier for row in table if glob_matches(action, row.pattern)), Tier.ELEVATED)
 
 
 def _of_pattern(capability: str, table: Sequence[Row], budget: Budget) -> Tier:

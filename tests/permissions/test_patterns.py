@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rye.permissions.patterns import PatternSet, compile_glob, has_wildcards
+from rye.permissions.patterns import PatternSet, compile_glob, glob_matches, has_wildcards
 from tests.effort import tries
 from tests.permissions.vectors import vectors
 
@@ -29,6 +29,30 @@ def automaton_matches(text: str, pattern: str) -> bool:
 def test_golden_matching(case: dict[str, Any]) -> None:
     assert fnmatchcase(case["text"], case["pattern"]) is case["matches"]
     assert automaton_matches(case["text"], case["pattern"]) is case["matches"]
+    assert glob_matches(case["text"], case["pattern"]) is case["matches"]
+
+
+@settings(max_examples=EXAMPLES)
+@given(st.text(alphabet="ab*\n", max_size=7), st.text(alphabet="ab\n", max_size=9))
+def test_stars_alone_mean_what_fnmatch_says(pattern: str, text: str) -> None:
+    assert glob_matches(text, pattern) is fnmatchcase(text, pattern)
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern", "matches"),
+    [
+        ("ab", "ab*b", False),  # the ends overlap
+        ("abb", "ab*b", True),
+        ("aXbXc", "a*X*X*c", True),
+        ("aXc", "a*X*X*c", False),
+        ("a\n", "a", False),
+        ("", "**", True),
+        ("a*b", "a[*]b", True),
+        ("axb", "a?b", True),
+    ],
+)
+def test_parts_match_once_each_and_in_order(text: str, pattern: str, matches: bool) -> None:
+    assert glob_matches(text, pattern) is fnmatchcase(text, pattern) is matches
 
 
 odd = st.text(alphabet="ab!]-[^\\&~|.*?z\n🙂", max_size=9)
