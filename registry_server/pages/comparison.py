@@ -16,8 +16,9 @@ from registry_server.pages.examined import facts_in, texts_for_facts
 from registry_server.pages.file_changes import Contents, FileChange, file_changes
 from rye.installation.comparing import Version, compare
 from rye.installation.signer_history import signer_history
+from rye.items.consented import HookAction, Run
 from rye.items.published import read_published
-from rye.items.reading import HookAction, Metadata, Run
+from rye.items.reading import Metadata
 from rye.items.runs import attached_runs
 from rye.permissions.containment import Change, diff
 from rye.permissions.risk import tiers

@@ -16,8 +16,9 @@ from registry_server.pages.limits import PAGES
 from rye.errors import RyeError
 from rye.installation.mentions import release_file_name
 from rye.items.agent_tools import AgentTools
+from rye.items.consented import HookAction, Run
 from rye.items.published import read_published
-from rye.items.reading import HookAction, Metadata, ReadOptions, Run
+from rye.items.reading import Metadata, ReadOptions
 from rye.items.runs import attached_runs
 from rye.permissions.risk import Tier, highest
 from rye.permissions.tool_risk import tools_tier

@@ -20,8 +20,8 @@ from registry_server.pages.limits import PAGES
 from registry_server.pages.namespace import KeyRow, keys_in_force
 from registry_server.pages.shape import Shape
 from rye.items.agent_tools import shown
+from rye.items.consented import HookAction, Run
 from rye.items.identity import Identity
-from rye.items.reading import HookAction, Run
 from rye.permissions.risk import tiers
 from rye.permissions.tool_risk import tool_tier
 from rye.registry.protocol.statements import Relation, Release

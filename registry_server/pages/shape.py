@@ -1,6 +1,6 @@
 """An item's inputs, outputs and steps as tables for its page. Pure.
 
-They come from the client's own reader: the JSON of ``rye show`` (:class:`rye.items.reading.KindReader`). Any kind whose
+They come from the client's own reader: the JSON of ``rye show`` (:class:`rye.items.readers.KindReader`). Any kind whose
 JSON has ``inputs``, ``vars``, ``outputs`` or steps gets these tables. The page also shows the whole text, so nothing is
 lost here.
 """

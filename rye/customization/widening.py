@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import Counter
 
 from rye.customization.display import visible
-from rye.items.reading import HookAction, Metadata
+from rye.items.consented import HookAction
+from rye.items.reading import Metadata
 from rye.permissions.containment import diff
 from rye.text.diagnostics import Diagnostic
 

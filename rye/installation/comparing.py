@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from rye.items.agent_tools import widened
-from rye.items.reading import HookAction, Metadata, Run
+from rye.items.consented import HookAction, Run
+from rye.items.reading import Metadata
 from rye.permissions.containment import Change, diff
 from rye.permissions.risk import tiers
 from rye.text.matching_lines import hunks, matches

@@ -32,8 +32,8 @@ from msgspec.structs import replace
 
 from rye.installation.fact_rules import by_other_rules
 from rye.items.agent_tools import widened as widened_tools
+from rye.items.consented import HookAction, Run
 from rye.items.identity import Identity
-from rye.items.reading import HookAction, Run
 from rye.permissions.containment import diff
 from rye.permissions.risk import Tier, tiers
 from rye.project.lock import Lock, LockedItem

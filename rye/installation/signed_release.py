@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from rye.items.agent_tools import AgentTools, from_words
+from rye.items.consented import HookAction, Run
 from rye.items.identity import Identity
-from rye.items.reading import HookAction, Run
 
 
 class Mention(Struct, frozen=True):

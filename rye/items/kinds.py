@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, cast
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from rye.items.reading import Fixer, GraphReader, KindReader, PromptReader, SetRules
+    from rye.items.readers import Fixer, GraphReader, KindReader, PromptReader, SetRules
 
 Format = Literal["markdown", "hash", "slashes", "yaml", "toml"]
 """How a file carries its signature line (:mod:`rye.signing.signature_line`): Markdown, code with ``#`` or ``//``, YAML, TOML."""
@@ -61,17 +61,17 @@ class Kind(Struct, frozen=True):
     formats: Mapping[str, Format]
     """The file endings of the kind, that of new files first, each with its style of signature line."""
     module: str
-    """The reader's module (:class:`rye.items.reading.KindReader`), imported only when a file of the kind is read."""
+    """The reader's module (:class:`rye.items.readers.KindReader`), imported only when a file of the kind is read."""
     nested: bool = False
     """Whether folders below ``folder`` form a category (``directives/rye/core/x.md``); otherwise items are directly in it."""
     main_file: str | None = None
     """For a kind whose items are folders: the signed file. Every other file in the folder is attached."""
     set_rules: str | None = None
-    """The module with rules across the items of a folder (:class:`rye.items.reading.SetRules`), or None."""
+    """The module with rules across the items of a folder (:class:`rye.items.readers.SetRules`), or None."""
     fixer: str | None = None
-    """The module that updates files to the current rules (:class:`rye.items.reading.Fixer`), or None."""
+    """The module that updates files to the current rules (:class:`rye.items.readers.Fixer`), or None."""
     graph: str | None = None
-    """The module that draws items as graphs (:class:`rye.items.reading.GraphReader`), or None if they are not graphs."""
+    """The module that draws items as graphs (:class:`rye.items.readers.GraphReader`), or None if they are not graphs."""
     telling: bool = False
     """Whether the ending alone identifies the kind, wherever the file is."""
     sign: Sign | None = None
@@ -86,7 +86,7 @@ class Kind(Struct, frozen=True):
     item_type: bool = False
     """Whether actions and capabilities name items of the kind (``rye.execute.tool.…``: DESIGN §7)."""
     prompt: Literal["text", "inputs"] | NoPrompt = "text"
-    """How the item becomes a prompt: its module builds it (:class:`rye.items.reading.PromptReader`), ``rye.rendering`` fills in
+    """How the item becomes a prompt: its module builds it (:class:`rye.items.readers.PromptReader`), ``rye.rendering`` fills in
     inputs, or it has none."""
 
     @property

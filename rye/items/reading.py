@@ -1,18 +1,13 @@
-"""What goes into a parser and what comes out: the contract between the table of kinds and each kind's modules.
-
-Every kind has a :class:`KindReader`. The table says which of the others a kind has: :class:`PromptReader`,
-:class:`GraphReader`, :class:`SetRules`, :class:`Fixer`.
-The modules themselves implement these protocols: their functions are the methods.
-"""
+"""What goes into a kind's parser and what comes out. :mod:`rye.items.readers` says which functions a kind's module has."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from msgspec import Struct, field
 
 from rye.items.agent_tools import AgentTools
+from rye.items.consented import HookAction, Run
 from rye.text.diagnostics import Diagnostic, has_errors
 
 
@@ -50,31 +45,6 @@ class Dependency(Struct, frozen=True):
     line: int | None = None
 
 
-class HookAction(Struct, frozen=True, forbid_unknown_fields=True):
-    """A hook as consent sees it: when it fires and exactly what it executes."""
-
-    when: str
-    item_type: str
-    item_id: str
-    inputs: tuple[tuple[str, str], ...] = ()
-
-
-RunKind = Literal["attached-file", "frontmatter-hook", "mcp-server", "inline-command", "tool-code", "tool-needs"]
-
-
-class Run(Struct, frozen=True, order=True, forbid_unknown_fields=True):
-    """One part of an item that can run (:mod:`rye.items.runs`). A change of bytes, place or way to run makes it another run."""
-
-    what: RunKind
-    where: str
-    """The attached file's path, the key (``hooks.PreToolUse``, ``mcpServers.db``, ``network``), or the item's own file."""
-    action: str
-    """The exact command or setting; for a file, what makes it run (``executable``, the shebang, ``script``); for a tool, its
-    language. A long one is cut, but the hash covers all of it."""
-    sha256: str
-    """The hash of the file's bytes, or of the whole action as UTF-8."""
-
-
 class Metadata(Struct, frozen=True):
     """What resolution, search and consent need to know about an item of any kind, taken from its bytes alone."""
 
@@ -95,9 +65,7 @@ class Metadata(Struct, frozen=True):
     """What can run in its own file. Attached files are read elsewhere (:func:`rye.items.runs.attached_runs`)."""
 
 
-V = TypeVar("V")
 V_co = TypeVar("V_co", covariant=True)
-V_contra = TypeVar("V_contra", contravariant=True)
 
 
 class Reading(Struct, Generic[V_co], frozen=True):
@@ -118,60 +86,3 @@ class Fixed(Struct, frozen=True):
 
     text: str
     changes: tuple[str, ...]
-
-
-class KindReader(Protocol[V]):
-    """What every kind's module provides. ``V`` is the kind's own value, such as :class:`rye.items.agent.model.Agent`."""
-
-    def read(self, source: Source, options: ReadOptions, /) -> Reading[V]:
-        """Read one file. Never raises for bad content; diagnostics report it."""
-        ...
-
-    def as_json(self, value: V, /) -> dict[str, object]:
-        """Return the fields for ``rye show``. The form is stable: fields are only ever added."""
-        ...
-
-    def template(self, name: str, category: str, author: str | None, /) -> str:
-        """Return the file that ``rye new`` writes. It is valid. ``category`` is empty for kinds without; ``author`` can be None.
-
-        Raises UsageError for a name that no item of the kind can have.
-        """
-        ...
-
-
-class PromptReader(Protocol[V_contra]):
-    """A kind whose prompt depends only on the item itself."""
-
-    def prompt(self, value: V_contra, text: str, /) -> str:
-        """Return the text for an agent. ``text`` is the whole file without its signature line."""
-        ...
-
-
-class SetRules(Protocol[V_contra]):
-    """Rules across the items of one kind in one folder, a closed set (DECISIONS Agents 11)."""
-
-    def check_set(
-        self, readings: Mapping[str, Reading[V_contra]], options: ReadOptions, /
-    ) -> Mapping[str, tuple[Diagnostic, ...]]:
-        """Return findings by path. Files without a value are not members of the set."""
-        ...
-
-
-class GraphReader(Protocol[V_contra]):
-    """A kind whose items are graphs that ``rye show`` draws; ``as_json`` then includes ``graph``."""
-
-    def as_text(self, value: V_contra, /) -> str:
-        """Return the graph as text for a terminal."""
-        ...
-
-    def as_mermaid(self, value: V_contra, /) -> str:
-        """Return the graph as a Mermaid diagram."""
-        ...
-
-
-class Fixer(Protocol):
-    """A kind whose files can be updated to the current rules."""
-
-    def fix(self, text: str, source: Source, /) -> Fixed:
-        """Fix what has exactly one fix. ``text`` may have a BOM and CR LF. Of ``source``, only name and category are used."""
-        ...

@@ -18,7 +18,7 @@ from hashlib import sha256
 from pathlib import PurePosixPath
 from typing import Any
 
-from rye.items.reading import Run, RunKind
+from rye.items.consented import Run, RunKind
 from rye.limits import RUNS
 from rye.text.yaml_reading import json_safe
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rye.items.attached import attached_files
-from rye.items.reading import Run
+from rye.items.consented import Run
 from rye.items.runs import attached_runs
 from rye.limits import RUNS
 from rye.project.bounded_file import read_bytes

@@ -17,9 +17,9 @@ from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.items.agent_tools import AgentTools, from_words
+from rye.items.consented import HookAction, Run
 from rye.items.identity import Identity, is_id
 from rye.items.kinds import KINDS
-from rye.items.reading import HookAction, Run
 from rye.project.declared_sources import (
     EDITABLE_PREFIX,
     GIT_PREFIX,

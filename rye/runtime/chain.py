@@ -18,9 +18,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from rye.items.capabilities import PRIMARIES
+from rye.items.consented import HookAction
 from rye.items.identity import is_id
 from rye.items.kinds import KINDS
-from rye.items.reading import HookAction
 from rye.permissions.containment import TooComplex, find
 from rye.permissions.matching import allowed_by, search_allowed_by
 from rye.runtime.limits import Limits

@@ -16,10 +16,10 @@ from pathlib import Path
 
 from rye.errors import RyeError
 from rye.items.attached import attached_files
+from rye.items.consented import HookAction
 from rye.items.directive.model import Directive
 from rye.items.identity import Identity, Reference, lookup_key
 from rye.items.needs import NOTHING
-from rye.items.reading import HookAction
 from rye.items.tool.reader import Tool
 from rye.limits import CONTENT
 from rye.project.bounded_file import read_bytes

@@ -11,12 +11,12 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 from rye.deployment.plan_values import FileState
-from rye.items.reading import Run
+from rye.items.consented import Run
 from rye.project.lock import LockedSource
 from rye.signing.verification import Verdict
 from rye.text.diagnostics import Diagnostic
 from rye.text.facts.fact import LEVELS
-from rye.workspace.installing.item_rows import ItemRow
+from rye.workspace.installing.rows_of_items import ItemRow
 
 Level = Annotated[str, Meta(pattern=f"^({'|'.join(LEVELS)})$")]
 Tier = Literal["safe", "write", "elevated", "unrestricted"]

@@ -10,7 +10,7 @@ import pytest
 
 from rye.items import kinds
 from rye.items.kinds import KINDS
-from rye.items.reading import KindReader, PromptReader
+from rye.items.readers import KindReader, PromptReader
 from tests.cli.registry_fixture import Registry, User
 from tests.cli.running import Program
 from tests.ninth_kind import ROW, checklist

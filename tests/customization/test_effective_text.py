@@ -12,8 +12,9 @@ from rye.customization.effective_diff import effective_diff
 from rye.customization.effective_text import Effective, effective, reader
 from rye.customization.item_overrides import OverrideSource
 from rye.customization.widening import widenings
+from rye.items.consented import HookAction
 from rye.items.location import Location
-from rye.items.reading import HookAction, Metadata, ReadOptions
+from rye.items.reading import Metadata, ReadOptions
 from tests.customization.override_text import directive
 
 HEAD = '---\nagent: sage\nbase-version: "1.0.0"\nlast-reviewed: "2026-01-01"\n---\n\n'

@@ -20,7 +20,7 @@ from rye.installation.plan import (
     refused,
 )
 from rye.installation.signed_release import Mention
-from rye.items.reading import HookAction, Run
+from rye.items.consented import HookAction, Run
 from rye.permissions.risk import Tier
 from rye.project.lock import Lock, LockedFile, LockedItem
 from rye.text.facts.fact import RULES_VERSION

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from rye.installation.verified import judge_files, judgement_inputs, verify_files
 from rye.items.agent_tools import agent_tools
-from rye.items.reading import HookAction
+from rye.items.consented import HookAction
 from rye.project.lock import LockedFile
 from rye.registry.protocol.statements import AttachedFile, Hook
 from rye.registry.released import ItemFiles

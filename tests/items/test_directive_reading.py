@@ -9,10 +9,11 @@ from decimal import Decimal
 
 import pytest
 
+from rye.items.consented import HookAction
 from rye.items.directive.model import LegacyOutputs
 from rye.items.directive.reader import as_json, read
 from rye.items.location import locate
-from rye.items.reading import Dependency, HookAction, ReadOptions, Source
+from rye.items.reading import Dependency, ReadOptions, Source
 from rye.permissions.static_check import check_calls
 from rye.text.diagnostics import strict
 from tests.items.test_directive_sample import AFTER, FENCE, changed, findings, line_of, reading, text, value

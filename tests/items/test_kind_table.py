@@ -23,7 +23,8 @@ from rye.items.identity import is_segment
 from rye.items.kinds import KINDS, TABLE, Kind
 from rye.items.knowledge import Knowledge
 from rye.items.location import guess, item_name, locate
-from rye.items.reading import Fixer, GraphReader, KindReader, PromptReader, ReadOptions, SetRules, Source
+from rye.items.readers import Fixer, GraphReader, KindReader, PromptReader, SetRules
+from rye.items.reading import ReadOptions, Source
 from rye.items.role import closed_set as role_set
 from rye.items.role import reader as role
 from rye.items.role.model import Role

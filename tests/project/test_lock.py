@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from rye.items.consented import HookAction
 from rye.items.identity import Identity
-from rye.items.reading import HookAction
 from rye.project.lock import Lock, LockedFile, LockedItem, LockError, lock_text, parse_lock
 
 ITEM = LockedItem(

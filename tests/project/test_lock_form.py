@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from rye.items.consented import HookAction
 from rye.items.identity import Identity
-from rye.items.reading import HookAction
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedFile, LockedItem, LockError, lock_text, parse_lock
 from rye.project.lock_canonical import read_canonical

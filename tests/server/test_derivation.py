@@ -8,8 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from rye.errors import RyeError
+from rye.items.consented import HookAction
 from rye.items.identity import Identity
-from rye.items.reading import Dependency, HookAction, Metadata
+from rye.items.reading import Dependency, Metadata
 from rye.registry.protocol.derivation import candidates, contradiction, derived_lines, may_stand_for, note_description
 from rye.registry.protocol.statements import FileEntry, Hook, Relation, Release
 

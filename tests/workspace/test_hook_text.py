@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rye.items.reading import HookAction
+from rye.items.consented import HookAction
 from rye.workspace.trusting.acceptance import hook_text
 
 

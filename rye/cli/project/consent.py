@@ -9,7 +9,7 @@ from rye.cli.console import TIER_STYLE, Console, counted, one_line
 from rye.cli.layout import Cell
 from rye.installation.plan import Asked, ItemChange, Plan, by_tier
 from rye.items.agent_tools import shown
-from rye.items.reading import HookAction, Run
+from rye.items.consented import HookAction, Run
 from rye.permissions.risk import Tier, tiers
 from rye.permissions.tool_risk import tools_tier
 from rye.workspace.installing.install_request import Proposal

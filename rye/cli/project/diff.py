@@ -11,7 +11,7 @@ from rye.cli.console import one_line
 from rye.cli.options import Session, command
 from rye.errors import UsageError
 from rye.installation.comparing import Comparison, Version
-from rye.items.reading import HookAction
+from rye.items.consented import HookAction
 from rye.permissions.containment import Change
 from rye.workspace.installing.differences import compare_releases, edited_files
 from rye.workspace.projects import project_of

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from rye.items.consented import HookAction
 from rye.items.directive.calls import find_calls
 from rye.items.directive.fence import PROCESS_PLACE, process_before, process_in_text, scan_to_fence, the_fence
 from rye.items.directive.hooks import read_hooks
@@ -56,7 +57,7 @@ from rye.items.directive.text_lines import consecutive, element_lines
 from rye.items.directive.xml_document import XmlError
 from rye.items.directive.xml_tree import Element, parse
 from rye.items.identity import is_id
-from rye.items.reading import HookAction, Metadata, Reading, ReadOptions, Source
+from rye.items.reading import Metadata, Reading, ReadOptions, Source
 from rye.items.rights import Call, Permission
 from rye.items.version_text import version_problem
 from rye.limits import CONTENT

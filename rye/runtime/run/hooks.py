@@ -21,8 +21,8 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+from rye.items.consented import HookAction
 from rye.items.directive.model import Directive, Hook
-from rye.items.reading import HookAction
 from rye.limits import RUN
 from rye.rendering.hooks import HookRun, evaluate_hooks
 from rye.runtime.calls import CallError, cut

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from rye.installation.signed_release import Mention
-    from rye.items.reading import Run
+    from rye.items.consented import Run
     from rye.workspace.context import Context
 
 _LISTED_LABELS = 8

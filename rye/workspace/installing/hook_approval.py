@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from rye.errors import RyeError
 from rye.installation.graph import locked_item
 from rye.installation.transaction import Change, exclusive
-from rye.items.reading import HookAction
+from rye.items.consented import HookAction
 from rye.project.layout import LOCK, Project
 from rye.project.lock import Lock, LockedItem, lock_text
 from rye.project.lock_file import read_lock

@@ -2,57 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
-from rye.errors import RyeError
-from rye.installation.graph import reached
-from rye.installation.on_disk import find_drift
-from rye.installation.shadows import CODE, shadow_of
-from rye.installation.verified_rows import check_words
-from rye.items.agent_tools import AgentTools
-from rye.items.identity import Identity
-from rye.permissions.risk import highest
-from rye.permissions.tool_risk import tools_tier
 from rye.project.context import load_manifest
-from rye.project.item_file import load_item
-from rye.project.layout import Project, find_project
-from rye.project.lock import Lock, LockedItem
+from rye.project.layout import find_project
+from rye.project.lock import Lock
 from rye.project.lock_file import read_lock
 from rye.project.manifest import Manifest
 from rye.project.members import selected
 from rye.project.spaces import SPACES as LOOKED_UP
-from rye.project.spaces import Entry, entries_of
-from rye.workspace.trusting.verified_items import verified_before, whole_before
+from rye.project.spaces import entries_of
+
+if TYPE_CHECKING:
+    from rye.workspace.installing.rows_of_items import ItemRow
 
 SPACES = LOOKED_UP
 """The spaces, in lookup order."""
-_WORST_FIRST = ("changed", "unverified", "missing", "wrong-flag")
-
-
-class ItemRow(Struct, frozen=True):
-    """One item."""
-
-    kind: str
-    id: str
-    version: str | None
-    tier: str | None
-    """The worst tier of its rights and agent tools; None if it has neither."""
-    signer: str | None
-    """Fingerprint; None if not installed."""
-    space: str
-    state: str
-    """``ok``. For an installed item also ``changed``, ``missing``, ``wrong-flag``, ``unverified`` (a row of rye.lock that this
-    user's rye has not verified), or ``editable`` (read from its folder in place). For others ``invalid`` (unreadable), or
-    ``shadows-installed`` (an own item with an installed item's id, which cannot be used by id)."""
-    registry: str | None
-    groups: tuple[str, ...]
-    capabilities: tuple[str, ...]
-    source: dict[str, object] | None = None
-    """The source of an item of ``[sources]``, whose ``signer`` can be ``none (git commit …)``."""
 
 
 def item_rows(
@@ -62,97 +28,26 @@ def item_rows(
     workspace, by folder or name. Raises UsageError ``no-such-member``."""
     project = find_project(folder)
     manifest = load_manifest(project) if project is not None else Manifest()
-    namespace = manifest.namespace
-    rows: list[ItemRow] = []
     asking = selected(manifest, member)
     lock = read_lock(project) if project is not None else Lock()
-    if project is not None and space in (None, "installed"):
-        rows.extend(_installed(project, lock, kind))
+    others = [name for name in SPACES if name != "installed" and space in (None, name)]  # installed: from the lock
+    found = [
+        entry
+        for name in (others if member is None or project is None else ())
+        for entry in entries_of(name, project, manifest.namespace)
+        if kind in (None, entry.location.kind)
+    ]
+    is_asked = project is not None and space in (None, "installed")
+    if not found and not (is_asked and lock.items):
+        return []
+    from rye.workspace.installing.rows_of_items import (
+        installed_rows,
+        needed_rows,
+        own_row,
+    )  # loads what verifies, hashes and rates, which a project without items never needs
+
+    rows = installed_rows(project, lock, kind) if project is not None and is_asked else []
     if member is not None and project is not None:
-        needed = {(identity.kind, identity.id) for identity in reached(lock, asking)}
-        return sorted((row for row in rows if (row.kind, row.id) in needed), key=lambda row: (row.kind, row.id))
-    for name in SPACES:
-        if name != "installed" and space in (None, name):  # installed items come from the lock
-            own = entries_of(name, project, namespace)
-            rows.extend(_own(entry, project, lock.items) for entry in own if kind in (None, entry.location.kind))
+        return sorted(needed_rows(rows, lock, asking), key=lambda row: (row.kind, row.id))
+    rows.extend(own_row(entry, project, lock.items) for entry in found)
     return sorted(rows, key=lambda row: (SPACES.index(row.space), row.kind, row.id))
-
-
-def _installed(project: Project, lock: Lock, kind: str | None) -> list[ItemRow]:
-    items = with_found_signers(lock.items)
-    verified = verified_here(project, items)
-    drifted: dict[Identity, set[str]] = {}
-    for entry in find_drift(project, items):
-        if entry.item is not None:
-            drifted.setdefault(entry.item.identity, set()).add(entry.state)
-    rows = []
-    for item in items:
-        if kind in (None, item.kind):
-            if item.is_editable:
-                rows.append(_locked(item, "editable"))
-                continue
-            found = drifted.get(item.identity, set()) | ({"unverified"} if item.identity not in verified else set())
-            rows.append(_locked(item, next((state for state in _WORST_FIRST if state in found), "ok")))
-    return rows
-
-
-def with_found_signers(items: tuple[LockedItem, ...]) -> tuple[LockedItem, ...]:
-    """Rows of sources with the signers found when they were verified here, because the lock has none."""
-    given = [item for item in items if item.source is not None]
-    if not given:
-        return items
-    known = verified_before(given)
-    return tuple(item.with_signer(known[item.identity].signed_by) if item.identity in known else item for item in items)
-
-
-def verified_here(project: Project, items: Sequence[LockedItem]) -> set[Identity]:
-    """The rows that were verified here and match their releases. Fetches nothing."""
-    if whole_before(project, items):
-        return {item.identity for item in items}
-    known, found = verified_before(items), set()
-    for item in items:
-        if item.identity in known:
-            with contextlib.suppress(RyeError):
-                check_words([item], known)
-                found.add(item.identity)
-    return found
-
-
-def _locked(item: LockedItem, state: str) -> ItemRow:
-    return ItemRow(
-        kind=item.kind,
-        id=item.id,
-        version=item.version,
-        tier=_tier(item.capabilities, item.tools),
-        signer=item.signed_by,
-        space="installed",
-        state=state,
-        registry=item.registry,
-        groups=item.groups,
-        capabilities=item.capabilities,
-        source=item.source.as_json() if item.source is not None else None,
-    )
-
-
-def _own(entry: Entry, project: Project | None, locked: Sequence[LockedItem]) -> ItemRow:
-    metadata = load_item(entry.path, kind=entry.location.kind).reading.metadata
-    capabilities = metadata.capabilities if metadata is not None else ()
-    shadow = shadow_of(entry, locked, project.root) if project is not None else None
-    return ItemRow(
-        kind=entry.location.kind,
-        id=entry.id,
-        version=metadata.version if metadata is not None else None,
-        tier=_tier(capabilities, metadata.agent_tools if metadata is not None else None),
-        signer=None,
-        space=entry.space,
-        state=CODE if shadow is not None else "ok" if metadata is not None else "invalid",
-        registry=None,
-        groups=(),
-        capabilities=capabilities,
-    )
-
-
-def _tier(capabilities: tuple[str, ...], tools: AgentTools | None) -> str | None:
-    found = [highest(capabilities)] if capabilities else []
-    worst = tools_tier(tools)
-    return str(max([*found, worst] if worst is not None else found)) if found or worst is not None else None

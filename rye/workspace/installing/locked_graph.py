@@ -15,7 +15,7 @@ from rye.project.lock_file import read_lock
 from rye.project.manifest import Wanted
 from rye.project.members import selected
 from rye.workspace.context import Context
-from rye.workspace.installing.item_rows import verified_here, with_found_signers
+from rye.workspace.installing.rows_of_items import verified_here, with_found_signers
 from rye.workspace.projects import project_of
 
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from rye.errors import UsageError
+from rye.items.consented import HookAction
 from rye.items.directive.model import Directive, Hook
-from rye.items.reading import HookAction
 from rye.permissions.matching import Decision
 from rye.rendering.hooks import Evaluation, evaluate_hooks, permission
 from rye.workspace.context import Context

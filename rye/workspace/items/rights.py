@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.items.agent_tools import AgentTools
-from rye.items.reading import Run
+from rye.items.consented import Run
 from rye.permissions.containment import Diff, diff
 from rye.permissions.matching import Decision
 from rye.permissions.matching import check as decide

@@ -11,8 +11,8 @@ from rye.installation.mentions import item_file_name, mentions
 from rye.installation.signed_release import Mention
 from rye.installation.verified import item_runs, judge_files
 from rye.items.agent_tools import AgentTools
+from rye.items.consented import Run
 from rye.items.identity import Identity
-from rye.items.reading import Run
 from rye.registry.client import RegistryClient
 from rye.registry.trust.keysets import Link
 from rye.registry.trust.records import ItemHistory, ReleaseRecord, latest_release

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.deployment.state import Allowed, FileRow, State, parse_state, state_text
-from rye.items.reading import HookAction
+from rye.items.consented import HookAction
 from tests.attacks.hostile_repository.attacks import Theatre
 from tests.attacks.hostile_repository.clones import FORGED, Clone, says
 from tests.attacks.hostile_repository.test_own_and_customized import override

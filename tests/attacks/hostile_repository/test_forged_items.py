@@ -8,8 +8,8 @@ from hashlib import sha256
 import pytest
 from msgspec.structs import replace
 
+from rye.items.consented import HookAction
 from rye.items.identity import Identity
-from rye.items.reading import HookAction
 from rye.project.lock import LockedFile
 from tests.attacks.hostile_repository.attacks import Attack, Theatre, everywhere, rows
 from tests.attacks.hostile_repository.clones import FORGED, Clone, Posture, says, unsigned

@@ -9,8 +9,8 @@ from functools import cache
 import pytest
 from msgspec.structs import replace
 
+from rye.items.consented import HookAction, Run
 from rye.items.identity import Identity
-from rye.items.reading import HookAction, Run
 from rye.project.lock import Lock
 from tests.attacks.hostile_repository.attacks import Attack, Theatre, everywhere, rows
 from tests.attacks.hostile_repository.clones import Clone, Posture

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from rye.items.consented import HookAction
 from rye.items.directive.expressions import parse
 from rye.items.directive.model import Directive, Hook, Output
 from rye.items.directive.reader import read
-from rye.items.reading import HookAction, ReadOptions, Source
+from rye.items.reading import ReadOptions, Source
 from rye.permissions.policy import Policy
 from rye.runtime.calls import CallError
 from rye.runtime.chain import Chain, Level
