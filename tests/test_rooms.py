@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from rye.storage.verdicts import FACES
+
 ROOT = Path(__file__).parents[1]
 FLOORS = (
     ("errors", "limits", "extras", "deprecations", "explaining"),
@@ -83,6 +85,10 @@ def test_imports_point_down() -> None:
             if not allowed:
                 wrong.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
     assert wrong == []
+
+
+def test_verdicts_depend_on_the_code_of_all_rooms_up_to_the_use_cases() -> None:
+    assert set(FACES) == {room for room, floor in FLOOR.items() if floor > FLOOR["workspace"]} - {"__main__"}
 
 
 def test_the_server_stands_beside_the_faces() -> None:

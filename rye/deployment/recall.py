@@ -31,6 +31,7 @@ from rye.project.agent_programs import STATE
 from rye.project.layout import Project
 from rye.project.lock_file import editable_rows
 from rye.project.spaces import user_space
+from rye.storage.verdicts import running_code
 from rye.workspace.installing.project_texts import bytes_of, joined_manifests
 from rye.workspace.registries.project_registries import user_basis, user_verdicts
 from rye.workspace.trusting.acceptance import memory_of
@@ -62,7 +63,9 @@ def recall(project: Project, root: Path, words: Iterable[str]) -> Recalled | Non
     try:
         if editable_rows(project):
             return None
-        data = verdicts.get([verdicts.key("deployed", *_inputs(project, root, words, scan(project)))])
+        data = verdicts.get(
+            [verdicts.key("deployed", running_code(faces=True), *_inputs(project, root, words, scan(project)))]
+        )
     except (OSError, RyeError):
         return None
     finally:
@@ -88,7 +91,7 @@ def remember(
     """Store the output of the next run. ``state``: the new state file; ``present``: what is in ``.ai/packages``."""
     verdicts = user_verdicts()
     try:
-        key = verdicts.key("deployed", *_inputs(project, root, words, present, _sha(state)))
+        key = verdicts.key("deployed", running_code(faces=True), *_inputs(project, root, words, present, _sha(state)))
         verdicts.put({key: msgspec.msgpack.encode(recalled)})
         verdicts.flush()
     except (OSError, RyeError):

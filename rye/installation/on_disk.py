@@ -11,12 +11,12 @@ written. If that file is wrong, a file can at worst count as ours, and the bytes
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import stat
 from collections.abc import Iterable, Mapping
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
 from rye.errors import RyeError
@@ -137,8 +137,8 @@ def _differs(sha256: str | None, written: str | None) -> bool:
 def read_written(project: Project) -> dict[str, str]:
     """Return the hashes of what the last run here wrote, by path; empty if unknown."""
     try:
-        table = json.loads(read_project_file(project.root / INSTALLED, PROJECT.lock_bytes) or b"{}")
-    except (RyeError, ValueError, RecursionError):
+        table = msgspec.json.decode(read_project_file(project.root / INSTALLED, PROJECT.lock_bytes) or b"{}")
+    except (RyeError, ValueError, msgspec.MsgspecError, RecursionError):
         return {}
     if not isinstance(table, dict):
         return {}
@@ -148,4 +148,7 @@ def read_written(project: Project) -> dict[str, str]:
 def written_text(items: Iterable[LockedItem]) -> str:
     """Return the content of ``installed.json`` after these items are installed."""
     files = {path: sha256 for item in items for path, (sha256, _) in item_files(item).items()}
-    return json.dumps(files, sort_keys=True, indent=0) + "\n"
+    if not files:
+        return "{}\n"
+    lines = (msgspec.json.encode({path: files[path]}).decode()[1:-1].replace('":"', '": "') for path in sorted(files))
+    return "{\n" + ",\n".join(lines) + "\n}\n"

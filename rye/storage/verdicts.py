@@ -21,7 +21,7 @@ import hashlib
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,6 +38,9 @@ _MOST_BYTES = 256 * 1024 * 1024
 _MOST_NEW_BYTES = 64 * 1024 * 1024
 """How many verdicts one run remembers at most."""
 _CHECK_BYTES = 8
+FACES = frozenset(("cli", "deployment", "lsp", "mcp", "runtime", "schemas"))
+"""The rooms above the use cases. What checks a release, an item or a lock cannot import them (``tests/test_rooms.py``), and their
+files are a third of the program's."""
 
 
 class Verdicts:
@@ -160,16 +163,20 @@ class Verdicts:
 
 
 @cache
-def running_code() -> bytes:
-    """The identity of this process's code, computed once: a program replaced while it runs still runs the old code."""
-    return code_identity()
+def running_code(*, faces: bool = False) -> bytes:
+    """The identity of this process's code, computed once: a program replaced while it runs still runs the old code.
+
+    ``faces``: with the rooms above the use cases, for a verdict that comes from one of them.
+    """
+    return code_identity() if faces else code_identity(FACES)
 
 
-def code_identity() -> bytes:
+def code_identity(without: Collection[str] = ()) -> bytes:
     """A hash that changes with the checking code: Python, every importable distribution, and the names, sizes and times of this
     package's files. It does not try to know which distributions matter; a change in any of them costs a few verdicts.
 
-    If that cannot be determined, e.g. inside an archive, the hash is different each time.
+    ``without``: rooms that the checking code cannot import. If the hash cannot be determined, e.g. inside an archive, it is
+    different each time.
     """
     found = [f"{rye.__version__}\0{sys.version}"]
     for folder in sys.path:
@@ -177,7 +184,7 @@ def code_identity() -> bytes:
             names = os.listdir(folder or os.curdir)
             found.extend(sorted(name for name in names if name.endswith((".dist-info", ".egg-info"))))
     try:
-        files = sorted(_files_below(os.path.dirname(os.path.abspath(rye.__file__))))
+        files = sorted(_files_below(os.path.dirname(os.path.abspath(rye.__file__)), without))
     except OSError:
         files = []
     if not files:
@@ -185,14 +192,16 @@ def code_identity() -> bytes:
     return hashlib.sha256("\0".join([*found, *files]).encode("utf-8", "surrogateescape")).digest()
 
 
-def _files_below(folder: str) -> Iterator[str]:
-    """Path, size and time of every file below a folder, except compiled Python files."""
+def _files_below(folder: str, skipped: Collection[str]) -> Iterator[str]:
+    """Path, size and time of every file below a folder, except compiled Python files and the folders ``skipped`` directly in
+    it."""
+    left_out = {f"{folder}{os.sep}{name}" for name in skipped}
     waiting = [folder]
     while waiting:
         with os.scandir(waiting.pop()) as entries:
             for entry in entries:
                 if entry.is_dir():
-                    if entry.name != "__pycache__":
+                    if entry.name != "__pycache__" and entry.path not in left_out:
                         waiting.append(entry.path)
                 else:
                     status = entry.stat()

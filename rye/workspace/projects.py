@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rye.project.context import require_project
 from rye.project.layout import Project
-from rye.workspace.context import Context
+
+if TYPE_CHECKING:
+    from rye.workspace.context import Context
 
 
 def project_of(context: Context) -> Project:

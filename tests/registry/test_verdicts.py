@@ -22,7 +22,7 @@ import rye
 from rye.registry.trust.records import decode_judged
 from rye.storage import verdict_file
 from rye.storage import verdicts as module
-from rye.storage.verdicts import Verdicts, code_identity
+from rye.storage.verdicts import FACES, Verdicts, code_identity
 from tests.effort import tries
 
 EXAMPLES = tries(40, 3_000)
@@ -216,6 +216,18 @@ class TestWhoJudges:
         with (package / file).open("a") as stream:
             stream.write("# changed\n")
         assert code_identity() != before
+
+    def test_a_face_is_left_out_where_it_checks_nothing(self, package: Path) -> None:
+        before, entire = code_identity(FACES), code_identity()
+        (package / "deployment" / "new.py").touch()
+        assert code_identity(FACES) == before
+        assert code_identity() != entire
+
+    def test_only_a_whole_room_is_left_out(self, package: Path) -> None:
+        before = code_identity(FACES)
+        (package / "registry" / "cli").mkdir()
+        (package / "registry" / "cli" / "new.py").touch()
+        assert code_identity(FACES) != before
 
     def test_a_file_of_the_same_size_is_told_by_its_time(self, package: Path) -> None:
         before = code_identity()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import click
 
 from rye.cli.options import Session, command
+from rye.cli.project.command_text import command_text
 from rye.cli.project.following import deploy_after
-from rye.cli.project.install_options import command_text, install_options
+from rye.cli.project.install_options import install_options
 from rye.cli.project.outcome import agreement, show_outcome
 from rye.cli.registry.airgap_options import airgap_given
 from rye.errors import UsageError

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -51,16 +50,3 @@ def install_options(*names: str) -> Decorator:
         return function
 
     return decorate
-
-
-def command_text(
-    verb: str,
-    items: Sequence[str] = (),
-    group: str = "main",
-    without: Sequence[str] = (),
-    member: str | None = None,
-) -> str:
-    """The command as given, without the options that agree to something."""
-    chosen = [] if group == "main" else ["--group", group]
-    chosen += [] if member is None else ["-p", member]
-    return shlex.join(["rye", verb, *items, *chosen, *(word for name in without for word in ("--without", name))])

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from msgspec.structs import asdict
 
 from rye.cli.console import TIER_STYLE, counted, printable
 from rye.cli.kind_choice import kind_option
-from rye.cli.layout import Cell, Column
 from rye.cli.options import Session, command
 from rye.cli.project.install_options import install_options
 from rye.project.layout import find_project
 from rye.workspace.installing.item_rows import SPACES, item_rows
+
+if TYPE_CHECKING:
+    from rye.cli.layout import Cell
 
 _SHORT_FINGERPRINT = 16
 _CAUTIONS = frozenset({"unverified", "editable"})
@@ -51,6 +53,8 @@ def list_items(session: Session, kind: str | None, space: str | None, member: st
 
 def _show(session: Session, rows: Sequence[Mapping[str, Any]]) -> None:
     """Print the table for people: states before signers, fingerprints cut on narrow terminals, and counts at the end."""
+    from rye.cli.layout import Column  # only terminals have columns
+
     table: list[list[Cell]] = []
     for row in rows:
         signer, tier, state = str(row["signer"] or "-"), str(row["tier"] or "-"), str(row["state"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from msgspec import Struct
 
 from rye.errors import RyeError
@@ -12,8 +14,10 @@ from rye.project.lock import Lock, LockedItem, is_conflicted
 from rye.project.lock_file import read_lock
 from rye.project.manifest import Manifest
 from rye.project.members import MemberText, joined_text, whole_manifest
-from rye.workspace.context import Context
 from rye.workspace.installing.project_texts import bytes_of
+
+if TYPE_CHECKING:
+    from rye.workspace.context import Context
 
 
 class ProjectState(Struct, frozen=True):

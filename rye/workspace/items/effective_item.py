@@ -34,13 +34,13 @@ from rye.project.lock_file import read_lock
 from rye.project.spaces import Entry, looks_like_path, user_space
 from rye.project.target import find_target
 from rye.text.diagnostics import Diagnostic, to_mend
-from rye.workspace.context import Context
 from rye.workspace.findings import FileFindings
 
 if TYPE_CHECKING:
     from rye.customization.effective_text import Applied, Effective
     from rye.project.lock import Lock
     from rye.project.manifest import Manifest
+    from rye.workspace.context import Context
     from rye.workspace.trusting.agreed_here import CheckedItem
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import MutableMapping
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rye.errors import RyeError
 from rye.installation.attached_check import attached_problem
@@ -17,9 +18,11 @@ from rye.project.layout import Project
 from rye.project.lock import Lock, LockedItem
 from rye.project.lock_file import read_lock
 from rye.project.placement import item_path
-from rye.workspace.context import Context
 from rye.workspace.trusting.agreed_here import CheckedItem
 from rye.workspace.trusting.verified_items import require_verified
+
+if TYPE_CHECKING:
+    from rye.workspace.context import Context
 
 
 def checked_at(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
@@ -18,8 +19,10 @@ from rye.registry.store.basis import read_basis
 from rye.registry.store.pins import read_addresses
 from rye.storage.folders import data_dir
 from rye.storage.verdicts import VERDICTS, Verdicts
-from rye.workspace.context import Context
 from rye.workspace.trusting.source_basis import is_source, source_basis, source_grounds
+
+if TYPE_CHECKING:
+    from rye.workspace.context import Context
 
 
 def project_registries(context: Context, manifest: Manifest, root: Path) -> Registries:

@@ -17,7 +17,6 @@ from rye.registry.client import RegistryClient
 from rye.registry.store.write_behind import WriteBehindCache
 from rye.registry.transport.seam import NoAnswer
 from rye.storage.folders import cache_dir
-from rye.workspace.context import Context
 from rye.workspace.registries.pin_question import pin_question, require_contact
 from rye.workspace.registries.project_registries import project_registries, user_verdicts
 from rye.workspace.registries.registry_access import reading_token
@@ -26,6 +25,7 @@ from rye.workspace.trusting.given_pins import given_pins
 if TYPE_CHECKING:
     from rye.project.lock import LockedItem
     from rye.sources.book import SourceBook
+    from rye.workspace.context import Context
     from rye.workspace.registries.airgap_access import Airgap
 
 Outages = Literal["fail", "survive", "survive-patiently"]
