@@ -10,10 +10,14 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from rye.errors import RyeError
+
+if sys.platform != "win32":
+    import pwd
 
 VARIABLE = "RYE_SAFE_PROJECTS"
 """Names the folders of other users' projects that may be used, joined by ``os.pathsep``."""
@@ -59,8 +63,6 @@ def _foreign_owner(path: Path, ours: frozenset[int], look: Callable[..., os.stat
 
 
 def _called(owner: int) -> str:
-    import pwd  # not on Windows
-
     try:
         return pwd.getpwuid(owner).pw_name
     except KeyError:
