@@ -86,6 +86,8 @@ class _Scanner(Cursor):
         self.start = 0
         self.number = 1
         self.after = 0
+        self.lines = 1
+        """How many lines end before that offset."""
         self.ended = False
 
     def run(self) -> Blocks:
@@ -106,7 +108,7 @@ class _Scanner(Cursor):
             if len(self.containers) > MAX_DEPTH:
                 too_deep = self.number
                 break
-            self.number += text.count("\n", self.start, self.after)
+            self.number += self.lines
             self.start = self.after
             if self.ended:
                 break
@@ -174,6 +176,7 @@ class _Scanner(Cursor):
         end = self.text.index("\n", self.start)
         self.line = self.text[self.start : end]
         self.after = end + 1
+        self.lines = 1
         self.offset = self.column = self.rest_of_tab = 0
         if not self.containers and self.leaf.kind != "fence":
             self.find()
@@ -393,7 +396,7 @@ class _Scanner(Cursor):
         else:
             blank = BLANK_LINE.search(self.text, self.after - 1)
             self.after = blank.start() + 1 if blank else len(self.text)
-        self.html.append(Html(kind, self.number, self._last_line(), 0, close >= 0))
+        self.html.append(Html(kind, self.number, self._take_lines(), 0, close >= 0))
 
     def _open_code(self) -> None:
         self._touch()
@@ -403,7 +406,7 @@ class _Scanner(Cursor):
         found = CODE_LINES.match(self.text, self.start)
         assert found is not None
         self.after = found.end()
-        self.code.append(Code(self.number, self._last_line(), 0))
+        self.code.append(Code(self.number, self._take_lines(), 0))
 
     def _open_fence(self, opener: re.Match[str]) -> None:
         self._touch()
@@ -435,13 +438,14 @@ class _Scanner(Cursor):
             at = text.find(marker, text.index("\n", at))
         content = self.text[start : max(content_end, start)]
         end = min(self.after, self.length)
-        fence = Fence(info, self.number, column, self._last_line(), closed, 0, content, self.start, end)
+        fence = Fence(info, self.number, column, self._take_lines(), closed, 0, content, self.start, end)
         self.fences.append(fence)
         self.ended = self.until is not None and fence.word == self.until
 
-    def _last_line(self) -> int:
-        """The number of the last line before ``after``."""
-        return self.number + self.text.count("\n", self.start, self.after) - 1
+    def _take_lines(self) -> int:
+        """Take all lines before ``after`` as read. Return the number of the last one."""
+        self.lines = self.text.count("\n", self.start, self.after)
+        return self.number + self.lines - 1
 
     # Opening and closing.
 

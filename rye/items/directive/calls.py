@@ -24,7 +24,9 @@ _PIECE = lazy_pattern(r"[\"'(\[{)\]},]|(?<![A-Za-z0-9_])rye_(?:execute|search|lo
 """The significant tokens inside a call: quotes, brackets, commas, and the start of another call."""
 _PLAIN_ARGUMENT = lazy_pattern(r"\s*([A-Za-z_]\w*)\s*=\s*\"([^\"\\]*)\"\s*,")
 """A simple argument with the comma after it, the fast path."""
-_COMMON = lazy_pattern(r"item_type=\"([^\"\\]*)\", item_id=\"([^\"\\]*)\"(?=[,)])")
+_COMMON = lazy_pattern(
+    r"(?<![A-Za-z0-9_])rye_(execute|search|load|sign)\(item_type=\"([^\"\\]*)\", item_id=\"([^\"\\]*)\"(?=[,)])"
+)
 """How nearly every call begins."""
 _OWN = frozenset(("item_type", "item_id"))
 _ESCAPED = lazy_pattern(r"\\(.)", re.DOTALL)
@@ -38,20 +40,30 @@ def find_calls(text: str, first_line: int = 1) -> tuple[Call, ...]:
     """
     found: list[Call] = []
     line, counted = first_line, 0
-    for start, end in _code_spans(text):
-        position = start
-        while (opener := _CALL.search(text, position, end)) is not None:
-            arguments, position = _arguments(text, opener.end(), end)
-            at = opener.start()
+    for named, end in _code_spans(text):
+        common = _COMMON.match(text, named, end)
+        if common is not None and text.find("rye_", common.end(), end) < 0:
+            calls = [(named, *common.groups())]  # the first of each argument counts, and there is no further call
+        else:
+            calls = _in_span(text, named, end)
+        for at, primary, item_type, item_id in calls:
             line += text.count("\n", counted, at)
             counted = at
-            column = at - text.rfind("\n", 0, at)
-            found.append(Call(opener[1], arguments.get("item_type"), arguments.get("item_id"), line, column))
+            found.append(Call(primary, item_type, item_id, line, at - text.rfind("\n", 0, at)))
     return tuple(found)
 
 
+def _in_span(text: str, start: int, end: int) -> list[tuple[int, str, str | None, str | None]]:
+    """The calls in ``text[start:end]``: the offset of each one's name, its primary, ``item_type`` and ``item_id``."""
+    calls = []
+    while (opener := _CALL.search(text, start, end)) is not None:
+        arguments, start = _arguments(text, opener.end(), end)
+        calls.append((opener.start(), opener[1], arguments.get("item_type"), arguments.get("item_id")))
+    return calls
+
+
 def _code_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Start and end offsets of the code spans that contain ``rye_``, without their backticks."""
+    """For each code span that contains ``rye_``: the offset of the first one, and the offset of the span's closing backticks."""
     spans = CodeSpans(text, _BLANK_LINE)
     position, named = 0, -1
     while True:
@@ -65,9 +77,7 @@ def _code_spans(text: str) -> Iterator[tuple[int, int]]:
             return
         position = spans.end(tick) if tick < named else tick
         if tick < named < position:
-            span = text[tick:position]
-            ticks = (len(span) - len(span.strip("`"))) // 2
-            yield tick + ticks, position - ticks
+            yield named, tick + len(text[tick:position].rstrip("`"))
 
 
 def _arguments(text: str, start: int, end: int) -> tuple[dict[str, str], int]:
@@ -75,12 +85,6 @@ def _arguments(text: str, start: int, end: int) -> tuple[dict[str, str], int]:
 
     A call ends at its closing parenthesis, before another call that is not in quotes, or at the end of the code span.
     """
-    common = _COMMON.match(text, start, end)
-    if common is not None and text.find("rye_", common.end(), end) < 0:
-        return {
-            "item_type": common[1],
-            "item_id": common[2],
-        }, end  # the first of each counts, and there is no further call
     arguments: dict[str, str] = {}
     while (plain := _PLAIN_ARGUMENT.match(text, start, end)) is not None:
         start = plain.end()

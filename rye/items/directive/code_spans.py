@@ -10,8 +10,9 @@ from bisect import bisect_left
 
 from rye.text.lazy_pattern import lazy_pattern
 
-_ON_ONE_LINE = lazy_pattern(r"`[^`\n]++`(?!`)")
-"""Nearly every code span."""
+_SPAN_OR_RUN = lazy_pattern(r"`(?:[^`\n]++`(?!`)|(`*+))")
+"""A code span in single backticks on one line, as nearly all are; otherwise a run of backticks, the first of which is not in
+the group."""
 _TICKS = lazy_pattern(r"`++")
 
 
@@ -29,17 +30,17 @@ class CodeSpans:
     def end(self, start: int) -> int:
         """The offset after the code span that the run of backticks at ``start`` opens, or after the run if it opens none."""
         text = self.text
-        if (span := _ON_ONE_LINE.match(text, start)) is not None:
-            return span.end()
-        run = _TICKS.match(text, start)
-        assert run is not None
-        after = run.end()
+        found = _SPAN_OR_RUN.match(text, start)
+        assert found is not None
+        after = found.end()
+        if found[1] is None:
+            return after
         if start >= self.paragraph_end:
-            found = self.pattern.search(text, start)
-            self.paragraph_end = found.start() + 1 if found else len(text) + 1
+            ended = self.pattern.search(text, start)
+            self.paragraph_end = ended.start() + 1 if ended else len(text) + 1
             self.runs = {}
         if not self.runs:
-            at = text.find(run[0], after, self.paragraph_end)
+            at = text.find(text[start:after], after, self.paragraph_end)
             if at < 0:
                 return after
             if after - start == 1 and text[at + 1 : at + 2] != "`":

@@ -29,7 +29,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from msgspec import Struct
 
@@ -166,16 +166,17 @@ _ADVICE = {
 }
 
 _TOKEN = lazy_pattern(
-    r"""(?P<blank>[ \t\r\n]+)
-      | (?P<name>[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*)
+    r"""[ \t\r\n]*+
+      (?:(?P<name>[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*)
       | (?P<number>(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)
       | (?P<operator>==|!=|<=|>=|<|>|\*\*|//|&&|\|\||[-+*/()=!\[.])
-      | (?P<quote>["'])""",
+      | (?P<quote>["'])
+      | (?P<end>\Z))""",
     re.VERBOSE,
 )
 
 
-class _Token(NamedTuple):
+class _Token(Struct, frozen=True, gc=False):
     kind: Literal["name", "number", "operator", "keyword", "string", "end", "wrong"]
     text: str
     column: int
@@ -197,24 +198,25 @@ def _tokens(text: str) -> list[_Token]:
 
 def _scan(text: str, tokens: list[_Token]) -> None:
     position = 0
-    while position < len(text):
-        match = _TOKEN.match(text, position)
-        column = position + 1
-        if match is None:
-            raise ExpressionError(f"unexpected character {text[position]!r}", column)
+    while (match := _TOKEN.match(text, position)) is not None:
+        kind = match.lastgroup
+        if kind is None or kind == "end":
+            return
+        piece, column = match[kind], match.start(kind) + 1
         position = match.end()
-        piece = match.group()
-        if match.lastgroup == "name":
+        if kind == "name":
             tokens.append(_Token("keyword" if piece in _KEYWORDS else "name", piece, column))
-        elif match.lastgroup == "number":
+        elif kind == "number":
             if position < len(text) and (text[position].isalnum() or text[position] == "_"):
                 raise ExpressionError(f"{piece + text[position]!r} is not a number or a name", column)
             tokens.append(_Token("number", piece, column, _number(piece, column)))
-        elif match.lastgroup == "operator":
+        elif kind == "operator":
             tokens.append(_Token("operator", piece, column))
-        elif match.lastgroup == "quote":
+        else:
             value, position = _string(text, position, piece)
             tokens.append(_Token("string", text[column - 1 : position], column, value))
+    position += len(text[position:]) - len(text[position:].lstrip(" \t\r\n"))
+    raise ExpressionError(f"unexpected character {text[position]!r}", position + 1)
 
 
 def _number(text: str, column: int) -> int | float:
@@ -304,9 +306,11 @@ class _Parser:
             return self.take().text
         if self.at("in"):
             return self.take().text
-        if self.at("not") and self.tokens[self.position + 1][:2] == ("keyword", "in"):
-            self.position += 2
-            return "not in"
+        if self.at("not"):
+            following = self.tokens[self.position + 1]
+            if (following.kind, following.text) == ("keyword", "in"):
+                self.position += 2
+                return "not in"
         return None
 
     def sum(self) -> Node:

@@ -18,7 +18,7 @@ VARIABLES = frozenset(("cost", "loop_count", "error", "deviation", "directive"))
 
 def read_hooks(element: Element, findings: Findings) -> tuple[Hook, ...]:
     """Return the hooks in document order, without those that do not say what to execute."""
-    findings.attributes("error", "hooks", element.attributes, element, ())
+    findings.attributes("error", element)
     _refuse_text(element, findings)
     hooks = []
     for child in element.children:
@@ -32,7 +32,7 @@ def read_hooks(element: Element, findings: Findings) -> tuple[Hook, ...]:
 
 
 def _hook(element: Element, findings: Findings) -> Hook | None:
-    findings.attributes("error", "hook", element.attributes, element, ())
+    findings.attributes("error", element)
     _refuse_text(element, findings)
     for child in element.children:
         if child.tag not in ("when", "execute", "inputs"):
@@ -54,7 +54,7 @@ def _hook(element: Element, findings: Findings) -> Hook | None:
 
 
 def _expression(when: Element, findings: Findings) -> Expression | None:
-    findings.attributes("error", "when", when.attributes, when, ())
+    findings.attributes("error", when)
     if when.children:
         findings.error(
             "D050", "`<when>` holds elements.", when, "Write the expression as plain text, with `&lt;` for `<`."
@@ -108,7 +108,7 @@ def _execute(hook: Element, execute: Element | None, findings: Findings) -> tupl
     if execute is None:
         findings.error("D050", "The hook executes nothing.", hook, shape)
         return None
-    findings.attributes("error", "execute", execute.attributes, execute, ("item_type",))
+    findings.attributes("error", execute, ("item_type",))
     item_type, item_id = execute.attributes.get("item_type", ""), execute.trimmed
     if item_type not in ITEM_TYPES:
         message = (
@@ -125,11 +125,11 @@ def _execute(hook: Element, execute: Element | None, findings: Findings) -> tupl
 
 def _inputs(element: Element, findings: Findings) -> tuple[tuple[str, str], ...]:
     """The values for the inputs of the hook's item, as pairs of name and text."""
-    findings.attributes("error", "inputs", element.attributes, element, ())
+    findings.attributes("error", element)
     _refuse_text(element, findings)
     values: dict[str, str] = {}
     for child in element.children:
-        findings.attributes("error", child.tag, child.attributes, child, ())
+        findings.attributes("error", child)
         if child.children:
             no_children(child, findings)
             findings.error(

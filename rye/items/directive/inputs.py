@@ -16,7 +16,7 @@ _LEGACY = ("success", "failure")
 
 def read_inputs(element: Element, findings: Findings) -> tuple[InputDeclaration, ...]:
     """Return the declared inputs in order, without malformed ones. Of two with the same name, the first counts."""
-    findings.attributes("error", "inputs", element.attributes, element, ())
+    findings.attributes("error", element)
     _refuse_text(element, findings)
     declared: dict[str, InputDeclaration] = {}
     for child in element.children:
@@ -35,7 +35,7 @@ def read_inputs(element: Element, findings: Findings) -> tuple[InputDeclaration,
 
 def _input(element: Element, findings: Findings) -> InputDeclaration | None:
     given = element.attributes
-    findings.attributes("error", "input", given, element, ("name", "type", "required", "default"))
+    findings.attributes("error", element, ("name", "type", "required", "default"))
     for child in element.children:
         findings.unknown("error", child.tag, child, "input", ())
     name, type_ = given.get("name", ""), given.get("type", "")
@@ -68,7 +68,7 @@ def _input(element: Element, findings: Findings) -> InputDeclaration | None:
 
 def read_outputs(element: Element, findings: Findings) -> tuple[Output, ...] | LegacyOutputs:
     """Read a list (``<output name>``), a dict (``<key>description</key>``) or the legacy ``<success>``/``<failure>``."""
-    findings.attributes("error", "outputs", element.attributes, element, ())
+    findings.attributes("error", element)
     _refuse_text(element, findings)
     tags = {child.tag for child in element.children}
     if tags & set(_LEGACY):
@@ -84,7 +84,7 @@ def _list(element: Element, findings: Findings) -> tuple[Output, ...]:
         if child.tag != "output":
             findings.unknown("error", child.tag, child, "outputs", ("output",))
             continue
-        findings.attributes("error", "output", child.attributes, child, ("name", "type"))
+        findings.attributes("error", child, ("name", "type"))
         name = child.attributes.get("name", "")
         if not name.strip():
             findings.error(
@@ -104,7 +104,7 @@ def _dict(element: Element, findings: Findings) -> tuple[Output, ...]:
         if "name" in child.attributes:
             findings.unknown("error", child.tag, child, "outputs", ("output",))
             continue
-        findings.attributes("error", child.tag, child.attributes, child, ("type",))
+        findings.attributes("error", child, ("type",))
         outputs.append((child, Output(child.tag, child.trimmed, _type(child, findings), child.line)))
     return _unique(outputs, findings)
 
@@ -138,7 +138,7 @@ def _legacy(element: Element, findings: Findings) -> LegacyOutputs:
             message = f"`<{child.tag}>` is next to `<success>` or `<failure>`."
             findings.error("D061", message, child, 'Declare every output as `<output name="…">`.')
             continue
-        findings.attributes("error", child.tag, child.attributes, child, ())
+        findings.attributes("error", child)
         for below in child.children:
             findings.unknown("error", below.tag, below, child.tag, ())
         if child.tag in messages:

@@ -34,7 +34,7 @@ LIMITS = (*_LIMIT_ALIASES, *_INTEGER_LIMITS, "spend")
 
 def read_model(element: Element, findings: Findings) -> Model | None:
     """Read R04's ``<model>``; None if it has no tier."""
-    findings.attributes("warning", "model", element.attributes, element, ("tier", "id", "fallback", "fallback_id"))
+    findings.attributes("warning", element, ("tier", "id", "fallback", "fallback_id"))
     no_children(element, findings)
     given = {name: value.strip() or None for name, value in element.attributes.items()}
     tier = given.get("tier")
@@ -46,7 +46,7 @@ def read_model(element: Element, findings: Findings) -> Model | None:
 
 def read_limits(element: Element, findings: Findings) -> dict[str, int | Decimal | str]:
     """Read the limits under their full names, without malformed ones. Other attributes are kept as text."""
-    findings.attributes("warning", "limits", element.attributes, element, LIMITS)
+    findings.attributes("warning", element, LIMITS)
     no_children(element, findings)
     no_text(element, findings)
     limits: dict[str, int | Decimal | str] = {}
@@ -75,7 +75,7 @@ def read_limits(element: Element, findings: Findings) -> dict[str, int | Decimal
 
 def read_cost(element: Element, findings: Findings) -> Cost:
     """Read R07's ``<cost>``: at least ``<context>`` with ``estimated_usage`` and ``turns``."""
-    findings.attributes("warning", "cost", element.attributes, element, ())
+    findings.attributes("warning", element)
     no_text(element, findings)
     only(element, ("context", "duration", "spend"), findings)
     context = single(element, "context", findings)
@@ -86,7 +86,7 @@ def read_cost(element: Element, findings: Findings) -> Cost:
     seconds = None
     if duration is not None:
         no_children(duration, findings)
-        findings.attributes("warning", "duration", duration.attributes, duration, ())
+        findings.attributes("warning", duration)
         seconds = _integer(duration.trimmed, 1)
         if seconds is None:
             message = f"`<duration>` is {duration.trimmed[:40]!r}."
@@ -98,8 +98,8 @@ def _cost_context(element: Element | None, findings: Findings) -> CostContext | 
     if element is None:
         return None
     given = element.attributes
-    findings.attributes("warning", "context", given, element, ("estimated_usage", "turns", "spawn_threshold"))
-    only(element, (), findings, relations=True)
+    findings.attributes("warning", element, ("estimated_usage", "turns", "spawn_threshold"))
+    no_children(element, findings)
     missing = [name for name in ("estimated_usage", "turns") if not given.get(name, "").strip()]
     if missing:
         names = " and ".join(f"`{name}`" for name in missing)
@@ -127,7 +127,7 @@ def _spend(element: Element | None, findings: Findings) -> Spend | None:
     if element is None:
         return None
     no_children(element, findings)
-    findings.attributes("warning", "spend", element.attributes, element, ("currency",))
+    findings.attributes("warning", element, ("currency",))
     amount = _decimal(element.trimmed)
     if amount is None:
         message = f"`<spend>` is {element.trimmed[:40]!r}."
@@ -138,7 +138,7 @@ def _spend(element: Element | None, findings: Findings) -> Spend | None:
 
 def read_context(element: Element, findings: Findings) -> Context:
     """Read related files, external dependencies, and the six relations in document order."""
-    findings.attributes("warning", "context", element.attributes, element, ())
+    findings.attributes("warning", element)
     no_text(element, findings)
     only(element, ("related_files", "dependencies", *RELATIONS), findings)
     relations = [_relation(child, findings) for child in element.children if child.tag in RELATIONS]
@@ -153,15 +153,15 @@ def _listed(element: Element | None, findings: Findings) -> tuple[str, ...]:
     """The items of a Markdown list, one per line. A line without a list marker is an item as well."""
     if element is None:
         return ()
-    only(element, (), findings, relations=True)
-    findings.attributes("warning", element.tag, element.attributes, element, ())
+    no_children(element, findings)
+    findings.attributes("warning", element)
     lines = (line.strip() for line in element.text.split("\n"))
     items = (_LIST_MARKER.sub("", line, count=1).strip() for line in lines if line)
     return tuple(item for item in items if item and item not in ("-", "*", "+"))
 
 
 def _relation(element: Element, findings: Findings) -> Dependency | None:
-    findings.attributes("error", element.tag, element.attributes, element, ("version",))
+    findings.attributes("error", element, ("version",))
     no_children(element, findings)
     version = element.attributes.get("version")
     try:
@@ -223,7 +223,8 @@ def only(element: Element, known: tuple[str, ...], findings: Findings, *, relati
 
 def no_children(element: Element, findings: Findings) -> None:
     """Report D011 for every child, except relationship elements, which R09 covers."""
-    only(element, (), findings, relations=True)
+    if element.children:
+        only(element, (), findings, relations=True)
 
 
 def no_text(element: Element, findings: Findings) -> None:

@@ -16,7 +16,7 @@ _SHAPE = "Write primaries (`<execute>`, `<search>`, `<load>`, `<sign>`) with ite
 
 def read_permissions(element: Element, findings: Findings) -> tuple[Permission, ...]:
     """Return the capabilities that ``<permissions>`` declares, in document order."""
-    findings.attributes("error", "permissions", element.attributes, element, ())
+    findings.attributes("error", element)
     text = element.trimmed
     if text and element.children:
         findings.error("R06", f"`<permissions>` mixes text ({text[:40]!r}) with elements.", element, _SHAPE)
@@ -57,7 +57,7 @@ def _misplaced(child: Element, findings: Findings) -> None:
 
 def _primary(element: Element, findings: Findings) -> list[Permission]:
     primary = element.tag
-    findings.attributes("error", primary, element.attributes, element, ())
+    findings.attributes("error", element)
     text = element.trimmed
     hint = f"Write `<{primary}>*</{primary}>` for everything, or item types: `<{primary}><tool>…</tool></{primary}>`."
     if text and element.children:
@@ -85,7 +85,7 @@ def _item_type(primary: str, element: Element, findings: Findings) -> Permission
         message = f"`<{element.tag[:80]}>` is not an item type."
         findings.error("R06", message, element, f"Item types are {', '.join(f'`<{name}>`' for name in ITEM_TYPES)}.")
         return None
-    findings.attributes("error", element.tag, element.attributes, element, ())
+    findings.attributes("error", element)
     path = element.trimmed
     if element.children or not is_path_pattern(path):
         message = f"{path[:80]!r} is not a capability path." if path else f"`<{element.tag}>` has no capability path."

@@ -121,7 +121,7 @@ def tags(text: str, first_line: int = 1) -> Iterator[Tag]:
         position = found.end()
         closing, name, written, empty, comment = found.groups()
         if name is not None:
-            yield Tag(name, bool(closing), bool(empty), written, at, position, line, at - line_start + 1)
+            yield Tag(name, closing == "/", empty == "/", written, at, position, line, at - line_start + 1)
         elif comment is not None and comments:
             end = text.find("-->", position)
             comments = end >= 0  # if this one is never closed, neither is any later one
@@ -315,7 +315,8 @@ class _Reader(Struct):
         given = dict(opened.attributes())
         if not opened.well_formed():
             self.findings.error("D071", "The step's attributes are malformed.", opened, 'Write `<step name="…">`.')
-        self.findings.attributes("warning", "step", given, opened, ("name",))
+        for unknown in [name for name in given if name != "name"]:
+            self.findings.attribute("warning", "step", unknown, opened, ("name",))
         return given.get("name", "").strip()
 
     def _close_step_early(self, at: Tag | None) -> None:

@@ -53,7 +53,7 @@ from rye.items.directive.placeholders import find as find_placeholders
 from rye.items.directive.process import Sections, read_sections
 from rye.items.directive.rules import Findings
 from rye.items.directive.template import template
-from rye.items.directive.text_lines import consecutive, element_lines
+from rye.items.directive.text_lines import element_lines
 from rye.items.directive.xml_document import XmlError
 from rye.items.directive.xml_tree import Element, parse
 from rye.items.identity import is_id
@@ -167,7 +167,7 @@ def _stripped(lines: list[str], numbers: Sequence[int]) -> tuple[str, tuple[int,
 
 
 def _directive(root: Element, source: Source, sections: Sections, prose: _Prose, findings: Findings) -> Directive:
-    findings.attributes("error", "directive", root.attributes, root, ("name", "version"))
+    findings.attributes("error", root, ("name", "version"))
     no_text(root, findings)
     opaque, hidden = _sections(root)
     is_plain = _structure(root, hidden, findings)
@@ -224,7 +224,7 @@ def _parts(metadata: Element | None, findings: Findings) -> dict[str, Element | 
     parts: dict[str, Element | None] = dict.fromkeys(METADATA)
     if metadata is None:
         return parts
-    findings.attributes("warning", "metadata", metadata.attributes, metadata, ())
+    findings.attributes("warning", metadata)
     no_text(metadata, findings)
     for child in metadata.children:
         tag = child.tag
@@ -365,7 +365,7 @@ def _required(parts: dict[str, Element | None], at: Element, no_metadata: bool, 
             else:
                 findings.error("R02", f"`<metadata>` has no `<{tag}>`.", at, f"Add `{example}`.")
         elif tag in ("description", "category", "author"):
-            findings.attributes("warning", tag, element.attributes, element, ())
+            findings.attributes("warning", element)
             no_children(element, findings)
             if not element.trimmed:
                 findings.error("R02", f"`<{tag}>` is empty.", element, f"Fill it, e.g. `{example}`.")
@@ -416,10 +416,10 @@ def _placeholders(directive: Directive, above: tuple[str, int], findings: Findin
     ``above``: the title and introduction as written, and the line where they begin.
     """
     declared = {declaration.name for declaration in directive.inputs}
-    parts: list[tuple[str, Sequence[int]]] = [(above[0], consecutive(*above))]
+    parts: list[tuple[str, int | Sequence[int]]] = [above]  # with the line of each line, or only that of the first
     if not directive.introduction:
         parts.append((directive.description, directive.description_lines))
-    parts.append((directive.body, consecutive(directive.body, directive.body_line)))
+    parts.append((directive.body, directive.body_line))
     if isinstance(directive.outputs, LegacyOutputs):
         parts.append((directive.outputs.success or "", directive.outputs.success_lines))
         parts.append((directive.outputs.failure or "", directive.outputs.failure_lines))
@@ -433,7 +433,8 @@ def _placeholders(directive: Directive, above: tuple[str, int], findings: Findin
             column = position - (text.rfind("\n", 0, position) + 1) + 1
             message = f"`{text[placeholder.start : placeholder.end][:80]}` names an input that is not declared."
             hint = f'Declare `<input name="{placeholder.name}" type="string">…</input>`, or correct the name.'
-            findings.add("warning", "D080", message, lines[line], column, hint)
+            number = lines + line if isinstance(lines, int) else lines[line]
+            findings.add("warning", "D080", message, number, column, hint)
 
 
 # What other modules take from a directive.

@@ -88,6 +88,18 @@ class Placed(Protocol):
         """The column, from 1."""
 
 
+class Described(Placed, Protocol):
+    """An element, as far as a finding about its attributes needs it."""
+
+    @property
+    def tag(self) -> str:
+        """Its name."""
+
+    @property
+    def attributes(self) -> Mapping[str, str]:
+        """Its attributes."""
+
+
 class Findings(Struct):
     """Collects what the readers of one directive's parts report."""
 
@@ -134,14 +146,16 @@ class Findings(Struct):
             severity, "D011", f"`<{tag}>` is unknown in `<{inside}>`.", at.line, at.column, _meant(tag, known, "<{}>")
         )
 
-    def attributes(
-        self, severity: Severity, tag: str, given: Mapping[str, str], at: Placed, known: tuple[str, ...]
-    ) -> None:
-        """Report D012 for every attribute of ``given`` that is not in ``known``."""
-        for name in given:
+    def attributes(self, severity: Severity, element: Described, known: tuple[str, ...] = ()) -> None:
+        """Report D012 for every attribute of ``element`` that is not in ``known``."""
+        for name in element.attributes:
             if name not in known:
-                message = f"`<{tag}>` has no attribute `{name[:80]}`."
-                self.add(severity, "D012", message, at.line, at.column, _meant(name, known, "{}"))
+                self.attribute(severity, element.tag, name, element, known)
+
+    def attribute(self, severity: Severity, tag: str, name: str, at: Placed, known: tuple[str, ...]) -> None:
+        """Report D012 for the attribute ``name`` of ``tag``, which only has those in ``known``."""
+        message = f"`<{tag}>` has no attribute `{name[:80]}`."
+        self.add(severity, "D012", message, at.line, at.column, _meant(name, known, "{}"))
 
 
 def _meant(word: str, known: Iterable[str], form: str) -> str:
