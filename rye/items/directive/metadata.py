@@ -185,7 +185,10 @@ def _relation(element: Element, findings: Findings) -> Dependency | None:
 
 def _integer(text: str, least: int) -> int | None:
     text = text.strip()
-    return int(text) if _INTEGER.fullmatch(text) and int(text) >= least else None
+    if _INTEGER.fullmatch(text) is None:
+        return None
+    value = int(text)
+    return value if value >= least else None
 
 
 def _decimal(text: str) -> Decimal | None:

@@ -67,6 +67,7 @@ from rye.text.markdown_model import Blocks
 METADATA = ("description", "category", "author", "model", "limits", "permissions", "cost", "context", "hooks")
 """The children of ``<metadata>``."""
 _METADATA = frozenset(METADATA)
+_OPAQUE = frozenset(OPAQUE)
 _PARTS = ("metadata", "inputs", "outputs")
 _PLACED = frozenset((*RELATIONS, "process"))
 """Elements that are only allowed in certain places."""
@@ -254,7 +255,7 @@ def _sections(root: Element) -> tuple[tuple[Section, ...], frozenset[int]]:
     """The opaque sections, and the identities of all elements below them, which no rule applies to."""
     sections: list[Section] = []
     hidden: set[int] = set()
-    if not any(tag in root.document.tags for tag in OPAQUE):
+    if _OPAQUE.isdisjoint(root.document.tags):
         return (), frozenset()
     for element in root.walk():
         if element.tag in OPAQUE and id(element) not in hidden and not element.prefixed:
@@ -279,7 +280,8 @@ def _structure(root: Element, hidden: frozenset[int], findings: Findings) -> boo
             findings.error("D073", message, child, "Move it below the fence, after the process.")
         elif child.tag not in _PARTS and child.tag not in _PLACED:
             findings.unknown("warning", child.tag, child, "directive", _PARTS)
-    if root.document.plain and len([tag for tag in root.document.tags if tag in _PLACED]) == _well_placed(root):
+    placed = sum(map(_PLACED.__contains__, root.document.tags))
+    if root.document.plain and (not placed or placed == _well_placed(root)):
         return True
     is_plain = True
     stack: list[tuple[Element, tuple[str, ...]]] = [(root, ())]
