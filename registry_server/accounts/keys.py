@@ -91,7 +91,7 @@ def read(path: Path) -> PrivateKey:
             text = file.read(1000)
     except (OSError, UnicodeDecodeError) as error:
         raise RyeError(
-            "no-key", f"The key file {path} cannot be read: {error}", "Check the path and its owner."
+            "no-key", f"The key file {path} cannot be read: {error}.", "Check the path and its owner."
         ) from error
     return PrivateKey.decode(text)
 

@@ -112,7 +112,7 @@ def post(
             connection.close()
     except (OSError, HTTPException, ssl.SSLError, ValueError, UnicodeError) as error:
         raise RyeError(
-            "delivery-failed", f"{host}: {str(error)[:200] or type(error).__name__}", "The registry retries it later."
+            "delivery-failed", f"{host}: {str(error)[:200] or type(error).__name__}.", "The registry retries it later."
         ) from error
 
 

@@ -168,7 +168,9 @@ async def _run(
         await server.serve()
     except (OSError, RuntimeError) as error:
         if server.bound_port:
-            raise RyeError("serving-failed", f"Serving ended: {error}", "Start it again; the log says more.") from error
+            raise RyeError(
+                "serving-failed", f"Serving ended: {error}.", "Start it again; the log says more."
+            ) from error
         raise _in_use(settings.host, settings.port, str(error)) from error
     finally:
         if server.telling is not None:

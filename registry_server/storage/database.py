@@ -215,7 +215,7 @@ def _sqlite(address: sa.URL, wait_seconds: float) -> sa.Engine:
         try:
             sqlite3.connect(place).close()
         except sqlite3.Error as error:
-            raise RyeError("database-unavailable", f"The database cannot be opened: {error}", _HINT) from error
+            raise RyeError("database-unavailable", f"The database cannot be opened: {error}.", _HINT) from error
 
     def open_file() -> sqlite3.Connection:
         return sqlite3.connect(

@@ -250,7 +250,7 @@ def parse_manifest(text: str, source: str = "rye.toml") -> Manifest:
         if "\n<<<<<<< " in f"\n{text}":
             hint = "Resolve the conflict and delete the lines with <<<<<<<, ======= and >>>>>>>."
             raise ManifestError("it contains git's conflict markers.", hint, source) from None
-        raise ManifestError(f"not valid TOML: {error}", "Fix that line.", source) from None
+        raise ManifestError(f"not valid TOML: {error}.", "Fix that line.", source) from None
     reader = _Reader(source)
     reader.known(table, "", _TABLES)
     project = reader.table(table, "project")

@@ -90,6 +90,6 @@ def unreadable_root(path: str, error: Exception) -> RyeError:
     """The error for an invalid ``rye.toml`` further up that may be a workspace root."""
     return RyeError(
         "bad-manifest",
-        f"{path} may be the root of a workspace that includes this folder, and it cannot be read: {error}",
+        f"{path} may be the root of a workspace that includes this folder, and it cannot be read: {error}.",
         "Fix that file.",
     )

@@ -118,4 +118,4 @@ def read_table(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(data.decode("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise RyeError("bad-config", f"{path} is not valid TOML: {error}", "Fix the file or remove it.") from None
+        raise RyeError("bad-config", f"{path} is not valid TOML: {error}.", "Fix the file or remove it.") from None

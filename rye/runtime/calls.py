@@ -230,7 +230,7 @@ def parse_call(name: str, arguments: object) -> Call:
         call: Call = msgspec.convert(given, tool.type, strict=True)
     except msgspec.ValidationError as error:
         hint = f"{name} accepts {', '.join(tool.schema['properties'])}."
-        raise CallError("invalid-parameters", f"{name}: {error}", hint) from None
+        raise CallError("invalid-parameters", f"{name}: {error}.", hint) from None
     if isinstance(call, ReturnCall):
         _check_return(call)
     else:
