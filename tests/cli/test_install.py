@@ -703,6 +703,19 @@ def counting_proxy(target: str, seen: list[tuple[float, str]]) -> ThreadingHTTPS
     return server
 
 
+@pytest.mark.parametrize("wanted", ["^x", "^X", "~*", ">x", "1 || ^x", "^abc", "<0", ">=2 <1"])
+@pytest.mark.parametrize("command", ["add", "install"])
+def test_a_range_that_cannot_be_meant_is_refused_before_anything_is_written(
+    tmp_path: Path, command: str, wanted: str
+) -> None:
+    rye = Program(tmp_path)
+    rye.ok("init")
+    before = rye.path("rye.toml").read_bytes()
+    result = rye.run(command, f"skill:acme/pdf@{wanted}", "--json")
+    assert (result.code, result.error["code"]) == (2, "bad-range")
+    assert rye.path("rye.toml").read_bytes() == before
+
+
 def test_init_refuses_a_second_project_and_a_bad_namespace(tmp_path: Path) -> None:
     program = Program(tmp_path)
     assert program.run("init", "--namespace", "Not A Name", "--json").error["code"] == "bad-name"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -43,7 +44,7 @@ def add(
     install. ``member``: the workspace's member that needs them, by folder or name; by default the one around the working folder,
     or else the root.
 
-    Raises UsageError ``no-such-member``, ``bad-name``, ``bad-reference`` or ``contradiction``, RyeError ``no-such-item``.
+    Raises UsageError ``no-such-member``, ``bad-name``, ``bad-reference``, ``bad-range`` or ``contradiction``, RyeError ``no-such-item``.
     """
     references = _references(names, group)
     return retry_when_overtaken(context, lambda: _add(context, project, request, references, group, agree, member))
@@ -126,9 +127,22 @@ def _references(names: Sequence[str], group: str) -> list[Reference]:
                 f"`rye search {reference.id}` finds its full name; `rye add NAMESPACE/…/{reference.id}` adds it.",
             )
         if reference.range is not None:
-            Range.parse(reference.range)
+            _check_typed_range(reference.range)
     _refuse_contradictions(references)
     return references
+
+
+def _check_typed_range(text: str) -> None:
+    """Raise UsageError ``bad-range`` also for ranges that only make sense in a file that a program wrote: one that contains
+    nothing, and an operator before ``x``, which would mean any version. Both are a placeholder or a slip of the hand."""
+    wanted = Range.parse(text)
+    if re.search(r"[<>=^~]\s*v?[xX*]", text):
+        message = f"{text!r} has an operator without a version."
+    elif wanted.versions.is_empty() and wanted.prereleases.is_empty():
+        message = f"{text!r} contains no version."
+    else:
+        return
+    raise UsageError("bad-range", message, "Write for example ^1.2, ~1.2.3 or >=1.2 <2, or * for any version.")
 
 
 def _refuse_contradictions(references: Sequence[Reference]) -> None:
