@@ -52,7 +52,27 @@ def test_a_typo_is_answered_with_what_was_meant(rye: Program, typo: str, meant: 
 def test_without_a_code_all_are_listed(rye: Program) -> None:
     rows = rye.ok("explain", "--json").json["codes"]
     assert {row["code"] for row in rows} == by_code(load()).keys()
-    assert len(rye.ok("explain").stdout.splitlines()) == len(rows)
+    assert rye.ok("explain", "--all", "--json").json["codes"] == rows
+    listed = rye.ok("explain", "--all").stdout.splitlines()
+    assert [line.split("\t") for line in listed] == [[row["code"], row["title"]] for row in rows]
+    assert rye.run("explain", "--all", "R04", "--json").error["code"] == "contradiction"
+
+
+def test_a_program_without_a_code_gets_a_line_for_each_area_and_the_next_command(rye: Program) -> None:
+    shown = rye.ok("explain")
+    assert [line.split("\t") for line in shown.stdout.splitlines()] == [
+        [area.name, str(len(area.codes)), area.title] for area in load()
+    ]
+    for command in ("`rye explain CODE`", "`rye explain AREA`", "`rye explain --all`"):
+        assert command in shown.stderr
+
+
+@pytest.mark.processes
+def test_on_a_terminal_all_codes_stand_below_their_area(rye: Program) -> None:
+    lines = rye.terminal("explain", "--all").splitlines()
+    for area in load():
+        heading = next(number for number, line in enumerate(lines) if f"{area.name}: " in line)
+        assert any(line.split()[:1] == [area.codes[0].code] for line in lines[heading : heading + 4]), area.name
 
 
 @pytest.mark.processes

@@ -6,21 +6,25 @@ import click
 
 from rye.cli.layout import Column
 from rye.cli.options import Session, command
+from rye.errors import UsageError
 from rye.workspace.explained import Explained, Listed, all_areas, all_codes
 from rye.workspace.explained import explain as explained
 
 
 @command("explain")
 @click.argument("code", required=False)
+@click.option("--all", "everything", is_flag=True, help="List every code.")
 @click.pass_obj
-def explain(session: Session, code: str | None) -> None:
+def explain(session: Session, code: str | None, everything: bool) -> None:
     """Explain an error CODE: what it means, what to do, an example.
 
     Findings show their code in brackets; `--json` prints it as `code`. The beginning of a code (S0) or an area (sources) lists
-    its codes. Without CODE, a terminal shows the areas, and a program gets all codes.
+    its codes. Without CODE, the areas are listed; with `--json`, every code.
     """
+    if code is not None and everything:
+        raise UsageError("contradiction", "--all and a code contradict each other.", "Leave one of them out.")
     if code is None:
-        _list(session)
+        _list(session, everything)
         return
     found = explained(code)
     if isinstance(found, Listed):
@@ -32,16 +36,26 @@ def explain(session: Session, code: str | None) -> None:
     _show_page(session, found)
 
 
-def _list(session: Session) -> None:
-    if session.json or not session.console.on_terminal:
+def _list(session: Session, everything: bool) -> None:
+    console = session.console
+    if session.json or (everything and not console.on_terminal):
         _codes(session, all_codes())
         return
-    session.console.table(
+    if everything:
+        for number, area in enumerate(all_areas()):
+            if number:
+                console.data()
+            console.line((f"{area.name}: {area.title}", "strong"))
+            _codes(session, Listed(area.codes))
+        return
+    console.table(
         [[area.name, str(len(area.codes)), area.title] for area in all_areas()],
         ["AREA", "CODES", Column("ABOUT", prose=True, lines=9)],
     )
-    session.console.say(
-        "`rye explain AREA` lists the codes of an area, `rye explain S0` those that start with S0.", "hint"
+    console.say(
+        "`rye explain CODE` explains a code, `rye explain AREA` lists the codes of an area, `rye explain S0` those that start "
+        "with S0, `rye explain --all` every code.",
+        "hint",
     )
 
 
