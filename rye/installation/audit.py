@@ -433,7 +433,7 @@ def audit_sources(
     for item in with_signers([item for item in items if item.source is not None], signed):
         path, name = item_path(item), f"{item.identity} {item.version}"
         if item.is_unsigned:
-            found.append(Finding("unsigned", "info", f"{name} is signed by {item.signed_by}.", path, item))
+            found.append(Finding("unsigned", "info", f"{name} is {item.how_signed}.", path, item))
         if item.is_editable:
             message = f"{name} is used straight from the folder {item.registry}; nothing is verified."
             found.append(Finding("editable-source", "warning", message, path, item))

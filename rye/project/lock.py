@@ -114,6 +114,12 @@ class LockedSource(Struct, frozen=True, forbid_unknown_fields=True):
         return f"none ({'editable ' * self.editable}folder {self.path})"
 
 
+def in_words(signer: str) -> str:
+    """What a sentence says of an item with this signer, a fingerprint or :attr:`LockedSource.unsigned`."""
+    nobody = "none ("
+    return f"not signed ({signer.removeprefix(nobody)}" if signer.startswith(nobody) else f"signed by {signer}"
+
+
 class LockedItem(Struct, frozen=True, forbid_unknown_fields=True, rename=_KEYS):
     """One installed item."""
 
@@ -176,6 +182,11 @@ class LockedItem(Struct, frozen=True, forbid_unknown_fields=True, rename=_KEYS):
         if self.source is not None and self.signer == self.source.origin:
             return self.source.unsigned
         return self.signer
+
+    @property
+    def how_signed(self) -> str:
+        """The same in words: ``signed by FINGERPRINT`` or ``not signed (git commit …)``."""
+        return in_words(self.signed_by)
 
     def with_signer(self, fingerprint: str | None) -> LockedItem:
         """Return an item from a source with the key that signed it; other items are unchanged."""

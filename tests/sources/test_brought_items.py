@@ -74,7 +74,7 @@ def test_a_person_is_asked_and_may_say_no(user: Program) -> None:
     in_a_member(user)
     shown = user.terminal("install", answer=b"n\n")
     assert "+ skill:shared/docx" in shown
-    assert "none (folder ../shared)" in shown
+    assert "not signed (folder ../shared)" in shown
     assert ids(user) == {"shared/pdf"}
     user.terminal("install", answer=b"y\n")
     assert ids(user) == {"shared/pdf", "shared/docx"}

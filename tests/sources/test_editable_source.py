@@ -120,8 +120,9 @@ class TestWhatIsThere:
         said = "none (editable folder ../shared)"
         [listed] = user.ok("list", "--json").json["items"]
         assert (listed["state"], listed["signer"], listed["source"]["editable"]) == ("editable", said, True)
-        for words in (["list"], ["tree"], ["info", "shared/pdf"]):
+        for words in (["list"], ["info", "shared/pdf"]):
             assert said in user.ok(*words).stdout
+        assert "not signed (editable folder ../shared)" in user.ok("tree").stdout
         assert "unverified" in user.ok("tree").stdout
         rules = {(one["rule"], one["severity"]) for one in user.ok("audit", "--json").json["findings"]}
         assert rules == {("editable-source", "warning"), ("unsigned", "info")}

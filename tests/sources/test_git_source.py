@@ -202,15 +202,15 @@ def test_that_nobody_signed_is_said_everywhere(server: GitServer, program: Progr
     asked = program.run("add", f"git+{server.url('prompts')}#v1.4.0:items", "pdf", "--as", "team")
     none = f"none (git commit {commit})"
     assert asked.code == 1
-    assert f"signed by {none}" in asked.stderr
+    assert f"! not signed (git commit {commit})" in asked.stderr
     add(program, server, "pdf")
     [row] = program.ok("list", "--json").json["items"]
     assert (row["signer"], row["source"]["commit"]) == (none, commit)
     assert none in program.ok("list").stdout
-    assert none in program.ok("tree").stdout
+    assert f"not signed (git commit {commit})" in program.ok("tree").stdout
     assert program.ok("tree", "--json").json["tree"][0]["signer"] == none
-    assert none in program.ok("why", "team/pdf").stdout
-    assert none in program.ok("audit").stdout
+    assert f"is not signed (git commit {commit})" in program.ok("why", "team/pdf").stdout
+    assert f"is not signed (git commit {commit})" in program.ok("audit").stdout
     properties = program.ok("sbom").json["components"][0]["properties"]
     assert {"name": "rye:signer", "value": none} in properties
     assert {"name": "rye:commit", "value": commit} in properties

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from rye.cli.console import TIER_STYLE, Console, counted, one_line
 from rye.cli.layout import Cell
 from rye.installation.plan import Asked, ItemChange, Plan, by_tier
+from rye.installation.signed_release import Mention
 from rye.items.agent_tools import shown
 from rye.items.consented import HookAction, Run
 from rye.permissions.risk import Tier, tiers
 from rye.permissions.tool_risk import tools_tier
+from rye.project.lock import in_words
 from rye.workspace.installing.install_request import Proposal
 from rye.workspace.trusting.acceptance import Approval, of_the_lock
 from rye.workspace.trusting.project_changes import shown_lines
@@ -80,14 +83,14 @@ def show_unseen(console: Console, unseen: Sequence[Approval]) -> None:
 
 
 def show_plan(console: Console, plan: Plan, time: datetime) -> None:
-    """Print the changes item by item, then all rights by tier, then hooks."""
+    """Print the changes item by item, then what their texts mention, all rights by tier, and hooks."""
     seen: set[object] = set()
     for change in plan.effective:
         _show_item(console, change)
         _show_signer(console, change, time, seen)
         _show_tools(console, change)
         _show_runs(console, change)
-        _show_mentions(console, change)
+    _show_mentions(console, plan)
     _show_rights(console, plan)
     _show_hooks(console, plan)
 
@@ -110,16 +113,16 @@ def _show_signer(console: Console, change: ItemChange, time: datetime, seen: set
         return
     history = change.history
     if change.signer_before is not None:
-        before = one_line(change.signer_before)
+        before = in_words(one_line(change.signer_before)).removeprefix("signed ")
         style = "error" if new.is_unsigned else "warning"
-        console.tell((f"{_bang(new.is_unsigned)}signed by {one_line(new.signed_by)}, previously by {before}", style))
+        console.tell((f"{_bang(new.is_unsigned)}{one_line(new.how_signed)}, previously {before}", style))
         if history is not None and history.old_key is not None:
             console.tell(
                 (f"      the new key is in keyset {history.keyset}; the old key: {history.old_key}", "warning")
             )
     elif new.source is None and history is not None and (said := _said_of_signer(change)) in seen:
         released = _age(history.released, time, "ago")
-        console.tell((f"      signed by {one_line(new.signed_by)} as above, released {released}", "dim"))
+        console.tell((f"      {one_line(new.how_signed)} as above, released {released}", "dim"))
         history = None
     else:
         if new.source is None and history is not None:
@@ -128,7 +131,7 @@ def _show_signer(console: Console, change: ItemChange, time: datetime, seen: set
         who = "source" if new.source is not None else "signer"
         mark += f"  (you never agreed to this {who} before)" if change.signer_unknown else ""
         style = "error" if new.is_unsigned else "dim"
-        console.tell((f"{_bang(new.is_unsigned)}signed by {one_line(new.signed_by)}", style), (mark, "warning"), hang=8)
+        console.tell((f"{_bang(new.is_unsigned)}{one_line(new.how_signed)}", style), (mark, "warning"), hang=8)
     if new.source is not None:
         where = f"{new.registry}{f' ({new.source.ref})' if new.source.ref else ''}, {new.source.place}"
         console.tell((f"      from {one_line(where)}", "dim"))
@@ -208,17 +211,47 @@ def _run_mark(change: ItemChange, run: Run) -> str:
     return " (changed)" if same and run.what in ("attached-file", "tool-code") else " (new)"
 
 
-def _show_mentions(console: Console, change: ItemChange) -> None:
-    """Print the cautions and alarms of new mentions: what a text mentions is not a verdict on it."""
-    if change.action == "keep" and not change.new_mentions:
-        return
-    for mention in change.mentions:
-        mark = " (new)" if change.old is not None and mention in change.new_mentions else ""
-        place = one_line(f"{mention.path}:{mention.line}")
-        style = "error" if mention.is_alarm else "warning"
-        console.tell(
-            (f"{_bang(mention.is_alarm)}mentions {mention.fact}: {one_line(mention.value)}", style), f"   {place}{mark}"
-        )
+def _show_mentions(console: Console, plan: Plan) -> None:
+    """Print the cautions and alarms of the texts, alarms first: what a text mentions is not a verdict on it. The same mention in
+    several places is one line with its places below, so that repetition does not hide the others."""
+    gathered: dict[tuple[bool, str, str], list[tuple[ItemChange, Mention]]] = {}
+    for change in plan.effective:
+        if change.action != "keep" or change.new_mentions:
+            for mention in change.mentions:
+                key = (not mention.is_alarm, mention.fact, _bare(mention.value))
+                gathered.setdefault(key, []).append((change, mention))
+    if gathered:
+        console.gap()
+        console.say("What the texts mention:", "strong")
+    for (harmless, fact, value), found in sorted(gathered.items(), key=lambda entry: entry[0][0]):
+        places = _places(found)
+        exact = found[0][1].value if len({mention.value for _, mention in found}) == 1 else value
+        style = "warning" if harmless else "error"
+        mark = "    " if harmless else "  ! "
+        more = f"   {places[0]}" if len(places) == 1 else ""
+        console.tell((f"{mark}{fact}: {one_line(exact)}", style), more, hang=8)
+        for place in places if not more else ():
+            console.tell(f"      {place}", hang=8)
+
+
+_ENDING = re.compile(r"(?:</[A-Za-z_-]{1,40}>|[.,;:])+$")
+
+
+def _bare(value: str) -> str:
+    """A mention without what follows it in its sentence: full stops and closing tags."""
+    return _ENDING.sub("", value) or value
+
+
+def _places(found: Sequence[tuple[ItemChange, Mention]]) -> list[str]:
+    """The places of a mention, one for each file: ``acme/ops/backup, backup.md:4, 9 (new)``."""
+    files: dict[tuple[str, str, bool], list[str]] = {}
+    for change, mention in found:
+        new = change.old is not None and mention in change.new_mentions
+        files.setdefault((str(change.identity), mention.path, new), []).append(str(mention.line))
+    return [
+        one_line(f"{item}, {path}:{', '.join(dict.fromkeys(lines))}{' (new)' * new}")
+        for (item, path, new), lines in files.items()
+    ]
 
 
 def _show_rights(console: Console, plan: Plan) -> None:
@@ -254,11 +287,13 @@ def _show_counts(console: Console, plan: Plan) -> None:
     if len(changes) < 2 and _lines(changes) <= _SCREEN:
         return
     asked = by_tier(changes)
-    news = [mention for change in changes for mention in change.new_mentions]
+    news = {
+        (mention.is_alarm, mention.fact, _bare(mention.value)) for change in changes for mention in change.new_mentions
+    }
     commands = sum(
         tools_tier(change.new.tools) is Tier.UNRESTRICTED for change in changes if change.new and change.tools
     )
-    alarms = sum(mention.is_alarm for mention in news)
+    alarms = sum(is_alarm for is_alarm, *_ in news)
     told: list[tuple[int, str, str, str | None]] = [
         (commands, "may run any command", "may run any command", "error"),
         *((len(rows), f"{level} right", f"{level} rights", TIER_STYLE[str(level)]) for level, rows in asked.items()),

@@ -57,7 +57,7 @@ def _show_node(session: Session, node: Node, unverified: Container[object]) -> N
         spans.append((_mark(node.identity, unverified), "warning"))
         spans.append((" (forced)" if node.item.forced is not None else "", "warning"))
         if node.item.is_unsigned:
-            spans.append((f" signed by {node.item.signed_by}", "removed"))
+            spans.append((f" {node.item.how_signed}", "removed"))
     spans.append((_MARKS[node.mark], "dim" if node.mark == "seen" else "warning"))
     session.console.line(*spans, hang=4 * node.depth + 4, wide=True)
 
@@ -124,7 +124,7 @@ def why(session: Session, item: str, member: str | None) -> None:
     if target.forced is not None:
         session.console.data(f"[overrides] of rye.toml forces {target.identity} {one_line(target.forced)}")
     if target.is_unsigned:
-        said = session.console.style(f"signed by {target.signed_by}", "removed")
+        said = session.console.style(target.how_signed, "removed")
         session.console.data(f"{target.identity} is {said}, from {target.registry}")
     if found.more:
         session.console.say(f"Only the first {len(found.chains)} chains are shown.")

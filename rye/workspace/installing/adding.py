@@ -44,7 +44,8 @@ def add(
     install. ``member``: the workspace's member that needs them, by folder or name; by default the one around the working folder,
     or else the root.
 
-    Raises UsageError ``no-such-member``, ``bad-name``, ``bad-reference``, ``bad-range`` or ``contradiction``, RyeError ``no-such-item``.
+    Raises UsageError ``no-such-member``, ``bad-name``, ``bad-reference``, ``bad-range`` or ``contradiction``, RyeError
+    ``no-such-item``.
     """
     references = _references(names, group)
     return retry_when_overtaken(context, lambda: _add(context, project, request, references, group, agree, member))
