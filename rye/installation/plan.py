@@ -36,7 +36,7 @@ from rye.items.consented import HookAction, Run
 from rye.items.identity import Identity
 from rye.permissions.containment import diff
 from rye.permissions.risk import Tier, tiers
-from rye.project.lock import Lock, LockedItem
+from rye.project.lock import Lock, LockedItem, in_words
 from rye.resolution.versions import Version
 from rye.text.facts.fact import RULES_VERSION
 
@@ -134,6 +134,11 @@ class ItemChange(Struct, frozen=True):
         if self.old.source is not None and self.old.approved_signer in (None, self.old.source.origin):
             return self.old.signed_by
         return self.old.approved_signer or self.old.signer
+
+    @property
+    def signed_before(self) -> str | None:
+        """The same in words: ``by FINGERPRINT`` or ``not signed (git commit …)``."""
+        return in_words(self.signer_before).removeprefix("signed ") if self.signer_before is not None else None
 
     @property
     def needs_consent(self) -> bool:

@@ -14,7 +14,6 @@ from rye.items.agent_tools import shown
 from rye.items.consented import HookAction, Run
 from rye.permissions.risk import Tier, tiers
 from rye.permissions.tool_risk import tools_tier
-from rye.project.lock import in_words
 from rye.workspace.installing.install_request import Proposal
 from rye.workspace.trusting.acceptance import Approval, of_the_lock
 from rye.workspace.trusting.project_changes import shown_lines
@@ -112,8 +111,8 @@ def _show_signer(console: Console, change: ItemChange, time: datetime, seen: set
     if new is None or (change.action == "keep" and old is not None and old.approved_signer is None):
         return
     history = change.history
-    if change.signer_before is not None:
-        before = in_words(one_line(change.signer_before)).removeprefix("signed ")
+    if change.signed_before is not None:
+        before = one_line(change.signed_before)
         style = "error" if new.is_unsigned else "warning"
         console.tell((f"{_bang(new.is_unsigned)}{one_line(new.how_signed)}, previously {before}", style))
         if history is not None and history.old_key is not None:
