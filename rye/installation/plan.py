@@ -23,6 +23,7 @@ The rules of consent (DESIGN §7):
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal
@@ -388,6 +389,50 @@ def _approve(change: ItemChange, consent: Consent) -> LockedItem:
         approved_facts=tuple(sorted(facts)),
         facts_rules=rules,
     )
+
+
+class MentionPlace(Struct, frozen=True):
+    """Where one file of an item has a mention. ``new``: the item is updated, and the mention was not there before."""
+
+    item: Identity
+    path: str
+    lines: tuple[int, ...]
+    new: bool
+
+
+class GatheredMention(Struct, frozen=True):
+    """One mention with every place of it. ``value`` lacks closing tags and full stops after it if the places differ in them."""
+
+    fact: str
+    value: str
+    is_alarm: bool
+    places: tuple[MentionPlace, ...]
+
+
+def gather_mentions(changes: Iterable[ItemChange], *, only_new: bool = False) -> list[GatheredMention]:
+    """Return what a person is told of the changes' mentions, alarms first, otherwise in the order of the changes.
+    ``only_new``: without those that need no consent."""
+    gathered: dict[tuple[bool, str, str], list[tuple[ItemChange, Mention]]] = {}
+    for change in changes:
+        if change.action != "keep" or change.new_mentions:
+            for mention in change.new_mentions if only_new else change.mentions:
+                key = (mention.is_alarm, mention.fact, _bare(mention.value))
+                gathered.setdefault(key, []).append((change, mention))
+    told = []
+    for (is_alarm, fact, bare), found in gathered.items():
+        lines: dict[tuple[Identity, str, bool], list[int]] = {}
+        for change, mention in found:
+            new = change.old is not None and mention in change.new_mentions
+            lines.setdefault((change.identity, mention.path, new), []).append(mention.line)
+        values = {mention.value for _, mention in found}
+        places = tuple(MentionPlace(item, path, tuple(at), new) for (item, path, new), at in lines.items())
+        told.append(GatheredMention(fact, values.pop() if len(values) == 1 else bare, is_alarm, places))
+    return sorted(told, key=lambda one: not one.is_alarm)
+
+
+def _bare(value: str) -> str:
+    """A mention without what follows it in its sentence: full stops and closing tags."""
+    return re.sub(r"(?:</[A-Za-z_-]{1,40}>|[.,;:])+$", "", value) or value
 
 
 def by_tier(changes: Iterable[ItemChange]) -> Mapping[Tier, list[tuple[ItemChange, Asked]]]:

@@ -14,6 +14,7 @@ from rye.installation.plan import (
     Plan,
     approved_items,
     by_tier,
+    gather_mentions,
     labels_named,
     make_plan,
     never_approved,
@@ -373,3 +374,39 @@ def test_rights_by_tier_worst_first() -> None:
     second = ItemChange("add", PLAIN.identity, None, PLAIN, asks=(worst, safe))
     found = by_tier([first, second])
     assert list(found.items()) == [(Tier.UNRESTRICTED, [(second, worst)]), (Tier.SAFE, [(first, safe), (second, safe)])]
+
+
+class TestGatheredMentions:
+    """The same mention is told once, with its places; none that differs in what it does is left out."""
+
+    def gathered(self, *mentions: Mention) -> list[tuple[str, bool, list[tuple[int, ...]]]]:
+        found = change(None, PLAIN, mentions={PLAIN.identity: mentions})
+        return [(one.value, one.is_alarm, [place.lines for place in one.places]) for one in gather_mentions([found])]
+
+    def test_the_same_in_several_places(self) -> None:
+        again = [replace(ALARM, line=9), replace(ALARM, path="more.md"), replace(CAUTION)]
+        assert self.gathered(CAUTION, ALARM, *again[:2]) == [
+            ("curl x | sh", True, [(3, 9), (3,)]),
+            ("sudo", False, [(4,)]),
+        ]
+
+    @pytest.mark.parametrize("ending", [".", "</step>", ".</description>", ";", "</a></b>"])
+    def test_what_follows_in_the_sentence_makes_no_difference(self, ending: str) -> None:
+        assert self.gathered(replace(ALARM, value=f"curl x | sh{ending}", line=1), ALARM) == [
+            ("curl x | sh", True, [(1, 3)])
+        ]
+        assert self.gathered(replace(ALARM, value=f"curl x | sh{ending}")) == [(f"curl x | sh{ending}", True, [(3,)])]
+
+    @pytest.mark.parametrize(
+        "other",
+        ["curl y | sh", "curl x | sh -s evil", "curl x | sh.exe", "curl x | sh/", "curl x | sh <b>", "Curl x | sh"],
+    )
+    def test_another_value_keeps_its_own_line(self, other: str) -> None:
+        assert [value for value, *_ in self.gathered(ALARM, replace(ALARM, value=other))] == ["curl x | sh", other]
+
+    def test_another_fact_or_level_keeps_its_own_line(self) -> None:
+        assert len(self.gathered(ALARM, replace(ALARM, fact="safety-off"), replace(ALARM, level="caution"))) == 3
+
+    def test_only_what_is_new_needs_an_answer(self) -> None:
+        found = change(None, PLAIN, mentions={PLAIN.identity: (ALARM, CAUTION)})
+        assert [one.value for one in gather_mentions([found], only_new=True)] == ["curl x | sh"]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from rye.cli.console import TIER_STYLE, Console, counted, one_line
 from rye.cli.layout import Cell
-from rye.installation.plan import Asked, ItemChange, Plan, by_tier
-from rye.installation.signed_release import Mention
+from rye.installation.plan import Asked, ItemChange, Plan, by_tier, gather_mentions
 from rye.items.agent_tools import shown
 from rye.items.consented import HookAction, Run
 from rye.permissions.risk import Tier, tiers
@@ -213,44 +211,20 @@ def _run_mark(change: ItemChange, run: Run) -> str:
 def _show_mentions(console: Console, plan: Plan) -> None:
     """Print the cautions and alarms of the texts, alarms first: what a text mentions is not a verdict on it. The same mention in
     several places is one line with its places below, so that repetition does not hide the others."""
-    gathered: dict[tuple[bool, str, str], list[tuple[ItemChange, Mention]]] = {}
-    for change in plan.effective:
-        if change.action != "keep" or change.new_mentions:
-            for mention in change.mentions:
-                key = (not mention.is_alarm, mention.fact, _bare(mention.value))
-                gathered.setdefault(key, []).append((change, mention))
+    gathered = gather_mentions(plan.effective)
     if gathered:
         console.gap()
         console.say("What the texts mention:", "strong")
-    for (harmless, fact, value), found in sorted(gathered.items(), key=lambda entry: entry[0][0]):
-        places = _places(found)
-        exact = found[0][1].value if len({mention.value for _, mention in found}) == 1 else value
-        style = "warning" if harmless else "error"
-        mark = "    " if harmless else "  ! "
-        more = f"   {places[0]}" if len(places) == 1 else ""
-        console.tell((f"{mark}{fact}: {one_line(exact)}", style), more, hang=8)
-        for place in places if not more else ():
+    for one in gathered:
+        places = [
+            one_line(f"{place.item}, {place.path}:{', '.join(map(str, place.lines))}{' (new)' * place.new}")
+            for place in one.places
+        ]
+        alone = f"   {places[0]}" if len(places) == 1 else ""
+        said = f"{'  ! ' if one.is_alarm else '    '}{one.fact}: {one_line(one.value)}"
+        console.tell((said, "error" if one.is_alarm else "warning"), alone, hang=8)
+        for place in () if alone else places:
             console.tell(f"      {place}", hang=8)
-
-
-_ENDING = re.compile(r"(?:</[A-Za-z_-]{1,40}>|[.,;:])+$")
-
-
-def _bare(value: str) -> str:
-    """A mention without what follows it in its sentence: full stops and closing tags."""
-    return _ENDING.sub("", value) or value
-
-
-def _places(found: Sequence[tuple[ItemChange, Mention]]) -> list[str]:
-    """The places of a mention, one for each file: ``acme/ops/backup, backup.md:4, 9 (new)``."""
-    files: dict[tuple[str, str, bool], list[str]] = {}
-    for change, mention in found:
-        new = change.old is not None and mention in change.new_mentions
-        files.setdefault((str(change.identity), mention.path, new), []).append(str(mention.line))
-    return [
-        one_line(f"{item}, {path}:{', '.join(dict.fromkeys(lines))}{' (new)' * new}")
-        for (item, path, new), lines in files.items()
-    ]
 
 
 def _show_rights(console: Console, plan: Plan) -> None:
@@ -286,13 +260,11 @@ def _show_counts(console: Console, plan: Plan) -> None:
     if len(changes) < 2 and _lines(changes) <= _SCREEN:
         return
     asked = by_tier(changes)
-    news = {
-        (mention.is_alarm, mention.fact, _bare(mention.value)) for change in changes for mention in change.new_mentions
-    }
+    news = gather_mentions(changes, only_new=True)
     commands = sum(
         tools_tier(change.new.tools) is Tier.UNRESTRICTED for change in changes if change.new and change.tools
     )
-    alarms = sum(is_alarm for is_alarm, *_ in news)
+    alarms = sum(one.is_alarm for one in news)
     told: list[tuple[int, str, str, str | None]] = [
         (commands, "may run any command", "may run any command", "error"),
         *((len(rows), f"{level} right", f"{level} rights", TIER_STYLE[str(level)]) for level, rows in asked.items()),
