@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import sqlalchemy as sa
 from msgspec import Struct
@@ -32,7 +33,7 @@ class Event(Struct, frozen=True):
     address: str
     action: str
     subject: str
-    detail: dict[str, object]
+    detail: dict[str, Any]
     hash: str
 
     def as_json(self) -> dict[str, object]:

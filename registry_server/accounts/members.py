@@ -76,7 +76,7 @@ def of_issuer(connection: sa.Connection, issuer: str, subject: str, wanted: str,
         return create(connection, name, now, issuer=issuer, subject=subject)
     member = get(connection, found)
     if member.disabled is not None:
-        raise RyeError("account-disabled", f"The account {member.name} is disabled.", "Ask the registry's operator.")
+        raise _disabled(member)
     return member
 
 
@@ -102,9 +102,24 @@ def named(connection: sa.Connection, name: str) -> Member:
     return _member(row)
 
 
-def listing(connection: sa.Connection) -> list[Member]:
-    """All accounts, oldest first."""
-    return [_member(row) for row in connection.execute(sa.select(accounts).order_by(accounts.c.created, accounts.c.id))]
+def active(connection: sa.Connection, name: str) -> Member:
+    """Return an account that is not disabled, by its ID or name. Raises RyeError ``unknown-account``,
+    ``account-disabled``."""
+    member = named(connection, name)
+    if member.disabled is not None:
+        raise _disabled(member)
+    return member
+
+
+def listing(connection: sa.Connection, offset: int = 0, most: int | None = None) -> list[Member]:
+    """All accounts, or one page of them, oldest first."""
+    query = sa.select(accounts).order_by(accounts.c.created, accounts.c.id).offset(offset).limit(most)
+    return [_member(row) for row in connection.execute(query)]
+
+
+def count(connection: sa.Connection) -> int:
+    """The number of accounts, disabled ones included."""
+    return connection.scalar(sa.select(sa.func.count()).select_from(accounts)) or 0
 
 
 def disable(connection: sa.Connection, identifier: str, now: str) -> Member:
@@ -188,6 +203,10 @@ def roles_of(connection: sa.Connection, member: Member) -> tuple[tuple[str, str]
 
 def _member(row: sa.Row[tuple[object, ...]]) -> Member:
     return Member(row.id, row.name, row.issuer, row.subject, row.created, row.disabled)
+
+
+def _disabled(member: Member) -> RyeError:
+    return RyeError("account-disabled", f"The account {member.name} is disabled.", "Ask the registry's operator.")
 
 
 def _unknown(name: str) -> RyeError:

@@ -32,8 +32,11 @@ from rye.items.identity import is_segment
 
 TOKEN_SECONDS = 15 * 60
 ALLOWED_SCOPES = ("read", "publish", "stage", "yank")
+DEFAULT_SCOPES = ("stage",)
 GITHUB = "https://token.actions.githubusercontent.com"
 GITLAB = "https://gitlab.com"
+SHORT = {"github": GITHUB, "gitlab": GITLAB}
+"""Short names of issuers."""
 _REPOSITORY = re.compile(r"[A-Za-z0-9._-]{1,100}(?:/[A-Za-z0-9._-]{1,100}){1,9}")
 _WORKFLOW = re.compile(r"[A-Za-z0-9._ -]{1,100}(?:/[A-Za-z0-9._ -]{1,100}){0,9}")
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")

@@ -20,7 +20,16 @@ def now_text() -> str:
 
 def after(now: str, seconds: float) -> str:
     """The time a number of seconds after another."""
-    return write_time(datetime.strptime(now, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC) + timedelta(seconds=seconds))
+    return write_time(_read(now) + timedelta(seconds=seconds))
+
+
+def seconds_between(earlier: str, later: str) -> float:
+    """The seconds from one time to another."""
+    return (_read(later) - _read(earlier)).total_seconds()
+
+
+def _read(time: str) -> datetime:
+    return datetime.strptime(time, "%Y-%m-%dT%H:%M:%SZ").replace(tzinfo=UTC)
 
 
 def read_span(text: str) -> int | None:

@@ -16,6 +16,7 @@ import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import sqlalchemy as sa
 
@@ -184,14 +185,29 @@ def is_over(expires: str | None, now: str | None = None) -> bool:
     return expires is not None and expires <= (now or now_text())
 
 
+def state_of(account: Account, now: str | None = None) -> Literal["active", "revoked", "expired"]:
+    """``active``, ``revoked`` or ``expired``."""
+    if account.revoked:
+        return "revoked"
+    return "expired" if is_over(account.expires, now) else "active"
+
+
 def note_use(connection: sa.Connection, identifier: str, now: str) -> None:
     """Record that a token was used."""
     connection.execute(tokens.update().where(tokens.c.id == identifier).values(last_used=now))
 
 
-def listing(connection: sa.Connection, account: str | None = None) -> list[Account]:
-    """All tokens, or those of one account, including revoked ones, oldest first."""
-    query = sa.select(tokens).order_by(tokens.c.created, tokens.c.id)
+def count(connection: sa.Connection, account: str | None = None) -> int:
+    """The number of tokens, or of those of one account, including revoked ones."""
+    query = sa.select(sa.func.count()).select_from(tokens)
+    return connection.scalar(query.where(tokens.c.account == account) if account is not None else query) or 0
+
+
+def listing(
+    connection: sa.Connection, account: str | None = None, offset: int = 0, most: int | None = None
+) -> list[Account]:
+    """All tokens, or those of one account, or one page of them, including revoked ones, oldest first."""
+    query = sa.select(tokens).order_by(tokens.c.created, tokens.c.id).offset(offset).limit(most)
     if account is not None:
         query = query.where(tokens.c.account == account)
     return [_account(connection, row) for row in connection.execute(query).all()]

@@ -11,6 +11,7 @@ import hmac
 import json
 import secrets
 from collections.abc import Iterable, Sequence
+from typing import Any
 from urllib.parse import urlsplit
 
 import sqlalchemy as sa
@@ -52,6 +53,10 @@ _LEASE_SECONDS = 120
 _KEPT_SECONDS = 30 * 86_400
 _CURSOR = "webhooks-position"
 _ROWS = 200
+
+
+Row = dict[str, Any]
+"""One delivery as :func:`history` returns it: the columns of its table."""
 
 
 class Webhook(Struct, frozen=True):
@@ -132,12 +137,19 @@ def listing(connection: sa.Connection) -> list[Webhook]:
     return [_webhook(row) for row in connection.execute(sa.select(webhooks).order_by(webhooks.c.created))]
 
 
-def history(connection: sa.Connection, most: int, webhook: str | None = None) -> list[dict[str, object]]:
+def history(connection: sa.Connection, most: int, webhook: str | None = None) -> list[Row]:
     """Deliveries, newest first."""
     query = sa.select(deliveries).order_by(deliveries.c.created.desc(), deliveries.c.id).limit(most)
     if webhook is not None:
         query = query.where(deliveries.c.webhook == webhook)
     return [dict(row._mapping) for row in connection.execute(query)]
+
+
+def state_of(row: Row) -> str:
+    """The state of one delivery of :func:`history`: ``delivered``, ``due TIME`` or ``given up``."""
+    if row["delivered"]:
+        return "delivered"
+    return f"due {row['due']}" if row["due"] else "given up"
 
 
 def collect(connection: sa.Connection, origin: str, now: str) -> int:

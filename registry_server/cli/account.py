@@ -6,12 +6,12 @@ from pathlib import Path
 
 import click
 
-from registry_server.accounts import audit_events, members, roles
+from registry_server.accounts import administration, members, roles
+from registry_server.accounts.administration import By
 from registry_server.accounts.times import now_text
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import changing, reading, settings_of
 from registry_server.settings import SETTINGS_FILE
-from rye.errors import RyeError
 
 
 @click.group(no_args_is_help=True)
@@ -30,27 +30,12 @@ def account() -> None:
 @pass_output
 def account_create(output: Output, name: str, namespace: str | None, role: str, data: Path) -> None:
     """Create an account, and print a link that signs its owner in once. For an existing account, print another link."""
-    now = now_text()
     with changing(data) as connection:
-        member = next((one for one in members.listing(connection) if one.name == name), None)
-        is_new = member is None
-        if member is not None and member.issuer:
-            raise RyeError(
-                "account-exists",
-                f"{name} is the name of an account that {member.issuer} signs in, where anyone can choose any name.",
-                f"Choose another name, or give that account a role: rye-registry role add NAMESPACE --account {member.id}",
-            )
-        if member is None:
-            member = members.create(connection, name, now)
-        if namespace is not None:
-            roles.give(connection, namespace, role, account=member.id)
-        secret = members.make_link(connection, member.id, now)
-        detail = {"name": name, "namespace": namespace, "role": role if namespace else None, "new": is_new}
-        audit_events.record(connection, now, "account.create", f"account:{member.id}", detail=detail)
-    settings, path = settings_of(data, {}), f"/-/account/link/{secret}"
+        made = administration.invite(connection, name, namespace, role, By(now_text()))
+    settings, path = settings_of(data, {}), f"/-/account/link/{made.secret}"
     link = f"{settings.public_address}{path}"
     document: dict[str, object] = {
-        "account": member.id,
+        "account": made.member.id,
         "name": name,
         "namespace": namespace,
         "link": link,
@@ -102,8 +87,6 @@ def account_list(output: Output, data: Path) -> None:
 @pass_output
 def account_disable(output: Output, name: str, data: Path) -> None:
     """Disable an account, with its sessions, links and tokens, at once. NAME: its name or ID."""
-    now = now_text()
     with changing(data) as connection:
-        member = members.disable(connection, members.named(connection, name).id, now)
-        audit_events.record(connection, now, "account.disable", f"account:{member.id}", detail={"name": member.name})
+        member = administration.disable_account(connection, name, By(now_text()))
     output.result({"account": member.id, "name": member.name, "disabled": member.disabled}, f"Disabled {member.name}.")

@@ -6,13 +6,12 @@ from pathlib import Path
 
 import click
 
-from registry_server.accounts import audit_events, publishers
+from registry_server.accounts import administration, publishers
+from registry_server.accounts.administration import By
 from registry_server.accounts.scopes import parse_scopes
 from registry_server.accounts.times import now_text
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import changing, reading
-
-_SHORT = {"github": publishers.GITHUB, "gitlab": publishers.GITLAB}
 
 
 @click.group(no_args_is_help=True)
@@ -43,14 +42,12 @@ def publisher_add(
     data: Path,
 ) -> None:
     """Trust a workflow: it gets tokens for NAMESPACE, valid for 15 minutes, that can stage or do what --scope allows."""
-    now = now_text()
-    wanted = parse_scopes(scopes) or ("stage",)
+    wanted = parse_scopes(scopes) or publishers.DEFAULT_SCOPES
     with changing(data) as connection:
-        made = publishers.add(
-            connection, namespace, _SHORT.get(issuer, issuer), repository, workflow, environment, wanted, now
+        by = By(now_text())
+        made = administration.add_publisher(
+            connection, namespace, issuer, repository, workflow, environment, wanted, by
         )
-        subject = f"namespace:{namespace}"
-        audit_events.record(connection, now, "publisher.add", subject, detail=made.as_json())
     output.result(made.as_json(), f"{made.id}  {_line(made)}")
 
 
@@ -75,9 +72,7 @@ def publisher_list(output: Output, namespace: str | None, data: Path) -> None:
 def publisher_remove(output: Output, publisher_id: str, data: Path) -> None:
     """Stop trusting a publisher. ID: from `publisher list`."""
     with changing(data) as connection:
-        gone = publishers.remove(connection, publisher_id)
-        subject = f"namespace:{gone.namespace}"
-        audit_events.record(connection, now_text(), "publisher.remove", subject, detail=gone.as_json())
+        gone = administration.remove_publisher(connection, publisher_id, By(now_text()))
     output.result(gone.as_json(), f"Removed {_line(gone)}")
 
 

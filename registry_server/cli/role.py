@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 import sqlalchemy as sa
 
-from registry_server.accounts import audit_events, members, roles
+from registry_server.accounts import administration, roles
+from registry_server.accounts.administration import By, Holder
 from registry_server.accounts.times import now_text
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import changing, reading
@@ -33,12 +34,10 @@ def role() -> None:
 def role_add(output: Output, namespace: str, account: str | None, team: str | None, wanted: str, data: Path) -> None:
     """Give an account or a team a role in NAMESPACE, replacing its current one."""
     with changing(data) as connection:
-        who, found = _who(connection, account, team)
-        roles.give(connection, namespace, wanted, account=found, team=team)
-        audit_events.record(
-            connection, now_text(), "role.add", f"namespace:{namespace}", detail={"who": who, "role": wanted}
-        )
-    output.result({"namespace": namespace, "who": who, "role": wanted}, f"{who} is {wanted} of {namespace}.")
+        who = _who(connection, account, team)
+        administration.give_role(connection, namespace, wanted, who, By(now_text()))
+    document: dict[str, object] = {"namespace": namespace, "who": who.words, "role": wanted}
+    output.result(document, f"{who.words} is {wanted} of {namespace}.")
 
 
 @role.command("remove")
@@ -51,12 +50,10 @@ def role_add(output: Output, namespace: str, account: str | None, team: str | No
 def role_remove(output: Output, namespace: str, account: str | None, team: str | None, data: Path) -> None:
     """Remove the role of an account or a team in NAMESPACE."""
     with changing(data) as connection:
-        who, found = _who(connection, account, team)
-        removed = roles.take(connection, namespace, account=found, team=team)
-        if removed:
-            audit_events.record(connection, now_text(), "role.remove", f"namespace:{namespace}", detail={"who": who})
-    words = f"{who} no longer has a role in {namespace}." if removed else f"{who} had no role in {namespace}."
-    output.result({"namespace": namespace, "who": who, "removed": removed}, words)
+        who = _who(connection, account, team)
+        removed = administration.take_role(connection, namespace, who, By(now_text()))
+    words = f"{who.words} {'no longer has a role' if removed else 'had no role'} in {namespace}."
+    output.result({"namespace": namespace, "who": who.words, "removed": removed}, words)
 
 
 @role.command("list")
@@ -76,14 +73,10 @@ def role_list(output: Output, namespace: str | None, data: Path) -> None:
     output.result({"roles": rows}, "\n".join(lines) or "No roles.")
 
 
-def _who(connection: sa.Connection, account: str | None, team: str | None) -> tuple[str, str | None]:
-    """Return how a message names the account or team, and the account's ID."""
+def _who(connection: sa.Connection, account: str | None, team: str | None) -> Holder:
+    """Return the account or team that the options name."""
     if (account is None) == (team is None):
         raise UsageError(
             "usage", "Give either --account NAME or --team NAME.", "`rye-registry role add --help` shows how."
         )
-    if account is not None:
-        member = members.named(connection, account)
-        return member.name, member.id
-    roles.require_team(connection, str(team))
-    return f"team {team}", None
+    return administration.holder(connection, account, team)

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from registry_server.accounts import audit_events, members, roles
+from registry_server.accounts import administration, roles
+from registry_server.accounts.administration import By
 from registry_server.accounts.times import now_text
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import changing, reading
@@ -24,10 +25,8 @@ def team() -> None:
 @pass_output
 def team_create(output: Output, name: str, data: Path) -> None:
     """Create a team."""
-    now = now_text()
     with changing(data) as connection:
-        roles.create_team(connection, name, now)
-        audit_events.record(connection, now, "team.create", f"team:{name}")
+        administration.create_team(connection, name, By(now_text()))
     output.result({"team": name, "members": []}, f"Created the team {name}.")
 
 
@@ -39,8 +38,7 @@ def team_create(output: Output, name: str, data: Path) -> None:
 def team_delete(output: Output, name: str, data: Path) -> None:
     """Delete a team and its roles."""
     with changing(data) as connection:
-        roles.delete_team(connection, name)
-        audit_events.record(connection, now_text(), "team.delete", f"team:{name}")
+        administration.delete_team(connection, name, By(now_text()))
     output.result({"team": name, "deleted": True}, f"Deleted the team {name}.")
 
 
@@ -53,9 +51,7 @@ def team_delete(output: Output, name: str, data: Path) -> None:
 def team_add(output: Output, name: str, account: str, data: Path) -> None:
     """Add ACCOUNT to the team NAME."""
     with changing(data) as connection:
-        member = members.named(connection, account)
-        if roles.join(connection, name, member.id):
-            audit_events.record(connection, now_text(), "team.add", f"team:{name}", detail={"account": member.id})
+        member = administration.join_team(connection, name, account, By(now_text()))
     output.result({"team": name, "account": member.name}, f"{member.name} is in {name}.")
 
 
@@ -68,9 +64,7 @@ def team_add(output: Output, name: str, account: str, data: Path) -> None:
 def team_remove(output: Output, name: str, account: str, data: Path) -> None:
     """Remove ACCOUNT from the team NAME."""
     with changing(data) as connection:
-        member = members.named(connection, account)
-        if roles.leave(connection, name, member.id):
-            audit_events.record(connection, now_text(), "team.remove", f"team:{name}", detail={"account": member.id})
+        member = administration.leave_team(connection, name, account, By(now_text()))
     output.result({"team": name, "account": member.name}, f"{member.name} is not in {name}.")
 
 

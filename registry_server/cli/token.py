@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from registry_server.accounts import audit_events, members, tokens
+from registry_server.accounts import administration, members, tokens
+from registry_server.accounts.administration import By
 from registry_server.accounts.scopes import DEFAULT_SCOPES, SCOPES, parse_scopes
 from registry_server.accounts.times import now_text, read_span
-from registry_server.accounts.tokens import Account
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import changing, reading
 
@@ -55,15 +55,11 @@ def token_create(
     data: Path,
 ) -> None:
     """Create a token and print it. It is shown only this once."""
-    now, seconds = now_text(), read_span(expires)
+    seconds = read_span(expires)
     wanted = parse_scopes(scopes) or DEFAULT_SCOPES
     with changing(data) as connection:
-        owner = members.named(connection, account).id if account is not None else None
-        made = tokens.create(connection, name, namespaces, now, scopes=wanted, seconds=seconds, account=owner)
-        found = tokens.check(connection, made, now)
-        assert found is not None
-        detail = {"name": name, "scopes": list(found.scopes), "namespaces": list(found.namespaces), "account": owner}
-        audit_events.record(connection, now, "token.create", f"token:{found.token}", detail=detail)
+        by = By(now_text())
+        made, found = administration.create_token(connection, name, wanted, namespaces, seconds, account, by)
     document = {**found.as_json(), "id": found.token, "token": made}
     output.result(document, made)
     until = f"It is valid until {found.expires}." if found.expires else "It never expires."
@@ -83,12 +79,12 @@ def token_list(output: Output, data: Path) -> None:
         found = tokens.listing(connection)
         names = {member.id: member.name for member in members.listing(connection)}
     rows = [
-        f"{one.token}  {_state(one):7}  {one.name}  {', '.join(one.namespaces) or 'any namespace'}  "
+        f"{one.token}  {tokens.state_of(one):7}  {one.name}  {', '.join(one.namespaces) or 'any namespace'}  "
         f"{' '.join(one.scopes)}  {f'until {one.expires}' if one.expires else 'never expires'}  "
         f"last used {one.last_used or 'never'}{f'  of {names[one.account]}' if one.account else ''}"
         for one in found
     ]
-    document = [{**one.as_json(), "id": one.token, "state": _state(one)} for one in found]
+    document = [{**one.as_json(), "id": one.token, "state": tokens.state_of(one)} for one in found]
     output.result({"tokens": document}, "\n".join(rows) or "No tokens.")
 
 
@@ -99,14 +95,6 @@ def token_list(output: Output, data: Path) -> None:
 @pass_output
 def token_revoke(output: Output, token_id: str, data: Path) -> None:
     """Revoke a token, effective at once. TOKEN_ID: its 16 digits from `token list`."""
-    now = now_text()
     with changing(data) as connection:
-        account = tokens.revoke(connection, token_id, now)
-        audit_events.record(connection, now, "token.revoke", f"token:{account.token}", detail={"name": account.name})
+        account = administration.revoke_token(connection, token_id, By(now_text()))
     output.result(account.as_json(), f"Revoked {account.token} ({account.name}).")
-
-
-def _state(account: Account) -> str:
-    if account.revoked:
-        return "revoked"
-    return "expired" if tokens.is_over(account.expires) else "active"

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from registry_server.accounts import audit_events, webhooks
+from registry_server.accounts import administration, webhooks
+from registry_server.accounts.administration import By
 from registry_server.accounts.times import now_text
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import changing, reading, settings_of
@@ -32,10 +33,8 @@ def webhook() -> None:
 @pass_output
 def webhook_add(output: Output, url: str, namespace: str, events: tuple[str, ...], data: Path) -> None:
     """Notify URL of log entries from now on, and print the secret that signs its deliveries. It is shown only this once."""
-    now = now_text()
     with changing(data) as connection:
-        made = webhooks.add(connection, url, namespace, events, now)
-        audit_events.record(connection, now, "webhook.add", f"webhook:{made.id}", detail=made.as_json())
+        made = administration.add_webhook(connection, url, namespace, events, By(now_text()))
     output.result({**made.as_json(), "secret": made.secret}, f"{made.id}  {made.secret}")
     output.say("Keep the secret: the receiver checks X-Rye-Signature with it.")
     if not settings_of(data, {}).webhooks:
@@ -62,8 +61,7 @@ def webhook_list(output: Output, data: Path) -> None:
 def webhook_remove(output: Output, webhook_id: str, data: Path) -> None:
     """Remove a webhook. ID: from `webhook list`."""
     with changing(data) as connection:
-        gone = webhooks.remove(connection, webhook_id)
-        audit_events.record(connection, now_text(), "webhook.remove", f"webhook:{gone.id}", detail=gone.as_json())
+        gone = administration.remove_webhook(connection, webhook_id, By(now_text()))
     output.result(gone.as_json(), f"Removed {gone.url}")
 
 
@@ -78,15 +76,9 @@ def webhook_deliveries(output: Output, webhook_id: str | None, limit: int, data:
     with reading(data) as connection:
         found = webhooks.history(connection, limit, webhook_id)
     lines = [
-        f"{row['created']}  {row['id']}  {row['event']}  {_state(row)}  attempts {row['attempts']}"
+        f"{row['created']}  {row['id']}  {row['event']}  {webhooks.state_of(row)}  attempts {row['attempts']}"
         f"{'  ' + str(row['error']) if row['error'] else ''}"
         for row in found
     ]
-    document = [{**row, "state": _state(row)} for row in found]
+    document = [{**row, "state": webhooks.state_of(row)} for row in found]
     output.result({"deliveries": document}, "\n".join(lines) or "No deliveries.")
-
-
-def _state(row: dict[str, object]) -> str:
-    if row["delivered"]:
-        return "delivered"
-    return f"due {row['due']}" if row["due"] else "given up"

@@ -1,0 +1,207 @@
+"""What an operator changes, each with its audit event: the same for ``rye-registry`` and for ``/api/v1/admin/``.
+
+Every function works inside the caller's transaction, so a change and its event are written together or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import sqlalchemy as sa
+from msgspec import Struct
+
+from registry_server.accounts import audit_events, members, publishers, roles, tokens, webhooks
+from registry_server.accounts.members import Member
+from registry_server.accounts.publishers import Publisher
+from registry_server.accounts.tokens import Account
+from registry_server.accounts.webhooks import Webhook
+from rye.errors import RyeError
+
+
+class By(Struct, frozen=True):
+    """Who makes a change, and when."""
+
+    now: str
+    actor: str = audit_events.OPERATOR
+    address: str = ""
+
+
+class Holder(Struct, frozen=True):
+    """Who has a role: an account, or else a team."""
+
+    words: str
+    """How messages and events name it."""
+    account: str | None
+    """The account's ID."""
+    team: str | None
+
+
+class Invitation(Struct, frozen=True):
+    """An account, and the secret of the link that signs its owner in once."""
+
+    member: Member
+    secret: str
+
+
+# -- accounts and tokens -------------------------------------------------------------------------------------------------
+
+
+def invite(connection: sa.Connection, name: str, namespace: str | None, role: str, by: By) -> Invitation:
+    """Create an account and a link, or another link for the account that the operator created under this name.
+
+    ``namespace``: give it ``role`` there. Raises RyeError ``account-exists`` for the name of an account that an issuer
+    signs in, ``account-disabled``, ``bad-account-name``, ``bad-namespace``, ``bad-role``.
+    """
+    member = next((one for one in members.listing(connection) if one.name == name), None)
+    is_new = member is None
+    if member is not None and member.issuer:
+        raise RyeError(
+            "account-exists",
+            f"{name} is the name of an account that {member.issuer} signs in, where anyone can choose any name.",
+            f"Choose another name, or give that account a role: rye-registry role add NAMESPACE --account {member.id}",
+        )
+    member = members.create(connection, name, by.now) if member is None else members.active(connection, member.id)
+    if namespace is not None:
+        roles.give(connection, namespace, role, account=member.id)
+    secret = members.make_link(connection, member.id, by.now)
+    detail = {"name": name, "namespace": namespace, "role": role if namespace else None, "new": is_new}
+    _record(connection, by, "account.create", f"account:{member.id}", detail)
+    return Invitation(member, secret)
+
+
+def disable_account(connection: sa.Connection, account: str, by: By) -> Member:
+    """Disable an account, by its name or ID, with its sessions, links and tokens. Raises RyeError ``unknown-account``."""
+    member = members.disable(connection, members.named(connection, account).id, by.now)
+    _record(connection, by, "account.disable", f"account:{member.id}", {"name": member.name})
+    return member
+
+
+def create_token(
+    connection: sa.Connection,
+    name: str,
+    scopes: Sequence[str],
+    namespaces: Sequence[str],
+    seconds: float | None,
+    account: str | None,
+    by: By,
+) -> tuple[str, Account]:
+    """Create a token; return it and what it stands for. ``account``: the name or ID of its owner, None: the operator.
+
+    Raises RyeError ``unknown-account``, ``account-disabled``, and those of :func:`registry_server.accounts.tokens.create`.
+    """
+    owner = members.active(connection, account).id if account is not None else None
+    made = tokens.create(connection, name, namespaces, by.now, scopes=scopes, seconds=seconds, account=owner)
+    found = tokens.check(connection, made, by.now)
+    assert found is not None
+    detail = {"name": name, "scopes": list(found.scopes), "namespaces": list(found.namespaces), "account": owner}
+    _record(connection, by, "token.create", f"token:{found.token}", detail)
+    return made, found
+
+
+def revoke_token(connection: sa.Connection, identifier: str, by: By) -> Account:
+    """Revoke any token. Raises RyeError ``unknown-token``."""
+    found = tokens.revoke(connection, identifier, by.now)
+    _record(connection, by, "token.revoke", f"token:{found.token}", {"name": found.name})
+    return found
+
+
+# -- teams and roles -----------------------------------------------------------------------------------------------------
+
+
+def create_team(connection: sa.Connection, name: str, by: By) -> None:
+    """Create an empty team. Raises RyeError ``bad-team``, ``team-exists``."""
+    roles.create_team(connection, name, by.now)
+    _record(connection, by, "team.create", f"team:{name}")
+
+
+def delete_team(connection: sa.Connection, name: str, by: By) -> None:
+    """Delete a team and its roles. Raises RyeError ``unknown-team``."""
+    roles.delete_team(connection, name)
+    _record(connection, by, "team.delete", f"team:{name}")
+
+
+def join_team(connection: sa.Connection, name: str, account: str, by: By) -> Member:
+    """Add an account to a team; a member of it stays one. Raises RyeError ``unknown-account``, ``unknown-team``."""
+    member = members.named(connection, account)
+    if roles.join(connection, name, member.id):
+        _record(connection, by, "team.add", f"team:{name}", {"account": member.id})
+    return member
+
+
+def leave_team(connection: sa.Connection, name: str, account: str, by: By) -> Member:
+    """Remove an account from a team, if it is in it. Raises RyeError ``unknown-account``, ``unknown-team``."""
+    member = members.named(connection, account)
+    if roles.leave(connection, name, member.id):
+        _record(connection, by, "team.remove", f"team:{name}", {"account": member.id})
+    return member
+
+
+def holder(connection: sa.Connection, account: str | None, team: str | None) -> Holder:
+    """The account (by its name or ID) or else the team. Raises RyeError ``unknown-account``, ``unknown-team``."""
+    if account is not None:
+        member = members.named(connection, account)
+        return Holder(member.name, member.id, None)
+    roles.require_team(connection, str(team))
+    return Holder(f"team {team}", None, team)
+
+
+def give_role(connection: sa.Connection, namespace: str, role: str, who: Holder, by: By) -> None:
+    """Give a role in a namespace, replacing the one that there is. Raises RyeError ``bad-namespace``, ``bad-role``."""
+    roles.give(connection, namespace, role, account=who.account, team=who.team)
+    _record(connection, by, "role.add", f"namespace:{namespace}", {"who": who.words, "role": role})
+
+
+def take_role(connection: sa.Connection, namespace: str, who: Holder, by: By) -> bool:
+    """Remove a role. Return whether there was one."""
+    was_there = roles.take(connection, namespace, account=who.account, team=who.team)
+    if was_there:
+        _record(connection, by, "role.remove", f"namespace:{namespace}", {"who": who.words})
+    return was_there
+
+
+# -- webhooks and trusted publishers -------------------------------------------------------------------------------------
+
+
+def add_webhook(connection: sa.Connection, url: str, namespace: str, events: Sequence[str], by: By) -> Webhook:
+    """Add a webhook. Raises RyeError ``bad-webhook``, ``bad-namespace``, ``private-address``."""
+    made = webhooks.add(connection, url, namespace, events, by.now)
+    _record(connection, by, "webhook.add", f"webhook:{made.id}", made.as_json())
+    return made
+
+
+def remove_webhook(connection: sa.Connection, identifier: str, by: By) -> Webhook:
+    """Remove a webhook. Raises RyeError ``unknown-webhook``."""
+    gone = webhooks.remove(connection, identifier)
+    _record(connection, by, "webhook.remove", f"webhook:{gone.id}", gone.as_json())
+    return gone
+
+
+def add_publisher(
+    connection: sa.Connection,
+    namespace: str,
+    issuer: str,
+    repository: str,
+    workflow: str,
+    environment: str,
+    scopes: Sequence[str],
+    by: By,
+) -> Publisher:
+    """Trust a workflow. ``issuer``: ``github``, ``gitlab`` or an address. Raises RyeError for invalid values, and
+    ``publisher-exists``."""
+    issuer = publishers.SHORT.get(issuer, issuer)
+    made = publishers.add(connection, namespace, issuer, repository, workflow, environment, scopes, by.now)
+    _record(connection, by, "publisher.add", f"namespace:{namespace}", made.as_json())
+    return made
+
+
+def remove_publisher(connection: sa.Connection, identifier: str, by: By) -> Publisher:
+    """Stop trusting a workflow. Raises RyeError ``unknown-publisher``."""
+    gone = publishers.remove(connection, identifier)
+    _record(connection, by, "publisher.remove", f"namespace:{gone.namespace}", gone.as_json())
+    return gone
+
+
+def _record(
+    connection: sa.Connection, by: By, action: str, subject: str, detail: Mapping[str, object] | None = None
+) -> None:
+    audit_events.record(connection, by.now, action, subject, actor=by.actor, address=by.address, detail=detail)
