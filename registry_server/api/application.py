@@ -8,6 +8,7 @@
 ``GET /api/v1/whoami``                     the token's name, scopes, namespaces and expiry
 other programs' paths                      :mod:`registry_server.api.readers`
 ``/api/v1/stages``                         releases that wait for a signature: :mod:`registry_server.api.staging_routes`
+``/api/v1/admin/…``                        for operators: :mod:`registry_server.api.admin_routes`
 ``GET /livez``, ``/readyz``, ``/metrics``  for monitoring: :mod:`registry_server.api.operating_routes`
 ``GET /openapi.json``                      all of these calls as an OpenAPI document
 ``GET /``, ``/-/…``                        pages for people: :mod:`registry_server.api.page_routes`
@@ -33,6 +34,7 @@ from litestar.exceptions import HTTPException
 from litestar.params import FromPath
 
 from registry_server.api.account_pages import ACCOUNT_ROUTES, refused_page
+from registry_server.api.admin_routes import ADMIN_ROUTES
 from registry_server.api.appending import append
 from registry_server.api.device_routes import DEVICE_ROUTES
 from registry_server.api.examination import require_scope
@@ -91,6 +93,7 @@ _STATUS = {
     "oidc-refused": 403,
     "issuer-unavailable": 503,
     "insufficient-scope": 403,
+    "not-an-operator": 403,
     "wrong-namespace": 403,
     "claims-closed": 403,
     "not-found": 404,
@@ -102,6 +105,11 @@ _STATUS = {
     "insufficient-role": 403,
     "unknown-account": 404,
     "unknown-team": 404,
+    "unknown-webhook": 404,
+    "unknown-publisher": 404,
+    "account-exists": 409,
+    "team-exists": 409,
+    "publisher-exists": 409,
     "version-exists": 409,
     "namespace-taken": 409,
     "name-look-alike": 409,
@@ -176,6 +184,7 @@ def framework() -> Litestar:
             _whoami,
             *ACCOUNT_ROUTES,
             *DEVICE_ROUTES,
+            *ADMIN_ROUTES,
             *ROLE_ROUTES,
             *STAGE_PAGES,
             *EXCHANGE_ROUTES,

@@ -13,6 +13,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from registry_server.api.admin_operations import ADMIN_OPERATIONS
+from registry_server.api.operations import Operation, Parameter
 from rye import __version__
 from rye.items.kinds import KINDS
 from rye.registry.protocol import wire
@@ -20,33 +22,6 @@ from rye.registry.protocol import wire
 _JSON = "application/json"
 _REFERENCE = "#/components/schemas/{name}"
 _SHA256 = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
-
-
-class Parameter(Struct, frozen=True):
-    """A parameter of a call."""
-
-    name: str
-    place: str
-    """``path`` or ``query``."""
-    words: str
-    schema: dict[str, Any]
-    required: bool = False
-
-
-class Operation(Struct, frozen=True):
-    """One call of the API."""
-
-    name: str
-    method: str
-    path: str
-    words: str
-    answers: dict[int, Any]
-    """Status → the type of the answer; None: text; ``bytes``: anything."""
-    errors: tuple[int, ...] = ()
-    parameters: tuple[Parameter, ...] = ()
-    body: Any = None
-    """The type of the request's body; ``bytes``: anything."""
-    needs_token: bool = False
 
 
 _WORDS = {"type": "string", "minLength": 2, "maxLength": 200}
@@ -191,6 +166,7 @@ OPERATIONS: tuple[Operation, ...] = (
         (408, 413, 429, 503),
         body=bytes,
     ),
+    *ADMIN_OPERATIONS,
     Operation("livez", "get", "/livez", "Whether the server answers.", {200: wire.LiveAnswer}),
     Operation(
         "readyz",

@@ -1,0 +1,272 @@
+"""``/api/v1/admin/``: teams, roles, webhooks, trusted publishers, for operators (:mod:`registry_server.accounts.operators`)."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from litestar import HttpMethod, Response, get, route
+from litestar.params import FromPath
+
+from registry_server.accounts import administration, publishers, roles, webhooks
+from registry_server.accounts.administration import By, Holder
+from registry_server.accounts.operators import SCOPES_OF_ROLE, require_what_it_gives
+from registry_server.accounts.publishers import Publisher
+from registry_server.accounts.scopes import parse_scopes
+from registry_server.accounts.tokens import Account
+from registry_server.accounts.webhooks import Webhook
+from registry_server.api.admin_calls import ADMIN, MOST, PAGE, AnyRequest, change, change_with, look
+from registry_server.api.admin_forms import (
+    DeliveriesAnswer,
+    DeliveryRow,
+    PublisherRequest,
+    PublisherRow,
+    PublishersAnswer,
+    RoleRequest,
+    RoleRow,
+    RolesAnswer,
+    TeamRequest,
+    TeamRow,
+    TeamsAnswer,
+    WebhookAnswer,
+    WebhookRequest,
+    WebhookRow,
+    WebhooksAnswer,
+)
+from registry_server.api.requests import number_of
+from rye.errors import RyeError
+
+_PUT, _DELETE = [HttpMethod.PUT], [HttpMethod.DELETE]
+_MEMBER = f"{ADMIN}/teams/{{team:str}}/members/{{account:str}}"
+_ROLE_OF_ACCOUNT = f"{ADMIN}/roles/{{namespace:str}}/accounts/{{account:str}}"
+_ROLE_OF_TEAM = f"{ADMIN}/roles/{{namespace:str}}/teams/{{team:str}}"
+
+
+# -- teams ---------------------------------------------------------------------------------------------------------------
+
+
+@get(f"{ADMIN}/teams")
+async def _teams(request: AnyRequest) -> Response[bytes]:
+    def find(connection: sa.Connection) -> TeamsAnswer:
+        return TeamsAnswer([TeamRow(name, inside) for name, inside in roles.team_listing(connection).items()])
+
+    return await look(request, find)
+
+
+@route(f"{ADMIN}/teams", http_method=[HttpMethod.POST])
+async def _create_team(request: AnyRequest) -> Response[bytes]:
+    def create(connection: sa.Connection, _: Account, by: By, wanted: TeamRequest) -> TeamRow:
+        administration.create_team(connection, wanted.team, by)
+        return TeamRow(wanted.team, [])
+
+    return await change_with(request, TeamRequest, create, 201)
+
+
+@route(f"{ADMIN}/teams/{{team:str}}", http_method=_DELETE, status_code=200)
+async def _delete_team(request: AnyRequest, team: FromPath[str]) -> Response[bytes]:
+    def delete(connection: sa.Connection, _: Account, by: By) -> TeamRow:
+        inside = roles.team_listing(connection).get(team, [])
+        administration.delete_team(connection, team, by)
+        return TeamRow(team, inside)
+
+    return await change(request, delete)
+
+
+@route(_MEMBER, http_method=_PUT)
+async def _join(request: AnyRequest, team: FromPath[str], account: FromPath[str]) -> Response[bytes]:
+    def join(connection: sa.Connection, own: Account, by: By) -> TeamRow:
+        for _, role in roles.of_team(connection, team):
+            require_what_it_gives(own, SCOPES_OF_ROLE[role])
+        administration.join_team(connection, team, account, by)
+        return TeamRow(team, roles.team_listing(connection)[team])
+
+    return await change(request, join)
+
+
+@route(_MEMBER, http_method=_DELETE, status_code=200)
+async def _leave(request: AnyRequest, team: FromPath[str], account: FromPath[str]) -> Response[bytes]:
+    def leave(connection: sa.Connection, _: Account, by: By) -> TeamRow:
+        administration.leave_team(connection, team, account, by)
+        return TeamRow(team, roles.team_listing(connection)[team])
+
+    return await change(request, leave)
+
+
+# -- roles ---------------------------------------------------------------------------------------------------------------
+
+
+@get(f"{ADMIN}/roles")
+async def _roles(request: AnyRequest) -> Response[bytes]:
+    def find(connection: sa.Connection) -> RolesAnswer:
+        found = roles.listing(connection, request.query_params.get("namespace"))
+        return RolesAnswer([RoleRow(one.namespace, one.role, one.account, one.team) for one in found])
+
+    return await look(request, find)
+
+
+@route(_ROLE_OF_ACCOUNT, http_method=_PUT)
+async def _give_account(request: AnyRequest, namespace: FromPath[str], account: FromPath[str]) -> Response[bytes]:
+    return await _give(request, namespace, account, None)
+
+
+@route(_ROLE_OF_TEAM, http_method=_PUT)
+async def _give_team(request: AnyRequest, namespace: FromPath[str], team: FromPath[str]) -> Response[bytes]:
+    return await _give(request, namespace, None, team)
+
+
+@route(_ROLE_OF_ACCOUNT, http_method=_DELETE, status_code=200)
+async def _take_account(request: AnyRequest, namespace: FromPath[str], account: FromPath[str]) -> Response[bytes]:
+    return await _take(request, namespace, account, None)
+
+
+@route(_ROLE_OF_TEAM, http_method=_DELETE, status_code=200)
+async def _take_team(request: AnyRequest, namespace: FromPath[str], team: FromPath[str]) -> Response[bytes]:
+    return await _take(request, namespace, None, team)
+
+
+async def _give(request: AnyRequest, namespace: str, account: str | None, team: str | None) -> Response[bytes]:
+    def give(connection: sa.Connection, own: Account, by: By, wanted: RoleRequest) -> RolesAnswer:
+        require_what_it_gives(own, SCOPES_OF_ROLE[wanted.role])
+        who = administration.holder(connection, account, team)
+        administration.give_role(connection, namespace, wanted.role, who, by)
+        return _of(connection, namespace, who)
+
+    return await change_with(request, RoleRequest, give)
+
+
+async def _take(request: AnyRequest, namespace: str, account: str | None, team: str | None) -> Response[bytes]:
+    def take(connection: sa.Connection, _: Account, by: By) -> RolesAnswer:
+        who = administration.holder(connection, account, team)
+        administration.take_role(connection, namespace, who, by)
+        return _of(connection, namespace, who)
+
+    return await change(request, take)
+
+
+def _of(connection: sa.Connection, namespace: str, who: Holder) -> RolesAnswer:
+    """Return the role that an account or a team now has in a namespace: one row, or none."""
+    rows = [RoleRow(one.namespace, one.role, one.account, one.team) for one in roles.listing(connection, namespace)]
+    name = who.words if who.account is not None else None
+    return RolesAnswer([row for row in rows if (row.account, row.team) == (name, who.team)])
+
+
+# -- webhooks ------------------------------------------------------------------------------------------------------------
+
+
+@get(f"{ADMIN}/webhooks")
+async def _webhooks(request: AnyRequest) -> Response[bytes]:
+    def find(connection: sa.Connection) -> WebhooksAnswer:
+        return WebhooksAnswer([_webhook_row(one) for one in webhooks.listing(connection)])
+
+    return await look(request, find)
+
+
+@route(f"{ADMIN}/webhooks", http_method=[HttpMethod.POST])
+async def _add_webhook(request: AnyRequest) -> Response[bytes]:
+    def add(connection: sa.Connection, own: Account, by: By, wanted: WebhookRequest) -> WebhookAnswer:
+        require_what_it_gives(own, ["read"])  # it tells an address the names and versions of what is published
+        made = administration.add_webhook(connection, wanted.url, wanted.namespace or "", wanted.events, by)
+        return WebhookAnswer(_webhook_row(made), made.secret)
+
+    return await change_with(request, WebhookRequest, add, 201)
+
+
+@route(f"{ADMIN}/webhooks/{{webhook:str}}", http_method=_DELETE, status_code=200)
+async def _remove_webhook(request: AnyRequest, webhook: FromPath[str]) -> Response[bytes]:
+    def remove(connection: sa.Connection, _: Account, by: By) -> WebhookRow:
+        return _webhook_row(administration.remove_webhook(connection, webhook, by))
+
+    return await change(request, remove)
+
+
+@get(f"{ADMIN}/webhooks/deliveries")
+async def _deliveries(request: AnyRequest) -> Response[bytes]:
+    def find(connection: sa.Connection) -> DeliveriesAnswer:
+        limit = number_of(request, "limit", PAGE, 1, MOST)
+        rows = webhooks.history(connection, limit, request.query_params.get("webhook"))
+        return DeliveriesAnswer([_delivery_row(row) for row in rows])
+
+    return await look(request, find)
+
+
+def _webhook_row(one: Webhook) -> WebhookRow:
+    return WebhookRow(one.id, one.url, one.namespace or None, list(one.events), one.created)
+
+
+def _delivery_row(row: webhooks.Row) -> DeliveryRow:
+    return DeliveryRow(
+        row["id"],
+        row["webhook"],
+        row["event"],
+        row["created"],
+        webhooks.state_of(row),
+        row["attempts"],
+        row["status"],
+        row["error"],
+    )
+
+
+# -- trusted publishers --------------------------------------------------------------------------------------------------
+
+
+@get(f"{ADMIN}/publishers")
+async def _publishers(request: AnyRequest) -> Response[bytes]:
+    def find(connection: sa.Connection) -> PublishersAnswer:
+        found = publishers.listing(connection, request.query_params.get("namespace"))
+        return PublishersAnswer([_publisher_row(one) for one in found])
+
+    return await look(request, find)
+
+
+@route(f"{ADMIN}/publishers", http_method=[HttpMethod.POST])
+async def _add_publisher(request: AnyRequest) -> Response[bytes]:
+    def add(connection: sa.Connection, own: Account, by: By, wanted: PublisherRequest) -> PublisherRow:
+        scopes = parse_scopes(wanted.scopes) or publishers.DEFAULT_SCOPES
+        require_what_it_gives(own, scopes)
+        if wanted.issuer.lower().startswith("http:"):  # a service of the server's own machine
+            raise RyeError(
+                "bad-issuer",
+                "An issuer with plain http can only be named on the server.",
+                "Give its https address, or run rye-registry publisher add on the server.",
+            )
+        made = administration.add_publisher(
+            connection,
+            wanted.namespace,
+            wanted.issuer,
+            wanted.repository,
+            wanted.workflow,
+            wanted.environment,
+            scopes,
+            by,
+        )
+        return _publisher_row(made)
+
+    return await change_with(request, PublisherRequest, add, 201)
+
+
+@route(f"{ADMIN}/publishers/{{publisher:str}}", http_method=_DELETE, status_code=200)
+async def _remove_publisher(request: AnyRequest, publisher: FromPath[str]) -> Response[bytes]:
+    def remove(connection: sa.Connection, _: Account, by: By) -> PublisherRow:
+        return _publisher_row(administration.remove_publisher(connection, publisher, by))
+
+    return await change(request, remove)
+
+
+def _publisher_row(one: Publisher) -> PublisherRow:
+    return PublisherRow(
+        one.id,
+        one.namespace,
+        one.issuer,
+        one.repository,
+        one.workflow,
+        one.environment or None,
+        list(one.scopes),
+        one.created,
+        one.owner,
+    )
+
+
+ACCESS_ROUTES = (
+    _teams, _create_team, _delete_team, _join, _leave,
+    _roles, _give_account, _give_team, _take_account, _take_team,
+    _webhooks, _add_webhook, _remove_webhook, _deliveries,
+    _publishers, _add_publisher, _remove_publisher,
+)  # fmt: skip

@@ -1,0 +1,73 @@
+"""What the calls below ``/api/v1/admin/`` share: who calls, the body, and work in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import sqlalchemy as sa
+from litestar import Request, Response
+from litestar.datastructures import State
+from msgspec import Struct
+
+from registry_server.accounts.administration import By
+from registry_server.accounts.operators import require_operator
+from registry_server.accounts.times import now_text
+from registry_server.accounts.tokens import Account
+from registry_server.api.admin_forms import decode_request
+from registry_server.api.requests import account_of, body_of, json_answer, service_of
+from registry_server.api.sessions import address_of, changing, reading
+from rye.limits import KIB
+from rye.registry.protocol import wire
+
+AnyRequest = Request[Any, Any, State]
+ADMIN = "/api/v1/admin"
+PAGE = 100
+"""Rows of a page unless the call asks for another number."""
+MOST = 1000
+"""The most rows of a page."""
+_BODY_BYTES = 16 * KIB
+_T = TypeVar("_T")
+_Form = TypeVar("_Form")
+
+
+async def look(request: AnyRequest, find: Callable[[sa.Connection], Struct]) -> Response[bytes]:
+    """Answer with what ``find`` returns. Raises RyeError unless the token is an operator's."""
+    require_operator(await account_of(request))
+    return json_answer(wire.encode_json(await reading(service_of(request), find)))
+
+
+async def change(
+    request: AnyRequest, do: Callable[[sa.Connection, Account, By], Struct], status: int = 200
+) -> Response[bytes]:
+    """Answer with what ``do`` returns; it runs in one transaction. Raises RyeError unless the token is an operator's."""
+    account = await account_of(request)
+    require_operator(account)
+    with service_of(request).shares.request(account.owner):
+        return await _changed(request, account, do, status)
+
+
+async def change_with(
+    request: AnyRequest,
+    form: type[_Form],
+    do: Callable[[sa.Connection, Account, By, _Form], Struct],
+    status: int = 200,
+) -> Response[bytes]:
+    """Like :func:`change`, for a call with a body. The body is read only after the token has been checked."""
+    account = await account_of(request)
+    require_operator(account)
+    with service_of(request).shares.request(account.owner):
+        wanted = decode_request(await body_of(request, _BODY_BYTES), form)
+
+        def done(connection: sa.Connection, account: Account, by: By) -> Struct:
+            return do(connection, account, by, wanted)
+
+        return await _changed(request, account, done, status)
+
+
+async def _changed(
+    request: AnyRequest, account: Account, do: Callable[[sa.Connection, Account, By], Struct], status: int
+) -> Response[bytes]:
+    by = By(now_text(), f"token:{account.token}", address_of(request))
+    done = await changing(service_of(request), lambda connection: do(connection, account, by))
+    return json_answer(wire.encode_json(done), status)

@@ -1,0 +1,167 @@
+"""``/api/v1/admin/``: audit events, submissions, accounts and tokens, for operators (:mod:`registry_server.accounts.operators`).
+
+Teams, roles, webhooks and trusted publishers: :mod:`registry_server.api.admin_access_routes`.
+"""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from litestar import HttpMethod, Response, get, route
+from litestar.params import FromPath
+
+from registry_server.accounts import administration, audit_events, members, roles, tokens
+from registry_server.accounts.administration import By
+from registry_server.accounts.members import Member
+from registry_server.accounts.operators import SCOPES_OF_ACCOUNT, lifetime, require_what_it_gives
+from registry_server.accounts.scopes import parse_scopes
+from registry_server.accounts.tokens import Account
+from registry_server.api.admin_access_routes import ACCESS_ROUTES
+from registry_server.api.admin_calls import ADMIN, MOST, PAGE, AnyRequest, change, change_with, look
+from registry_server.api.admin_forms import (
+    AccountRequest,
+    AccountRow,
+    AccountsAnswer,
+    AuditEventsAnswer,
+    InvitationAnswer,
+    RoleHeld,
+    SubmissionRow,
+    SubmissionsAnswer,
+    TokenAnswer,
+    TokenRequest,
+    TokenRow,
+    TokensAnswer,
+)
+from registry_server.api.requests import number_of, service_of
+from registry_server.storage.schema import submissions
+from rye.errors import RyeError
+
+_FURTHEST = 999_999_999
+"""The largest number of a row that a query can name."""
+
+
+@get(f"{ADMIN}/audit-events")
+async def _audit_events(request: AnyRequest) -> Response[bytes]:
+    def find(connection: sa.Connection) -> AuditEventsAnswer:
+        since, limit = number_of(request, "since", 0, 0, _FURTHEST), number_of(request, "limit", PAGE, 1, MOST)
+        return AuditEventsAnswer(list(audit_events.listing(connection, since, limit)), *audit_events.head(connection))
+
+    return await look(request, find)
+
+
+@get(f"{ADMIN}/submissions")
+async def _submissions(request: AnyRequest) -> Response[bytes]:
+    def find(connection: sa.Connection) -> SubmissionsAnswer:
+        since, limit = number_of(request, "since", 0, 0, _FURTHEST), number_of(request, "limit", PAGE, 1, MOST)
+        query = sa.select(submissions).where(submissions.c.position >= since).order_by(submissions.c.position)
+        rows = connection.execute(query.limit(limit))
+        return SubmissionsAnswer(
+            [SubmissionRow(row.position, row.token, row.account, row.address, row.time) for row in rows]
+        )
+
+    return await look(request, find)
+
+
+# -- accounts ------------------------------------------------------------------------------------------------------------
+
+
+@get(f"{ADMIN}/accounts")
+async def _accounts(request: AnyRequest) -> Response[bytes]:
+    def find(connection: sa.Connection) -> AccountsAnswer:
+        offset, limit = number_of(request, "offset", 0, 0, _FURTHEST), number_of(request, "limit", PAGE, 1, MOST)
+        rows = [_account_row(connection, member) for member in members.listing(connection, offset, limit)]
+        return AccountsAnswer(rows, members.count(connection))
+
+    return await look(request, find)
+
+
+@route(f"{ADMIN}/accounts", http_method=[HttpMethod.POST])
+async def _invite(request: AnyRequest) -> Response[bytes]:
+    def invite(connection: sa.Connection, account: Account, by: By, wanted: AccountRequest) -> InvitationAnswer:
+        # The link opens the account page, where its owner makes tokens; an account that exists may have any role.
+        require_what_it_gives(account, SCOPES_OF_ACCOUNT)
+        if (wanted.namespace is None) is not (wanted.role is None):
+            raise RyeError("bad-request", "`namespace` and `role` go together.", "Give both, or neither.")
+        made = administration.invite(connection, wanted.name, wanted.namespace, wanted.role or "", by)
+        link = f"{service_of(request).address}/-/account/link/{made.secret}"
+        return InvitationAnswer(_account_row(connection, made.member), link)
+
+    return await change_with(request, AccountRequest, invite, 201)
+
+
+@route(f"{ADMIN}/accounts/{{account:str}}/disabled", http_method=[HttpMethod.PUT])
+async def _disable(request: AnyRequest, account: FromPath[str]) -> Response[bytes]:
+    def disable(connection: sa.Connection, _: Account, by: By) -> AccountRow:
+        return _account_row(connection, administration.disable_account(connection, account, by))
+
+    return await change(request, disable)
+
+
+def _account_row(connection: sa.Connection, member: Member) -> AccountRow:
+    held = [RoleHeld(namespace, role) for namespace, role in roles.of_account(connection, member.id)]
+    return AccountRow(
+        member.id,
+        member.name,
+        member.issuer,
+        member.subject,
+        member.created,
+        member.disabled,
+        held,
+        roles.teams_of(connection, member.id),
+    )
+
+
+# -- tokens --------------------------------------------------------------------------------------------------------------
+
+
+@get(f"{ADMIN}/tokens")
+async def _tokens(request: AnyRequest) -> Response[bytes]:
+    def find(connection: sa.Connection) -> TokensAnswer:
+        offset, limit = number_of(request, "offset", 0, 0, _FURTHEST), number_of(request, "limit", PAGE, 1, MOST)
+        name = request.query_params.get("account")
+        owner = members.named(connection, name).id if name is not None else None
+        rows = [_token_row(one) for one in tokens.listing(connection, owner, offset, limit)]
+        return TokensAnswer(rows, tokens.count(connection, owner))
+
+    return await look(request, find)
+
+
+@route(f"{ADMIN}/tokens", http_method=[HttpMethod.POST])
+async def _create_token(request: AnyRequest) -> Response[bytes]:
+    def create(connection: sa.Connection, account: Account, by: By, wanted: TokenRequest) -> TokenAnswer:
+        scopes = parse_scopes(wanted.scopes)
+        require_what_it_gives(account, scopes)
+        seconds = lifetime(account, wanted.expires, by.now)
+        made, found = administration.create_token(
+            connection, wanted.name, scopes, wanted.namespaces, seconds, wanted.account, by
+        )
+        return TokenAnswer(made, _token_row(found))
+
+    return await change_with(request, TokenRequest, create, 201)
+
+
+@route(f"{ADMIN}/tokens/{{token:str}}", http_method=[HttpMethod.DELETE], status_code=200)
+async def _revoke_token(request: AnyRequest, token: FromPath[str]) -> Response[bytes]:
+    def revoke(connection: sa.Connection, _: Account, by: By) -> TokenRow:
+        return _token_row(administration.revoke_token(connection, token[:100], by))
+
+    return await change(request, revoke)
+
+
+def _token_row(one: Account) -> TokenRow:
+    return TokenRow(
+        one.token,
+        one.name,
+        tokens.state_of(one),
+        list(one.scopes),
+        list(one.namespaces),
+        one.account,
+        one.created,
+        one.expires,
+        one.last_used,
+        one.revoked,
+    )
+
+
+ADMIN_ROUTES = (
+    _audit_events, _submissions, _accounts, _invite, _disable, _tokens, _create_token, _revoke_token, *ACCESS_ROUTES,
+)  # fmt: skip

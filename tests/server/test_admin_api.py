@@ -1,0 +1,332 @@
+"""``/api/v1/admin/``: what an operator's token can do over HTTP, and what nobody gains by stealing one
+(:mod:`registry_server.accounts.operators`)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from registry_server.accounts import audit_events, members, tokens
+from registry_server.accounts.scopes import DEFAULT_SCOPES, SCOPES
+from registry_server.accounts.times import after, now_text
+from registry_server.api.admin_operations import ADMIN_OPERATIONS
+from registry_server.storage import database
+from tests.registry_process import init, run
+from tests.server.in_process import Local
+from tests.server.publishing import Publisher, error_code
+
+ADMIN = "/api/v1/admin"
+CALLS = [(one.method.upper(), re.sub(r"\{\w+\}", "acme", one.path)) for one in ADMIN_OPERATIONS]
+WEBHOOK = {"url": "https://hooks.example.com/rye"}
+WORKFLOW = {"namespace": "acme", "repository": "acme/site", "workflow": "release.yml"}
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
+    made = Local(tmp_path_factory.mktemp("admin") / "data")
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def acme(local: Local) -> Publisher:
+    publisher = Publisher("acme")
+    assert local.statements(local.token(), publisher.claim()).status_code == 200
+    return publisher
+
+
+@pytest.fixture(scope="module")
+def bare(local: Local) -> str:
+    """An operator's token with the scope admin and no other."""
+    return local.token(scopes=["admin"])
+
+
+@pytest.fixture(scope="module")
+def full(local: Local) -> str:
+    """An operator's token that can do everything."""
+    return local.token(scopes=list(SCOPES))
+
+
+@pytest.fixture(scope="module")
+def gone(local: Local) -> str:
+    """A disabled account of this name."""
+    made = local.member("gone")
+    with database.change(local.service.engine) as connection:
+        members.disable(connection, made, now_text())
+    return made
+
+
+def refused(answer: httpx.Response, status: int, code: str) -> None:
+    assert (answer.status_code, error_code(answer)) == (status, code), answer.text
+
+
+def done(answer: httpx.Response, status: int = 200) -> Any:
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
+def chain(local: Local) -> tuple[int, str]:
+    with database.reader(local.service.engine) as connection:
+        return audit_events.head(connection)
+
+
+def events(local: Local, since: int) -> list[audit_events.Event]:
+    with database.reader(local.service.engine) as connection:
+        return list(audit_events.listing(connection, since))
+
+
+class TestWhoIsLetIn:
+    def everywhere(self, local: Local, token: str, status: int, code: str) -> None:
+        before = chain(local)
+        for method, path in CALLS:
+            refused(local.ask(method, path, token, json={}), status, code)
+        assert chain(local) == before
+
+    def test_nobody_without_a_valid_token(self, local: Local) -> None:
+        revoked, of_nobody = local.token(scopes=["admin"]), "rye_" + "0" * 16 + "_" + "A" * 43
+        with database.change(local.service.engine) as connection:
+            tokens.revoke(connection, revoked, now_text())
+        for token in ("", of_nobody, revoked, local.token(scopes=list(SCOPES), seconds=-1)):
+            self.everywhere(local, token, 401, "unauthorized")
+
+    def test_no_token_with_every_other_scope(self, local: Local) -> None:
+        self.everywhere(local, local.token(scopes=list(DEFAULT_SCOPES)), 403, "insufficient-scope")
+
+    def test_no_token_of_an_account_whatever_the_account_may_do(self, local: Local) -> None:
+        """Members choose the scopes of their own tokens."""
+        owner = local.member("chief", acme="owner")
+        self.everywhere(local, local.token(scopes=list(SCOPES), account=owner), 403, "not-an-operator")
+
+    def test_no_token_that_is_bound_to_a_namespace(self, local: Local) -> None:
+        self.everywhere(local, local.token("acme", scopes=list(SCOPES)), 403, "not-an-operator")
+
+    def test_no_token_of_a_disabled_account(self, local: Local) -> None:
+        gone = local.member("leaver", acme="owner")
+        token = local.token(scopes=list(SCOPES), account=gone)
+        with database.change(local.service.engine) as connection:
+            members.disable(connection, gone, now_text())
+        self.everywhere(local, token, 401, "unauthorized")
+
+    def test_no_session(self, local: Local) -> None:
+        boss = local.member("boss", acme="owner")
+        with database.change(local.service.engine) as connection:
+            secret = members.open_session(connection, boss, now_text())
+        before = chain(local)
+        for method, path in CALLS:
+            answer = local.ask(method, path, json={}, headers={"Cookie": f"rye_session={secret}"})
+            refused(answer, 401, "unauthorized")
+        assert chain(local) == before
+
+
+class TestWhatAStolenTokenWithAdminAloneCannotDo:
+    @pytest.mark.parametrize("scope", DEFAULT_SCOPES)
+    def test_make_a_token_that_can_do_more(self, local: Local, bare: str, scope: str) -> None:
+        for scopes in ([scope], ["admin", scope], [f"admin,{scope}"]):
+            answer = local.post(f"{ADMIN}/tokens", bare, json={"name": "more", "scopes": scopes})
+            refused(answer, 403, "insufficient-scope")
+
+    def test_make_one_that_outlives_it(self, local: Local, bare: str) -> None:
+        for span in ("never", "2h", "90d"):
+            answer = local.post(f"{ADMIN}/tokens", bare, json={"name": "n", "scopes": ["admin"], "expires": span})
+            refused(answer, 422, "bad-time-span")
+        made = done(local.post(f"{ADMIN}/tokens", bare, json={"name": "next", "scopes": ["admin"]}), 201)
+        assert made["row"]["expires"] <= after(now_text(), 3600)
+        # Nor does the next generation climb.
+        more = local.post(f"{ADMIN}/tokens", made["token"], json={"name": "n", "scopes": ["read"]})
+        refused(more, 403, "insufficient-scope")
+
+    def test_let_someone_in_who_could(self, local: Local, bare: str, full: str) -> None:
+        helper = local.member("helper")
+        local.member("boss2", acme="owner")
+        done(local.post(f"{ADMIN}/teams", full, json={"team": "strong"}), 201)
+        done(local.ask("PUT", f"{ADMIN}/roles/acme/teams/strong", full, json={"role": "reader"}))
+        before = chain(local)
+        for method, path, body in (
+            ("POST", "accounts", {"name": "intruder"}),
+            ("POST", "accounts", {"name": "intruder", "namespace": "acme", "role": "reader"}),
+            ("POST", "accounts", {"name": "boss2"}),  # a link that signs in as someone else
+            ("PUT", "roles/acme/accounts/helper", {"role": "reader"}),
+            ("PUT", f"roles/acme/accounts/{helper}", {"role": "publisher"}),
+            ("PUT", "roles/acme/teams/strong", {"role": "owner"}),
+            ("PUT", "teams/strong/members/helper", None),
+            ("POST", "webhooks", WEBHOOK),
+            ("POST", "publishers", WORKFLOW),
+        ):
+            answer = local.ask(method, f"{ADMIN}/{path}", bare, json=body)
+            refused(answer, 403, "insufficient-scope")
+        assert chain(local) == before
+        assert done(local.get(f"{ADMIN}/teams", bare))["teams"] == [{"team": "strong", "members": []}]
+
+    def test_read_a_role_s_worth_and_give_out_more(self, local: Local, acme: Publisher) -> None:
+        """With admin and read it lets readers in, and no one who writes."""
+        reading, nobody = local.token(scopes=["admin", "read"]), local.member("newcomer")
+        assert done(local.ask("PUT", f"{ADMIN}/roles/acme/accounts/{nobody}", reading, json={"role": "reader"}))
+        for role in ("publisher", "owner"):
+            answer = local.ask("PUT", f"{ADMIN}/roles/acme/accounts/{nobody}", reading, json={"role": role})
+            refused(answer, 403, "insufficient-scope")
+        refused(local.post(f"{ADMIN}/publishers", reading, json={**WORKFLOW, "scopes": ["publish"]}), 403,
+                "insufficient-scope")  # fmt: skip
+
+    def test_publish_claim_or_yank(self, local: Local, acme: Publisher, bare: str) -> None:
+        refused(local.publish(acme, "a/stolen", bare), 403, "insufficient-scope")
+        refused(local.statements(bare, Publisher("fresh").claim()), 403, "insufficient-scope")
+        assert local.publish(acme, "a/mine", local.token()).status_code == 200
+        refused(local.statements(bare, acme.yank("a/mine")), 403, "insufficient-scope")
+
+
+class TestWhatItDoes:
+    def test_every_change_is_an_audit_event_with_the_token_and_the_address(self, local: Local, full: str) -> None:
+        since = chain(local)[0]
+        made = done(
+            local.post(f"{ADMIN}/accounts", full, json={"name": "alice", "namespace": "acme", "role": "owner"}), 201
+        )
+        alice = made["account"]["account"]
+        assert made["account"]["roles"] == [{"namespace": "acme", "role": "owner"}]
+        assert local.get(made["link"].removeprefix("http://127.0.0.1:8420")).status_code == 200
+        token = done(
+            local.post(f"{ADMIN}/tokens", full, json={"name": "ci", "scopes": ["read"], "namespaces": ["acme"],
+                                                      "account": "alice"}), 201)  # fmt: skip
+        assert (token["row"]["account"], token["row"]["state"]) == (alice, "active")
+        assert done(local.get("/api/v1/whoami", token["token"]))["scopes"] == ["read"]
+        done(local.ask("DELETE", f"{ADMIN}/tokens/{token['row']['id']}", full))
+        refused(local.get("/api/v1/whoami", token["token"]), 401, "unauthorized")
+        done(local.post(f"{ADMIN}/teams", full, json={"team": "web"}), 201)
+        assert done(local.ask("PUT", f"{ADMIN}/teams/web/members/alice", full))["members"] == ["alice"]
+        given = done(local.ask("PUT", f"{ADMIN}/roles/site/teams/web", full, json={"role": "publisher"}))
+        assert given["roles"] == [{"namespace": "site", "role": "publisher", "account": None, "team": "web"}]
+        done(local.ask("PUT", f"{ADMIN}/roles/site/accounts/{alice}", full, json={"role": "reader"}))
+        assert done(local.ask("DELETE", f"{ADMIN}/roles/site/accounts/alice", full))["roles"] == []
+        assert done(local.ask("DELETE", f"{ADMIN}/roles/site/teams/web", full))["roles"] == []
+        assert done(local.ask("DELETE", f"{ADMIN}/teams/web/members/{alice}", full))["members"] == []
+        done(local.ask("DELETE", f"{ADMIN}/teams/web", full))
+        hook = done(local.post(f"{ADMIN}/webhooks", full, json={**WEBHOOK, "events": ["yank"]}), 201)
+        assert hook["secret"]
+        assert hook["webhook"] in done(local.get(f"{ADMIN}/webhooks", full))["webhooks"]
+        assert hook["secret"] not in local.get(f"{ADMIN}/webhooks", full).text
+        assert done(local.get(f"{ADMIN}/webhooks/deliveries", full)) == {"deliveries": []}
+        done(local.ask("DELETE", f"{ADMIN}/webhooks/{hook['webhook']['id']}", full))
+        publisher = done(local.post(f"{ADMIN}/publishers", full, json=WORKFLOW), 201)
+        assert (publisher["issuer"][:8], publisher["scopes"]) == ("https://", ["stage"])
+        assert done(local.get(f"{ADMIN}/publishers?namespace=acme", full))["publishers"] == [publisher]
+        done(local.ask("DELETE", f"{ADMIN}/publishers/{publisher['id']}", full))
+        done(local.ask("PUT", f"{ADMIN}/accounts/alice/disabled", full))
+        recorded = events(local, since)
+        assert [event.action for event in recorded] == [
+            "account.create", "token.create", "token.revoke", "team.create", "team.add", "role.add", "role.add",
+            "role.remove", "role.remove", "team.remove", "team.delete", "webhook.add", "webhook.remove",
+            "publisher.add", "publisher.remove", "account.disable",
+        ]  # fmt: skip
+        assert {(event.actor, event.address) for event in recorded} == {(f"token:{tokens.token_id(full)}", "127.0.0.1")}
+        assert not [event for event in recorded if token["token"] in json.dumps(event.detail)]
+        with database.reader(local.service.engine) as connection:
+            assert audit_events.problems(connection) == []
+
+    def test_admin_alone_takes_everything_away_at_once(self, local: Local, bare: str) -> None:
+        mole = local.member("mole", acme="owner")
+        token = local.token(scopes=list(SCOPES), account=mole)
+        assert local.get("/api/v1/whoami", token).status_code == 200
+        row = done(local.ask("PUT", f"{ADMIN}/accounts/{mole}/disabled", bare))
+        assert row["disabled"]
+        refused(local.get("/api/v1/whoami", token), 401, "unauthorized")
+        other = local.token()
+        done(local.ask("DELETE", f"{ADMIN}/tokens/{tokens.token_id(other)}", bare))
+        refused(local.get("/api/v1/whoami", other), 401, "unauthorized")
+
+    def test_audit_events_come_in_pages_that_follow_each_other(self, local: Local, bare: str) -> None:
+        size, value = chain(local)
+        found: list[dict[str, Any]] = []
+        while True:
+            page = done(local.get(f"{ADMIN}/audit-events?since={len(found)}&limit=3", bare))
+            assert (page["size"], page["hash"]) == (size, value)
+            found += page["events"]
+            if not page["events"]:
+                break
+        assert [event["position"] for event in found] == list(range(size))
+        assert found[-1]["hash"] == value
+
+    def test_accounts_and_tokens_come_in_pages_without_secrets(self, local: Local, bare: str) -> None:
+        local.member("page one")
+        secret = local.token("acme", account=local.member("page two", acme="reader"))
+        total = done(local.get(f"{ADMIN}/accounts?limit=1", bare))["total"]
+        rows = [done(local.get(f"{ADMIN}/accounts?offset={n}&limit=1", bare))["accounts"][0] for n in range(total)]
+        assert len({row["account"] for row in rows}) == total
+        assert rows == done(local.get(f"{ADMIN}/accounts?limit=1000", bare))["accounts"]
+        own = done(local.get(f"{ADMIN}/tokens?account=page%20two", bare))
+        assert (own["total"], own["tokens"][0]["id"]) == (1, tokens.token_id(secret))
+        everything = local.get(f"{ADMIN}/tokens?limit=1000", bare).text
+        assert secret not in everything
+        assert tokens.digest(secret) not in everything
+
+    def test_who_sent_what_is_shown(self, local: Local, acme: Publisher, bare: str) -> None:
+        token = local.token("acme")
+        assert local.publish(acme, "a/sent", token).status_code == 200
+        rows = done(local.get(f"{ADMIN}/submissions?limit=1000", bare))["submissions"]
+        assert (rows[-1]["token"], rows[-1]["address"]) == (tokens.token_id(token), "127.0.0.1")
+        assert done(local.get(f"{ADMIN}/submissions?since={rows[-1]['position'] + 1}", bare)) == {"submissions": []}
+
+
+class TestWhatIsRefused:
+    @pytest.mark.parametrize(
+        ("method", "path", "body", "status", "code"),
+        [
+            ("POST", "tokens", {"name": "n", "scopes": ["root"]}, 422, "bad-scope"),
+            ("POST", "tokens", {"name": "n", "scopes": []}, 422, "bad-scope"),
+            ("POST", "tokens", {"name": "n", "scopes": ["read"], "rank": 1}, 400, "bad-request"),
+            ("POST", "tokens", {"name": "n", "scopes": "read"}, 400, "bad-request"),
+            ("POST", "tokens", {"name": "n", "scopes": ["read"], "account": "nobody"}, 404, "unknown-account"),
+            ("POST", "tokens", {"name": "n", "scopes": ["read"], "account": "gone"}, 403, "account-disabled"),
+            ("POST", "tokens", {"name": "n" * 20_000, "scopes": ["read"]}, 413, "request-too-large"),
+            ("DELETE", "tokens/0123456789abcdef", None, 404, "unknown-token"),
+            ("POST", "accounts", {"name": "n", "namespace": "acme"}, 400, "bad-request"),
+            ("POST", "accounts", {"name": "n", "role": "owner"}, 400, "bad-request"),
+            ("POST", "accounts", {"name": "a\nb"}, 422, "bad-account-name"),
+            ("POST", "accounts", {"name": "gone"}, 403, "account-disabled"),
+            ("PUT", "accounts/nobody/disabled", None, 404, "unknown-account"),
+            ("PUT", "roles/acme/accounts/gone", {"role": "emperor"}, 400, "bad-request"),
+            ("PUT", "roles/Not%20One/accounts/gone", {"role": "reader"}, 422, "bad-namespace"),
+            ("PUT", "roles/acme/teams/none", {"role": "reader"}, 404, "unknown-team"),
+            ("PUT", "teams/none/members/gone", None, 404, "unknown-team"),
+            ("POST", "teams", {"team": "Not One"}, 422, "bad-team"),
+            ("POST", "webhooks", {"url": "https://127.0.0.1/"}, 422, "private-address"),
+            ("POST", "webhooks", {"url": "http://hooks.example.com/"}, 422, "bad-webhook"),
+            ("DELETE", "webhooks/none", None, 404, "unknown-webhook"),
+            ("POST", "publishers", {**WORKFLOW, "issuer": "http://127.0.0.1/"}, 422, "bad-issuer"),
+            ("POST", "publishers", {**WORKFLOW, "scopes": ["claim"]}, 422, "bad-scope"),
+            ("DELETE", "publishers/none", None, 404, "unknown-publisher"),
+            ("GET", "audit-events?limit=1001", None, 400, "bad-request"),
+            ("GET", "tokens?offset=-1", None, 400, "bad-request"),
+        ],
+    )
+    def test_a_bad_call_changes_nothing(
+        self, local: Local, full: str, gone: str, method: str, path: str, body: Any, status: int, code: str
+    ) -> None:
+        before = chain(local)
+        refused(local.ask(method, f"{ADMIN}/{path}", full, json=body), status, code)
+        assert chain(local) == before
+
+    def test_a_field_that_stands_twice_is_refused(self, local: Local, full: str) -> None:
+        twice = b'{"name": "n", "scopes": ["read"], "scopes": ["publish"]}'
+        refused(local.post(f"{ADMIN}/tokens", full, content=twice), 400, "bad-request")
+
+
+def test_the_commands_refuse_a_disabled_account_as_well(tmp_path: Path) -> None:
+    data = str(tmp_path / "data")
+    init(tmp_path / "data")
+    run("account", "create", "alice", "--data", data)
+    run("account", "disable", "alice", "--data", data)
+    for words in (["token", "create", "ci", "--account", "alice"], ["account", "create", "alice"]):
+        refusal = run(*words, "--data", data, "--json", check=False)
+        assert (refusal.returncode, json.loads(refusal.stdout)["error"]["code"]) == (1, "account-disabled")
+
+
+def test_the_operator_s_page_names_every_call() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "registry-access.md").read_text("utf-8")
+    table = page.partition("### Administering over HTTP")[2].partition("\n## ")[0]
+    named = set(re.findall(r"`(?:(?:GET|PUT|POST|DELETE) )?([a-z-]+(?:/[a-z{}]+)*)`", table))
+    assert {one.path.removeprefix(f"{ADMIN}/") for one in ADMIN_OPERATIONS} <= named
