@@ -13,7 +13,7 @@ SCOPES: dict[str, str] = {
     "stage": "upload releases that a maintainer has yet to sign",
     "yank": "yanks, deprecations, advisories",
     "claim": "claim namespaces and change their keys",
-    "admin": "look at stages, and reject them; a token of the operator: administer the registry",
+    "admin": "look at stages, and reject them; on the operator's own tokens, administer the registry",
 }
 """In display order."""
 DEFAULT_SCOPES = ("read", "publish", "stage", "yank", "claim")

@@ -154,6 +154,18 @@ def test_the_image_s_health_check_tells_a_server_that_runs_from_one_that_does_no
     assert checked(url) != 0
 
 
+def test_every_way_to_run_it_waits_longer_for_its_end_than_the_server_takes(tmp_path: Path) -> None:
+    words = (
+        (r"--stop-timeout=(\d+)", "Containerfile"),
+        (r"registry:/srv/rye(?s:.*?)stop_grace_period: (\d+)s", "compose.yaml"),
+        (r"TimeoutStopSec=(\d+)", "rye-registry.service"),
+    )
+    for pattern, name in words:
+        found = re.search(pattern, (FOLDER / name).read_text("utf-8"))
+        assert found is not None
+        assert int(found[1]) > Settings(tmp_path).stop_seconds
+
+
 def test_an_engine_is_sent_neither_secrets_nor_anything_else_that_the_image_does_not_need() -> None:
     lines = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
     assert next(line for line in lines if not line.startswith("#")) == "*"
