@@ -58,12 +58,19 @@ _LEFT_OUT = re.compile(
 if FAST:
     sys.addaudithook(_refuse)
 
+
+def _open_at_least(descriptor: int) -> None:
+    """Instead of ``os.fsync``: fails where it would, and does not wait for the disk. No test cuts the power."""
+    os.fstat(descriptor)
+
+
 hypothesis.settings.register_profile(
     "rye", deadline=None, derandomize=not FUZZ, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("rye")
 if not FUZZ:  # it would also draw constants of whichever of our modules this process has loaded so far
     providers._get_local_constants = Constants
+os.fsync = _open_at_least  # type: ignore[assignment]
 registry_server.embedded.launch = forked_registry.launch
 opening._upgrade = migrated_database.upgrade
 _hints: set[str] = set()
@@ -115,11 +122,15 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     return None
 
 
-@pytest.fixture(autouse=True)
-def _hints_can_be_followed() -> Iterator[None]:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown() -> Iterator[None]:
+    """Hints can be followed. Not a fixture: most tests take less time than one that each of them would have."""
     yield
-    if not _hints:
-        return
+    if _hints:
+        _check_hints()
+
+
+def _check_hints() -> None:
     from tests.hints import commands_in, problem  # the whole command line, which few tests need
 
     met = set(_hints)
