@@ -101,7 +101,7 @@ def main() -> None:
     """Run the program. Every failure becomes a message and an exit code, never a traceback."""
     as_json = "--json" in sys.argv[1:]
     try:
-        cli.main(standalone_mode=False)
+        cli.main(prog_name="rye-registry", standalone_mode=False)
     except RyeError as error:
         _fail(error, as_json)
     except click.exceptions.NoArgsIsHelpError as error:
