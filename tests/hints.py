@@ -30,6 +30,8 @@ _NAMED = re.compile(r"(?<![\w`/.:-])rye-registry [a-z-]+")
 
 def commands_in(text: str) -> Iterator[str]:
     """Every command that a text tells the reader to run."""
+    if "rye" not in text:
+        return
     yield from (found.strip() for found in _QUOTED.findall(text))
     for line, name, command in _LINE.findall(text):
         if command in _names(name) and not _PROSE.search(line):

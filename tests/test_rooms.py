@@ -57,8 +57,28 @@ def imports(path: Path) -> tuple[tuple[int, str], ...]:
     return tuple(_imports(path))
 
 
+@cache
+def _parsed(source: str) -> ast.Module:
+    return ast.parse(source)
+
+
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and the statements in it, at any depth. No expression holds one, so none is searched."""
+    yield node
+    for child in (child for field in _WITH_STATEMENTS for child in _listed(node, field)):
+        yield from statements(child)
+
+
+_WITH_STATEMENTS = ("body", "handlers", "orelse", "finalbody", "cases")
+
+
+def _listed(node: ast.AST, field: str) -> list[ast.AST]:
+    found = getattr(node, field, None)
+    return found if isinstance(found, list) else []  # an expression may have one of these names: `a if b else c`
+
+
 def _imports(path: Path) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for node in statements(_parsed(path.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             names = [f"rye.{alias.name}" for alias in node.names] if node.module == "rye" else [node.module]
         elif isinstance(node, ast.Import):
@@ -137,8 +157,8 @@ def names_imported(node: ast.AST) -> Iterator[str]:
         yield from (f"{node.module}.{alias.name}" for alias in node.names)
     elif isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
-    children = node.orelse if isinstance(node, ast.If) and is_for_type_checking(node) else ast.iter_child_nodes(node)
-    for child in children:
+    fields = ("orelse",) if isinstance(node, ast.If) and is_for_type_checking(node) else _WITH_STATEMENTS
+    for child in (child for field in fields for child in _listed(node, field)):
         yield from names_imported(child)
 
 
@@ -165,7 +185,7 @@ def circles_of(room: Path) -> list[list[str]]:
     modules = modules_of(room)
     return in_circles(
         {
-            name: {other for other in names_imported(ast.parse(path.read_text("utf-8"))) if other in modules} - {name}
+            name: {other for other in names_imported(_parsed(path.read_text("utf-8"))) if other in modules} - {name}
             for name, path in modules.items()
         }
     )

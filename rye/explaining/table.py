@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -75,6 +76,7 @@ class _Row(Struct, frozen=True, forbid_unknown_fields=True):
     page: str | None = None
 
 
+@cache
 def load() -> tuple[Area, ...]:
     """Return every area, in order. Raises msgspec.ValidationError for a malformed row."""
     return tuple(read(name, (CODES / f"{name}.toml").read_text("utf-8")) for name in AREAS)
