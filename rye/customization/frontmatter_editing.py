@@ -13,13 +13,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
 from rye.limits import CONTENT
 from rye.text.frontmatter import is_marker
+from rye.text.lazy_module import lazy_module
 from rye.text.line_form import is_blank
+
+if TYPE_CHECKING:
+    from ruamel import yaml
+else:
+    yaml = lazy_module("ruamel.yaml")
 
 Tokens = tuple[tuple[object, ...], ...]
 """A YAML node as its events, without positions and styles: two nodes are equal if their tokens are."""
@@ -291,11 +297,9 @@ _CORE_TAGS = frozenset({"str", "int", "float", "bool", "null", "seq", "map"})
 
 
 def _raw_events(text: str) -> Iterator[Any]:
-    import ruamel.yaml
-
     try:
-        yield from ruamel.yaml.YAML(typ="safe", pure=True).parse(text)
-    except ruamel.yaml.error.MarkedYAMLError as error:
+        yield from yaml.YAML(typ="safe", pure=True).parse(text)
+    except yaml.error.MarkedYAMLError as error:
         problem = " ".join(str(part) for part in (error.context, error.problem) if part)
         raise FrontmatterError(problem or "not YAML", error.problem_mark.line if error.problem_mark else None) from None
     except FrontmatterError:

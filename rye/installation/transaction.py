@@ -20,13 +20,13 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
 import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -37,6 +37,12 @@ from rye.project.layout import Project
 from rye.project.project_file import read_project_file
 from rye.storage.file_lock import LockTimeout, file_lock
 from rye.storage.removal import remove_tree
+from rye.text.lazy_module import lazy_module
+
+if TYPE_CHECKING:
+    import json
+else:
+    json = lazy_module("json")  # only for a journal
 
 _PLACE = r"rye\.(?:lock|toml)|(?:[^/\\\x00.][^/\\\x00]*/)+rye\.toml|\.ai/(?:packages|\.rye)(?:/[^/\\\x00]+)+"
 """The paths that an installation writes. Those of a deploy: :func:`rye.project.agent_programs.is_deploy_place`."""

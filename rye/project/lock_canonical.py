@@ -9,32 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rye.text.lazy_pattern import lazy_pattern
-
 _HEAD = "# Made by rye; do not edit. Reviews should look at `approved`.\nversion = 1\n"
-_ITEM = lazy_pattern(
-    r"""kind = "([^"\n]*+)"
-id = "([^"\n]*+)"
-version = "([^"\n]*+)"
-size = (0|[1-9][0-9]{0,17})
-sha256 = "([^"\n]*+)"
-suffix = "([^"\n]*+)"
-registry = "([^"\n]*+)"
-log = (0|[1-9][0-9]{0,17})
-keyset = (0|[1-9][0-9]{0,17})
-signer = "([^"\n]*+)"
-(?:forced = "([^"\n]*+)"
-)?"""
-)
-_LIST = lazy_pattern(
-    r"""([a-z-]+) = \[
-(?:  "((?:[^"\n]*+",
-  ")*+[^"\n]*+)",
-|((?:  \{ what = "[^"\n]*", where = "[^"\n]*", action = "[^"\n]*", sha256 = "[^"\n]*" \},
-)+))\]
-"""
-)
-"""A list's name, and either its strings (from the first to the last quotation mark) or its runs, unparsed."""
 _PLAIN = bytes(range(0x20, 0x7F)) + b"\n"
 _BETWEEN = '",\n  "'
 _TEXTS = frozenset(
@@ -52,6 +27,10 @@ _TEXTS = frozenset(
 )
 _RUNS = frozenset(("runs", "approved-runs"))
 _RUN_KEYS = ("what", "where", "action", "sha256")
+_AROUND_RUN = ["  { what = ", ", where = ", ", action = ", ", sha256 = ", " },"]
+_AROUND = ["kind = ", "\nid = ", "\nversion = ", "\nsuffix = ", "\nregistry = "]
+"""What stands before the texts of a row that follow a text."""
+_MOST_DIGITS = 18
 
 
 def read_canonical(text: str) -> dict[str, Any] | None:
@@ -92,41 +71,76 @@ def _wanted(head: str) -> dict[str, str] | None:
 
 
 def _item(chunk: str) -> dict[str, Any] | None:
-    found = _ITEM.match(chunk)
-    if found is None:
+    """Split a row at its quotation marks: every second part is a text, and what stands between them is known."""
+    parts = chunk.split('"', 14)
+    if len(parts) != 15 or [*parts[0:5:2], *parts[8:11:2]] != _AROUND or not parts[14].startswith("\n"):
         return None
-    kind, name, version, size, sha256, suffix, registry, log, keyset, signer, forced = found.groups()
+    log, _, keyset = parts[12].partition("\nkeyset = ")
+    size = _number(parts[6], "\nsize = ", "\nsha256 = ")
+    position = _number(log, "\nlog = ", "")
+    number = _number(keyset, "", "\nsigner = ")
+    texts = parts[1:14:2]
+    if size is None or position is None or number is None or "\n" in "".join(texts):
+        return None
+    kind, name, version, sha256, suffix, registry, signer = texts
     row: dict[str, Any] = {
         "kind": kind,
         "id": name,
         "version": version,
-        "size": int(size),
+        "size": size,
         "sha256": sha256,
         "suffix": suffix,
         "registry": registry,
-        "log": int(log),
-        "keyset": int(keyset),
+        "log": position,
+        "keyset": number,
         "signer": signer,
     }
-    if forced is not None:
+    rest = parts[14][1:]
+    if rest.startswith('forced = "'):
+        forced, closed, rest = rest.removeprefix('forced = "').partition('"\n')
+        if not closed or '"' in forced or "\n" in forced:
+            return None
         row["forced"] = forced
-    return row if _read_lists(chunk, found.end(), row) else None
+    return row if _read_lists(rest, row) else None
 
 
-def _read_lists(chunk: str, at: int, row: dict[str, Any]) -> bool:
-    """Add the lists from position ``at`` on to the row. Return whether there is nothing else, no duplicate and no empty list."""
-    end = len(chunk)
-    while at < end:
-        found = _LIST.match(chunk, at)
-        if found is None:
+def _number(text: str, before: str, after: str) -> int | None:
+    """The number between two texts, as rye writes numbers."""
+    digits = text[len(before) : len(text) - len(after)]
+    if f"{before}{digits}{after}" != text or not (digits.isascii() and digits.isdigit()):
+        return None
+    return int(digits) if len(digits) <= _MOST_DIGITS and (digits == "0" or digits[0] != "0") else None
+
+
+def _read_lists(text: str, row: dict[str, Any]) -> bool:
+    """Add the lists to the row. Return whether there is nothing else, no duplicate and no empty list."""
+    at = 0
+    while at < len(text):
+        end = text.find("\n]\n", at)
+        if end < 0:
             return False
-        name, texts, runs = found.groups()
-        if name in row or name not in (_RUNS if texts is None else _TEXTS):
+        name, _, inside = text[at:end].partition(" = [\n")
+        values = _texts(inside) if name in _TEXTS else _runs(inside) if name in _RUNS else None
+        if values is None or name in row:
             return False
-        row[name] = texts.split(_BETWEEN) if texts is not None else [_run(line) for line in runs.split("\n")[:-1]]
-        at = found.end()
+        row[name] = values
+        at = end + 3
     return True
 
 
-def _run(line: str) -> dict[str, str]:
-    return dict(zip(_RUN_KEYS, line.split('"')[1::2], strict=True))
+def _texts(inside: str) -> list[str] | None:
+    """The texts of a list, one on each line."""
+    found = inside[3:-2].split(_BETWEEN)
+    whole = inside.startswith('  "') and inside.endswith('",')
+    return found if whole and (inside.count('"'), inside.count("\n")) == (2 * len(found), len(found) - 1) else None
+
+
+def _runs(inside: str) -> list[dict[str, str]] | None:
+    """The runs of a list, one on each line."""
+    found = []
+    for line in inside.split("\n"):
+        parts = line.split('"')
+        if len(parts) != 9 or parts[0::2] != _AROUND_RUN:
+            return None
+        found.append(dict(zip(_RUN_KEYS, parts[1::2], strict=True)))
+    return found

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 
 
@@ -16,4 +15,9 @@ def command_text(
     """The command as given, without the options that agree to something."""
     chosen = [] if group == "main" else ["--group", group]
     chosen += [] if member is None else ["-p", member]
-    return shlex.join(["rye", verb, *items, *chosen, *(word for name in without for word in ("--without", name))])
+    given = [*items, *chosen, *(word for name in without for word in ("--without", name))]
+    if not given:
+        return f"rye {verb}"
+    import shlex  # not needed for a command without words
+
+    return f"rye {verb} {shlex.join(given)}"

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, cast
 
 from rye.cli.console import one_line
 from rye.cli.options import Session
-from rye.workspace.installing.install_outcome import InstallOutcome
-from rye.workspace.installing.install_request import Agree, Proposal
-from rye.workspace.items.agreement import AgreeTo
-from rye.workspace.trusting.acceptance import Approval
 
 if TYPE_CHECKING:
     from rye.deployment.deploying import Deployed
+    from rye.workspace.installing.install_outcome import InstallOutcome
+    from rye.workspace.installing.install_request import Agree, Proposal
+    from rye.workspace.items.agreement import AgreeTo
+    from rye.workspace.trusting.acceptance import Approval
 
 IN_ORDER = "everything is installed"
 

@@ -22,12 +22,18 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote, urlsplit
 
 from msgspec import Struct
 
 from rye.limits import RegistryLimits
+from rye.text.lazy_module import lazy_module
+
+if TYPE_CHECKING:
+    import certifi
+else:
+    certifi = lazy_module("certifi")  # not needed where the environment names the authorities
 
 _PIECE_BYTES = 64 * 1024
 _IDLE_SECONDS = 5.0
@@ -177,8 +183,6 @@ def trusted_authorities() -> ssl.SSLContext:
     """
     file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
     if not file and not folder:
-        import certifi
-
         file = certifi.where()
     context = ssl.create_default_context(cafile=file) if file else ssl.create_default_context(capath=folder)
     context.set_alpn_protocols(["http/1.1"])

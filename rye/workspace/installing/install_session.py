@@ -11,7 +11,6 @@ from msgspec.structs import replace
 from rye.errors import RyeError
 from rye.installation.on_disk import Present
 from rye.installation.policy_files import OtherPolicies, read_other_policies
-from rye.installation.policy_in_force import policy_in_force
 from rye.installation.shadows import project_shadows, shadows_error
 from rye.project.context import members_of
 from rye.project.forced_versions import unused
@@ -106,6 +105,10 @@ class InstallSession(Struct, frozen=True):
         """
         project = self.before.project
         if self.policies.restrict(self.manifest):
+            from rye.installation.policy_in_force import (
+                policy_in_force,  # compares patterns, and few projects have a policy
+            )
+
             policy = policy_in_force(self.manifest, self.policies)
             require_allowed(policy, project, self.manifest, items, signed)
         found = project_changes(project, self.manifest, items, signed)

@@ -46,7 +46,7 @@ def nothing_to_do(
         context, state, manifest
     ):
         return False
-    known = _known_whole(state)
+    known = not (state.lock.items or manifest.dependencies) or _known_whole(state)
     plainly_approved = all(set(item.capabilities) <= set(item.approved_capabilities) for item in items)
     if known and plainly_approved and not policies.restrict(manifest):
         return True

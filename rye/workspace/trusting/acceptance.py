@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import os
 import stat
 from collections.abc import Iterable
@@ -22,16 +21,20 @@ from msgspec import Struct
 from rye.errors import RyeError
 from rye.installation.transaction import LOCK_SECONDS, Change, exclusive
 from rye.items.consented import HookAction, Run
-from rye.permissions.containment import diff
 from rye.project.project_file import read_project_file
 from rye.storage import private_files
 from rye.storage.file_lock import LockTimeout, file_lock
 from rye.storage.folders import data_dir
+from rye.text.lazy_module import lazy_module
 
 if TYPE_CHECKING:
+    import json
+
     from rye.project.layout import Project
     from rye.project.lock import LockedItem
     from rye.workspace.context import Context
+else:
+    json = lazy_module("json")  # only for text with unusual characters
 
 What = Literal[
     "right",
@@ -68,10 +71,14 @@ class Approval(Struct, frozen=True, order=True):
 
     def line(self) -> str:
         """The stored form: one line of JSON."""
-        text = self.item + self.value
-        if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
+        if _is_plain(self.item + self.value):
             return f'["{self.item}", "{self.what}", "{self.value}"]'
         return json.dumps([self.item, self.what, self.value], ensure_ascii=True)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether JSON writes the text as it is, between quotation marks."""
+    return text.isascii() and text.isprintable() and '"' not in text and "\\" not in text
 
 
 _MARK = ".ai/.rye/accepted"
@@ -192,6 +199,7 @@ def _within(approval: Approval, known: frozenset[str]) -> bool:
                 agreed.append(value)
     if not agreed:
         return False
+    from rye.permissions.containment import diff  # only for a right that is not agreed to word for word
 
     return not diff(agreed, [approval.value]).widened
 
@@ -253,7 +261,8 @@ def _refused(said: str, waiting: tuple[Approval, ...]) -> RyeError:
 
 
 def _root(project: Project) -> str:
-    return json.dumps(os.path.realpath(project.root))
+    path = os.path.realpath(project.root)
+    return f'"{path}"' if _is_plain(path) else json.dumps(path)
 
 
 def memory_of(project: Project, folder: str) -> Path:

@@ -1,0 +1,45 @@
+"""A module that is declared at the top and imported on first use."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import rye
+from rye.text.lazy_module import lazy_module
+
+NAMED = re.compile(r'lazy_module\("([a-z_.]+)"\)')
+
+
+def test_it_is_imported_on_first_use_and_not_before() -> None:
+    code = """
+import sys
+from rye.text.lazy_module import lazy_module
+wave = lazy_module("wave")
+assert "wave" not in sys.modules
+assert wave.Error is sys.modules["wave"].Error
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_what_is_replaced_in_the_module_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = lazy_module("wave")
+    monkeypatch.setattr("wave.Error", 1)
+    assert module.Error == 1
+
+
+def test_a_missing_module_is_an_error_when_it_is_used() -> None:
+    module = lazy_module("no_such_module_anywhere")
+    with pytest.raises(ModuleNotFoundError):
+        _ = module.name
+
+
+def test_none_of_ours_hides_from_the_order_of_the_rooms() -> None:
+    files = Path(rye.__file__).parent.rglob("*.py")
+    named = {name for path in files for name in NAMED.findall(path.read_text("utf-8"))}
+    assert named
+    assert not {name for name in named if name.split(".")[0] in ("rye", "registry_server")}
