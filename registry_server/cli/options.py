@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from rye import deprecations
 
@@ -40,16 +41,21 @@ pass_output = click.make_pass_decorator(Output, ensure=True)
 
 
 def data_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--data``, the folder of the registry."""
+    """Add ``--data``, the folder of the registry. If neither the option nor the variable names it, say which one is used."""
 
-    def warn(context: click.Context, _parameter: click.Parameter, value: Path) -> Path:
+    def tell(context: click.Context, parameter: click.Parameter, value: Path) -> Path:
+        if (
+            context.get_parameter_source(str(parameter.name)) is ParameterSource.DEFAULT
+            and not context.resilient_parsing
+        ):
+            context.ensure_object(Output).say(f"The registry's folder: {value.absolute()} (--data names another).")
         for row in _deprecated(context, value) if deprecations.DEPRECATED else ():
             click.echo(f"warning: {row.message}\n  hint: {row.instead}", err=True)
         return value
 
     return click.option(
         "--data",
-        callback=warn,
+        callback=tell,
         type=click.Path(path_type=Path, file_okay=False),
         envvar="RYE_REGISTRY_DATA",
         default=DEFAULT_DATA,

@@ -34,6 +34,21 @@ def error_of(done: subprocess.CompletedProcess[str]) -> dict[str, str]:
     return error
 
 
+class TestFolder:
+    def test_a_folder_that_nobody_named_is_told_once(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.delenv("RYE_REGISTRY_DATA", raising=False)
+        told = f"The registry's folder: {tmp_path / 'rye-registry-data'} (--data names another).\n"
+        refused = run("account", "list", check=False)
+        assert (refused.returncode, refused.stderr.count(told)) == (1, 1)
+        assert list(tmp_path.iterdir()) == []
+        run("init", "--origin", ORIGIN)
+        assert run("account", "list").stderr == told
+        assert run("account", "list", "--json").stderr == ""
+        assert run("account", "list", "--data", "rye-registry-data").stderr == ""
+        assert run("account", "list", RYE_REGISTRY_DATA="rye-registry-data").stderr == ""
+
+
 class TestInit:
     def test_what_the_environment_gives_is_used_and_not_written_down(self, tmp_path: Path) -> None:
         data, elsewhere = tmp_path / "data", tmp_path / "elsewhere.db"
