@@ -37,12 +37,12 @@ from rye.resolution.ranges import Range
 from rye.resolution.versions import Version
 
 RULES: Mapping[str, str] = {
-    "G1": "A dependency of rye.toml is not locked as rye.toml asks.",
-    "G2": "A locked item's dependencies are not those of its signed release, or not locked in range.",
-    "G3": "A locked item's groups are not those that need it.",
-    "G4": "Nothing needs a locked item.",
-    "G5": "rye.lock approves what the item does not ask for.",
-    "G6": "A locked item conflicts with another, or requires what the project does not provide.",
+    "G1": "rye.lock does not match a dependency in rye.toml.",
+    "G2": "A locked item's dependencies differ from those of its signed release, or are locked outside their ranges.",
+    "G3": "A locked item is in the wrong groups.",
+    "G4": "A locked item is not needed by anything.",
+    "G5": "rye.lock approves something that the item does not ask for.",
+    "G6": "Two locked items conflict, or an item requires something that the project does not provide.",
 }
 OTHER_REGISTRY = "other-registry"
 """The rule of a problem outside the lock's content: an item is locked to a different registry than rye.toml names."""

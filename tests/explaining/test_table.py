@@ -15,6 +15,7 @@ from registry_server.cli.program import cli as registry_program
 from rye.cli.main import program
 from rye.deployment.targets import protocol
 from rye.explaining.table import AREAS, CODES, Code, by_code, load
+from rye.installation.audit import RULES
 from tests.explaining.raised import CODE, ROOT, Site, reading
 from tests.hints import commands_in, problem
 
@@ -197,3 +198,9 @@ class TestTheReadingItself:
 
     def test_what_it_cannot_follow_it_says(self, tmp_path: Path) -> None:
         assert self.read(tmp_path, "def f(error):\n    raise RyeError(error.code, '')") == (set(), {"error.code"})
+
+
+@pytest.mark.parametrize("rule", sorted(RULES))
+def test_a_rule_of_the_audit_and_its_code_say_the_same(rule: str) -> None:
+    """One fact has one wording: a SARIF file describes a rule as ``rye explain`` does."""
+    assert TABLE[rule].title.replace("`", "") == RULES[rule]
