@@ -439,7 +439,8 @@ def _targets(
 def _name_targets(found: Sequence[str]) -> str:
     listed = ", ".join(f'"{name}"' for name in found or ("claude",))
     yes = " `-y` uses the detected ones." if found else ""
-    return f"Choose one with --target, or add targets = [{listed}] to [deploy] in rye.toml.{yes}"
+    flags = " ".join(f"--target {name}" for name in found or ("claude",))
+    return f"Choose with `rye deploy {flags}`, or add targets = [{listed}] to [deploy] in rye.toml.{yes}"
 
 
 def _root(project: Project, scope: Scope) -> Project:

@@ -168,7 +168,9 @@ def test_without_targets_the_programs_that_are_here_count_with_yes(shop: Shop) -
     shop.write_manifest("")
     assert shop.run("deploy", "-y", "--json").error["code"] == "deploy-unknown-target"
     shop.path(".cursor").mkdir()
-    assert shop.run("deploy", "--json").error["code"] == "deploy-unknown-target"
+    refused = shop.run("deploy", "--json").error
+    assert refused["code"] == "deploy-unknown-target"
+    assert "`rye deploy --target " in refused["hint"]
     done = shop.ok("deploy", "-y", "--json").json
     assert done["targets"] == ["cursor"]
     assert "deploy" not in shop.path("rye.toml").read_text()
