@@ -48,7 +48,7 @@ def test_pages_that_the_source_names_exist() -> None:
         for name in FOLDERS
         for path in (ROOT / name).rglob("*")
         if path.suffix in SUFFIXES and path.is_file()
-        for found in _PAGE.findall(path.read_text("utf-8"))
+        for found in _PAGE.findall(_lines_with_a_page(path))
     }
     assert len(named) > 15
     assert not [page for page in sorted(named) if not (ROOT / page).is_file()]
@@ -61,9 +61,15 @@ def test_no_text_names_a_page_without_its_folder() -> None:
         for name in ("rye", "registry_server", "docs", "operating")
         for path in (ROOT / name).rglob("*")
         if path.suffix in SUFFIXES and path.is_file()
-        for found in _OLD_PLACE.findall(path.read_text("utf-8"))
+        for found in _OLD_PLACE.findall(_lines_with_a_page(path))
     }
     assert not [page for page in sorted(named) if page.removeprefix("docs/") in moved]
+
+
+def _lines_with_a_page(path: Path) -> str:
+    """What the patterns need to see of a file; no path of a page goes over the end of a line."""
+    text = path.read_text("utf-8")
+    return "\n".join(line for line in text.split("\n") if "docs/" in line) if "docs/" in text else ""
 
 
 def _places(page: str) -> set[str]:
