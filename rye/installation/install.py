@@ -42,6 +42,7 @@ from rye.project.placement import item_files, item_folder, item_path
 from rye.registry.trust.records import ReleaseRecord, check_installable
 from rye.sources.record import SourceRecord
 from rye.storage.verdicts import Verdicts
+from rye.text.decoding import msgpack_decoder
 from rye.text.facts.fact import RULES_VERSION
 
 
@@ -205,7 +206,7 @@ class _Judged(Struct, frozen=True):
 
 def _judged_before(records: Sequence[ReleaseRecord], verdicts: Verdicts) -> list[_Judged | None]:
     """Return the cached result of checking each release; None if it was not checked before."""
-    decoder = msgspec.msgpack.Decoder(_Judged)
+    decoder = msgpack_decoder(_Judged)
     keys = [verdicts.key("item", *judgement_inputs(record)) for record in records]
     known = verdicts.get(keys)
     found: dict[bytes, _Judged] = {}

@@ -30,6 +30,7 @@ from rye.items.agent_tools import EVERY
 from rye.items.identity import Identity
 from rye.project.lock import LockedItem
 from rye.storage.verdicts import Verdicts
+from rye.text.decoding import msgpack_decoder
 
 TrustBasis = Callable[[str, str], str | None]
 """What releases of an origin and a namespace are checked against (:meth:`rye.registry.store.basis.Basis.of`); None if the
@@ -62,7 +63,7 @@ def remembered_rows(
         key = _key(verdicts, item, basis)
         if key is not None:
             keys[key] = item.identity
-    decoder = msgspec.msgpack.Decoder(SignedRelease)
+    decoder = msgpack_decoder(SignedRelease)
     found: dict[Identity, SignedRelease] = {}
     for key, data in verdicts.get(keys).items():
         with contextlib.suppress(msgspec.MsgspecError):  # written by another version of Rye

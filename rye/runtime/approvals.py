@@ -27,6 +27,7 @@ from rye.limits import RUNTIME
 from rye.permissions.containment import contained
 from rye.permissions.risk import Tier
 from rye.storage.private_files import read_trusted, write, write_new
+from rye.text.decoding import json_decoder
 
 Answer = Literal["allow", "ask", "deny"]
 ANSWERS: tuple[Answer, ...] = get_args(Answer)
@@ -125,7 +126,7 @@ class ApprovalStore:
         except OSError:
             return False
         try:
-            given = msgspec.json.decode(read_trusted(taken), type=_Given)
+            given = json_decoder(_Given).decode(read_trusted(taken))
         except (OSError, msgspec.MsgspecError):
             return False
         finally:
@@ -138,7 +139,7 @@ class ApprovalStore:
 def read_question(folder: Path, call: int) -> Question:
     """Read the question about one call. Raises RyeError ``no-such-call``."""
     try:
-        return msgspec.json.decode(read_trusted(folder / f"ask-{call}.json"), type=Question)
+        return json_decoder(Question).decode(read_trusted(folder / f"ask-{call}.json"))
     except (OSError, msgspec.MsgspecError) as error:
         hint = f"`rye runs show {folder.name}` shows the calls of the run."
         raise RyeError("no-such-call", f"Run {folder.name} has no call {call} waiting for approval.", hint) from error

@@ -20,6 +20,7 @@ from rye.items.identity import is_id
 from rye.items.kinds import KINDS
 from rye.limits import CONTENT, RUNTIME
 from rye.runtime.chain import LevelDecision
+from rye.text.decoding import json_decoder
 
 Code = Literal[
     "denied",
@@ -227,6 +228,7 @@ def parse_call(name: str, arguments: object) -> Call:
         message = f"The arguments are nested more than {CONTENT.json_depth} levels deep."
         raise CallError("invalid-parameters", message, "Pass flatter parameters.")
     try:
+        json_decoder(tool.type)  # calls come from several threads: msgspec learns each type in turn
         call: Call = msgspec.convert(given, tool.type, strict=True)
     except msgspec.ValidationError as error:
         hint = f"{name} accepts {', '.join(tool.schema['properties'])}."

@@ -184,7 +184,7 @@ def code_identity(without: Collection[str] = ()) -> bytes:
             names = os.listdir(folder or os.curdir)
             found.extend(sorted(name for name in names if name.endswith((".dist-info", ".egg-info"))))
     try:
-        files = sorted(_files_below(os.path.dirname(os.path.abspath(rye.__file__)), without))
+        files = list(_files_below(os.path.dirname(os.path.abspath(rye.__file__)), without))
     except OSError:
         files = []
     if not files:
@@ -198,14 +198,19 @@ def _files_below(folder: str, skipped: Collection[str]) -> Iterator[str]:
     left_out = {f"{folder}{os.sep}{name}" for name in skipped}
     waiting = [folder]
     while waiting:
-        with os.scandir(waiting.pop()) as entries:
+        here, inside = waiting.pop(), []
+        with os.scandir(here) as entries:
             for entry in entries:
-                if entry.is_dir():
-                    if entry.name != "__pycache__" and entry.path not in left_out:
-                        waiting.append(entry.path)
-                else:
+                if not entry.is_dir():
                     status = entry.stat()
-                    yield f"{entry.path}\0{status.st_size}\0{status.st_mtime_ns}"
+                    inside.append(f"{entry.name}\0{status.st_size}\0{status.st_mtime_ns}")
+                elif entry.name != "__pycache__" and entry.path not in left_out:
+                    waiting.append(entry.path)
+        inside.sort()
+        waiting.sort()
+        if inside:
+            yield here
+            yield from inside
 
 
 def _is_own(path: Path) -> bool:

@@ -23,6 +23,7 @@ from rye.items.identity import Identity
 from rye.registry.protocol import lines
 from rye.registry.protocol.lines import MAX_NUMBER, StatementError
 from rye.registry.protocol.notes import MAX_NOTE_BYTES
+from rye.text.decoding import json_decoder
 from rye.text.json_reading import JsonError, read_json
 from rye.text.lazy_pattern import lazy_pattern
 
@@ -281,7 +282,7 @@ def encode_json(document: Struct) -> bytes:
 def decode_json(data: bytes, kind: type[_T], code: str = "answer-malformed") -> _T:
     """Decode one of the structs above; no unknown, missing or duplicate field. Raises WireError with ``code``."""
     try:
-        document = msgspec.json.decode(data, type=kind)
+        document = json_decoder(kind).decode(data)
         read_json(data)  # finds duplicate keys, of which msgspec keeps the last
     except (msgspec.MsgspecError, JsonError, RecursionError) as error:
         raise WireError(

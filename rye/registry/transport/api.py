@@ -17,10 +17,13 @@ from rye.errors import RyeError
 from rye.limits import REGISTRY
 from rye.registry.protocol import wire
 from rye.registry.transport.bearer_token import bearer
+from rye.text.lazy_module import lazy_module
 from rye.text.loopback import is_loopback
 
 if TYPE_CHECKING:
     import httpx
+else:
+    httpx = lazy_module("httpx")  # not needed until the first request
 
 _A = TypeVar("_A")
 _ANSWER_BYTES = 8 * 1024 * 1024
@@ -148,8 +151,6 @@ class RegistryApi:
         content_type: str | None = None,
         params: Mapping[str, str] | None = None,
     ) -> bytes:
-        import httpx
-
         with self._making:
             if self._client is None:
                 timeout = httpx.Timeout(REGISTRY.file_seconds, connect=REGISTRY.connect_seconds)

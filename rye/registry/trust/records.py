@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from functools import cache
 
 import msgspec
 from msgspec import Struct
@@ -33,6 +32,7 @@ from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import LoggedStatement
 from rye.resolution.ranges import Range
 from rye.resolution.versions import Version, comparable
+from rye.text.decoding import msgpack_decoder
 
 
 class ReleaseRecord(Struct, frozen=True):
@@ -176,14 +176,9 @@ def encode_judged(judged: Judged) -> bytes:
 def decode_judged(data: bytes) -> Judged | None:
     """Decode a verdict; None if it does not have the current format."""
     try:
-        return _judged_decoder().decode(data)
+        return msgpack_decoder(Judged).decode(data)
     except (msgspec.MsgspecError, RyeError):  # statements validate themselves
         return None
-
-
-@cache
-def _judged_decoder() -> msgspec.msgpack.Decoder[Judged]:
-    return msgspec.msgpack.Decoder(Judged)
 
 
 def concerns(advisory: Advisory, version: str) -> bool:

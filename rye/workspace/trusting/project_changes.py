@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,6 @@ from msgspec import Struct
 from rye.errors import RyeError
 from rye.text.facts import ALARM, NOTE
 from rye.workspace.trusting.acceptance import Approval, accepted_before, unseen
-from rye.workspace.trusting.customizations import Customization, customizations
 from rye.workspace.trusting.grants import grant_approvals
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rye.project.lock import LockedItem
     from rye.project.manifest import Manifest
     from rye.text.facts import Fact
+    from rye.workspace.trusting.customizations import Customization
 
 ReadSigned = Callable[["LockedItem"], bytes | None]
 """Reads the bytes of an item's signed file; None if not available. The default reads the project, then the user's cache."""
@@ -76,7 +77,7 @@ def project_changes(
     asks_all: bool = False,
 ) -> ProjectChanges:
     """What this user has not seen. ``asks_all``: ask about everything, as ``rye trust project`` does."""
-    found = customizations(project, manifest.namespace, items)
+    found = _customizations(project, manifest, items)
     new = set(unseen(project, [one.approval for one in found]))
     waiting = [one for one in found if one.approval in new]
     grants = unseen(project, grant_approvals(manifest))
@@ -110,7 +111,7 @@ def require_allowed(
     """Require that no customization adds facts that the policy forbids. Raises RyeError ``policy-violation``."""
     if not policy.facts:
         return
-    found = customizations(project, manifest.namespace, items)
+    found = _customizations(project, manifest, items)
     for item in items:
         mine = [one for one in found if one.item == str(item.identity)]
         for fact in _facts(project, manifest, item, signed, mine) if mine else ():
@@ -126,6 +127,14 @@ def forbidden(item: str, fact: Fact) -> RyeError:
         "Change the customization, or ask the policy's maintainers to change the policy.",
         details={"fact": fact.as_json()},
     )
+
+
+def _customizations(project: Project, manifest: Manifest, items: Sequence[LockedItem]) -> tuple[Customization, ...]:
+    if not items or not any(map(os.path.lexists, (project.overrides, project.overlays, project.role_directives))):
+        return ()
+    from rye.workspace.trusting.customizations import customizations  # most projects change no installed item
+
+    return customizations(project, manifest.namespace, items)
 
 
 def _facts(
