@@ -75,10 +75,10 @@ def refuse_wide_folder(folder: Path, look: Callable[..., os.stat_result] = os.st
 
     The home folder itself is allowed: only what its owner creates there is affected.
     """
-    folder, home = folder.resolve(), Path.home().resolve()
+    folder, home = folder.resolve(), os.path.expanduser("~")  # stays "~" for a user without a home folder
     if folder.parent == folder:
         why = "is the root of the file system"
-    elif folder in home.parents:
+    elif os.path.isabs(home) and folder in Path(home).resolve().parents:
         why = "contains home folders"
     elif _open_to_all(folder, look):
         why = "is shared by all users of this machine"

@@ -76,6 +76,16 @@ def test_init_makes_no_project_of_a_folder_that_holds_others(tmp_path: Path) -> 
     rye.ok("init", str(rye.home))
 
 
+def test_a_user_without_a_home_folder_may_make_a_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(_: int) -> None:
+        raise KeyError
+
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+    monkeypatch.chdir(tmp_path)
+    refuse_wide_folder(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("mode", "refused"), [(0o1777, True), (0o1773, True), (0o777, False), (0o1775, False), (0o755, False)]
 )
