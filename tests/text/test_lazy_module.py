@@ -15,6 +15,7 @@ from rye.text.lazy_module import lazy_module
 NAMED = re.compile(r'lazy_module\("([a-z_.]+)"\)')
 
 
+@pytest.mark.processes
 def test_it_is_imported_on_first_use_and_not_before() -> None:
     code = """
 import sys
