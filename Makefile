@@ -26,9 +26,9 @@ test test-fast: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest
 
-# For use while you work: takes under a minute and starts no processes.
+# For use while you work: takes under a minute and starts no processes. Failures show no captured log, which costs every test time.
 test-fast: $(VENV)/.dev
-	RYE_TEST_FAST=1 $(BIN)/python -m pytest -n 2 -m "not processes and not slow and not clients and not browser"
+	RYE_TEST_FAST=1 $(BIN)/python -m pytest -n 2 -p no:logging -m "not processes and not slow and not clients and not browser"
 
 # Run the real agent programs on what `rye deploy` writes. Needs npm. Programs that cannot be installed in CLIENTS_SECONDS are skipped
 # with a message.
