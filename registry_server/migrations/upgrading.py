@@ -28,7 +28,7 @@ from rye.registry.protocol.statements import Deprecation
 
 _DEPRECATED = "0005"
 """The first revision whose rows say what is deprecated."""
-_SEARCH = {"sqlite": "0008", "postgresql": "0005"}
+_SEARCH = {"sqlite": "0008", "postgresql": "0009"}
 """The first revision that has today's search index."""
 _STEPS = Path(__file__).parent
 

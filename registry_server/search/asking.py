@@ -80,9 +80,10 @@ def fts5(question: Question) -> str:
     )
 
 
-def tsquery(question: Question) -> str:
-    """Return the query in PostgreSQL's syntax. Tokens contain no quotes."""
-    return " & ".join(
-        "(" + " | ".join(f"'{term.token}'{':*' if term.is_prefix else ''}" for term in clause) + ")"
-        for clause in question
-    )
+def tsqueries(question: Question) -> list[str]:
+    """Return one query for each clause in PostgreSQL's syntax. Tokens contain no quotes.
+
+    As separate conditions, the index takes the next item that two clauses agree on before it looks at the others. In one
+    query it looks up all clauses for each item of the rarest one, which takes three times as long for eight common words.
+    """
+    return [" | ".join(f"'{term.token}{'*' if term.is_prefix else ''}'" for term in clause) for clause in question]

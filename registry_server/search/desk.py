@@ -21,9 +21,10 @@ from registry_server.storage import database
 from registry_server.storage.bounded_threads import BoundedThreads
 
 #: How PostgreSQL runs a search: without JIT and parallel workers, and always in the order of the rows, so that the same query
-#: finds the same results among many.
+#: finds the same results among many. With less memory, it would remember pages instead of the rows of a common word, and
+#: compare every row of those pages.
 _SESSION = ("jit = off", "max_parallel_workers_per_gather = 0", "synchronize_seqscans = off",
-            "default_transaction_read_only = on")  # fmt: skip
+            "work_mem = '16MB'", "default_transaction_read_only = on")  # fmt: skip
 
 _CACHE_KILOBYTES = 16_000
 """Pages of the database that each connection to SQLite keeps: a search looks at a thousand rows that are all over the file."""

@@ -1,9 +1,9 @@
 """The search tables: one document for each name, its tokens, and the words of all ids.
 
 ``documents_fts`` holds the tokens: on SQLite a contentless FTS5 index, on PostgreSQL a stored ``tsvector`` with a GIN
-index. Both are derived only from the rows of ``documents`` by :func:`registry_server.search.words.tokens_of`; the words
-and their trigrams are derived from the ids. So ``verify`` can recompute all of them (:func:`index_problems`), and
-:func:`refill` rebuilds them.
+index, next to the columns that the ranking needs, so that a match needs no second look-up. Both are derived only from
+the rows of ``documents`` by :func:`registry_server.search.words.tokens_of`; the words and their trigrams are derived
+from the ids. So ``verify`` can recompute all of them (:func:`index_problems`), and :func:`refill` rebuilds them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,16 @@ from typing import Any
 import sqlalchemy as sa
 from msgspec import Struct
 
-from registry_server.search.words import LEAST_LETTERS, PREFIX_LETTERS, corrections_for, grams_of, segment_of, tokens_of
+from registry_server.search.words import (
+    LEAST_LETTERS,
+    PREFIX_LETTERS,
+    beginnings_of,
+    blocks_of,
+    corrections_for,
+    grams_of,
+    segment_of,
+    tokens_of,
+)
 from registry_server.storage.prepared import Among, Prepared
 from registry_server.storage.schema import documents, search_grams, search_words
 
@@ -29,8 +38,20 @@ _FTS5 = (
     "CREATE VIRTUAL TABLE documents_fts USING fts5(tokens, content='', detail=none, columnsize=0, "
     f"tokenize=\"ascii tokenchars './!=:-_'\", prefix='{_PREFIXES}')"
 )
+_RANKED = ("kind", "namespace", "id", "segment", "deprecated")
+"""The columns of ``documents`` that ``documents_fts`` repeats on PostgreSQL."""
+# Without statistics of the tokens the plan is the same for every word, and planning is quick.
 _TSVECTOR = (
-    "CREATE TABLE documents_fts (number integer PRIMARY KEY, tokens tsvector NOT NULL)",
+    """CREATE TABLE documents_fts (
+        number integer PRIMARY KEY,
+        kind varchar(16) COLLATE "C" NOT NULL,
+        namespace varchar(64) NOT NULL,
+        id varchar(1100) COLLATE "C" NOT NULL,
+        segment varchar(70) NOT NULL,
+        deprecated boolean NOT NULL,
+        tokens tsvector NOT NULL
+    )""",
+    "ALTER TABLE documents_fts ALTER COLUMN tokens SET STATISTICS 0",
     "CREATE INDEX documents_fts_tokens ON documents_fts USING gin (tokens) WITH (fastupdate = off)",
 )
 
@@ -109,9 +130,10 @@ def index_problems(connection: sa.Connection) -> list[str]:
     wrong: list[str] = []
     indexed = _indexed(connection)
     words: Counter[tuple[str, str]] = Counter()
+    wanted = _tokens if connection.dialect.name == "sqlite" else _lexemes
     for rows in _all_rows(connection):
         for row in rows:
-            if indexed.pop(row["number"], 0) != _digest(_tokens(row)) or row["segment"] != segment_of(row["id"]):
+            if indexed.pop(row["number"], 0) != _digest(wanted(row)) or row["segment"] != segment_of(row["id"]):
                 wrong.append(f"The search index is wrong for {row['name']}.")
             words.update((word, row["namespace"]) for word in corrections_for(row["id"]))
     wrong += [f"The search index has an entry {number} without a document." for number in indexed]
@@ -129,7 +151,10 @@ def _differing(wanted: Mapping[Any, int], present: Mapping[Any, int]) -> set[Any
 
 
 def _indexed(connection: sa.Connection) -> dict[int, int]:
-    """Return each document's number and a digest of its tokens in the index, independent of their order."""
+    """Return each document's number and a digest of its tokens in the index, independent of their order.
+
+    On PostgreSQL, documents whose repeated columns differ from ``documents`` are left out.
+    """
     found: dict[int, int] = {}
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql(
@@ -138,7 +163,11 @@ def _indexed(connection: sa.Connection) -> dict[int, int]:
         for term, number in connection.exec_driver_sql("SELECT term, doc FROM temp.documents_terms"):
             found[number] = found.get(number, 0) ^ hash(term)
         return found
-    for number, tokens in connection.exec_driver_sql("SELECT number, tokens::text FROM documents_fts"):
+    same = " AND ".join(f"f.{name} = d.{name}" for name in _RANKED)
+    found = dict.fromkeys(connection.scalars(sa.text("SELECT number FROM documents_fts")), -1)
+    for number, tokens in connection.exec_driver_sql(
+        f"SELECT number, tokens::text FROM documents_fts f JOIN documents d USING (number) WHERE {same}"
+    ):
         found[number] = _digest(re.findall(r"'([^']*)'", tokens))
     return found
 
@@ -197,6 +226,12 @@ def _tokens(row: Mapping[str, Any]) -> frozenset[str]:
     return tokens_of(row["kind"], row["id"], row["description"], row["keywords"])
 
 
+def _lexemes(row: Mapping[str, Any]) -> frozenset[str]:
+    """Return all tokens of a document on PostgreSQL."""
+    tokens = _tokens(row)
+    return tokens | beginnings_of(tokens) | frozenset(blocks_of(row["number"]))
+
+
 def _text(statement: str) -> Prepared:
     return Prepared(sa.text(statement))
 
@@ -211,18 +246,21 @@ _ADD_FTS5 = _text("INSERT INTO documents_fts(rowid, tokens) VALUES (:number, :to
 # A contentless index needs the old tokens to delete them.
 _FORGET_FTS5 = _text("INSERT INTO documents_fts(documents_fts, rowid, tokens) VALUES ('delete', :number, :tokens)")
 _ADD_TSVECTOR = _text(
-    "INSERT INTO documents_fts(number, tokens) VALUES (:number, array_to_tsvector(CAST(:tokens AS text[])))"
+    f"INSERT INTO documents_fts(number, {', '.join(_RANKED)}, tokens) VALUES "
+    f"(:number, {', '.join(f':{name}' for name in _RANKED)}, array_to_tsvector(CAST(:tokens AS text[])))"
 )
 _FORGET_TSVECTOR = _text("DELETE FROM documents_fts WHERE number = :number")
 
 
 def _index(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    is_sqlite = connection.dialect.name == "sqlite"
-    values = []
-    for row in rows:
-        tokens = sorted(_tokens(row))
-        values.append({"number": row["number"], "tokens": " ".join(tokens) if is_sqlite else tokens})
-    (_ADD_FTS5 if is_sqlite else _ADD_TSVECTOR).run_all(connection, values)
+    if connection.dialect.name == "sqlite":
+        values = [{"number": row["number"], "tokens": " ".join(sorted(_tokens(row)))} for row in rows]
+        _ADD_FTS5.run_all(connection, values)
+        return
+    ranked = [{name: row[name] for name in ("number", *_RANKED)} for row in rows]
+    _ADD_TSVECTOR.run_all(
+        connection, [{**values, "tokens": sorted(_lexemes(row))} for values, row in zip(ranked, rows, strict=True)]
+    )
 
 
 def _unindex(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -17,7 +17,7 @@ from typing import Any
 import sqlalchemy as sa
 from msgspec import Struct
 
-from registry_server.search import asking
+from registry_server.search import asking, statement
 from registry_server.search.asking import Question, Term
 from registry_server.search.words import (
     allowed_mistakes,
@@ -26,6 +26,7 @@ from registry_server.search.words import (
     kind_token,
     namespace_token,
     nearest,
+    newest_blocks,
     query_words,
 )
 from rye.errors import RyeError
@@ -168,23 +169,30 @@ def _ask(connection: sa.Connection, within: _Within, question: Question, least: 
 
 
 def _page(
-    connection: sa.Connection, within: _Within, question: Question, least: int, limit: int, offset: int
+    connection: sa.Connection,
+    within: _Within,
+    question: Question,
+    least: int,
+    limit: int,
+    offset: int,
+    most: int | None = None,
 ) -> Sequence[sa.Row[Any]]:
+    """Return rows with the columns of :class:`Hit` and ``total``: how many candidates there are, at most ``most``."""
     is_sqlite = connection.dialect.name == "sqlite"
-    write = asking.fts5 if is_sqlite else asking.tsquery
-    ranks = least == asking.ANYWHERE
+    conditions = _conditions(is_sqlite, "anywhere", (*question, *within.facets()))
+    names: dict[str, object] = {}
     values: dict[str, object] = {
-        "asked": write((*question, *within.facets())),
-        "most": CANDIDATES + 1,
+        "most": most or CANDIDATES + 1,
         "least": least,
         "limit": limit,
         "offset": offset,
         "typed": within.typed,
         "letters": max(len(within.typed), 1),
     }
+    ranks = least == asking.ANYWHERE
     if ranks:
+        names = _conditions(is_sqlite, "in_name", (*asking.all_in_name(within.words), *within.facets()))
         values |= {
-            "in_name": write((*asking.all_in_name(within.words), *within.facets())),
             "name": within.name,
             **{f"begins{at}": f"-{word}" for at, word in enumerate(within.words)},
             **{f"whole{at}": f"-{word}-" for at, word in enumerate(within.words)},
@@ -193,64 +201,31 @@ def _page(
             values["exact"] = within.exact()
     if within.namespaces is not None:
         values["visible"] = sorted(within.namespaces)
-    words = len(within.words) if ranks else 0
-    text = _statement(is_sqlite, words, bool(within.typed), within.namespaces is not None, within.is_many)
-    return connection.execute(text, values).all()
-
-
-@cache
-def _statement(is_sqlite: bool, words: int, may_be_id: bool, is_limited: bool, is_many: bool) -> sa.TextClause:
-    """Build the SQL: candidates, ranking, one page. ``words``: how many words are ranked; 0: every match has the same
-    points."""
-    number, condition, order, inside, least_of = (
-        ("f.rowid", "documents_fts MATCH {asked}", "ORDER BY f.rowid DESC", "instr", "min")
-        if is_sqlite
-        else ("f.number", "f.tokens @@ CAST({asked} AS tsquery)", "", "strpos", "least")
+    blocks = {} if is_sqlite else _newest_blocks(connection)
+    shape = statement.Shape(
+        is_sqlite=is_sqlite,
+        anywhere=len(conditions),
+        in_name=len(names),
+        words=len(within.words) if ranks else 0,
+        may_be_id=ranks and bool(within.typed),
+        is_limited=within.namespaces is not None,
+        blocks=len(blocks),
     )
-    allowed = "AND d.namespace IN :visible" if is_limited else ""
-    join, early = (f"JOIN documents d ON d.number = {number}", allowed) if is_many else ("", "")
+    return connection.execute(statement.text(shape), values | conditions | names | blocks).all()
 
-    def matching(asked: str, place: int) -> str:
-        return (
-            f"SELECT * FROM (SELECT {number} AS number, {place} AS place FROM documents_fts f {join} "
-            f"WHERE {condition.format(asked=asked)} {early} {order} LIMIT :most) AS f{place}"
-        )
 
-    parts = [matching(":asked", 2)]
-    score = "CAST(:least AS integer)"
-    if words:
-        parts.append(matching(":in_name", 1))
-        path = "'-' || replace(replace(d.id, '/', '-'), '_', '-')"
+def _conditions(is_sqlite: bool, name: str, question: Question) -> dict[str, object]:
+    asked = [asking.fts5(question)] if is_sqlite else asking.tsqueries(question)
+    return {f"{name}{at}": condition for at, condition in enumerate(asked)}
 
-        def all_of(text: str, what: str) -> str:
-            return " AND ".join(f"{inside}({text}, :{what}{at}) > 0" for at in range(words))
 
-        cases = [
-            ("replace(d.segment, '-', '') = :name", asking.NAME),
-            (all_of("d.segment", "whole"), asking.NAME_WORDS),
-            (all_of("d.segment", "begins"), asking.NAME_BEGINNINGS),
-            (all_of(path, "begins"), asking.ID_BEGINNINGS),
-        ]
-        score = f"CASE {' '.join(f'WHEN {fits} THEN {points}' for fits, points in cases)} ELSE {score} END"
-    starts = f"CASE WHEN substr(d.id, 1, :letters) = :typed THEN {asking.START} ELSE 0 END"
-    score = f"({score} + {starts} - {least_of}(length(d.id), {asking.MOST_LENGTH})) / CASE WHEN d.deprecated THEN 10 ELSE 1 END"
-    if words and may_be_id:
-        parts.append("SELECT d.number, 0 FROM documents d WHERE d.name IN :exact")
-        score = f"CASE WHEN c.place = 0 THEN {asking.EXACT} ELSE {score} END"
-    text = sa.text(
-        f"WITH candidates AS (SELECT number, min(place) AS place FROM ({' UNION ALL '.join(parts)}) AS found "
-        "GROUP BY number ORDER BY 2, number DESC LIMIT :most), "
-        f"ranked AS (SELECT d.number, {score} AS score, d.id, d.kind FROM candidates c "
-        f"JOIN documents d ON d.number = c.number WHERE true {allowed} "
-        "ORDER BY score DESC, d.id, d.kind LIMIT :limit OFFSET :offset) "
-        "SELECT d.kind, d.id, d.version, d.description, d.deprecated, r.score, "
-        f"(SELECT count(*) FROM candidates c {'JOIN documents d ON d.number = c.number ' if is_limited else ''}"
-        f"WHERE true {allowed}) AS total "
-        "FROM ranked r JOIN documents d ON d.number = r.number ORDER BY r.score DESC, d.id, d.kind"
-    )
-    expanding = ["visible"] if is_limited else []
-    expanding += ["exact"] if words and may_be_id else []
-    return text.bindparams(*(sa.bindparam(name, expanding=True) for name in expanding))
+def _newest_blocks(connection: sa.Connection) -> dict[str, object]:
+    """Return the conditions for the newest blocks."""
+    largest = connection.scalar(_LARGEST) or 0
+    return {f"block{at}": f"'{block}'" for at, block in enumerate(newest_blocks(largest))}
+
+
+_LARGEST = sa.text("SELECT max(number) FROM documents")
 
 
 # -- typing mistakes -----------------------------------------------------------------------------------------------------
@@ -258,15 +233,8 @@ def _statement(is_sqlite: bool, words: int, may_be_id: bool, is_limited: bool, i
 
 def _occurs(connection: sa.Connection, within: _Within, word: str) -> bool:
     """Whether any item has the word."""
-    is_sqlite = connection.dialect.name == "sqlite"
     question = (*asking.all_words([word]), *within.facets())
-    asked = asking.fts5(question) if is_sqlite else asking.tsquery(question)
-    text = _OCCURS_FTS5 if is_sqlite else _OCCURS_TSVECTOR
-    return connection.execute(text, {"asked": asked}).first() is not None
-
-
-_OCCURS_FTS5 = sa.text("SELECT 1 FROM documents_fts WHERE documents_fts MATCH :asked LIMIT 1")
-_OCCURS_TSVECTOR = sa.text("SELECT 1 FROM documents_fts WHERE tokens @@ CAST(:asked AS tsquery) LIMIT 1")
+    return bool(_page(connection, within, question, asking.CORRECTED, 1, 0, most=1))
 
 
 def _meant(connection: sa.Connection, word: str, namespaces: frozenset[str] | None) -> list[str]:

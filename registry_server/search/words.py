@@ -14,6 +14,15 @@ An item's words become *tokens*, the same set on every database:
 =========  ================================================================
 
 A segment of several words is also indexed as one word, so ``filesystem`` finds ``file-system``.
+
+SQLite finds the beginnings of tokens itself. On PostgreSQL the index has two more sorts of tokens:
+
+============  =============================================================
+``wo*``       a beginning of a word, also as ``/wo*``
+``#16384.6``  a block of items to which the item belongs (:func:`blocks_of`)
+============  =============================================================
+
+So each part of a query is one token with a sorted list of items, and lists are intersected without reading them in full.
 """
 
 from __future__ import annotations
@@ -33,6 +42,9 @@ LEAST_LETTERS = 2
 """A query needs a word with at least this many letters."""
 PREFIX_LETTERS = 15
 """A word of a query up to this length matches all words that begin with it; a longer one matches only itself."""
+BLOCK_ITEMS = (16_384, 131_072)
+"""Items of a small and of a large block. Blocks of one size overlap by half, so that the newest one always has between half
+as many and as many."""
 CORRECTED_LETTERS = 4
 """Shorter words are not corrected."""
 KNOWN_LETTERS = 32
@@ -97,6 +109,41 @@ def namespace_token(namespace: str) -> str:
 def kind_token(kind: str) -> str:
     """Return the token of a kind."""
     return f":{kind}"
+
+
+def beginnings_of(tokens: Iterable[str]) -> frozenset[str]:
+    """Return the tokens for the beginnings of words, as a query asks for them (``is_prefix``)."""
+    found: set[str] = set()
+    for token in tokens:
+        if token[0] not in "!=:":
+            marks = int(token[0] == "/")
+            last = min(len(token), PREFIX_LETTERS + marks)
+            found.update(f"{token[:letters]}*" for letters in range(LEAST_LETTERS + marks, last + 1))
+    return frozenset(found)
+
+
+def blocks_of(number: int) -> list[str]:
+    """Return the tokens of the blocks to which an item belongs: for each size the even and the odd one."""
+    return [token for size in BLOCK_ITEMS for token in _blocks_of(number, size)]
+
+
+def newest_blocks(largest: int) -> list[str]:
+    """Return the token of the newest block of each size, smallest first. ``largest``: the newest item's number.
+
+    A size is left out if there are so few items that looking in a block first saves nothing.
+    """
+    return [
+        _blocks_of(largest, size)[largest % size < size // 2]
+        for size in BLOCK_ITEMS
+        if largest > _BLOCKS_THAT_PAY * size
+    ]
+
+
+_BLOCKS_THAT_PAY = 2
+
+
+def _blocks_of(number: int, size: int) -> tuple[str, str]:
+    return f"#{size}.{2 * (number // size)}", f"#{size}.{2 * ((number + size // 2) // size) + 1}"
 
 
 def corrections_for(identifier: str) -> list[str]:

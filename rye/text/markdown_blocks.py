@@ -428,9 +428,7 @@ class _Scanner(Cursor):
             return
         text, start = self.text, self.after
         closed, content_end, self.after = False, len(text) - 1, len(text)
-        # To look for one character first takes a hundredth of the time of looking for several, and few blocks contain it.
-        at = text.find(marker[0], start)
-        at = text.find(marker, at) if at >= 0 else -1
+        at = text.find(marker, start)
         while at >= 0:
             line = text.rfind("\n", start, at) + 1 or start
             close = FENCE_CLOSE.match(text, line) if at - line <= 3 else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,14 +15,16 @@ from registry_server.accounts import audit_events, device_logins, members, publi
 from registry_server.accounts.times import now_text
 from registry_server.embedded import start_embedded, stop_embedded
 from registry_server.migrations import opening
-from registry_server.search import documents
+from registry_server.search import documents, finding, words
 from registry_server.search.desk import search_engine
+from registry_server.search.documents import Document
 from registry_server.search.finding import find
 from registry_server.settings import Settings
 from registry_server.storage import database, schema
 from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.registry.client import RegistryClient
+from rye.registry.protocol.wire import MORE
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
 from tests.registry_process import ORIGIN, run, token
@@ -95,6 +98,64 @@ def test_search_finds_the_same_as_on_sqlite(empty: str, tmp_path: Path) -> None:
         writing.dispose()
     assert found[0] == found[1]
     assert found[0][0].total == 4
+
+
+@pytest.mark.parametrize(
+    "damage",
+    ["deprecated = true", "segment = '-free-'", "namespace = 'acme'", "id = 'other/guides/free'", "kind = 'tool'",
+     "tokens = tokens || array_to_tsvector(ARRAY['evil*'])", "tokens = ts_delete(tokens, 'dep*')",
+     "tokens = ts_delete(tokens, '#16384.0')", "number = 99"],
+)  # fmt: skip
+def test_what_was_changed_in_the_index_is_found_and_made_again(indexed: sa.Engine, damage: str) -> None:
+    with database.writer(indexed) as connection:
+        connection.execute(sa.text(f"UPDATE documents_fts SET {damage} WHERE id = 'other/guides/deploying'"))
+        assert "The search index is wrong for knowledge:other/guides/deploying." in documents.index_problems(connection)
+        documents.refill(connection)
+        assert documents.index_problems(connection) == []
+
+
+ANIMALS = ("lion", "tiger", "bear", "wolf", "otter", "seal", "moose", "camel", "llama", "zebra")
+
+
+def test_words_of_many_items_are_found_in_the_newest_and_rare_ones_anywhere(
+    indexed: sa.Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(words, "BLOCK_ITEMS", (4, 16))
+    monkeypatch.setattr(finding, "CANDIDATES", 3)
+    zoo = [Document("tool", f"zoo/n{number:02}/{ANIMALS[number % 10]}", "1.0.0", "A cage") for number in range(50)]
+    with database.writer(indexed) as connection:
+        documents.replace(connection, [], zoo)
+        assert documents.index_problems(connection)  # those before have other blocks
+        documents.refill(connection)
+        assert documents.index_problems(connection) == []
+    expected = {
+        "cage": (MORE, range(40, 50)),
+        "zebra": (MORE, range(50)),
+        "zebra cage": (MORE, range(50)),
+        "n07": (1, [7]),
+    }
+    with database.reader(indexed) as connection:
+        for query, (total, among) in expected.items():
+            found = find(connection, query)
+            assert found.total == total, query
+            assert found.hits, query
+            assert {int(hit.id[5:7]) for hit in found.hits} <= set(among), query
+        assert find(connection, "zoo/n09/zebra").hits[0].id == "zoo/n09/zebra"
+        assert find(connection, "cage", namespace="zoo").total == MORE
+        assert find(connection, "cage", visible=["other"]).total == 0
+        assert find(connection, "cage nowhere").total == MORE  # any of the words
+        assert find(connection, "zebrra").total == MORE
+
+
+@pytest.fixture
+def indexed(empty: str) -> Iterator[sa.Engine]:
+    """A database with documents and their index."""
+    engine = opening.connect(empty)
+    with database.writer(engine) as connection:
+        documents.replace(connection, [], DOCUMENTS)
+        assert documents.index_problems(connection) == []
+    yield engine
+    engine.dispose()
 
 
 def test_two_servers_share_one_log(empty: str, tmp_path: Path) -> None:

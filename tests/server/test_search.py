@@ -18,11 +18,15 @@ from registry_server.search.desk import SearchDesk
 from registry_server.search.documents import Document
 from registry_server.search.finding import Found, find
 from registry_server.search.words import (
+    BLOCK_ITEMS,
     PREFIX_LETTERS,
     WORD_LETTERS,
+    beginnings_of,
+    blocks_of,
     grams_of,
     mistakes_between,
     nearest,
+    newest_blocks,
     query_words,
     tokens_of,
     words_of,
@@ -244,6 +248,27 @@ class TestWords:
         assert mistakes_between("deploy", "build", 2) == 3
         assert nearest("delpoy", ["deploy", "employ", "build"], 4) == ["deploy"]
         assert nearest("abc", ["abd"], 4) == []  # too short to tell
+
+    def test_postgresql_has_a_token_for_every_beginning_that_is_asked_for(self) -> None:
+        long = "internationalization"
+        stored = tokens_of("tool", f"acme/{long}", "a b", "")
+        stored |= beginnings_of(stored)
+        for word in [long[:letters] for letters in range(1, len(long) + 1)]:
+            for question in (asking.all_words([word]), asking.all_in_name([word])):
+                (asked,) = asking.tsqueries(question)
+                is_known = word == long or 2 <= len(word) <= PREFIX_LETTERS
+                assert (asked.strip("'") in stored) == is_known, asked
+        assert not {token for token in beginnings_of(stored) if token.startswith(("=", ":", "!"))}
+
+    @given(st.integers(0, 10 * BLOCK_ITEMS[-1]))
+    def test_the_newest_block_has_the_newest_items_and_at_least_half_a_block(self, largest: int) -> None:
+        newest = newest_blocks(largest)
+        sizes = [size for size in BLOCK_ITEMS if largest > 2 * size]
+        assert len(newest) == len(sizes)
+        for block, size in zip(newest, sizes, strict=True):
+            inside = [block in blocks_of(number) for number in (largest, largest - size // 2 + 1)]
+            outside = [block in blocks_of(number) for number in (largest + size, largest - size)]
+            assert (inside, outside) == ([True, True], [False, False])
 
     def test_grams_of_neighbouring_words_overlap(self) -> None:
         assert set(grams_of("deploy")) & set(grams_of("delpoy"))

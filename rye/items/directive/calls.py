@@ -44,7 +44,9 @@ def find_calls(text: str, first_line: int = 1) -> tuple[Call, ...]:
     for named, end in _code_spans(text):
         common = _COMMON.match(text, named, end)
         if common is not None and text.find("rye_", common.end(), end) < 0:
-            calls = [(named, common[1], common[2], common[3])]  # the first of each counts, and no other call follows
+            calls = [
+                (named, common[1], common[2], common[3])
+            ]  # the first of each argument counts, and there is no further call
         else:
             calls = _in_span(text, named, end)
         for at, primary, item_type, item_id in calls:

@@ -46,9 +46,7 @@ def is_input_name(text: str) -> bool:
 def find(text: str) -> list[Placeholder]:
     """Return all placeholders of ``text`` in order, without overlaps. Linear in the length of the text."""
     found: list[Placeholder] = []
-    position = text.find("{input:")  # faster than the pattern, and most texts have none
-    if position < 0:
-        return found
+    position = 0
     while (opener := _OPENER.search(text, position)) is not None:
         name, form = opener.group(1), opener.group(2)
         position = opener.end()

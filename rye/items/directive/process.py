@@ -131,15 +131,15 @@ def tags(text: str, first_line: int = 1) -> Iterator[Tag]:
 def _may_open_fence(text: str) -> bool:
     """Whether any line starts the way a code fence does."""
     for marker in ("```", "~~~"):
-        at = text.find(marker[0])  # in prose that has none of these, a hundred times as fast as looking for three
-        while at >= 0 and (at := text.find(marker, at)) >= 0:
+        at = text.find(marker) if marker[0] in text else -1
+        while at >= 0:
             start = text.rfind("\n", 0, at) + 1
             before = text[start:at].rstrip(" \t")
             # The first condition follows from the pattern, and takes less time to rule out a marker inside a sentence.
             if (not before or before[-1] in ">-*+.)") and _FENCE_PREFIX.fullmatch(text, start, at):
                 return True
             end = text.find("\n", at)  # only the first marker of a line can be at its start
-            at = text.find(marker[0], end) if end >= 0 else -1
+            at = text.find(marker, end) if end >= 0 else -1
     return False
 
 

@@ -60,8 +60,6 @@ def sniff_root(content: str) -> str | None:
 
     After a DOCTYPE, which no directive may have: ``directive`` if any element is one.
     """
-    if content.startswith("<directive "):
-        return "directive"  # as in nearly every fence that is asked about
     position = 0
     while True:
         while position < len(content) and (content[position] in BLANKS or content[position] == "\ufeff"):
