@@ -13,9 +13,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 
 from registry_server.embedded import start_embedded, stop_embedded
 from registry_server.migrations import opening
+from registry_server.storage import database
 from rye.items.identity import Identity
 from rye.registry.client import RegistryClient
 from rye.registry.mirroring import mirror
@@ -412,6 +414,26 @@ class TestUnreadableBackups:
         wrong = restore(fresh, str(backup), "--with-keys", check=False, RYE_REGISTRY_PASSPHRASE="wrong")
         assert wrong["error"]["code"] == "wrong-passphrase"  # type: ignore[index]
         assert not fresh.exists()
+
+
+def test_a_registry_moves_to_postgresql_and_a_bad_backup_leaves_no_table_there(
+    empty: str, registry: Registry, tmp_path: Path
+) -> None:
+    good, bad, fresh = tmp_path / "good", tmp_path / "bad", tmp_path / "fresh"
+    run("backup", str(good), "--data", str(registry.data))
+    shutil.copytree(good, bad)
+    cut(bad / "database.db")
+    refused = restore(fresh, str(bad), check=False, RYE_REGISTRY_DATABASE=empty)
+    assert refused["error"]["code"] == "source-damaged"  # type: ignore[index]
+    engine = database.engine_of(empty)
+    with database.reader(engine) as connection:
+        assert sa.inspect(connection).get_table_names() == []
+    engine.dispose()
+    document = restore(fresh, str(good), RYE_REGISTRY_DATABASE=empty)
+    assert (document["ok"], document["blobs"]) == (True, 2)
+    assert not (fresh / "registry.db").exists()
+    again = restore(fresh, str(good), RYE_REGISTRY_DATABASE=empty)
+    assert (again["ok"], again["entries"], again["blobs"]) == (True, 0, 0)
 
 
 def test_a_registry_moves_from_postgresql_to_sqlite(empty: str, tmp_path: Path) -> None:
