@@ -135,8 +135,8 @@ class Console:
             pairs = [(cell, None) if isinstance(cell, str) else cell for cell in row]
             safe.append([(printable(text).replace("\t", " ").replace("\n", " "), style) for text, style in pairs])
         if not self.on_terminal:
-            for cells in safe:
-                self.data("\t".join(self.style(text, style) if style else text for text, style in cells))
+            lines = ("\t".join([self.style(text, style) if style else text for text, style in cells]) for cells in safe)
+            self.data("\n".join(lines))
             return
         from rye.cli.layout import Column, table  # only terminals have columns
 

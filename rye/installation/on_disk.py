@@ -29,6 +29,7 @@ from rye.project.project_file import read_project_file
 State = Literal["missing", "changed", "extra", "wrong-flag"]
 """``wrong-flag``: the bytes are right, and the executable bit is not."""
 INSTALLED = ".ai/.rye/installed.json"
+_READING = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _CHUNK = 1 << 20
 _LEAST = 1 << 12
 """Read sizes in bytes: a little more than the file's size, within these limits."""
@@ -79,7 +80,7 @@ def scan(project: Project) -> dict[str, Present]:
 def read_present(path: str) -> Present:
     """Hash one file, without following links."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        descriptor = os.open(path, _READING)
     except OSError:
         return Present(None)
     try:

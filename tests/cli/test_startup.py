@@ -71,6 +71,18 @@ def test_a_fact_without_xml_is_shown_and_verified_without_the_heavy(rye: Program
     assert imported(rye, command, ".ai/knowledge/some/thing.md").isdisjoint(HEAVY)
 
 
+def test_a_project_without_items_is_listed_without_what_hashes_and_remembers(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    program.write("rye.toml", b'[project]\nname = "empty"\n')
+    assert imported(program, "list").isdisjoint({*HEAVY, "hashlib", "sqlite3", "locale"})
+
+
+def test_a_lock_that_holds_imports_no_solver_and_no_client(tmp_path: Path) -> None:
+    program = Program(tmp_path)
+    program.write("rye.toml", b'[project]\nname = "empty"\n')
+    assert imported(program, "ci").isdisjoint({*HEAVY, "ssl", "locale", "shutil"})
+
+
 def test_verifying_reads_no_yaml(rye: Program) -> None:
     assert "ruamel" not in imported(rye, "verify", ".ai/knowledge/some/thing.md")
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING
 
 import click
 from msgspec.structs import asdict
 
-from rye.cli.console import TIER_STYLE, counted, printable
+from rye.cli.console import TIER_STYLE, counted
 from rye.cli.kind_choice import kind_option
 from rye.cli.options import Session, command
 from rye.cli.project.install_options import install_options
@@ -18,11 +19,13 @@ from rye.workspace.installing.item_rows import SPACES, item_rows
 
 if TYPE_CHECKING:
     from rye.cli.layout import Cell
+    from rye.workspace.installing.rows_of_items import ItemRow
 
 _SHORT_FINGERPRINT = 16
 _CAUTIONS = frozenset({"unverified", "editable"})
 """States that are not problems of the item itself; all others but ``ok`` are."""
 _COLUMNS = ("kind", "id", "version", "tier", "signer", "space", "state")
+_plain = attrgetter(*_COLUMNS)
 
 
 @command("list")
@@ -32,15 +35,15 @@ _COLUMNS = ("kind", "id", "version", "tier", "signer", "space", "state")
 @click.pass_obj
 def list_items(session: Session, kind: str | None, space: str | None, member: str | None) -> None:
     """List installed items with version, tier and signer, and the items of the other spaces."""
-    rows = [asdict(row) for row in item_rows(session.cwd, kind, space, member)]
+    rows = item_rows(session.cwd, kind, space, member)
     if session.json:
-        session.console.document({"items": rows})
+        session.console.document({"items": [asdict(row) for row in rows]})
         return
     if session.console.on_terminal:
         _show(session, rows)
     else:
         session.console.table(
-            [[printable(str(row[name] if row[name] is not None else "-")) for name in _COLUMNS] for row in rows],
+            [["-" if value is None else str(value) for value in _plain(row)] for row in rows],
             _COLUMNS,
         )
     if not rows and find_project(session.cwd) is None:
@@ -51,20 +54,20 @@ def list_items(session: Session, kind: str | None, space: str | None, member: st
         session.console.say("No items. `rye add [KIND:]ID` adds an item, and `rye search WORDS` finds one.")
 
 
-def _show(session: Session, rows: Sequence[Mapping[str, Any]]) -> None:
+def _show(session: Session, rows: Sequence[ItemRow]) -> None:
     """Print the table for people: states before signers, fingerprints cut on narrow terminals, and counts at the end."""
     from rye.cli.layout import Column  # only terminals have columns
 
     table: list[list[Cell]] = []
     for row in rows:
-        signer, tier, state = str(row["signer"] or "-"), str(row["tier"] or "-"), str(row["state"])
+        signer, tier, state = str(row.signer or "-"), str(row.tier or "-"), str(row.state)
         table.append(
             [
-                f"{row['kind']}:{row['id']}",
-                str(row["version"] or "-"),
+                f"{row.kind}:{row.id}",
+                str(row.version or "-"),
                 (tier, TIER_STYLE.get(tier, "dim")),
                 (state, "dim" if state == "ok" else "warning" if state in _CAUTIONS else "removed"),
-                str(row["space"]),
+                str(row.space),
                 (signer, "removed" if signer.startswith("none (") else "dim"),
             ]
         )
@@ -72,7 +75,7 @@ def _show(session: Session, rows: Sequence[Mapping[str, Any]]) -> None:
         table, ["ITEM", "VERSION", "TIER", "STATE", "SPACE", Column("SIGNER", least=_SHORT_FINGERPRINT)]
     )
     if rows:
-        states = Counter(str(row["state"]) for row in rows if row["state"] != "ok")
+        states = Counter(str(row.state) for row in rows if row.state != "ok")
         said = counted(len(rows), "item")
         if states:
             said += ": " + ", ".join(f"{number} {state}" for state, number in sorted(states.items()))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from functools import cache
 
 from msgspec import Struct
 
@@ -17,7 +18,7 @@ from rye.installation.shadows import CODE, shadow_of
 from rye.installation.verified_rows import check_words
 from rye.items.agent_tools import AgentTools
 from rye.items.identity import Identity
-from rye.permissions.risk import highest
+from rye.permissions.risk import Tier, highest
 from rye.permissions.tool_risk import tools_tier
 from rye.project.item_file import load_item
 from rye.project.layout import Project
@@ -65,8 +66,12 @@ def installed_rows(project: Project, lock: Lock, kind: str | None = None) -> lis
             if item.is_editable:
                 rows.append(_locked(item, "editable"))
                 continue
-            found = drifted.get(item.identity, set()) | ({"unverified"} if item.identity not in verified else set())
-            rows.append(_locked(item, next((state for state in _WORST_FIRST if state in found), "ok")))
+            identity = item.identity
+            if identity in verified and identity not in drifted:
+                rows.append(_locked(item, "ok"))
+                continue
+            found = drifted.get(identity, set()) | ({"unverified"} if identity not in verified else set())
+            rows.append(_locked(item, next(state for state in _WORST_FIRST if state in found)))
     return rows
 
 
@@ -134,6 +139,12 @@ def own_row(entry: Entry, project: Project | None, locked: Sequence[LockedItem])
 
 
 def _tier(capabilities: tuple[str, ...], tools: AgentTools | None) -> str | None:
-    found = [highest(capabilities)] if capabilities else []
+    found = [_highest(capabilities)] if capabilities else []
     worst = tools_tier(tools)
     return str(max([*found, worst] if worst is not None else found)) if found or worst is not None else None
+
+
+@cache
+def _highest(capabilities: tuple[str, ...]) -> Tier:
+    """Cached, because many items have the same few rights."""
+    return highest(capabilities)
