@@ -8,7 +8,7 @@
 ``GET /api/v1/whoami``                     the token's name, scopes, namespaces and expiry
 other programs' paths                      :mod:`registry_server.api.readers`
 ``/api/v1/stages``                         releases that wait for a signature: :mod:`registry_server.api.staging_routes`
-``/api/v1/admin/…``                        for operators: :mod:`registry_server.api.admin_routes`
+``/api/v1/admin/…``                        for operators: :mod:`registry_server.api.admin.routes`
 ``GET /livez``, ``/readyz``, ``/metrics``  for monitoring: :mod:`registry_server.api.operating_routes`
 ``GET /openapi.json``                      all of these calls as an OpenAPI document
 ``GET /``, ``/-/…``                        pages for people: :mod:`registry_server.api.page_routes`
@@ -34,7 +34,7 @@ from litestar.exceptions import HTTPException
 from litestar.params import FromPath
 
 from registry_server.api.account_pages import ACCOUNT_ROUTES, refused_page
-from registry_server.api.admin_routes import ADMIN_ROUTES
+from registry_server.api.admin.routes import ADMIN_ROUTES
 from registry_server.api.appending import append
 from registry_server.api.device_routes import DEVICE_ROUTES
 from registry_server.api.examination import require_scope

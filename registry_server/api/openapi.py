@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from registry_server.api.admin_operations import ADMIN_OPERATIONS
+from registry_server.api.admin.operations import ADMIN_OPERATIONS
 from registry_server.api.operations import Operation, Parameter
 from rye import __version__
 from rye.items.kinds import KINDS

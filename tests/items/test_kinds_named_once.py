@@ -24,6 +24,7 @@ WINGS = frozenset(kind.module.split(".")[2] for kind in TABLE)
 MARKETPLACES = ("registry_server/interop/*.py", "registry_server/upkeep/plugins.py", "rye/publishing/marketplaces.py")
 PAGES = ("registry_server/pages/directive_text.py", "registry_server/pages/frame.py")
 ACCOUNTS = (
+    "registry_server/accounts/administration.py",
     "registry_server/api/role_pages.py",
     "registry_server/api/service.py",
     "registry_server/cli/account.py",

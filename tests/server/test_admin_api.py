@@ -15,7 +15,7 @@ import pytest
 from registry_server.accounts import audit_events, members, tokens
 from registry_server.accounts.scopes import DEFAULT_SCOPES, SCOPES
 from registry_server.accounts.times import after, now_text
-from registry_server.api.admin_operations import ADMIN_OPERATIONS
+from registry_server.api.admin.operations import ADMIN_OPERATIONS
 from registry_server.storage import database
 from tests.registry_process import init, run
 from tests.server.in_process import Local

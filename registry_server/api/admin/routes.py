@@ -1,6 +1,6 @@
 """``/api/v1/admin/``: audit events, submissions, accounts and tokens, for operators (:mod:`registry_server.accounts.operators`).
 
-Teams, roles, webhooks and trusted publishers: :mod:`registry_server.api.admin_access_routes`.
+Teams, roles, webhooks and trusted publishers: :mod:`registry_server.api.admin.access_routes`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from registry_server.accounts.members import Member
 from registry_server.accounts.operators import SCOPES_OF_ACCOUNT, lifetime, require_what_it_gives
 from registry_server.accounts.scopes import parse_scopes
 from registry_server.accounts.tokens import Account
-from registry_server.api.admin_access_routes import ACCESS_ROUTES
-from registry_server.api.admin_calls import ADMIN, MOST, PAGE, AnyRequest, change, change_with, look
-from registry_server.api.admin_forms import (
+from registry_server.api.admin.access_routes import ACCESS_ROUTES
+from registry_server.api.admin.calls import ADMIN, MOST, PAGE, AnyRequest, change, change_with, look
+from registry_server.api.admin.forms import (
     AccountRequest,
     AccountRow,
     AccountsAnswer,

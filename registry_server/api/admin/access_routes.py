@@ -13,8 +13,8 @@ from registry_server.accounts.publishers import Publisher
 from registry_server.accounts.scopes import parse_scopes
 from registry_server.accounts.tokens import Account
 from registry_server.accounts.webhooks import Webhook
-from registry_server.api.admin_calls import ADMIN, MOST, PAGE, AnyRequest, change, change_with, look
-from registry_server.api.admin_forms import (
+from registry_server.api.admin.calls import ADMIN, MOST, PAGE, AnyRequest, change, change_with, look
+from registry_server.api.admin.forms import (
     DeliveriesAnswer,
     DeliveryRow,
     PublisherRequest,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from registry_server.api import admin_forms as forms
-from registry_server.api.admin_calls import ADMIN, MOST, PAGE
+from registry_server.api.admin import forms
+from registry_server.api.admin.calls import ADMIN, MOST, PAGE
 from registry_server.api.operations import Operation, Parameter
 
 _READ = (400, 401, 403, 503)

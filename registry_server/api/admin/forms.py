@@ -1,4 +1,4 @@
-"""The requests and answers of ``/api/v1/admin/`` (:mod:`registry_server.api.admin_routes`). No client of Rye uses them."""
+"""The requests and answers of ``/api/v1/admin/`` (:mod:`registry_server.api.admin.routes`). No client of Rye uses them."""
 
 from __future__ import annotations
 

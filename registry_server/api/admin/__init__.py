@@ -1,0 +1,1 @@
+"""The calls below ``/api/v1/admin/``, for operators."""
