@@ -21,6 +21,7 @@ BASELINES = ("python -c pass", 'python -c "import click"')
 def commands(folder: Path) -> dict[str, list[str]]:
     """The commands to measure, by display name. ``folder`` gets one item of each kind for validation."""
     python = sys.executable
+    (folder / "rye.toml").write_text('[project]\nname = "startup"\n')
     for kind in ("directive", "knowledge"):
         subprocess.run(
             [python, "-c", RYE, "new", kind, "some/thing", "-q"], cwd=folder, check=True, capture_output=True
