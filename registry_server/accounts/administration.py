@@ -99,9 +99,28 @@ def create_token(
 
 
 def revoke_token(connection: sa.Connection, identifier: str, by: By) -> Account:
-    """Revoke any token. Raises RyeError ``unknown-token``."""
+    """Revoke any token, and all that descend from it: those that it created over HTTP, those that they created, and so on.
+
+    Raises RyeError ``unknown-token``.
+    """
     found = tokens.revoke(connection, identifier, by.now)
     _record(connection, by, "token.revoke", f"token:{found.token}", {"name": found.name})
+    for descendant in _descendants(connection, found.token):
+        if tokens.is_active(connection, descendant, by.now):
+            gone = tokens.revoke(connection, descendant, by.now)
+            detail = {"name": gone.name, "created_by": found.token}
+            _record(connection, by, "token.revoke", f"token:{gone.token}", detail)
+    return found
+
+
+def _descendants(connection: sa.Connection, token: str) -> list[str]:
+    """The IDs of all tokens that descend from a token."""
+    children: dict[str, list[str]] = {}
+    for creator, made in audit_events.tokens_by_creator(connection):
+        children.setdefault(creator, []).append(made)
+    found = list(children.get(token, ()))
+    for one in found:
+        found += children.get(one, ())
     return found
 
 

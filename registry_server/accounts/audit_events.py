@@ -90,6 +90,14 @@ def listing(connection: sa.Connection, since: int = 0, most: int | None = None) 
         yield Event(row.position, row.time, row.actor, row.address, row.action, row.subject, detail, row.hash)
 
 
+def tokens_by_creator(connection: sa.Connection) -> Iterator[tuple[str, str]]:
+    """The IDs of creator and token for each token that another token created, oldest first."""
+    row = audit_events.c
+    query = sa.select(row.actor, row.subject).where(row.action == "token.create", row.actor.like("token:%"))
+    for actor, subject in connection.execute(query.order_by(row.position)):
+        yield actor.removeprefix("token:"), subject.removeprefix("token:")
+
+
 def problems(connection: sa.Connection) -> list[str]:
     """Problems of the chain, recomputed from its first row; only the first break, as it invalidates everything after it."""
     previous, expected = FIRST, 0

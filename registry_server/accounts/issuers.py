@@ -22,7 +22,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 import httpx
 from joserfc import jwt
@@ -35,6 +35,7 @@ from rye.text.loopback import is_loopback
 
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")
 TOKEN_BYTES = 16 * KIB
+_ISSUER_CHARACTERS = 500
 _DOCUMENT_BYTES = 256 * KIB
 _FETCH_SECONDS = 5.0
 _KEPT_SECONDS = 600.0
@@ -50,9 +51,10 @@ Fetch = Callable[[str], bytes]
 
 def check_issuer(issuer: str) -> str:
     """Check and normalize a configured issuer. Raises RyeError ``bad-issuer``."""
-    parts = urlsplit(issuer)
+    parts = address_parts(issuer)
     plain = parts.scheme == "http" and is_loopback(parts.hostname or "")
-    bad = parts.query or parts.fragment or parts.username or not parts.hostname or not issuer.isprintable()
+    bad = parts.query or parts.fragment or "@" in parts.netloc or not parts.hostname or not issuer.isprintable()
+    bad = bad or len(issuer) > _ISSUER_CHARACTERS
     if bad or " " in issuer or not (parts.scheme == "https" or plain):
         raise RyeError(
             "bad-issuer",
@@ -60,6 +62,14 @@ def check_issuer(issuer: str) -> str:
             "Give https://…; http:// is for this machine only.",
         )
     return issuer
+
+
+def address_parts(address: str) -> SplitResult:
+    """Split an address; one that cannot be split has no parts."""
+    try:
+        return urlsplit(address)
+    except ValueError:
+        return SplitResult("", "", "", "", "")
 
 
 def fetch(address: str) -> bytes:

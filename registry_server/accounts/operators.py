@@ -7,7 +7,7 @@ Rules:
 2. Such a token can look at everything and take everything away. It can give only what it has itself: a call that lets
    someone do something needs the scope for it as well. So a stolen token with ``admin`` alone cannot be turned into one
    that reads or publishes.
-3. A token that it creates does not outlive it.
+3. A token that it creates does not outlive it: it expires no later, and is revoked with it.
 """
 
 from __future__ import annotations

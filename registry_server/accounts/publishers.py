@@ -39,6 +39,8 @@ SHORT = {"github": GITHUB, "gitlab": GITLAB}
 """Short names of issuers."""
 _REPOSITORY = re.compile(r"[A-Za-z0-9._-]{1,100}(?:/[A-Za-z0-9._-]{1,100}){1,9}")
 _WORKFLOW = re.compile(r"[A-Za-z0-9._ -]{1,100}(?:/[A-Za-z0-9._ -]{1,100}){0,9}")
+_COLUMN_CHARACTERS = 400
+"""The longest repository and workflow that the database stores."""
 _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _KEPT_SECONDS = 2 * 86_400
 
@@ -86,9 +88,9 @@ def add(
     if not is_segment(namespace):
         raise RyeError("bad-namespace", f"{namespace[:80]!r} is not a namespace.", "Use a-z, 0-9, - and _, at most 64.")
     check_issuer(issuer)
-    if _REPOSITORY.fullmatch(repository) is None:
+    if _REPOSITORY.fullmatch(repository) is None or len(repository) > _COLUMN_CHARACTERS:
         raise RyeError("bad-repository", f"{repository[:200]!r} is not a repository.", "Write OWNER/NAME.")
-    if _WORKFLOW.fullmatch(workflow) is None or ".." in workflow:
+    if _WORKFLOW.fullmatch(workflow) is None or ".." in workflow or len(workflow) > _COLUMN_CHARACTERS:
         raise RyeError(
             "bad-workflow", f"{workflow[:200]!r} is not a workflow file.", "Write its file name, such as release.yml."
         )

@@ -48,12 +48,6 @@ def of_account(connection: sa.Connection, account: str) -> tuple[tuple[str, str]
     return strongest((row.namespace, row.role) for row in rows)
 
 
-def of_team(connection: sa.Connection, team: str) -> tuple[tuple[str, str], ...]:
-    """The namespaces and roles of a team."""
-    query = sa.select(namespace_roles.c.namespace, namespace_roles.c.role).where(namespace_roles.c.team == team)
-    return strongest((row.namespace, row.role) for row in connection.execute(query))
-
-
 def has_owner(connection: sa.Connection, namespace: str) -> bool:
     """Whether a person who can sign in owns a namespace, directly or through a team."""
     owns = sa.and_(namespace_roles.c.namespace == namespace, namespace_roles.c.role == "owner")

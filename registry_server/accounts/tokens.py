@@ -153,12 +153,16 @@ def check_room(connection: sa.Connection, account: str, most: int, now: str) -> 
         raise RyeError("too-many-tokens", f"The account has {most} tokens.", "Revoke those that are no longer used.")
 
 
-def check(connection: sa.Connection, token: str, now: str | None = None) -> Account | None:
-    """The account of ``token``; None if it is malformed, unknown, wrong, expired or revoked, without saying which."""
+def check(connection: sa.Connection, token: str, now: str | None = None, *, hold: bool = False) -> Account | None:
+    """The account of ``token``; None if it is malformed, unknown, wrong, expired or revoked, without saying which.
+
+    ``hold``: the token cannot be revoked before this transaction ends. On SQLite, every writing transaction has this effect.
+    """
     identifier = token_id(token)
     if identifier is None:
         return None
-    row = connection.execute(sa.select(tokens).where(tokens.c.id == identifier)).first()
+    query = sa.select(tokens).where(tokens.c.id == identifier)
+    row = connection.execute(query.with_for_update() if hold else query).first()
     is_right = matches(token, row.sha256 if row else None)
     if row is None or not is_right or row.revoked is not None or is_over(row.expires, now):
         return None
@@ -167,6 +171,12 @@ def check(connection: sa.Connection, token: str, now: str | None = None) -> Acco
         return found
     disabled = sa.select(accounts.c.disabled).where(accounts.c.id == found.account)
     return None if connection.scalar(disabled) is not None else found
+
+
+def is_active(connection: sa.Connection, identifier: str, now: str) -> bool:
+    """Whether there is a token with this ID that has neither expired nor been revoked."""
+    row = connection.execute(sa.select(tokens.c.revoked, tokens.c.expires).where(tokens.c.id == identifier)).first()
+    return row is not None and row.revoked is None and not is_over(row.expires, now)
 
 
 def token_id(token: str) -> str | None:

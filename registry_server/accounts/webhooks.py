@@ -95,13 +95,12 @@ class Delivery(Struct, frozen=True):
 
 def add(connection: sa.Connection, url: str, namespace: str, events: Sequence[str], now: str) -> Webhook:
     """Add a webhook. Raises RyeError ``bad-webhook``, ``bad-namespace``, ``private-address``."""
-    parts = urlsplit(url)
     try:
-        port = parts.port
-    except ValueError:
-        port = 0
-    bad = parts.username or parts.fragment or not parts.hostname or port == 0 or len(url) > 2000
-    if parts.scheme != "https" or bad or not url.isascii() or not url.isprintable() or " " in url:
+        parts = urlsplit(url)
+        bad = "@" in parts.netloc or parts.fragment or not parts.hostname or parts.port == 0 or len(url) > 2000
+    except ValueError:  # not an address, or no valid port
+        bad = True
+    if bad or parts.scheme != "https" or not url.isascii() or not url.isprintable() or " " in url:
         raise RyeError("bad-webhook", f"{url[:200]!r} is not an address for a webhook.", "Give https://host/path.")
     refuse_address(str(parts.hostname))
     if namespace and not is_segment(namespace):
@@ -111,9 +110,10 @@ def add(connection: sa.Connection, url: str, namespace: str, events: Sequence[st
         raise RyeError("bad-webhook", f"{unknown[0][:80]!r} is not an event.", f"Events: {', '.join(EVENTS)}.")
     if connection.scalar(sa.select(sa.func.count()).select_from(webhooks)) == 0:
         _move(connection, _log_size(connection))  # earlier entries are not announced
-    found = Webhook(secrets.token_hex(8), url, namespace, tuple(events), secrets.token_urlsafe(32), now)
+    wanted = tuple(dict.fromkeys(events))
+    found = Webhook(secrets.token_hex(8), url, namespace, wanted, secrets.token_urlsafe(32), now)
     row = {name: getattr(found, name) for name in found.__struct_fields__}
-    connection.execute(webhooks.insert().values({**row, "events": " ".join(events)}))
+    connection.execute(webhooks.insert().values({**row, "events": " ".join(wanted)}))
     return found
 
 

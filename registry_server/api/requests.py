@@ -41,13 +41,18 @@ async def account_of(request: Request[Any, Any, State]) -> Account:
     token = bearer_of(request.scope)
     account = await _known(service, token) if token else None
     if account is None:
-        raise RyeError(
-            "unauthorized",
-            "The token is missing, unknown, expired or revoked.",
-            "Log in: `rye login ADDRESS`. The operator creates tokens: `rye-registry token create NAME`.",
-        )
+        raise unauthorized()
     await service.note_use(account)
     return account
+
+
+def unauthorized() -> RyeError:
+    """Return the error for a token that is not valid, without saying why."""
+    return RyeError(
+        "unauthorized",
+        "The token is missing, unknown, expired or revoked.",
+        "Log in: `rye login ADDRESS`. The operator creates tokens: `rye-registry token create NAME`.",
+    )
 
 
 async def _known(service: Service, token: str) -> Account | None:

@@ -8,7 +8,9 @@ from litestar.params import FromPath
 
 from registry_server.accounts import administration, publishers, roles, webhooks
 from registry_server.accounts.administration import By, Holder
-from registry_server.accounts.operators import SCOPES_OF_ROLE, require_what_it_gives
+from registry_server.accounts.issuers import address_parts
+from registry_server.accounts.operators import SCOPES_OF_ACCOUNT, SCOPES_OF_ROLE, require_what_it_gives
+from registry_server.accounts.outward import refuse_address
 from registry_server.accounts.publishers import Publisher
 from registry_server.accounts.scopes import parse_scopes
 from registry_server.accounts.tokens import Account
@@ -73,8 +75,7 @@ async def _delete_team(request: AnyRequest, team: FromPath[str]) -> Response[byt
 @route(_MEMBER, http_method=_PUT)
 async def _join(request: AnyRequest, team: FromPath[str], account: FromPath[str]) -> Response[bytes]:
     def join(connection: sa.Connection, own: Account, by: By) -> TeamRow:
-        for _, role in roles.of_team(connection, team):
-            require_what_it_gives(own, SCOPES_OF_ROLE[role])
+        require_what_it_gives(own, SCOPES_OF_ACCOUNT)  # the team may get any role later
         administration.join_team(connection, team, account, by)
         return TeamRow(team, roles.team_listing(connection)[team])
 
@@ -221,12 +222,8 @@ async def _add_publisher(request: AnyRequest) -> Response[bytes]:
     def add(connection: sa.Connection, own: Account, by: By, wanted: PublisherRequest) -> PublisherRow:
         scopes = parse_scopes(wanted.scopes) or publishers.DEFAULT_SCOPES
         require_what_it_gives(own, scopes)
-        if wanted.issuer.lower().startswith("http:"):  # a service of the server's own machine
-            raise RyeError(
-                "bad-issuer",
-                "An issuer with plain http can only be named on the server.",
-                "Give its https address, or run rye-registry publisher add on the server.",
-            )
+        if wanted.issuer not in publishers.SHORT:
+            _require_public_issuer(wanted.issuer)
         made = administration.add_publisher(
             connection,
             wanted.namespace,
@@ -248,6 +245,22 @@ async def _remove_publisher(request: AnyRequest, publisher: FromPath[str]) -> Re
         return _publisher_row(administration.remove_publisher(connection, publisher, by))
 
     return await change(request, remove)
+
+
+def _require_public_issuer(issuer: str) -> None:
+    """Refuse services of the server's own machine and network. Raises RyeError ``bad-issuer``."""
+    host = address_parts(issuer).hostname or ""
+    try:
+        refuse_address(host)
+        is_public = not issuer.lower().startswith("http:")
+    except RyeError:
+        is_public = False
+    if not is_public:
+        raise RyeError(
+            "bad-issuer",
+            "An issuer with plain http or a private address can only be named on the server.",
+            "Give its public https address, or run rye-registry publisher add on the server.",
+        )
 
 
 def _publisher_row(one: Publisher) -> PublisherRow:

@@ -1,4 +1,8 @@
-"""What the calls below ``/api/v1/admin/`` share: who calls, the body, and work in one transaction."""
+"""What the calls below ``/api/v1/admin/`` share: who calls, the body, and work in one transaction.
+
+A change checks its token twice: before it reads the body, and in its own transaction. A caller can send the body slowly,
+and the token may be revoked or expire in the meantime.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +14,16 @@ from litestar import Request, Response
 from litestar.datastructures import State
 from msgspec import Struct
 
+from registry_server.accounts import tokens
 from registry_server.accounts.administration import By
 from registry_server.accounts.operators import require_operator
 from registry_server.accounts.times import now_text
 from registry_server.accounts.tokens import Account
 from registry_server.api.admin.forms import decode_request
-from registry_server.api.requests import account_of, body_of, json_answer, service_of
+from registry_server.api.private_reading import bearer_of
+from registry_server.api.requests import account_of, body_of, json_answer, service_of, unauthorized
 from registry_server.api.sessions import address_of, changing, reading
+from rye.errors import RyeError
 from rye.limits import KIB
 from rye.registry.protocol import wire
 
@@ -34,6 +41,7 @@ _Form = TypeVar("_Form")
 async def look(request: AnyRequest, find: Callable[[sa.Connection], Struct]) -> Response[bytes]:
     """Answer with what ``find`` returns. Raises RyeError unless the token is an operator's."""
     require_operator(await account_of(request))
+    _refuse_nul(request)
     return json_answer(wire.encode_json(await reading(service_of(request), find)))
 
 
@@ -43,8 +51,9 @@ async def change(
     """Answer with what ``do`` returns; it runs in one transaction. Raises RyeError unless the token is an operator's."""
     account = await account_of(request)
     require_operator(account)
+    _refuse_nul(request)
     with service_of(request).shares.request(account.owner):
-        return await _changed(request, account, do, status)
+        return await _changed(request, do, status)
 
 
 async def change_with(
@@ -56,18 +65,33 @@ async def change_with(
     """Like :func:`change`, for a call with a body. The body is read only after the token has been checked."""
     account = await account_of(request)
     require_operator(account)
+    _refuse_nul(request)
     with service_of(request).shares.request(account.owner):
         wanted = decode_request(await body_of(request, _BODY_BYTES), form)
 
         def done(connection: sa.Connection, account: Account, by: By) -> Struct:
             return do(connection, account, by, wanted)
 
-        return await _changed(request, account, done, status)
+        return await _changed(request, done, status)
 
 
 async def _changed(
-    request: AnyRequest, account: Account, do: Callable[[sa.Connection, Account, By], Struct], status: int
+    request: AnyRequest, do: Callable[[sa.Connection, Account, By], Struct], status: int
 ) -> Response[bytes]:
-    by = By(now_text(), f"token:{account.token}", address_of(request))
-    done = await changing(service_of(request), lambda connection: do(connection, account, by))
-    return json_answer(wire.encode_json(done), status)
+    token, address = bearer_of(request.scope), address_of(request)
+
+    def run(connection: sa.Connection) -> Struct:
+        now = now_text()
+        account = tokens.check(connection, token, now, hold=True)
+        if account is None:
+            raise unauthorized()
+        require_operator(account)
+        return do(connection, account, By(now, f"token:{account.token}", address))
+
+    return json_answer(wire.encode_json(await changing(service_of(request), run)), status)
+
+
+def _refuse_nul(request: AnyRequest) -> None:
+    """Raise RyeError ``bad-request`` for a NUL in the address: PostgreSQL cannot compare it with anything."""
+    if "\0" in request.scope["path"] or b"%00" in request.scope["query_string"]:
+        raise RyeError("bad-request", "The address contains a NUL character.", None)

@@ -247,6 +247,8 @@ def decode_request(body: bytes, kind: type[_T]) -> _T:
     try:
         document = msgspec.json.decode(body, type=kind)
         read_json(body)  # finds duplicate fields, of which msgspec keeps the last
+        if b"\\u0000" in body:
+            raise JsonError("it contains a NUL character")  # PostgreSQL cannot compare it with anything
     except (msgspec.MsgspecError, JsonError, RecursionError) as error:
         raise RyeError(
             "bad-request",

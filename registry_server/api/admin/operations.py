@@ -66,7 +66,7 @@ ADMIN_OPERATIONS = (
         forms.TokenAnswer, body=forms.TokenRequest,
     ),
     _change(
-        "revokeToken", "delete", "tokens/{token}", "Revoke any token.", forms.TokenRow,
+        "revokeToken", "delete", "tokens/{token}", "Revoke any token, and those that it created.", forms.TokenRow,
         _within("token", "The token's ID."),
     ),
     _look("listTeams", "teams", "Teams and their members.", forms.TeamsAnswer),
@@ -74,7 +74,7 @@ ADMIN_OPERATIONS = (
     _change("deleteTeam", "delete", "teams/{team}", "Delete a team and its roles.", forms.TeamRow, _TEAM),
     _change(
         "joinTeam", "put", "teams/{team}/members/{account}",
-        "Add an account to a team. Needs the scopes of the team's roles.", forms.TeamRow, _TEAM, _ACCOUNT,
+        "Add an account to a team. Needs the scopes that an account can use.", forms.TeamRow, _TEAM, _ACCOUNT,
     ),
     _change(
         "leaveTeam", "delete", "teams/{team}/members/{account}", "Remove an account from a team.", forms.TeamRow,
