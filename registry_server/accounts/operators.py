@@ -22,7 +22,6 @@ from rye.errors import RyeError
 SCOPES_OF_ACCOUNT = DEFAULT_SCOPES
 """What someone who can sign in may give their own tokens."""
 SCOPES_OF_ROLE = {"owner": DEFAULT_SCOPES, "publisher": DEFAULT_SCOPES, "reader": ("read",)}
-_CREATE = "rye-registry token create NAME --scope"
 
 
 def require_operator(account: Account) -> None:
@@ -31,14 +30,14 @@ def require_operator(account: Account) -> None:
         raise RyeError(
             "insufficient-scope",
             f"The token {account.name} has the scopes {', '.join(account.scopes)}; this needs admin.",
-            f"On the server, create a token with it: {_CREATE} admin",
+            "On the server, create a token with it: rye-registry token create NAME --scope admin",
         )
     if account.account is not None or account.namespaces:
         whose = "belongs to an account" if account.account is not None else f"is for {', '.join(account.namespaces)}"
         raise RyeError(
             "not-an-operator",
             f"The token {account.name} {whose}, so it cannot administer the registry.",
-            f"On the server, create a token without --account and --namespace: {_CREATE} admin",
+            "On the server, create a token without --account and --namespace: rye-registry token create NAME --scope admin",
         )
 
 
@@ -47,10 +46,11 @@ def require_what_it_gives(account: Account, scopes: Iterable[str]) -> None:
     wanted = set(scopes)
     missing = [scope for scope in SCOPES if scope in wanted and not account.has(scope)]
     if missing:
+        scopes_needed = ",".join(["admin", *missing])
         raise RyeError(
             "insufficient-scope",
             f"This would let someone use {', '.join(missing)}, which the token {account.name} cannot do itself.",
-            f"Run the command on the server, or use a token that can: {_CREATE} {','.join(['admin', *missing])}",
+            f"Run the command on the server, or use a token that can: rye-registry token create NAME --scope {scopes_needed}",
         )
 
 

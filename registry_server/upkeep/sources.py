@@ -111,12 +111,12 @@ def open_source(name: str, settings: Settings, public: Objects) -> Iterator[Sour
             raise RyeError(
                 "not-a-backup",
                 f"{folder} is an unfinished backup: it contains no {MANIFEST}.",
-                "Use another backup. To finish this one, run rye-registry backup again while the registry still exists.",
+                "Use another backup. To finish this one, run `rye-registry backup` again while the registry still exists.",
             )
         raise RyeError(
             "no-source",
             f"{folder} is neither a backup nor a copy of a registry: it contains no {MANIFEST} and no head.",
-            "Give --from the folder that rye-registry backup, rye-registry export or rye mirror wrote.",
+            "Give --from the folder that `rye-registry backup`, `rye-registry export` or `rye mirror` wrote.",
         )
     limits = replace(mirroring.transport_limits(), total_seconds=24 * 3600.0)
     transport: Transport = (
@@ -348,7 +348,7 @@ def read_manifest(folder: Path) -> dict[str, object]:
         raise RyeError(
             "not-a-backup",
             f"{place} is not the manifest of a backup.",
-            "Name the folder that rye-registry backup wrote.",
+            "Name the folder that `rye-registry backup` wrote.",
         )
     if form != BACKUP_FORMAT:
         raise RyeError(
