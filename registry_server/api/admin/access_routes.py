@@ -259,7 +259,7 @@ def _require_public_issuer(issuer: str) -> None:
         raise RyeError(
             "bad-issuer",
             "An issuer with plain http or a private address can only be named on the server.",
-            "Give its public https address, or run rye-registry publisher add on the server.",
+            "Give its public https address, or run `rye-registry publisher add` on the server.",
         )
 
 
