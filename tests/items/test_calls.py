@@ -83,6 +83,7 @@ def test_hostile_text_is_linear() -> None:
     find_calls("`" + "rye_execute((((" * 17_000 + "`")
     find_calls("`rye_execute(item_type=" + " " * 250_000 + "x`")
     find_calls("`rye_execute(" + "a=" * 120_000 + "`")
+    find_calls("`rye_load(` " * 130_000)
     find_calls("".join("`" * (n % 600 + 1) + " " for n in range(900)))
     assert time.process_time() - started < 3
 

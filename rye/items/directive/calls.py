@@ -39,7 +39,7 @@ def find_calls(text: str, first_line: int = 1) -> tuple[Call, ...]:
     of a line. ``item_type`` and ``item_id`` are as written, placeholders included; None if missing or not a quoted string.
     """
     found: list[Call] = []
-    line, counted = first_line, 0
+    line, line_start, counted = first_line, 0, 0
     calls: list[tuple[int, str, str | None, str | None]]
     for named, end in _code_spans(text):
         common = _COMMON.match(text, named, end)
@@ -50,9 +50,11 @@ def find_calls(text: str, first_line: int = 1) -> tuple[Call, ...]:
         else:
             calls = _in_span(text, named, end)
         for at, primary, item_type, item_id in calls:
-            line += text.count("\n", counted, at)
+            if lines := text.count("\n", counted, at):
+                line += lines
+                line_start = text.rfind("\n", counted, at) + 1
             counted = at
-            found.append(Call(primary, item_type, item_id, line, at - text.rfind("\n", 0, at)))
+            found.append(Call(primary, item_type, item_id, line, at - line_start + 1))
     return tuple(found)
 
 
