@@ -136,7 +136,8 @@ def workspace_above(member: Path) -> Path | None:
             continue
         with os.fdopen(descriptor, "rb") as stream:
             status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
+            owner = _owner(member / MANIFEST) if owner is None else owner
+            if not stat.S_ISREG(status.st_mode) or status.st_uid != owner:
                 continue
             data = stream.read(PROJECT.manifest_bytes)
         try:
@@ -144,9 +145,7 @@ def workspace_above(member: Path) -> Path | None:
         except ValueError as error:
             raise unreadable_root(str(folder / MANIFEST), error) from None
         if claimed:
-            owner = _owner(member / MANIFEST) if owner is None else owner
-            if owner == status.st_uid:
-                return folder
+            return folder
     return None
 
 

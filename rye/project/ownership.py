@@ -9,6 +9,7 @@ project or none. To use one deliberately, its folder must be listed in ``RYE_SAF
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 import sys
 from collections.abc import Callable, Mapping
@@ -34,14 +35,29 @@ def refuse_foreign(root: Path, markers: tuple[str, ...], look: Callable[..., os.
     ours = trusted_owners(os.geteuid(), os.environ)
     for name in markers:
         owner = _foreign_owner(root / name, ours, look)
-        if owner is not None and str(root) not in os.environ.get(VARIABLE, "").split(os.pathsep):
+        if owner is not None and str(root) not in safe_projects(os.environ):
             raise RyeError(
                 "foreign-project",
                 f"{root / name} belongs to another user ({_called(owner)}), so the project in {root} is not used.",
-                f"Work in a folder of your own. If you trust that user with all that this project can do, "
-                f"`export {VARIABLE}={root}` allows it.",
+                f"Work in a folder of your own. {_how_to_allow(str(root))}",
                 details={"project": str(root), "owner": owner},
             )
+
+
+def safe_projects(environment: Mapping[str, str]) -> frozenset[str]:
+    """The folders that :data:`VARIABLE` names. A slash at the end makes no difference. Relative and empty entries name nothing,
+    since they would mean another folder everywhere."""
+    entries = environment.get(VARIABLE, "").split(os.pathsep)
+    return frozenset(entry.rstrip("/") or entry for entry in entries if os.path.isabs(entry))
+
+
+def _how_to_allow(root: str) -> str:
+    # The other user chose the folder's name: pasted, it must neither run anything nor allow a second folder.
+    if os.pathsep in root or not root.isprintable():
+        return f"{VARIABLE} cannot name a folder with such a path."
+    return (
+        f"If you trust that user with all that this project can do, `export {VARIABLE}={shlex.quote(root)}` allows it."
+    )
 
 
 def trusted_owners(user: int, environment: Mapping[str, str]) -> frozenset[int]:

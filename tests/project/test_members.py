@@ -155,6 +155,14 @@ class TestBelonging:
         monkeypatch.setattr(layout, "_owner", lambda file: os.stat(file).st_uid + 1)
         assert find_project(root / "services/api") == Project(root / "services/api")
 
+    def test_somebody_elses_unreadable_file_above_is_not_even_parsed(
+        self, root: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Anyone can create /tmp/rye.toml. It must not stop the commands in projects below it."""
+        write(root, {"rye.toml": "[workspace\n"})
+        monkeypatch.setattr(layout, "_owner", lambda file: os.stat(file).st_uid + 1)
+        assert find_project(root / "services/api") == Project(root / "services/api")
+
     def test_a_file_above_that_may_be_a_root_and_cannot_be_read_is_an_error(self, root: Path) -> None:
         write(root, {"rye.toml": "[workspace\n"})
         with pytest.raises(RyeError) as caught:

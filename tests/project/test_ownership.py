@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,7 +14,7 @@ import pytest
 
 from rye.errors import RyeError
 from rye.project.layout import MARKERS
-from rye.project.ownership import refuse_foreign, refuse_wide_folder, trusted_owners
+from rye.project.ownership import refuse_foreign, refuse_wide_folder, safe_projects, trusted_owners
 from tests.cli.running import Program
 
 MALLORY = 54_321
@@ -55,6 +57,38 @@ def test_only_the_listed_folder_is_allowed(tmp_path: Path, monkeypatch: pytest.M
             refuse_foreign(tmp_path, MARKERS, look)
 
 
+def test_a_slash_at_the_end_makes_no_difference_and_only_absolute_paths_are_safe_projects() -> None:
+    value = os.pathsep.join(("", ".", "..", "srv", "~", "/srv/one", "/srv/two/", "/srv/three//", "/"))
+    assert safe_projects({"RYE_SAFE_PROJECTS": value}) == {"/srv/one", "/srv/two", "/srv/three", "/"}
+    assert safe_projects({}) == set()
+
+
+@pytest.mark.parametrize("name", ["a; touch pwned", "$(touch pwned)", "`touch pwned`", "a' b"])
+def test_the_hint_can_be_pasted_even_if_the_other_user_chose_the_folders_name(tmp_path: Path, name: str) -> None:
+    hint = hint_for(tmp_path / name)
+    assert f"RYE_SAFE_PROJECTS={shlex.quote(str(tmp_path / name))}` allows it" in hint
+    command = hint[hint.index("`export") + 1 : hint.rindex("` allows")]
+    done = subprocess.run(
+        ["sh", "-c", f'{command}; printf %s "$RYE_SAFE_PROJECTS"'], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.stdout == str(tmp_path / name)
+    assert not (tmp_path / "pwned").exists()
+
+
+@pytest.mark.parametrize("name", [f"x{os.pathsep}", "x\nexport A=b", "x\x1b[2J"])
+def test_a_name_that_would_allow_a_second_folder_or_hide_a_command_is_in_no_hint(tmp_path: Path, name: str) -> None:
+    assert "export" not in hint_for(tmp_path / name)
+
+
+def hint_for(folder: Path) -> str:
+    """The hint of the error for a planted project in the folder."""
+    folder.mkdir()
+    (folder / "rye.toml").touch()
+    with pytest.raises(RyeError) as raised:
+        refuse_foreign(folder, MARKERS, owned(ryetoml=MALLORY))
+    return str(raised.value.hint)
+
+
 def test_sudo_trusts_the_one_who_called_it_and_nobody_else_can_claim_to_be_called() -> None:
     assert trusted_owners(0, {"SUDO_UID": "1000"}) == {0, 1000}
     assert trusted_owners(1001, {"SUDO_UID": "1000"}) == {0, 1001}
@@ -68,7 +102,11 @@ def test_init_makes_no_project_of_a_folder_that_holds_others(tmp_path: Path) -> 
     shared.chmod(0o1777)
     rye = Program(tmp_path / "homes")
     for folder in (shared, rye.home.parent, Path("/")):
-        for command in (("init", str(folder)), ("-C", str(folder), "install", "acme/work/x")):
+        for command in (
+            ("init", str(folder)),
+            ("-C", str(folder), "install", "acme/work/x"),
+            ("-C", str(folder), "import"),
+        ):
             result = rye.run(*command, "--json")
             assert (result.code, result.error["code"]) == (1, "wide-folder"), (folder, command)
         assert not (folder / "rye.toml").exists()
