@@ -27,6 +27,7 @@ from rye.project.lock import Lock, LockedItem, lock_text
 from rye.project.manifest import Manifest
 from rye.project.members import whole_manifest
 from rye.project.new_manifest import new_manifest
+from rye.project.ownership import refuse_wide_folder
 from rye.workspace.context import Context
 from rye.workspace.installing.import_files import read_foreign
 from rye.workspace.installing.import_settling import Settled, Settling
@@ -78,9 +79,12 @@ def import_project(context: Context, request: ImportRequest, agreed: Agreed) -> 
     """Import what other tools' files in the project list. Without ``--yes``, asks a person. A dry run writes nothing.
 
     Raises RyeError ``nothing-to-import``, ``bad-foreign-file``, ``digest-does-not-hold``, ``consent-needed``, ``declined``,
-    UsageError ``not-importable``, SourceError.
+    ``foreign-project``, ``wide-folder``, UsageError ``not-importable``, SourceError.
     """
-    project = find_project(context.cwd) or Project(context.cwd.absolute())
+    project = find_project(context.cwd)
+    if project is None:
+        refuse_wide_folder(context.cwd)  # another user may have put the list to import there
+        project = Project(context.cwd.absolute())
     return retry_when_overtaken(context, lambda: _import(context, project, request, agreed))
 
 
