@@ -21,9 +21,10 @@ from registry_server.storage import database
 from registry_server.storage.bounded_threads import BoundedThreads
 
 #: How PostgreSQL runs a search: without JIT and parallel workers, and always in the order of the rows, so that the same query
-#: finds the same results among many. With less memory, it would remember pages instead of the rows of a common word, and
+#: finds the same results among many. It expects that any limit is reached early, so it would rather read the whole table than
+#: look up 64 namespaces in the index. With less memory, it would remember pages instead of the rows of a common word, and
 #: compare every row of those pages.
-_SESSION = ("jit = off", "max_parallel_workers_per_gather = 0", "synchronize_seqscans = off",
+_SESSION = ("jit = off", "max_parallel_workers_per_gather = 0", "enable_seqscan = off", "synchronize_seqscans = off",
             "work_mem = '16MB'", "default_transaction_read_only = on")  # fmt: skip
 
 _CACHE_KILOBYTES = 16_000

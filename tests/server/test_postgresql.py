@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -145,6 +146,22 @@ def test_words_of_many_items_are_found_in_the_newest_and_rare_ones_anywhere(
         assert find(connection, "cage", visible=["other"]).total == 0
         assert find(connection, "cage nowhere").total == MORE  # any of the words
         assert find(connection, "zebrra").total == MORE
+
+
+def test_a_search_looks_up_namespaces_in_the_index_however_many_there_are(indexed: sa.Engine, tmp_path: Path) -> None:
+    """Before, the plan for 64 namespaces was to read the whole table."""
+    engine = search_engine(Settings(tmp_path, database=indexed.url.render_as_string(hide_password=False)))
+    asked: list[tuple[str, Any]] = []
+    sa.event.listen(engine, "before_cursor_execute", lambda *given: asked.append(given[2:4]))
+    with database.reader(engine) as connection:
+        find(connection, "deploy", visible=[f"n{number}" for number in range(64)])
+        searches = [(statement, values) for statement, values in asked if statement.startswith("WITH ")]
+        assert searches
+        for statement, values in searches:
+            plan = "\n".join(connection.exec_driver_sql(f"EXPLAIN {statement}", values).scalars())
+            assert "Bitmap Index Scan on documents_fts_tokens" in plan
+            assert "Seq Scan on documents_fts" not in plan
+    engine.dispose()
 
 
 @pytest.fixture
