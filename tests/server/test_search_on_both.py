@@ -1,0 +1,119 @@
+"""The same documents and queries, drawn at random, give the same answers on SQLite and PostgreSQL."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+
+from registry_server.migrations import opening
+from registry_server.search import documents, finding, words
+from registry_server.search.desk import search_engine
+from registry_server.search.documents import Document
+from registry_server.search.finding import Found, find
+from registry_server.settings import Settings
+from registry_server.storage import database
+from rye.errors import RyeError
+from rye.registry.protocol.wire import MORE
+
+pytestmark = pytest.mark.processes
+
+NAMESPACES = ("acme", "other", "zoo", "x" * 30)
+SEGMENTS = ("deploy", "deploying", "dep", "d", "file", "system", "file-system", "file_system", "filesystem", "x" * 64,
+            "build", "biuld", "builds", "not", "or", "near", "n1")  # fmt: skip
+TEXTS = ("deploy", "de", "d", "ﬁle", "ＦＩＬＥ", "＃16384．6", "café", "cafe\u0301", "straße", "STRASSE", "x" * 70, "y" * 15,
+         "y" * 16, "Ⅷ", "½", "'quote'", '"double"', "back\\slash", "#4.0", "#4.1", "wo*", "/deploy", "!deploy", "=acme",
+         ":tool", "a:b", "日本語", "मराठी", "ŉ", "İstanbul", "ǆ", "tool", "🎉", "ﷺ", "٣", "ss", "or", "and", "near",
+         "NEAR(a b)", "de\0ploy", "de\ud800ploy")  # fmt: skip
+STORED = tuple(text for text in TEXTS if "\0" not in text and "\ud800" not in text)
+"""No release contains the others."""
+
+
+@pytest.mark.parametrize(("seed", "blocks", "most"), [(1, (4, 16), 3), (2, (2, 8), 10), (3, (8, 32), 1000)])
+def test_both_databases_give_the_same_answers(
+    empty: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int, blocks: tuple[int, int], most: int
+) -> None:
+    """Only which ones count among too many matches may differ."""
+    monkeypatch.setattr(words, "BLOCK_ITEMS", blocks)
+    monkeypatch.setattr(finding, "CANDIDATES", most)
+    monkeypatch.setattr(finding, "_NAMED_NAMESPACES", 2)
+    draw = random.Random(seed)
+    stored = list({document.name: document for document in (some_document(draw) for _ in range(40))}.values())
+    again, gone = draw.sample(stored, 12), draw.sample(stored, 5)
+    asked = [some_question(draw, stored) for _ in range(50)]
+    answers = []
+    for address in (empty, f"sqlite:///{tmp_path / 'registry.db'}"):
+        with filled(address, tmp_path, stored, again, gone) as connection:
+            answers.append([answer(connection, query, most, **limits) for query, limits in asked])
+    different = [
+        (question, one, other)
+        for question, one, other in zip(asked, *answers, strict=True)
+        if one != other
+        and not (isinstance(one, Found) and isinstance(other, Found) and one.total == other.total == MORE)
+    ]
+    assert different == []
+    assert sum(isinstance(one, Found) and bool(one.hits) for one in answers[0]) > len(asked) // 4
+
+
+def some_document(draw: random.Random) -> Document:
+    segments = [
+        (draw.choice(SEGMENTS) + draw.choice(["", "", f"-{draw.choice(SEGMENTS)}"]))[:64]
+        for _ in range(draw.randint(1, 3))
+    ]
+    description = " ".join(draw.choices(STORED, k=draw.randint(0, 6)))
+    keywords = draw.choice([" ", ",", "-"]).join(draw.choices(STORED, k=draw.randint(0, 4)))
+    kind = draw.choice(["tool", "directive", "knowledge"])
+    identifier = "/".join([draw.choice(NAMESPACES), *segments])
+    return Document(kind, identifier, "1.0.0", description, keywords, draw.random() < 0.1)
+
+
+def some_question(draw: random.Random, stored: list[Document]) -> tuple[str, dict[str, Any]]:
+    query = draw.choice([" ", "-", "/"]).join(draw.choices(TEXTS + SEGMENTS, k=draw.choice([1, 1, 2, 3, 9])))
+    if draw.random() < 0.3:
+        query = draw.choice(stored).id[: draw.randint(2, 100)]
+    if draw.random() < 0.3:
+        at = draw.randrange(len(query))
+        query = query[:at] + query[at + 1 : at + 2] + query[at : at + 1] + query[at + 2 :]
+    if draw.random() < 0.2:
+        query = f"{draw.choice(['tool', 'directive'])}:{query}"
+    visible = draw.choice([None, None, draw.sample(NAMESPACES, draw.randint(0, 4)), [*NAMESPACES, "nobody"]])
+    limits = {"kind": draw.choice([None, None, "tool"]), "namespace": draw.choice([None, None, "acme"])}
+    return query, {**limits, "visible": visible}
+
+
+@contextmanager
+def filled(
+    address: str, folder: Path, stored: list[Document], again: list[Document], gone: list[Document]
+) -> Iterator[sa.Connection]:
+    opening.connect(address).dispose()
+    writing, reading = opening.connect(address), search_engine(Settings(folder, database=address))
+    with database.writer(writing) as connection:
+        documents.replace(connection, [], stored)
+        documents.replace(connection, [document.name for document in again], again)
+        for document in gone:
+            documents.remove(connection, document.kind, document.id)
+        assert documents.index_problems(connection) == []
+    with database.reader(reading) as connection:
+        yield connection
+    reading.dispose()
+    writing.dispose()
+
+
+def answer(connection: sa.Connection, query: str, most: int, **limits: Any) -> Found | str:
+    """All results. Pages show the same ones in the same order."""
+    try:
+        whole = find(connection, query, limit=most, **limits)
+    except RyeError as error:
+        return error.code
+    assert len(whole.hits) == (most if whole.total == MORE else whole.total)
+    pages = [
+        find(connection, query, limit=4, offset=offset, **limits) for offset in range(0, min(len(whole.hits), 12), 4)
+    ]
+    assert all(page.total == whole.total for page in pages)
+    assert [hit for page in pages for hit in page.hits] == list(whole.hits[:12])
+    return whole
