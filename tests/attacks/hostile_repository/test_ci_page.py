@@ -227,8 +227,15 @@ def own_deploy(clone: Clone) -> None:
     clone.manifest(lambda text: text.replace('namespace = "shop"', 'namespace = "acme"'))
 
 
+def of_another_user(clone: Clone) -> None:
+    if not hasattr(os, "geteuid") or os.geteuid() != 0:
+        pytest.skip("only root gives files away")
+    os.chown(clone.path("rye.toml"), 54_321, 54_321)
+
+
 CODES: Mapping[str, Callable[[Clone], object]] = {
     "registry-unpinned": no_pins,
+    "foreign-project": of_another_user,
     "project-not-accepted": no_trust,
     "consent-needed": lambda clone: clone.edit_row(SKILL, approved_runs=()),
     "lock-does-not-fit": lambda clone: clone.edit_row(CHECK, approved_capabilities=("rye.*",)),
