@@ -22,9 +22,11 @@ from registry_server.upkeep import audit, restoring, sources
 from registry_server.upkeep import backup as backups
 from registry_server.upkeep.sources import MANIFEST
 from rye.errors import RyeError, UsageError
+from rye.limits import KIB
 from rye.registry.protocol import wire
 from rye.storage.atomic import replace_file
 
+_SETTINGS_BYTES = 256 * KIB
 PASSPHRASE = "RYE_REGISTRY_PASSPHRASE"
 
 
@@ -136,7 +138,11 @@ def _planned(data: Path, source: Path) -> Settings:
 def _kept_settings(source: Path) -> Path | None:
     """Return the settings in a backup. Those in any other folder are not the operator's."""
     kept = source / SETTINGS_FILE
-    return kept if (source / MANIFEST).is_file() and kept.is_file() else None
+    if not ((source / MANIFEST).is_file() and kept.is_file()):
+        return None
+    if kept.stat().st_size > _SETTINGS_BYTES:
+        raise RyeError("bad-settings", f"{kept} has more than {_SETTINGS_BYTES:,} bytes.", "Use another backup.")
+    return kept
 
 
 def _prepare(data: Path, source: Path, sealed: list[tuple[str, keys.PrivateKey]]) -> Settings:

@@ -34,8 +34,10 @@ from registry_server.sequencer.showing import check_contained, shown_checkpoint
 from registry_server.settings import SETTINGS_FILE, Settings
 from registry_server.storage import database, schema
 from registry_server.storage.objects import Folder, Objects
+from registry_server.upkeep.source_files import read_regular
 from registry_server.upkeep.sources import BACKUP_FORMAT, MANIFEST, read_manifest
 from rye.errors import RyeError
+from rye.limits import KIB
 from rye.registry.protocol import notes, statements, wire
 from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.statements import Release
@@ -61,6 +63,7 @@ expire soon."""
 TABLES = (schema.log_entries, schema.head, *(table for table, _ in KEPT))
 """The tables that cannot be computed from others."""
 _ROWS = 1000
+_SEALED_BYTES = 16 * KIB
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +119,11 @@ def unsealed_keys(folder: Path, passphrase: str) -> list[tuple[str, PrivateKey]]
     """Return file names and private keys of a backup. Raises RyeError ``wrong-passphrase``, ``bad-key``."""
     found = []
     for path in sorted((folder / "keys").glob("*.sealed")):
-        name, _, sealed = path.read_text("utf-8").partition("\n")
+        try:
+            name, _, sealed = read_regular(path, _SEALED_BYTES).decode("utf-8").partition("\n")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            raise RyeError("bad-key", f"{path} cannot be read: {reason}.", "Use another backup.") from error
         key = PrivateKey(name, unseal(sealed, passphrase).seed)
         PrivateKey.decode(key.encode())
         found.append((path.name.removesuffix(".sealed"), key))

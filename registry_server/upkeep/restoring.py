@@ -10,7 +10,7 @@ Rules:
 3. The store shows nothing, or a head that the restored log contains (``database-behind``). Otherwise clients would see
    a fork.
 4. Blobs, static files and rows are written before the head is shown; the head is the source's, with its signatures. An
-   interrupted restore is run again.
+   interrupted restore is run again: all rows are written in one transaction.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from registry_server.sequencer.name_nodes import NameNodes
 from registry_server.sequencer.showing import Showing
 from registry_server.sequencer.tree import Edge
 from registry_server.storage import database, schema
+from registry_server.storage.first_line import first_line
 from registry_server.storage.objects import Objects
 from registry_server.upkeep import audit
 from registry_server.upkeep.backup import KEPT
@@ -77,6 +78,8 @@ def restore(engine: sa.Engine, public: Objects, checked: Checked) -> Restored:
         if before < checked.checkpoint.size:
             _replay(ledger, public, checked)
             audit.recompute(ledger, public)
+        if isinstance(checked.source, Backup):
+            _restore_rows(connection, checked.source)
         showing.check(ledger, thorough=True)
         confirm(connection, holder, term)
     with database.writer(engine) as connection:
@@ -86,8 +89,6 @@ def restore(engine: sa.Engine, public: Objects, checked: Checked) -> Restored:
             showing.replace(ledger, published)
     for sha256 in checked.audit.taken_down:
         public.delete(wire.blob_path(sha256))
-    if isinstance(checked.source, Backup):
-        _restore_rows(engine, checked.source)
     return Restored(checked.state.origin, checked.state.fingerprint, ledger.size, max(ledger.size - before, 0), blobs)
 
 
@@ -104,8 +105,8 @@ def _check_prefix(ledger: Ledger, checked: Checked) -> None:
     common = min(ledger.size, checked.checkpoint.size)
     tree = merkle.CompactRange()
     own = ledger.leaf_hashes(common)
-    for position, (mine, theirs) in enumerate(zip(own, checked.source.entries(checked.checkpoint), strict=False)):
-        if mine != merkle.leaf_hash(theirs):
+    for position, mine in enumerate(own):
+        if mine != checked.leaf(position):
             raise RyeError(
                 "restore-fork",
                 f"Entry {position} of the database is not the same as the source's: they are different histories.",
@@ -146,7 +147,7 @@ def _replay(ledger: Ledger, public: Objects, checked: Checked) -> None:
     time = checked.head.snapshot.time
     edge = Edge(0, {})
     known = ledger.size
-    for position, entry in enumerate(checked.source.entries(checked.checkpoint)):
+    for position, entry in enumerate(checked.entries()):
         edge.append(merkle.leaf_hash(entry))
         if position < known:
             continue
@@ -184,29 +185,35 @@ def _keywords(release: Release, public: Objects) -> str:
     return keywords_of(metadata) if metadata is not None else ""
 
 
-def _restore_rows(engine: sa.Engine, source: Backup) -> None:
+def _restore_rows(connection: sa.Connection, source: Backup) -> None:
     """Restore accounts, tokens and who uploaded what.
 
-    Rows that the database already has stay unchanged, revoked or not.
+    Rows that the database already has stay unchanged, revoked or not. Raises RyeError ``restore-conflict``.
     """
-    with database.change(engine) as connection:
-        is_continued = _continues_events(connection, source)
-        for table, key in KEPT:
-            if table in (schema.audit_events, schema.audit_head) and not is_continued:
-                continue
-            columns = [table.c[name] for name in key]
-            present = {tuple(row) for row in connection.execute(sa.select(*columns))}
-            fresh = [row for row in source.rows(table.name) if tuple(row[name] for name in key) not in present]
-            if table is schema.namespace_roles:  # the database assigns new numbers
-                fresh = [{name: value for name, value in row.items() if name != "number"} for row in fresh]
-            if table is schema.tokens:
-                fresh = [{"scopes": " ".join(DEFAULT_SCOPES), **row} for row in fresh]  # older backups have no scopes
+    is_continued = _continues_events(connection, source)
+    for table, key in KEPT:
+        if table in (schema.audit_events, schema.audit_head) and not is_continued:
+            continue
+        columns = [table.c[name] for name in key]
+        present = {tuple(row) for row in connection.execute(sa.select(*columns))}
+        fresh = [row for row in source.rows(table.name) if tuple(row[name] for name in key) not in present]
+        if table is schema.namespace_roles:  # the database assigns new numbers
+            fresh = [{name: value for name, value in row.items() if name != "number"} for row in fresh]
+        if table is schema.tokens:
+            fresh = [{"scopes": " ".join(DEFAULT_SCOPES), **row} for row in fresh]  # older backups have no scopes
+        try:
             if fresh:
                 connection.execute(table.insert(), fresh)
-        if is_continued:
-            rows = source.rows(schema.audit_head.name)
-            if rows:
-                connection.execute(schema.audit_head.update().values(size=rows[0]["size"], hash=rows[0]["hash"]))
+        except (sa.exc.IntegrityError, sa.exc.DataError) as error:
+            raise RyeError(
+                "restore-conflict",
+                f"The database refuses the backup's rows of the table {table.name}: {first_line(error.orig or error)}",
+                "Restore into an empty database, or use `--from store` for the log alone.",
+            ) from error
+    if is_continued:
+        rows = source.rows(schema.audit_head.name)
+        if rows:
+            connection.execute(schema.audit_head.update().values(size=rows[0]["size"], hash=rows[0]["hash"]))
 
 
 def _continues_events(connection: sa.Connection, source: Backup) -> bool:

@@ -21,10 +21,12 @@ from msgspec.structs import replace
 from registry_server.settings import Settings
 from registry_server.storage import schema
 from registry_server.storage.objects import Objects
+from registry_server.upkeep import backup_rows
+from registry_server.upkeep.source_files import read_regular
 from rye.errors import RyeError
 from rye.limits import KIB, REGISTRY, RegistryLimits
 from rye.registry import mirroring
-from rye.registry.protocol import notes, wire
+from rye.registry.protocol import merkle, notes, wire
 from rye.registry.protocol.statements import Checkpoint, Root
 from rye.registry.protocol.wire import WireError
 from rye.registry.transport.factory import open_transport
@@ -79,11 +81,32 @@ class Checked:
     state: TrustedState
     head: TrustedHead
     audit: Audit
+    leaves: bytes
+    """The leaf hashes of all entries, 32 bytes each: a source can change while it is read again."""
 
     @property
     def checkpoint(self) -> Checkpoint:
         """The checkpoint of the verified head."""
         return self.head.checkpoint
+
+    def leaf(self, position: int) -> bytes:
+        """The leaf hash of the entry at a position."""
+        return self.leaves[position * 32 : (position + 1) * 32]
+
+    def entries(self) -> Iterator[bytes]:
+        """Read all entries again, each as it was when it was verified. Raises RyeError ``source-damaged``."""
+        count = 0
+        for entry in self.source.entries(self.checkpoint):
+            if merkle.leaf_hash(entry) != self.leaf(count):
+                raise _changed()
+            yield entry
+            count += 1
+        if count != self.checkpoint.size:
+            raise _changed()
+
+
+def _changed() -> RyeError:
+    return RyeError("source-damaged", "The source changed while it was read.", "Run the same command again.")
 
 
 @contextmanager
@@ -136,9 +159,10 @@ def check(source: Source, fingerprint: str | None) -> Checked:
     # At the root's own time, which is never after its expiry: a log stays readable when its root has expired.
     opened = state.open_head(source.head, state.root.time, _ANY_AGE)
     state, head = state.accept_head(opened, {})
-    auditor = Auditor(state.fingerprint)
+    auditor, leaves = Auditor(state.fingerprint), bytearray()
     for entry in source.entries(head.checkpoint):
         auditor.add(entry)
+        leaves += merkle.leaf_hash(entry)
     audit = auditor.finish()
     raise_first(audit, f"{_ANOTHER} If a newer rye-registry wrote this one, install that version.")
     if (audit.size, audit.root_hash) != (head.checkpoint.size, head.checkpoint.root_hash):
@@ -149,7 +173,7 @@ def check(source: Source, fingerprint: str | None) -> Checked:
         raise RyeError(
             "source-damaged", "The source's entries do not match the index that its head signs.", "Use another source."
         )
-    return Checked(source, state, head, audit)
+    return Checked(source, state, head, audit, bytes(leaves))
 
 
 def _check_head(head: bytes) -> None:
@@ -225,14 +249,17 @@ class Copy:
 
 
 class Backup:
-    """A backup that ``rye-registry backup`` wrote."""
+    """A backup that ``rye-registry backup`` wrote. Its database is read in one transaction: it does not change."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         read_manifest(folder)
         self._place = folder / "database.db"
+        if self._place.exists() and not self._place.is_file():  # opening a pipe would never end
+            raise self._damaged("it is not a file")
         with self._explaining():
-            self.database = sqlite3.connect(f"file:{quote(str(self._place.absolute()))}?mode=ro", uri=True)
+            address = f"file:{quote(str(self._place.absolute()))}?mode=ro"
+            self.database = sqlite3.connect(address, uri=True, isolation_level=None)
         try:
             self._tables = self._check_tables()
             self.head, self.roots = self._head_and_roots()
@@ -244,6 +271,10 @@ class Backup:
         """Return the names of the tables. Raises RyeError if the file is damaged or a newer version wrote it."""
         with self._explaining():
             self.database.execute("PRAGMA trusted_schema = OFF")
+            self.database.execute("BEGIN")
+            strange = backup_rows.strange_object(self.database)
+            if strange is not None:
+                raise self._damaged(strange)
             (state,) = self.database.execute("PRAGMA quick_check(1)").fetchone()
             if state != "ok":
                 raise self._damaged(str(state))
@@ -268,6 +299,10 @@ class Backup:
         for name in ("head", "log_entries"):
             if name not in columns:
                 raise self._damaged(f"it has no table {name}")
+        with self._explaining():
+            wrong = backup_rows.problem(self.database, {name: frozenset(found) for name, found in columns.items()})
+        if wrong is not None:
+            raise self._damaged(wrong)
         return frozenset(columns)
 
     def _head_and_roots(self) -> tuple[bytes, list[bytes]]:
@@ -291,7 +326,7 @@ class Backup:
     def blob(self, sha256: str, size: int) -> bytes | None:
         """Read a blob from the backup's folder."""
         try:
-            return _if_right((self.folder / wire.blob_path(sha256)).read_bytes(), sha256, size)
+            return _if_right(read_regular(self.folder / wire.blob_path(sha256), size), sha256, size)
         except OSError:
             return None
 
@@ -331,11 +366,7 @@ def read_manifest(folder: Path) -> dict[str, object]:
     """Read a backup's manifest. Raises RyeError ``not-a-backup``, ``source-version``."""
     place = folder / MANIFEST
     try:
-        with place.open("rb") as file:
-            data = file.read(_MANIFEST_BYTES + 1)
-        if len(data) > _MANIFEST_BYTES:
-            raise JsonError(f"it has more than {_MANIFEST_BYTES:,} bytes")
-        found = read_json(data)
+        found = read_json(read_regular(place, _MANIFEST_BYTES))
     except (OSError, JsonError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise RyeError(

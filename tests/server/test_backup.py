@@ -365,7 +365,13 @@ UNREADABLE: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda backup: edit(backup, "UPDATE log_entries SET leaf = 'x' WHERE position = 2"), "source-damaged",
     ),
     "without a column": (lambda backup: edit(backup, "ALTER TABLE tokens DROP COLUMN sha256"), "source-damaged"),
-    "without an entry": (lambda backup: edit(backup, "DELETE FROM log_entries WHERE position = 2"), "audit-failed"),
+    "without an entry": (
+        lambda backup: edit(backup, "DELETE FROM log_entries WHERE position = 2", "DELETE FROM submissions"),
+        "audit-failed",
+    ),
+    "whose submissions name an entry that is not there": (
+        lambda backup: edit(backup, "UPDATE submissions SET position = 99 WHERE position = 2"), "source-damaged",
+    ),
     "with a setting of a newer version": (
         lambda backup: (backup / "registry.toml").write_text("colour = 1\n"), "unknown-setting",
     ),
