@@ -4,13 +4,14 @@ One query covers all sorts of matches (:mod:`registry_server.search.asking`). Ea
 :data:`CANDIDATES` documents, newest releases first, and the best :data:`CANDIDATES` of all are ranked. If nothing
 matches all words, a second query corrects typing mistakes and a third accepts any of the words.
 
-Every query is limited to the visible namespaces, so other items influence neither the total nor the corrections.
+Every query is limited to the visible namespaces, so other items influence neither the total nor the corrections. The one
+exception is a reader of more than :data:`_VISIBLE_WORDS` words: other namespaces' words can hide corrections from them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 from typing import Any
 
@@ -43,6 +44,9 @@ _GRAMS = 16
 _WORDS_OF_A_GRAM = 300
 _COMPARED = 50
 """Known words that are compared with a mistyped one: those that share the most trigrams."""
+_VISIBLE_WORDS = 20_000
+"""Words of the visible namespaces among which corrections are looked for one by one. If there are more, the table of trigrams
+is used, where the first words with a trigram can be those of other namespaces."""
 
 
 class Hit(Struct, frozen=True):
@@ -242,6 +246,14 @@ def _meant(connection: sa.Connection, word: str, namespaces: frozenset[str] | No
     if not allowed_mistakes(word):
         return []
     grams = grams_of(word)[:_GRAMS]
+    values: dict[str, object] = {
+        "least": len(word) - allowed_mistakes(word),
+        "most": len(word) + allowed_mistakes(word),
+    }
+    if namespaces is not None:
+        values["visible"] = sorted(namespaces)
+        if connection.scalar(_COUNT_VISIBLE, {"visible": values["visible"]}) <= _VISIBLE_WORDS:
+            return nearest(word, _sharing_most(grams, word, connection.scalars(_VISIBLE, values)), _CORRECTIONS)
     allowed = (
         "WHERE EXISTS (SELECT 1 FROM search_words w WHERE w.word = near.word AND w.namespace IN :visible) "
         if namespaces is not None
@@ -258,8 +270,19 @@ def _meant(connection: sa.Connection, word: str, namespaces: frozenset[str] | No
     )
     if namespaces is not None:
         text = text.bindparams(sa.bindparam("visible", expanding=True))
-    values: dict[str, object] = {f"gram{at}": gram for at, gram in enumerate(grams)}
-    values |= {"least": len(word) - allowed_mistakes(word), "most": len(word) + allowed_mistakes(word)}
-    if namespaces is not None:
-        values["visible"] = sorted(namespaces)
+    values |= {f"gram{at}": gram for at, gram in enumerate(grams)}
     return nearest(word, (known for known in connection.scalars(text, values) if known != word), _CORRECTIONS)
+
+
+_COUNT_VISIBLE = sa.text(
+    "SELECT count(*) FROM (SELECT 1 FROM search_words WHERE namespace IN :visible LIMIT :words) AS w"
+).bindparams(sa.bindparam("visible", expanding=True), words=_VISIBLE_WORDS + 1)
+_VISIBLE = sa.text(
+    "SELECT DISTINCT word FROM search_words WHERE namespace IN :visible AND length(word) BETWEEN :least AND :most"
+).bindparams(sa.bindparam("visible", expanding=True))
+
+
+def _sharing_most(grams: Sequence[str], word: str, visible: Iterable[str]) -> list[str]:
+    """Return the words that share the most trigrams with ``word``, without itself."""
+    shared = [(-sum(map(f"^{known}$".__contains__, grams)), known) for known in visible if known != word]
+    return [known for few, known in sorted(shared)[:_COMPARED] if few]

@@ -28,7 +28,7 @@ from sqlalchemy import (
 
 metadata = MetaData()
 
-REVISION = "0009"
+REVISION = "0010"
 """The newest alembic revision, which a database must have. A test compares it with the revisions' folder."""
 
 registry = Table(
@@ -183,6 +183,7 @@ search_words = Table(
     Column("word", String(64), primary_key=True),
     Column("namespace", String(64), primary_key=True),
     Column("uses", Integer, nullable=False, comment="How many ids of the namespace have the word."),
+    Index("search_words_namespace", "namespace", "word"),
     comment="Words of ids, to correct mistyped words.",
 )
 

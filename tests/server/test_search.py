@@ -159,6 +159,34 @@ class TestWhoMayRead:
         documents.replace(connection, [], near)
         assert ids(connection, "builx", visible=["acme"]) == ["acme/workflows/build"]
 
+    def test_hidden_words_with_the_same_trigrams_do_not_hide_corrections(
+        self, connection: sa.Connection, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Before, the first words with a trigram were read from all namespaces, and those of others were left out only then."""
+        monkeypatch.setattr(finding, "_WORDS_OF_A_GRAM", 2)
+        documents.put(connection, Document("tool", "acme/x/zeppelin", "1.0.0", "", ""))
+        asked: list[dict[str, object]] = [
+            {"visible": ["acme"]},
+            {"visible": ["acme", *(f"n{number}" for number in range(99))]},
+            {"namespace": "acme"},
+        ]
+        for limits in asked:
+            assert ids(connection, "zeppelln", **limits) == ["acme/x/zeppelin"]
+        hidden = [
+            *(f"a{letter}a{gram}" for letter in "ab" for gram in ("zep", "epp", "ppe", "pel", "ell", "lln")),
+            *("zeaaaa", "zeaaab", "aaaaln", "aaabln"),
+        ]
+        documents.replace(connection, [], [Document("tool", f"secret/x/{word}", "1.0.0", "", "") for word in hidden])
+        for limits in asked:
+            assert ids(connection, "zeppelln", **limits) == ["acme/x/zeppelin"]
+
+    def test_a_reader_of_very_many_words_gets_corrections_by_trigrams(
+        self, connection: sa.Connection, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(finding, "_VISIBLE_WORDS", 3)
+        assert ids(connection, "biuld", visible=["acme"]) == ["acme/workflows/build"]
+        assert ids(connection, "biuld", visible=["other"]) == []
+
     def test_many_namespaces_are_asked_for_in_the_database_too(self, connection: sa.Connection) -> None:
         many = [f"n{number}" for number in range(500)]
         assert find(connection, "deploy", visible=[*many, "acme"]).total == 1
