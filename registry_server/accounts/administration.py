@@ -104,12 +104,15 @@ def revoke_token(connection: sa.Connection, identifier: str, by: By) -> Account:
     Raises RyeError ``unknown-token``.
     """
     found = tokens.revoke(connection, identifier, by.now)
+    gone = []
+    # Revoking a token waits for the one that it is creating at this moment: ask again until there is none.
+    while active := [one for one in _descendants(connection, found.token) if tokens.is_active(connection, one, by.now)]:
+        gone += [tokens.revoke(connection, one, by.now) for one in active]
+    # Events come last: their lock before another token's could be a deadlock with the call that is creating one.
     _record(connection, by, "token.revoke", f"token:{found.token}", {"name": found.name})
-    for descendant in _descendants(connection, found.token):
-        if tokens.is_active(connection, descendant, by.now):
-            gone = tokens.revoke(connection, descendant, by.now)
-            detail = {"name": gone.name, "created_by": found.token}
-            _record(connection, by, "token.revoke", f"token:{gone.token}", detail)
+    for one in gone:
+        detail = {"name": one.name, "descends_from": found.token}
+        _record(connection, by, "token.revoke", f"token:{one.token}", detail)
     return found
 
 
@@ -118,10 +121,13 @@ def _descendants(connection: sa.Connection, token: str) -> list[str]:
     children: dict[str, list[str]] = {}
     for creator, made in audit_events.tokens_by_creator(connection):
         children.setdefault(creator, []).append(made)
-    found = list(children.get(token, ()))
-    for one in found:
-        found += children.get(one, ())
-    return found
+    found = {token: None}
+    waiting = [token]
+    while waiting:
+        fresh = [one for one in children.get(waiting.pop(0), ()) if one not in found]
+        found.update(dict.fromkeys(fresh))
+        waiting += fresh
+    return [one for one in found if one != token]
 
 
 # -- teams and roles -----------------------------------------------------------------------------------------------------

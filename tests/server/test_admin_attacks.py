@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+import sqlalchemy as sa
 
-from registry_server.accounts import audit_events, members, tokens
+from registry_server.accounts import administration, audit_events, members, tokens
+from registry_server.accounts.administration import By
 from registry_server.accounts.scopes import DEFAULT_SCOPES, SCOPES
 from registry_server.accounts.times import now_text
 from registry_server.api import sessions
+from registry_server.migrations import opening
 from registry_server.storage import database
 from tests.server.in_process import Local
 from tests.server.publishing import error_code
@@ -117,6 +122,15 @@ class TestATokenDoesNotOutliveTheOneThatCreatedIt:
         local.ask("DELETE", f"{ADMIN}/tokens/{tokens.token_id(stolen)}", full)
         refused(local.get("/api/v1/whoami", grandchild), 401, "unauthorized")
 
+    def test_events_that_form_a_circle_do_not_stop_the_revocation(self, local: Local, full: str) -> None:
+        first, second = (str(tokens.token_id(local.token(scopes=["admin"]))) for _ in range(2))
+        with database.change(local.service.engine) as connection:
+            for creator, made in ((first, second), (second, first), (second, second)):
+                audit_events.record(connection, now_text(), "token.create", f"token:{made}", actor=f"token:{creator}")
+        assert local.ask("DELETE", f"{ADMIN}/tokens/{first}", full).status_code == 200
+        with database.reader(local.service.engine) as connection:
+            assert not any(tokens.is_active(connection, one, now_text()) for one in (first, second))
+
     def test_a_chain_of_a_thousand_generations_cannot_stop_the_revocation(self, local: Local, full: str) -> None:
         stolen = local.token(scopes=["admin"])
         ids = [str(tokens.token_id(stolen))]
@@ -130,6 +144,47 @@ class TestATokenDoesNotOutliveTheOneThatCreatedIt:
         assert local.ask("DELETE", f"{ADMIN}/tokens/{ids[0]}", full).status_code == 200
         with database.reader(local.service.engine) as connection:
             assert not any(tokens.is_active(connection, one, now_text()) for one in ids)
+
+
+class TestRacesOnPostgresql:
+    """There, two transactions write at the same time; on SQLite they take turns."""
+
+    @pytest.fixture
+    def engine(self, empty: str) -> Iterator[sa.Engine]:
+        engine = opening.connect(empty)
+        yield engine
+        engine.dispose()
+
+    def make(self, engine: sa.Engine, by: str) -> str:
+        with database.change(engine) as connection:
+            made, _ = administration.create_token(connection, "n", ["admin"], [], None, None, By(now_text(), by))
+            return made
+
+    def test_a_token_that_is_creating_another_is_revoked_after_it_and_with_it(self, engine: sa.Engine) -> None:
+        stolen = self.make(engine, "operator")
+        child = self.make(engine, f"token:{tokens.token_id(stolen)}")
+        with ThreadPoolExecutor(1) as pool:
+            with database.change(engine) as connection:  # a call of the child, between its check and its change
+                assert tokens.check(connection, child, now_text(), hold=True) is not None
+                revoking = pool.submit(self.revoke, engine, stolen)
+                while not revoking.done() and not self.is_waiting(engine):
+                    time.sleep(0.02)
+                assert not revoking.done()
+                by = By(now_text(), f"token:{tokens.token_id(child)}")
+                grandchild, _ = administration.create_token(connection, "n", ["admin"], [], None, None, by)
+            revoking.result(20)
+        with database.reader(engine) as connection:
+            assert [tokens.check(connection, one) for one in (stolen, child, grandchild)] == [None] * 3
+            assert audit_events.problems(connection) == []
+
+    def revoke(self, engine: sa.Engine, token: str) -> None:
+        with database.change(engine) as connection:
+            administration.revoke_token(connection, token, By(now_text()))
+
+    def is_waiting(self, engine: sa.Engine) -> bool:
+        with database.reader(engine) as connection:
+            query = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+            return bool(connection.scalar(sa.text(query)))
 
 
 def test_nobody_joins_a_team_that_has_no_role_yet(local: Local, full: str) -> None:
