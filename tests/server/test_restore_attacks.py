@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -21,6 +24,7 @@ from registry_server.storage.objects import Folder
 from registry_server.upkeep import restoring, sources
 from rye.errors import RyeError
 from rye.registry.protocol.statements import Checkpoint
+from rye.signing.sealing import seal
 from tests.registry_process import init, run, token
 from tests.server.publishing import Client, Publisher
 from tests.server.test_backup import edit, restore
@@ -250,3 +254,72 @@ def test_the_untouched_backup_is_restored_with_its_rows(backup: Path, tmp_path: 
     assert restore(tmp_path / "fresh", str(backup))["problems"] == []
     listed = json.loads(run("token", "list", "--data", str(tmp_path / "fresh"), "--json").stdout)
     assert {"ci"} <= {one["name"] for one in listed["tokens"]}
+
+
+class Hostile(BaseHTTPRequestHandler):
+    """A server that never ends its answers, or leads elsewhere."""
+
+    def do_GET(self) -> None:
+        if self.path.startswith("/elsewhere/"):
+            self.send_response(302)
+            self.send_header("Location", "http://127.0.0.2:9/head")
+            self.end_headers()
+            return
+        self.send_response(200)
+        self.end_headers()
+        with contextlib.suppress(OSError):
+            for _ in range(4096):
+                self.wfile.write(b"x" * 65_536)
+
+    def log_message(self, *_: object) -> None:
+        """Be quiet."""
+
+
+@pytest.mark.parametrize(("path", "code"), [("endless", "fetch-endless"), ("elsewhere", "fetch-redirect")])
+def test_an_address_that_never_ends_or_leads_elsewhere_is_refused(tmp_path: Path, path: str, code: str) -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Hostile)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        address = f"http://127.0.0.1:{server.server_address[1]}/{path}"
+        error = restore(tmp_path / "fresh", address, check=False)["error"]
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert error["code"] == code, error  # type: ignore[index]
+    assert not (tmp_path / "fresh").exists()
+
+
+@pytest.mark.parametrize("name", ["head", "config.json", "root/1"])
+@pytest.mark.parametrize("make", [os.mkfifo, sparse, lambda place: place.symlink_to("/dev/zero")])
+def test_a_copy_whose_files_never_end_is_refused(
+    original: Path, tmp_path: Path, name: str, make: Callable[[Path], object]
+) -> None:
+    copy = tmp_path / "copy"
+    run("export", str(copy), "--data", str(original / "data"))
+    instead(copy / name, make)
+    done = run("restore", "--from", str(copy), "--data", str(tmp_path / "fresh"), "--json", check=False)
+    assert "Traceback" not in done.stderr
+    if name != "config.json":  # which is a hint that nothing depends on
+        codes = ("no-source", "fetch-not-found", "fetch-too-large", "fetch-unsafe")
+        assert json.loads(done.stdout)["error"]["code"] in codes
+        assert not (tmp_path / "fresh").exists()
+    else:
+        assert json.loads(done.stdout)["ok"]
+
+
+def test_keys_of_another_registry_are_not_taken_for_its_own(
+    original: Path, backup: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are restored as the operator asked, and the warning says that none of them can sign this log."""
+    monkeypatch.setattr(seal, "__kwdefaults__", {"operations": 1, "memory": 8192})
+    init(tmp_path / "other")
+    start, _ = start_embedded(tmp_path / "other")
+    stop_embedded(start)
+    monkeypatch.setenv("RYE_REGISTRY_PASSPHRASE", "x")
+    run("backup", str(tmp_path / "others"), "--with-keys", "--data", str(tmp_path / "other"))
+    shutil.copytree(tmp_path / "others" / "keys", backup / "keys")
+    done = run("restore", "--from", str(backup), "--data", str(tmp_path / "fresh"), "--with-keys", check=False)
+    assert done.returncode == 0, done.stderr
+    assert "contains no log key of this registry" in done.stderr
