@@ -14,7 +14,6 @@ from rye.project.ownership import refuse_foreign
 
 MANIFEST = "rye.toml"
 LOCK = "rye.lock"
-MARKERS = (MANIFEST, LOCK, ".ai")
 """What makes a folder a project, or steers one."""
 
 
@@ -104,7 +103,7 @@ def find_project(start: Path) -> Project | None:
     """
     project = _nearest(start)
     if project is not None:
-        refuse_foreign(project.root, MARKERS)
+        refuse_foreign(project.root)
     return project
 
 

@@ -12,43 +12,30 @@ import os
 import shlex
 import stat
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 from rye.errors import RyeError
+from rye.project.owners import VARIABLE, foreign_marker
 
 if sys.platform != "win32":
     import pwd
 
-VARIABLE = "RYE_SAFE_PROJECTS"
-"""Names the folders of other users' projects that may be used, joined by ``os.pathsep``."""
-_ROOT = 0
 
+def refuse_foreign(root: Path, look: Callable[..., os.stat_result] = os.stat) -> None:
+    """Raise RyeError ``foreign-project`` if one of the files or folders that make a project in ``root`` belongs to another user.
 
-def refuse_foreign(root: Path, markers: tuple[str, ...], look: Callable[..., os.stat_result] = os.stat) -> None:
-    """Raise RyeError ``foreign-project`` if one of the files or folders in ``root`` belongs to another user.
-
-    ``markers``: names relative to ``root``; missing ones are skipped. ``look``: ``os.stat``, or a test's own.
+    ``look``: ``os.stat``, or a test's own.
     """
-    if not hasattr(os, "geteuid"):  # Windows: a file's owner is no number there
-        return
-    ours = trusted_owners(os.geteuid(), os.environ)
-    for name in markers:
-        owner = _foreign_owner(root / name, ours, look)
-        if owner is not None and str(root) not in safe_projects(os.environ):
-            raise RyeError(
-                "foreign-project",
-                f"{root / name} belongs to another user ({_called(owner)}), so the project in {root} is not used.",
-                f"Work in a folder of your own. {_how_to_allow(str(root))}",
-                details={"project": str(root), "owner": owner},
-            )
-
-
-def safe_projects(environment: Mapping[str, str]) -> frozenset[str]:
-    """The folders that :data:`VARIABLE` names. A slash at the end makes no difference. Relative and empty entries name nothing,
-    since they would mean another folder everywhere."""
-    entries = environment.get(VARIABLE, "").split(os.pathsep)
-    return frozenset(entry.rstrip("/") or entry for entry in entries if os.path.isabs(entry))
+    found = foreign_marker(str(root), look)
+    if found is not None:
+        name, owner = found
+        raise RyeError(
+            "foreign-project",
+            f"{root / name} belongs to another user ({_called(owner)}), so the project in {root} is not used.",
+            f"Work in a folder of your own. {_how_to_allow(str(root))}",
+            details={"project": str(root), "owner": owner},
+        )
 
 
 def _how_to_allow(root: str) -> str:
@@ -58,24 +45,6 @@ def _how_to_allow(root: str) -> str:
     return (
         f"If you trust that user with all that this project can do, `export {VARIABLE}={shlex.quote(root)}` allows it."
     )
-
-
-def trusted_owners(user: int, environment: Mapping[str, str]) -> frozenset[int]:
-    """The user ids whose files may make a project for ``user``."""
-    caller = environment.get("SUDO_UID", "")
-    called_by = {int(caller)} if user == _ROOT and caller.isascii() and caller.isdigit() else set()
-    return frozenset({user, _ROOT} | called_by)
-
-
-def _foreign_owner(path: Path, ours: frozenset[int], look: Callable[..., os.stat_result]) -> int | None:
-    for follow in (False, True):
-        try:
-            owner = look(path, follow_symlinks=follow).st_uid
-        except OSError:
-            return None
-        if owner not in ours:
-            return owner
-    return None
 
 
 def _called(owner: int) -> str:

@@ -9,6 +9,7 @@ import pytest
 
 from rye.errors import RyeError
 from rye.project.layout import find_project
+from rye.workspace.completion.names import names
 from tests.cli.running import Program
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
@@ -62,3 +63,15 @@ def test_a_planted_journal_is_not_replayed(tmp_path: Path) -> None:
     result = rye.run("-C", "mine", "explain", "no-project")
     assert (result.code, journal.read_text()) == (0, "{}")
     assert "belongs to another user" in result.stderr
+
+
+def test_a_planted_project_completes_no_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rye = Program(tmp_path)
+    rye.ok("init")
+    rye.ok("new", "directive", "work/ship")
+    rye.path("mine").mkdir()
+    assert names("item", str(rye.path("mine"))) == ["work/ship"]
+    os.chown(rye.path(".ai"), MALLORY, MALLORY)
+    assert names("item", str(rye.path("mine"))) == []
+    monkeypatch.setenv("RYE_SAFE_PROJECTS", str(rye.folder))
+    assert names("item", str(rye.path("mine"))) == ["work/ship"]

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from rye.errors import RyeError
-from rye.project.layout import MARKERS
-from rye.project.ownership import refuse_foreign, refuse_wide_folder, safe_projects, trusted_owners
+from rye.project.layout import LOCK, MANIFEST, Project
+from rye.project.owners import MARKERS, safe_projects, trusted_owners
+from rye.project.ownership import refuse_foreign, refuse_wide_folder
 from tests.cli.running import Program
 
 MALLORY = 54_321
@@ -23,9 +24,9 @@ MALLORY = 54_321
 def owned(**owners: int) -> Any:
     """An ``os.stat`` by which the named files belong to others; ``NAME_target``: only what the link leads to."""
 
-    def look(path: Path, *, follow_symlinks: bool = True) -> Any:
+    def look(path: str, *, follow_symlinks: bool = True) -> Any:
         os.stat(path, follow_symlinks=follow_symlinks)
-        name = path.name.replace(".", "")
+        name = os.path.basename(path).replace(".", "")
         owner = owners.get(name, owners.get(f"{name}_target") if follow_symlinks else None)
         return SimpleNamespace(st_uid=os.geteuid() if owner is None else owner)
 
@@ -37,24 +38,28 @@ def test_each_file_that_makes_a_project_must_be_ones_own(tmp_path: Path, name: s
     (tmp_path / "rye.toml").touch()
     (tmp_path / "rye.lock").touch()
     (tmp_path / ".ai").mkdir()
-    refuse_foreign(tmp_path, MARKERS, owned())
-    refuse_foreign(tmp_path, MARKERS, owned(**{name: 0}))
+    refuse_foreign(tmp_path, owned())
+    refuse_foreign(tmp_path, owned(**{name: 0}))
     with pytest.raises(RyeError) as raised:
-        refuse_foreign(tmp_path, MARKERS, owned(**{name: MALLORY}))
+        refuse_foreign(tmp_path, owned(**{name: MALLORY}))
     assert raised.value.code == "foreign-project"
     assert str(MALLORY) in raised.value.message
     assert f"RYE_SAFE_PROJECTS={tmp_path}`" in str(raised.value.hint)
+
+
+def test_the_files_that_are_asked_about_are_those_that_a_project_consists_of() -> None:
+    assert (MANIFEST, LOCK, Project(Path("x")).ai.name) == MARKERS
 
 
 def test_only_the_listed_folder_is_allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "rye.toml").touch()
     look = owned(ryetoml=MALLORY)
     monkeypatch.setenv("RYE_SAFE_PROJECTS", f"/elsewhere{os.pathsep}{tmp_path}")
-    refuse_foreign(tmp_path, MARKERS, look)
+    refuse_foreign(tmp_path, look)
     for value in ("", "*", str(tmp_path.parent), f"{tmp_path}/x", "/"):
         monkeypatch.setenv("RYE_SAFE_PROJECTS", value)
         with pytest.raises(RyeError):
-            refuse_foreign(tmp_path, MARKERS, look)
+            refuse_foreign(tmp_path, look)
 
 
 def test_a_slash_at_the_end_makes_no_difference_and_only_absolute_paths_are_safe_projects() -> None:
@@ -85,7 +90,7 @@ def hint_for(folder: Path) -> str:
     folder.mkdir()
     (folder / "rye.toml").touch()
     with pytest.raises(RyeError) as raised:
-        refuse_foreign(folder, MARKERS, owned(ryetoml=MALLORY))
+        refuse_foreign(folder, owned(ryetoml=MALLORY))
     return str(raised.value.hint)
 
 

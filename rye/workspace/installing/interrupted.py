@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rye.installation.transaction import exclusive
-from rye.project.layout import MARKERS, Project
+from rye.project.layout import Project
 from rye.project.ownership import refuse_foreign
 
 
@@ -15,6 +15,6 @@ def undo_interrupted(root: Path) -> None:
     If another run is switching, waits until it ends. Raises RyeError, also for another user's project, whose
     journal would otherwise write files as this user.
     """
-    refuse_foreign(root, MARKERS)
+    refuse_foreign(root)
     with exclusive(Project(root)):
         pass
