@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import os
+import re
 import shutil
+import subprocess
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
@@ -14,7 +18,7 @@ from tests.cli.running import Program
 from tests.deployment.shop import skill
 from tests.installation.real_registry import Author, RealRegistry, serving
 from tests.registry_process import run, token
-from tests.typed_blocks import typed
+from tests.typed_blocks import DOCS, typed
 
 pytestmark = pytest.mark.processes
 
@@ -117,6 +121,30 @@ def test_a_member_logs_in_and_installs(registry: RealRegistry, team: Program, tm
     (_, login), (_, install) = typed("how-to/registry-access.md", "members", real(registry, tmp_path))
     person.ok(*login, stdin=token(registry.data).encode())
     person.ok(*install, env={"RYE_TRUST_LOCK": "1"})
+
+
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_an_operator_calls_the_registry_over_http(registry: RealRegistry) -> None:
+    ((_, create),) = typed("how-to/registry-access.md", "admin token")
+    secret = run(*create, "--data", str(registry.data)).stdout.split()[-1]
+    run("account", "create", "alice", "--data", str(registry.data))
+    other = token(registry.data).split("_")[1]
+    page = (DOCS / "how-to/registry-access.md").read_text("utf-8")
+    (calls,) = re.findall(r"^<!-- typed: admin calls -->\n```\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    calls = calls.replace("https://registry.example.org", registry.url).replace("tokens/TOKEN", f"tokens/{other}")
+    done = subprocess.run(
+        ["/bin/sh", "-ec", calls.replace("\n", "\necho\n")],
+        env={**os.environ, "ADMIN": secret, "no_proxy": "*"},
+        text=True,
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    _, disabled, _, revoked, team, events = (json.loads(line) for line in done.stdout.splitlines())
+    assert (disabled["name"], revoked["id"], team["team"]) == ("alice", other, "web")
+    assert None not in (disabled["disabled"], revoked["revoked"])
+    assert any(event["action"] == "token.revoke" for event in events["events"])
 
 
 def test_a_build_stages_and_a_maintainer_approves_or_rejects(registry: RealRegistry, author: Author) -> None:

@@ -325,6 +325,17 @@ def test_the_commands_refuse_a_disabled_account_as_well(tmp_path: Path) -> None:
         assert (refusal.returncode, json.loads(refusal.stdout)["error"]["code"]) == (1, "account-disabled")
 
 
+def test_a_misspelt_parameter_is_refused_and_every_described_one_is_known(local: Local, bare: str) -> None:
+    for one in ADMIN_OPERATIONS:
+        path = re.sub(r"\{\w+\}", "acme", one.path)
+        found = local.ask(one.method.upper(), f"{path}?acount=alice", bare, json={})
+        assert (found.status_code, error_code(found)) == (400, "bad-request"), path
+        for parameter in one.parameters:
+            if parameter.place == "query":
+                found = local.ask("GET", f"{path}?{parameter.name}=1", bare)
+                assert "Unknown query parameter" not in found.text, (path, parameter.name)
+
+
 def test_the_operator_s_page_names_every_call() -> None:
     page = (Path(__file__).parents[2] / "docs" / "how-to" / "registry-access.md").read_text("utf-8")
     table = page.partition("### Administering over HTTP")[2].partition("\n## ")[0]

@@ -100,7 +100,7 @@ async def _roles(request: AnyRequest) -> Response[bytes]:
         found = roles.listing(connection, request.query_params.get("namespace"))
         return RolesAnswer([RoleRow(one.namespace, one.role, one.account, one.team) for one in found])
 
-    return await look(request, find)
+    return await look(request, find, "namespace")
 
 
 @route(_ROLE_OF_ACCOUNT, http_method=_PUT)
@@ -185,7 +185,7 @@ async def _deliveries(request: AnyRequest) -> Response[bytes]:
         rows = webhooks.history(connection, limit, request.query_params.get("webhook"))
         return DeliveriesAnswer([_delivery_row(row) for row in rows])
 
-    return await look(request, find)
+    return await look(request, find, "limit", "webhook")
 
 
 def _webhook_row(one: Webhook) -> WebhookRow:
@@ -214,7 +214,7 @@ async def _publishers(request: AnyRequest) -> Response[bytes]:
         found = publishers.listing(connection, request.query_params.get("namespace"))
         return PublishersAnswer([_publisher_row(one) for one in found])
 
-    return await look(request, find)
+    return await look(request, find, "namespace")
 
 
 @route(f"{ADMIN}/publishers", http_method=[HttpMethod.POST])

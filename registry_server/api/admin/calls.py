@@ -6,7 +6,7 @@ and the token may be revoked or expire in the meantime.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import sqlalchemy as sa
@@ -34,14 +34,20 @@ PAGE = 100
 MOST = 1000
 """The most rows of a page."""
 _BODY_BYTES = 16 * KIB
+_DESCRIBED = "This call takes no parameters: GET /openapi.json describes every call."
 _T = TypeVar("_T")
 _Form = TypeVar("_Form")
 
 
-async def look(request: AnyRequest, find: Callable[[sa.Connection], Struct]) -> Response[bytes]:
-    """Answer with what ``find`` returns. Raises RyeError unless the token is an operator's."""
+async def look(request: AnyRequest, find: Callable[[sa.Connection], Struct], *parameters: str) -> Response[bytes]:
+    """Answer with what ``find`` returns. ``parameters``: what the query can name.
+
+    Raises RyeError unless the token is an operator's, and ``bad-request`` for any other parameter: a misspelt filter must
+    not answer with everything.
+    """
     require_operator(await account_of(request))
     _refuse_nul(request)
+    _require_known(request, parameters)
     return json_answer(wire.encode_json(await reading(service_of(request), find)))
 
 
@@ -52,6 +58,7 @@ async def change(
     account = await account_of(request)
     require_operator(account)
     _refuse_nul(request)
+    _require_known(request, ())
     with service_of(request).shares.request(account.owner):
         return await _changed(request, do, status)
 
@@ -66,6 +73,7 @@ async def change_with(
     account = await account_of(request)
     require_operator(account)
     _refuse_nul(request)
+    _require_known(request, ())
     with service_of(request).shares.request(account.owner):
         wanted = decode_request(await body_of(request, _BODY_BYTES), form)
 
@@ -73,6 +81,13 @@ async def change_with(
             return do(connection, account, by, wanted)
 
         return await _changed(request, done, status)
+
+
+def _require_known(request: AnyRequest, parameters: Sequence[str]) -> None:
+    for name in request.query_params:
+        if name not in parameters:
+            known = f"This call takes {', '.join(f'`{one}`' for one in parameters)}." if parameters else _DESCRIBED
+            raise RyeError("bad-request", f"Unknown query parameter {name[:100]!r}.", known)
 
 
 async def _changed(

@@ -45,7 +45,7 @@ async def _audit_events(request: AnyRequest) -> Response[bytes]:
         since, limit = number_of(request, "since", 0, 0, _FURTHEST), number_of(request, "limit", PAGE, 1, MOST)
         return AuditEventsAnswer(list(audit_events.listing(connection, since, limit)), *audit_events.head(connection))
 
-    return await look(request, find)
+    return await look(request, find, "since", "limit")
 
 
 @get(f"{ADMIN}/submissions")
@@ -58,7 +58,7 @@ async def _submissions(request: AnyRequest) -> Response[bytes]:
             [SubmissionRow(row.position, row.token, row.account, row.address, row.time) for row in rows]
         )
 
-    return await look(request, find)
+    return await look(request, find, "since", "limit")
 
 
 # -- accounts ------------------------------------------------------------------------------------------------------------
@@ -71,7 +71,7 @@ async def _accounts(request: AnyRequest) -> Response[bytes]:
         rows = [_account_row(connection, member) for member in members.listing(connection, offset, limit)]
         return AccountsAnswer(rows, members.count(connection))
 
-    return await look(request, find)
+    return await look(request, find, "offset", "limit")
 
 
 @route(f"{ADMIN}/accounts", http_method=[HttpMethod.POST])
@@ -122,7 +122,7 @@ async def _tokens(request: AnyRequest) -> Response[bytes]:
         rows = [_token_row(one) for one in tokens.listing(connection, owner, offset, limit)]
         return TokensAnswer(rows, tokens.count(connection, owner))
 
-    return await look(request, find)
+    return await look(request, find, "offset", "limit", "account")
 
 
 @route(f"{ADMIN}/tokens", http_method=[HttpMethod.POST])
