@@ -40,17 +40,21 @@ def start_embedded(data: Path, *, port: int = 0, arguments: Sequence[str] = ()) 
                 log,
             )
         deadline = time.monotonic() + START_SECONDS
-        while not ready.exists():
-            if process.poll() is not None or time.monotonic() > deadline:
-                stop_embedded(process)
-                with said.open("rb") as written:
-                    written.seek(before)
-                    words = written.read(4000).decode("utf-8", "replace").strip()
-                raise RyeError(
-                    "registry-not-started", f"The registry did not start: {words or 'no message'}", f"See {said}"
-                )
-            time.sleep(0.01)
-        return process, str(json.loads(ready.read_text("utf-8"))["url"])
+        try:
+            while not ready.exists():
+                if process.poll() is not None or time.monotonic() > deadline:
+                    stop_embedded(process)  # its last words are in the log now
+                    with said.open("rb") as written:
+                        written.seek(before)
+                        words = written.read(4000).decode("utf-8", "replace").strip()
+                    raise RyeError(
+                        "registry-not-started", f"The registry did not start: {words or 'no message'}", f"See {said}"
+                    )
+                time.sleep(0.01)
+            return process, str(json.loads(ready.read_text("utf-8"))["url"])
+        except BaseException:  # Ctrl-C as well: nothing else knows the process yet
+            stop_embedded(process)
+            raise
 
 
 def launch(words: Sequence[str], log: IO[bytes]) -> subprocess.Popen[bytes]:

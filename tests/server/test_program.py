@@ -11,12 +11,14 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import IO
 
 import httpx
 import pytest
 
-from registry_server.embedded import start_embedded, stop_embedded
+from registry_server.embedded import launch, start_embedded, stop_embedded
 from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.registry.client import RegistryClient
@@ -154,6 +156,27 @@ class TestServe:
         error = error_of(done)
         assert error["code"] == "port-in-use"
         assert str(port + 1) in error["hint"]
+
+    def test_ctrl_c_while_it_starts_leaves_no_server_running(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        init(tmp_path / "data")
+        started: list[subprocess.Popen[bytes]] = []
+        sleep = time.sleep
+
+        def interrupt(_seconds: float) -> None:
+            monkeypatch.setattr("time.sleep", sleep)
+            raise KeyboardInterrupt
+
+        def launched(words: Sequence[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
+            started.append(launch(words, log))
+            monkeypatch.setattr("time.sleep", interrupt)
+            return started[0]
+
+        monkeypatch.setattr("registry_server.embedded.launch", launched)
+        with pytest.raises(KeyboardInterrupt):
+            start_embedded(tmp_path / "data")
+        assert started[0].returncode is not None
 
     def test_a_second_server_on_the_port_is_refused(self, tmp_path: Path) -> None:
         init(tmp_path / "data")
