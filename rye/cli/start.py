@@ -26,8 +26,11 @@ def main() -> None:
             return
         if is_plain(arguments):
             watch()
-    from rye.cli.main import main as run
-
+    try:
+        from rye.cli.main import main as run
+    except KeyboardInterrupt:  # imports take most of a short command's time, and run() handles only what follows
+        sys.stderr.write("error: Interrupted. Nothing was done.\n")
+        sys.exit(130)
     run(arguments)
 
 
