@@ -51,6 +51,21 @@ class TestLogin:
         user.ok("login", registry.url, env={"RYE_TOKEN": registry.token})
         user.fails("login", registry.url, "--token", "-", code="no-token", exit_code=2)
 
+    def test_on_a_terminal_it_asks_and_does_not_show_what_is_typed(self, registry: Registry, tmp_path: Path) -> None:
+        user = registry.reader(tmp_path)
+        shown = user.terminal("login", registry.url, "--token", "-", answer=f"{registry.token}\n".encode())
+        assert "Token (not shown):" in shown
+        assert "logged in to" in shown
+        assert registry.token not in shown
+
+    def test_a_login_elsewhere_says_which_registry_commands_use_here(self, registry: Registry, tmp_path: Path) -> None:
+        user = registry.owner(tmp_path, "elsewhere", claim=False)
+        assert "Commands in this folder use" not in user.ok("login", registry.url, "--token", registry.token).stderr
+        user.ok("config", "set", "registry", "https://other.example")
+        said = user.ok("login", registry.url, "--token", registry.token).stderr
+        assert "Commands in this folder use https://other.example" in said
+        assert f"`rye config set registry {registry.url}`" in said
+
     def test_without_any_registry_the_next_command_is_named(self, tmp_path: Path) -> None:
         user = User(tmp_path)
         assert "`rye login ADDRESS`" in user.fails("login", code="no-registry")["hint"]

@@ -16,7 +16,7 @@ def _token(session: Session, given: str | None, address: str) -> str:
     """The given token, or one that a person confirms in a browser."""
     is_given = given is not None
     if given == "-":
-        given = sys.stdin.readline().strip()
+        given = _prompt_for_token() if sys.stdin.isatty() else sys.stdin.readline().strip()
     given = (given or session.environment.get("RYE_TOKEN") or "").strip()
     if not given and not is_given and not session.no_input:
         given = token_from_browser(session, address, lambda prompt: _show(session, prompt))
@@ -30,6 +30,12 @@ def _token(session: Session, given: str | None, address: str) -> str:
     return given
 
 
+def _prompt_for_token() -> str:
+    """Ask on the terminal, without showing what is typed, so that no token stays in its history."""
+    answer: str = click.prompt("Token (not shown)", hide_input=True, default="", show_default=False, err=True)
+    return answer
+
+
 def _show(session: Session, prompt: BrowserPrompt) -> None:
     # Not through `say`: no one can continue without these words, so --quiet must not hide them.
     click.echo(f"Open {prompt.page}\nand confirm the code {prompt.code}. Ctrl-C stops waiting.", err=True)
@@ -39,7 +45,7 @@ def _show(session: Session, prompt: BrowserPrompt) -> None:
 
 @command("login")
 @click.argument("address", required=False)
-@click.option("--token", metavar="TOKEN", help="The token (- reads it from standard input).")
+@click.option("--token", metavar="TOKEN", help="The token (- asks for it, or reads it from a pipe).")
 @click.option("--fingerprint", metavar="HASH", help="Pin a new registry when its root has this fingerprint.")
 @click.pass_obj
 def login(session: Session, address: str | None, token: str | None, fingerprint: str | None) -> None:
@@ -52,6 +58,12 @@ def login(session: Session, address: str | None, token: str | None, fingerprint:
         {"registry": done.registry, "origin": done.origin, "name": done.name, "namespaces": list(done.namespaces)},
         f"logged in to {done.origin} as {done.name}",
     )
+    if done.used_here is not None:
+        session.console.say(
+            f"Commands in this folder use {done.used_here}; `--registry {done.registry}` uses this one once, and "
+            f"`rye config set registry {done.registry}` wherever no project names another.",
+            "hint",
+        )
 
 
 @command("logout")

@@ -38,6 +38,8 @@ class Login(Struct, frozen=True):
     namespaces: tuple[str, ...]
     token: str | None = None
     """The registry's name for the token, never the token itself."""
+    used_here: str | None = None
+    """After a login: the registry that commands in this folder use, if it is another one."""
 
 
 def log_in(context: Context, request: LoginRequest) -> Login:
@@ -51,7 +53,8 @@ def log_in(context: Context, request: LoginRequest) -> Login:
     store_credential(Credential(where, secret(), found.name))
     if read_settings().get("registry") is None:
         set_setting("registry", where)
-    return Login(where, origin, found.name, tuple(found.namespaces))
+    used = configured(context).default
+    return Login(where, origin, found.name, tuple(found.namespaces), used_here=None if used == where else used)
 
 
 def log_out(context: Context, address: str | None) -> str:
