@@ -50,6 +50,14 @@ _WIRE: Mapping[str, type] = {
     "wire-error-answer": wire.ErrorAnswer,
 }
 
+_SAID_BY = {"error": "a command that fails", "lock-check": "`rye lock --check`"}
+"""Documents whose name is not the command's words joined by ``-``."""
+
+
+def _command_of(name: str) -> str:
+    return _SAID_BY.get(name) or f"`rye {name.replace('-', ' ')}`"
+
+
 CATALOG: Mapping[str, tuple[str, Callable[[], Schema]]] = {
     "rye-toml": ("rye.toml", manifest_schema),
     "rye-lock": ("rye.lock", lock_schema),
@@ -61,7 +69,7 @@ CATALOG: Mapping[str, tuple[str, Callable[[], Schema]]] = {
     "formula": ("A .formula.toml file", formula_schema),
     "bundle": ("A .bundle.toml file", bundle_schema),
     **{
-        f"json-{name}": (f"What `{name}` prints with --json", partial(of_type, kind))
+        f"json-{name}": (f"What {_command_of(name)} prints with --json", partial(of_type, kind))
         for name, kind in DOCUMENTS.items()
     },
     **{name: (f"{kind.__name__} of the registry's API", partial(of_type, kind)) for name, kind in _WIRE.items()},
