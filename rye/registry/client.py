@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
+from urllib.parse import urlsplit
 
 from rye.items.identity import Identity
 from rye.items.kinds import KINDS
@@ -62,6 +63,7 @@ from rye.registry.trust.trusted import LoggedStatement, TrustedHead, TrustedStat
 from rye.registry.waves import Waves
 from rye.storage.folders import cache_dir, data_dir
 from rye.storage.verdicts import Verdicts
+from rye.text.loopback import is_loopback
 
 
 class RegistryClient:
@@ -387,6 +389,8 @@ class RegistryClient:
     def _silent(self, error: NoAnswer) -> NoAnswer:
         message = f"The registry at {self.address} does not answer: {error.message}"
         hint = "Check the network and the address. `--offline` uses what is cached."
+        if is_loopback(urlsplit(self.address).hostname or ""):
+            hint = f"If it is your own, `rye registry serve` starts it. {hint}"
         return NoAnswer(error.code, message, hint)
 
     def _follow_roots(self, state: TrustedState, wanted: int) -> TrustedState:

@@ -152,7 +152,7 @@ class DirectConnection:
         except ssl.SSLCertVerificationError as error:
             raise ForeignCertificate(str(error)) from None
         except OSError as error:
-            raise NoConnection(str(error)) from None
+            raise NoConnection(error.strerror or str(error)) from None
         peer.sock.settimeout(self._stall_seconds)
 
     def _request(self, target: str, headers: Mapping[str, str]) -> HTTPResponse:
