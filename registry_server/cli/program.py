@@ -89,7 +89,7 @@ class Families(click.Group):
 
 
 @click.group(cls=Families, context_settings={"help_option_names": ["-h", "--help"]}, no_args_is_help=True)
-@click.version_option(__version__, prog_name="rye-registry")
+@click.version_option(__version__, "-V", "--version", prog_name="rye-registry", message="%(prog)s %(version)s")
 @json_option
 @click.pass_context
 def cli(context: click.Context) -> None:
@@ -109,7 +109,13 @@ def main() -> None:
         sys.exit(2)
     except click.UsageError as error:
         usage = error.ctx.command_path if error.ctx else "rye-registry"
-        _fail(UsageError("usage", " ".join(error.format_message().split()), f"{usage} --help shows how."), as_json)
+        hint = f"`{usage} --help` shows how it is used."
+        message = error.format_message()
+        if isinstance(error, click.NoSuchOption):
+            message = error.message  # without click's list of near options, which goes into the hint
+            near = [repr(name) for name in error.possibilities or []][:2]
+            hint = f"Did you mean {' or '.join(near)}? {hint}" if near else hint
+        _fail(UsageError("usage", " ".join(message.split()), hint), as_json)
     except click.ClickException as error:
         _fail(RyeError("failed", error.format_message(), None), as_json)
     except (click.Abort, KeyboardInterrupt):

@@ -77,6 +77,8 @@ def _who(connection: sa.Connection, account: str | None, team: str | None) -> Ho
     """Return the account or team that the options name."""
     if (account is None) == (team is None):
         raise UsageError(
-            "usage", "Give either --account NAME or --team NAME.", "`rye-registry role add --help` shows how."
+            "usage",
+            "Give either --account NAME or --team NAME.",
+            "`rye-registry role add --help` shows how it is used.",
         )
     return administration.holder(connection, account, team)

@@ -53,7 +53,9 @@ def takedown_command(
     """Permanently remove TARGET: KIND:ID@VERSION, or a file's SHA-256. The files leave the store; the log keeps the release."""
     if (target is None) is not bool(signed) or (target is not None and not reason):
         raise UsageError(
-            "usage", "Give TARGET and --reason, or --publish FILE.", "`rye-registry takedown --help` shows how."
+            "usage",
+            "Give TARGET and --reason, or --publish FILE.",
+            "`rye-registry takedown --help` shows how it is used.",
         )
     settings = settings_of(data, {})
     owners = [keys.read(path) for path in key_files] or keys.in_folder(settings.keys, "root")

@@ -290,6 +290,22 @@ def _flushed(code: int) -> int:
     return code
 
 
+def _wrong_words(error: click.UsageError) -> UsageError:
+    """Click's error about the command's words, as ours. What is near an unknown option is in the hint, as for commands."""
+    path = error.ctx.command_path if error.ctx else "rye"
+    hint = f"`{path} --help` shows how it is used."
+    message = error.format_message()
+    if isinstance(error, click.NoSuchOption):
+        near = [repr(name) for name in error.possibilities or []][:2]
+        message, hint = error.message, f"Did you mean {' or '.join(near)}? {hint}" if near else hint
+    elif message.startswith("Got unexpected extra argument"):
+        message = f"Unexpected argument: {message.partition('(')[2].removesuffix(')')}."
+    message = " ".join(message.split())
+    for theirs, ours in _PLAINER.items():
+        message = message.replace(theirs, ours)
+    return UsageError("usage", message, hint)
+
+
 def run(arguments: list[str], session: Session) -> int:
     """Run with ``arguments``; returns the exit code."""
     session.arguments = arguments
@@ -308,11 +324,7 @@ def run(arguments: list[str], session: Session) -> int:
         session.console.error(error)
         return error.exit_code
     except click.UsageError as error:
-        path = error.ctx.command_path if error.ctx else "rye"
-        message = " ".join(error.format_message().split())
-        for theirs, ours in _PLAINER.items():
-            message = message.replace(theirs, ours)
-        session.console.error(UsageError("usage", message, f"`{path} --help` shows how it is used."))
+        session.console.error(_wrong_words(error))
         return 2
     except (click.Abort, KeyboardInterrupt):
         session.console.error(RyeError("interrupted", "Interrupted. Nothing more was done."))

@@ -124,4 +124,4 @@ def _unreadable(path: str, error: OSError) -> SourceError:
 
 
 def _no_folder(source: PathSource, why: str, hint: str) -> SourceError:
-    return SourceError("no-such-folder", f"The source {source.name}: {source.path!r} {why}.", hint)
+    return SourceError("no-such-folder", f"The folder {source.path!r} of the source {source.name} {why}.", hint)

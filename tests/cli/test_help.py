@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import builtins
 import re
+from typing import Any
 
 import pytest
 
+from rye.cli import start
 from rye.cli.main import COMMANDS
 from tests.cli.running import Program
 
@@ -74,3 +77,33 @@ def test_help_without_words_is_the_first_page(rye: Program) -> None:
 def test_help_of_what_does_not_exist(rye: Program) -> None:
     assert rye.run("help", "instal", "--json").error["hint"] == "Did you mean 'install'?"
     assert rye.run("help", "lock", "more", "--json").error["code"] == "unknown-command"
+
+
+def test_a_misspelt_option_is_corrected_in_the_hint(rye: Program) -> None:
+    error = rye.run("list", "--offlin", "--json").error
+    assert error["message"] == "No such option '--offlin'."
+    assert error["hint"].startswith("Did you mean '--offline'? `rye list --help` shows")
+
+
+def test_an_argument_too_many_is_named(rye: Program) -> None:
+    assert rye.run("list", "acme", "--json").error["message"] == "Unexpected argument: acme."
+
+
+def test_ctrl_c_before_the_command_line_is_imported_ends_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = builtins.__import__
+
+    def interrupted(name: str, *rest: Any) -> Any:
+        if name == "rye.cli.main":
+            raise KeyboardInterrupt
+        return real(name, *rest)
+
+    monkeypatch.setattr("sys.argv", ["rye", "list"])
+    monkeypatch.setattr("gc.set_threshold", lambda *_: None)
+    monkeypatch.setattr(builtins, "__import__", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        start.main()
+    monkeypatch.undo()
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "error: Interrupted. Nothing was done.\n"

@@ -330,9 +330,10 @@ def question(proposal: Proposal) -> str:
     shown = [
         "these rights" if any(change.asks or change.tools for change in plan.changes) else "",
         "these hooks" if any(change.hooks for change in plan.changes) else "",
-        "what can run" if any(change.runs for change in plan.changes) else "",
+        "its executable code" if any(change.runs for change in plan.changes) else "",
     ]
-    with_them = " and ".join(one for one in shown if one)
+    *first, last = [one for one in shown if one] or [""]
+    with_them = f"{', '.join(first)} and {last}" if first else last
     return f"Install this, with {with_them}?" if with_them else "Install this?"
 
 

@@ -40,7 +40,7 @@ def from_text(input_type: str, text: str) -> object:
         value: object = text
     elif input_type == "integer":
         if _INTEGER.fullmatch(text.strip()) is None:
-            raise ValueError("expected an integer such as 120")
+            raise ValueError("expected an integer, such as 120")
         value = int(text)
     elif input_type == "boolean":
         if text.strip().lower() not in ("true", "false"):
