@@ -128,10 +128,9 @@ def test_an_operator_calls_the_registry_over_http(registry: RealRegistry) -> Non
     ((_, create),) = typed("how-to/registry-access.md", "admin token")
     secret = run(*create, "--data", str(registry.data)).stdout.split()[-1]
     run("account", "create", "alice", "--data", str(registry.data))
-    other = token(registry.data).split("_")[1]
     page = (DOCS / "how-to/registry-access.md").read_text("utf-8")
     (calls,) = re.findall(r"^<!-- typed: admin calls -->\n```\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    calls = calls.replace("https://registry.example.org", registry.url).replace("tokens/TOKEN", f"tokens/{other}")
+    calls = calls.replace("https://registry.example.org", registry.url)
     done = subprocess.run(
         ["/bin/sh", "-ec", calls.replace("\n", "\necho\n")],
         env={**os.environ, "ADMIN": secret, "no_proxy": "*"},
@@ -141,10 +140,9 @@ def test_an_operator_calls_the_registry_over_http(registry: RealRegistry) -> Non
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    _, disabled, _, revoked, team, events = (json.loads(line) for line in done.stdout.splitlines())
-    assert (disabled["name"], revoked["id"], team["team"]) == ("alice", other, "web")
-    assert None not in (disabled["disabled"], revoked["revoked"])
-    assert any(event["action"] == "token.revoke" for event in events["events"])
+    disabled, team = (json.loads(line) for line in done.stdout.splitlines())
+    assert (disabled["name"], team["team"]) == ("alice", "web")
+    assert disabled["disabled"]
 
 
 def test_a_build_stages_and_a_maintainer_approves_or_rejects(registry: RealRegistry, author: Author) -> None:
