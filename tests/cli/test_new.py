@@ -138,3 +138,10 @@ def test_outside_a_project_nothing_is_written_and_the_next_command_is_named(
     assert not rye.path(".ai").exists()
     rye.ok("init")
     rye.ok(*command)
+
+
+def test_init_names_the_file_as_seen_from_the_folder_it_runs_in(tmp_path: Path) -> None:
+    rye = Program(tmp_path)
+    assert rye.ok("init", "inside").stdout == "created inside/rye.toml\n"
+    outside = tmp_path / "outside"
+    assert rye.ok("init", str(outside)).stdout == f"created {outside}/rye.toml\n"

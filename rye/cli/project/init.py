@@ -21,7 +21,8 @@ def init(session: Session, folder: str | None, name: str | None, namespace: str 
         member = {"workspace": str(made.workspace)} if made.workspace is not None else {}
         session.console.document({"project": str(root), "manifest": str(made.manifest), **member})
         return
-    session.console.data(f"created {made.manifest}")
+    inside = made.manifest.is_relative_to(session.cwd)
+    session.console.data(f"created {made.manifest.relative_to(session.cwd) if inside else made.manifest}")
     if made.workspace is not None:
         session.console.say(f"It is a member of the workspace at {made.workspace}, which holds its rye.lock and .ai.")
         session.console.say("Next: `rye add [KIND:]NAMESPACE/CATEGORY/NAME` here adds what it needs.")
