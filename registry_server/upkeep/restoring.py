@@ -188,9 +188,11 @@ def _keywords(release: Release, public: Objects) -> str:
 def _restore_rows(connection: sa.Connection, source: Backup) -> None:
     """Restore accounts, tokens and who uploaded what.
 
-    Rows that the database already has stay unchanged, revoked or not. Raises RyeError ``restore-conflict``.
+    Rows that the database already has stay unchanged, but what the backup knows to be taken away is taken away.
+    Raises RyeError ``restore-conflict``.
     """
     is_continued = _continues_events(connection, source)
+    _take_away(connection, source, is_newer=is_continued and audit_events.head(connection)[0] > 0)
     for table, key in KEPT:
         if table in (schema.audit_events, schema.audit_head) and not is_continued:
             continue
@@ -214,6 +216,21 @@ def _restore_rows(connection: sa.Connection, source: Backup) -> None:
         rows = source.rows(schema.audit_head.name)
         if rows:
             connection.execute(schema.audit_head.update().values(size=rows[0]["size"], hash=rows[0]["hash"]))
+
+
+def _take_away(connection: sa.Connection, source: Backup, *, is_newer: bool) -> None:
+    """Revoke tokens and disable accounts that the backup knows to be, and remove roles that a newer backup lacks.
+
+    ``is_newer``: the backup's audit events continue the database's, so its roles are the later ones.
+    """
+    for table, column in ((schema.tokens, schema.tokens.c.revoked), (schema.accounts, schema.accounts.c.disabled)):
+        for row in source.rows(table.name):
+            if row.get(column.name) is not None:
+                is_here = sa.and_(table.c.id == row["id"], column.is_(None))
+                connection.execute(table.update().where(is_here).values({column.name: row[column.name]}))
+    if is_newer:
+        connection.execute(schema.namespace_roles.delete())
+        connection.execute(schema.team_members.delete())
 
 
 def _continues_events(connection: sa.Connection, source: Backup) -> bool:

@@ -250,6 +250,35 @@ def test_an_interrupted_restore_leaves_no_rows_behind_and_is_run_again(
     engine.dispose()
 
 
+def test_an_older_database_does_not_bring_back_what_the_backup_knows_to_be_taken_away(
+    original: Path, tmp_path: Path
+) -> None:
+    """Someone puts an older copy of the database in place and asks for a restore from the newest backup."""
+    data, older, newer = tmp_path / "data", tmp_path / "older", tmp_path / "newer"
+    shutil.copytree(original / "data", data)
+    words = ("--data", str(data))
+    run("account", "create", "bob", *words)
+    run("team", "add", "web", "bob", *words)
+    run("backup", str(older), *words)
+    listed = json.loads(run("token", "list", *words, "--json").stdout)["tokens"]
+    made = next(one for one in listed if one["name"] == "ci")
+    run("role", "add", "acme", "--account", "alice", "--role", "reader", *words)
+    run("team", "remove", "web", "bob", *words)
+    run("token", "revoke", made["token"], *words)
+    run("account", "disable", "bob", *words)
+    run("backup", str(newer), *words)
+    fresh = tmp_path / "fresh"
+    assert restore(fresh, str(older))["problems"] == []
+    assert restore(fresh, str(newer))["problems"] == []
+    with closing(sqlite3.connect(fresh / "registry.db")) as connection:
+        assert connection.execute("SELECT count(*) FROM tokens WHERE revoked IS NULL AND name = 'ci'").fetchone() == (
+            0,
+        )
+        assert connection.execute("SELECT name FROM accounts WHERE disabled IS NOT NULL").fetchall() == [("bob",)]
+        assert connection.execute("SELECT role FROM namespace_roles").fetchall() == [("reader",)]
+        assert connection.execute("SELECT * FROM team_members").fetchall() == []
+
+
 def test_the_untouched_backup_is_restored_with_its_rows(backup: Path, tmp_path: Path) -> None:
     assert restore(tmp_path / "fresh", str(backup))["problems"] == []
     listed = json.loads(run("token", "list", "--data", str(tmp_path / "fresh"), "--json").stdout)
