@@ -10,6 +10,7 @@ exception is a reader of more than :data:`_VISIBLE_WORDS` words: other namespace
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterable, Sequence
 from functools import cache
@@ -204,7 +205,7 @@ def _page(
         if within.typed:
             values["exact"] = within.exact()
     if within.namespaces is not None:
-        values["visible"] = sorted(within.namespaces)
+        values["visible"] = _visible(is_sqlite, within.namespaces)
     blocks = {} if is_sqlite else _newest_blocks(connection)
     shape = statement.Shape(
         is_sqlite=is_sqlite,
@@ -216,6 +217,10 @@ def _page(
         blocks=len(blocks),
     )
     return connection.execute(statement.text(shape), values | conditions | names | blocks).all()
+
+
+def _visible(is_sqlite: bool, namespaces: frozenset[str]) -> object:
+    return json.dumps(sorted(namespaces)) if is_sqlite else sorted(namespaces)
 
 
 def _conditions(is_sqlite: bool, name: str, question: Question) -> dict[str, object]:
@@ -250,15 +255,16 @@ def _meant(connection: sa.Connection, word: str, namespaces: frozenset[str] | No
         "least": len(word) - allowed_mistakes(word),
         "most": len(word) + allowed_mistakes(word),
     }
+    allowed = ""
     if namespaces is not None:
-        values["visible"] = sorted(namespaces)
-        if connection.scalar(_COUNT_VISIBLE, {"visible": values["visible"]}) <= _VISIBLE_WORDS:
-            return nearest(word, _sharing_most(grams, word, connection.scalars(_VISIBLE, values)), _CORRECTIONS)
-    allowed = (
-        "WHERE EXISTS (SELECT 1 FROM search_words w WHERE w.word = near.word AND w.namespace IN :visible) "
-        if namespaces is not None
-        else ""
-    )
+        is_sqlite = connection.dialect.name == "sqlite"
+        values["visible"] = _visible(is_sqlite, namespaces)
+        mine = statement.is_visible(is_sqlite, "namespace")
+        count = f"SELECT count(*) FROM (SELECT 1 FROM search_words WHERE {mine} LIMIT {_VISIBLE_WORDS + 1}) AS w"
+        if connection.scalar(sa.text(count), {"visible": values["visible"]}) <= _VISIBLE_WORDS:
+            fitting = f"SELECT DISTINCT word FROM search_words WHERE {mine} AND length(word) BETWEEN :least AND :most"
+            return nearest(word, _sharing_most(grams, word, connection.scalars(sa.text(fitting), values)), _CORRECTIONS)
+        allowed = f"WHERE EXISTS (SELECT 1 FROM search_words WHERE word = near.word AND {mine}) "
     parts = (
         f"SELECT * FROM (SELECT word FROM search_grams WHERE gram = :gram{at} AND letters BETWEEN :least AND :most "
         f"ORDER BY letters, word LIMIT {_WORDS_OF_A_GRAM}) AS g{at}"
@@ -268,18 +274,8 @@ def _meant(connection: sa.Connection, word: str, namespaces: frozenset[str] | No
         f"SELECT word FROM (SELECT word, count(*) AS shared FROM ({' UNION ALL '.join(parts)}) AS every GROUP BY word) "
         f"AS near {allowed}ORDER BY shared DESC, word LIMIT {_COMPARED}"
     )
-    if namespaces is not None:
-        text = text.bindparams(sa.bindparam("visible", expanding=True))
     values |= {f"gram{at}": gram for at, gram in enumerate(grams)}
     return nearest(word, (known for known in connection.scalars(text, values) if known != word), _CORRECTIONS)
-
-
-_COUNT_VISIBLE = sa.text(
-    "SELECT count(*) FROM (SELECT 1 FROM search_words WHERE namespace IN :visible LIMIT :words) AS w"
-).bindparams(sa.bindparam("visible", expanding=True), words=_VISIBLE_WORDS + 1)
-_VISIBLE = sa.text(
-    "SELECT DISTINCT word FROM search_words WHERE namespace IN :visible AND length(word) BETWEEN :least AND :most"
-).bindparams(sa.bindparam("visible", expanding=True))
 
 
 def _sharing_most(grams: Sequence[str], word: str, visible: Iterable[str]) -> list[str]:

@@ -62,8 +62,7 @@ def text(shape: Shape) -> sa.TextClause:
         "(SELECT count(*) FROM candidates) AS total "
         "FROM ranked r JOIN documents d ON d.number = r.number ORDER BY r.score DESC, d.id, d.kind"
     )
-    lists = {"visible": shape.is_limited, "exact": shape.may_be_id}
-    return statement.bindparams(*(sa.bindparam(name, expanding=True) for name, is_there in lists.items() if is_there))
+    return statement.bindparams(sa.bindparam("exact", expanding=True)) if shape.may_be_id else statement
 
 
 def _add(sources: dict[str, str], shape: Shape, name: str, conditions: int) -> None:
@@ -97,7 +96,14 @@ def _matching(shape: Shape, name: str, conditions: int, needed: list[str], block
 
 
 def _allowed(shape: Shape) -> str:
-    return " AND d.namespace IN :visible" if shape.is_limited else ""
+    return f" AND {is_visible(shape.is_sqlite, 'd.namespace')}" if shape.is_limited else ""
+
+
+def is_visible(is_sqlite: bool, column: str) -> str:
+    """Return the condition that a column is one of the namespaces in the parameter ``visible``: on SQLite a JSON list, on
+    PostgreSQL an array. A parameter for each would be too many for both databases from some ten thousand on.
+    """
+    return f"{column} IN (SELECT value FROM json_each(:visible))" if is_sqlite else f"{column} = ANY(:visible)"
 
 
 def _not_in(before: Sequence[str]) -> str:

@@ -144,6 +144,7 @@ def test_words_of_many_items_are_found_in_the_newest_and_rare_ones_anywhere(
         assert find(connection, "zoo/n09/zebra").hits[0].id == "zoo/n09/zebra"
         assert find(connection, "cage", namespace="zoo").total == MORE
         assert find(connection, "cage", visible=["other"]).total == 0
+        assert find(connection, "n07", visible=["zoo", *(f"n{number}" for number in range(70_000))]).total == 1
         assert find(connection, "cage nowhere").total == MORE  # any of the words
         assert find(connection, "zebrra").total == MORE
 

@@ -193,6 +193,12 @@ class TestWhoMayRead:
         assert find(connection, "biuld", visible=[*many, "other"]).total == 0
 
 
+    def test_more_namespaces_than_a_statement_has_parameters(self, connection: sa.Connection) -> None:
+        visible = [f"n{number}" for number in range(70_000)]
+        assert find(connection, "deploy", visible=[*visible, "acme"]).total == 1
+        assert ids(connection, "biuld", visible=[*visible, "acme"]) == ["acme/workflows/build"]
+
+
 class TestBounds:
     def test_beyond_a_thousand_the_total_is_not_counted_and_pages_end(
         self, connection: sa.Connection, monkeypatch: pytest.MonkeyPatch
