@@ -192,7 +192,6 @@ class TestWhoMayRead:
         assert find(connection, "deploy", visible=[*many, "acme"]).total == 1
         assert find(connection, "biuld", visible=[*many, "other"]).total == 0
 
-
     def test_more_namespaces_than_a_statement_has_parameters(self, connection: sa.Connection) -> None:
         visible = [f"n{number}" for number in range(70_000)]
         assert find(connection, "deploy", visible=[*visible, "acme"]).total == 1
