@@ -28,7 +28,8 @@ _ANY: Intervals = ((0, LAST_CODE_POINT),)
 
 READABLE = ascii_lowercase + digits + "-_."
 """The characters of real actions, most readable first."""
-_PREFERRED = READABLE + "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) not in READABLE)
+_PREFERRED = READABLE + "".join(map(chr, range(0x20, 0x7F)))
+"""The first place of a character counts."""
 
 
 class Glob(Struct, frozen=True):
@@ -156,9 +157,9 @@ def _readable(first: int, last: int) -> str:
     return chr(max(first, 0xA1)) if first <= 0xA1 <= last else chr(first)
 
 
-def _preference(character: str) -> tuple[int, int]:
+def _preference(character: str) -> tuple[int, str]:
     place = _PREFERRED.find(character)
-    return (place, 0) if place >= 0 else (len(_PREFERRED), ord(character))
+    return (place if place >= 0 else len(_PREFERRED), character)
 
 
 class PatternSet:

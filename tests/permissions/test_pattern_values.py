@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
+from itertools import product
+
 import pytest
 
 from rye.permissions import patterns
-from rye.permissions.patterns import Intervals, PatternSet, compile_glob, cut_alphabet, has_wildcards, holds
+from rye.permissions.patterns import (
+    Intervals,
+    PatternSet,
+    compile_glob,
+    cut_alphabet,
+    glob_matches,
+    has_wildcards,
+    holds,
+)
 
 LAST = 0x10FFFF
 
@@ -15,6 +26,7 @@ LAST = 0x10FFFF
     [
         ("[a-c]", ((97, 99),)),
         ("[abd]", ((97, 98), (100, 100))),
+        ("[ace-fg]", ((97, 97), (99, 99), (101, 103))),
         ("[!a]", ((0, 96), (98, LAST))),
         ("[!b-cx-z]", ((0, 97), (100, 119), (123, LAST))),
         ("[]a]", ((93, 93), (97, 97))),
@@ -79,6 +91,8 @@ def test_three_characters_are_wildcards() -> None:
         (["\x00"], ["a", "\x00"]),
         (["\U0010fffe"], ["a", "\U0010fffe", "\U0010ffff"]),
         (["[a-z]", "[0-9]"], ["a", "0", "-", "_", "{"]),
+        (["[~-\U0010ffff]"], ["a", "~"]),
+        (["\xe9", "\xe8"], ["a", "\xe8", "\xe9", "\xea"]),
     ],
 )
 def test_one_readable_character_for_each_part_of_the_alphabet(texts: list[str], characters: list[str]) -> None:
@@ -110,6 +124,13 @@ def test_the_most_readable_character_of_an_interval(first: int, last: int, chara
     assert patterns._readable(first, last) == character
 
 
+def test_each_character_has_one_preference_and_unreadable_ones_come_last() -> None:
+    order = sorted(map(chr, (0x00, 0x7F, 0xA1, *range(0x20, 0x7F))), key=patterns._preference)
+    assert order[: len(patterns.READABLE)] == list(patterns.READABLE)
+    assert order[len(patterns.READABLE) : len(patterns.READABLE) + 3] == [" ", "!", '"']
+    assert order[-4:] == ["~", "\x00", "\x7f", "\xa1"]
+
+
 def test_a_token_holds_its_ends_and_nothing_beyond() -> None:
     token = ((98, 99), (102, 102))
     assert [holds(token, character) for character in "abcdefg"] == [False, True, True, False, False, True, False]
@@ -126,3 +147,33 @@ def test_a_set_of_patterns_moves_bit_by_bit() -> None:
     assert both.step(after, "c") == 0b10000
     assert [both.accepts(states) for states in (0, 0b01001, 0b10010, 0b00100)] == [False, False, True, True]
     assert PatternSet([]).accepts(0) is False
+
+
+def every_text(alphabet: str, most: int) -> list[str]:
+    return ["".join(letters) for length in range(most + 1) for letters in product(alphabet, repeat=length)]
+
+
+def test_every_short_pattern_of_stars_matches_what_fnmatch_matches() -> None:
+    texts = every_text("ab", 5)
+    for pattern in every_text("ab*", 5):
+        assert [glob_matches(text, pattern) for text in texts] == [fnmatchcase(text, pattern) for text in texts], (
+            pattern
+        )
+
+
+@pytest.mark.parametrize(
+    ("text", "pattern", "matches"),
+    [
+        ("axb", "a?b", True),
+        ("a?b", "a?b", True),
+        ("ab", "a?b", False),
+        ("axb", "a[x]b", True),
+        ("a[x]b", "a[x]b", False),
+        ("a*b", "a[*]b", True),
+        ("axxb", "a[*]b", False),
+        ("rye.x", "rye.[!x]*", False),
+        ("rye.yz", "r?e.[!x]*", True),
+    ],
+)
+def test_other_wildcards_than_stars_keep_their_meaning(text: str, pattern: str, matches: bool) -> None:
+    assert glob_matches(text, pattern) is matches
