@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 _HEAD = "# Made by rye; do not edit. Reviews should look at `approved`.\nversion = 1\n"
-_PLAIN = bytes(range(0x20, 0x7F)) + b"\n"
+_PLAIN = bytes((0x0A, *range(0x20, 0x7F)))
 _BETWEEN = '",\n  "'
 _TEXTS = frozenset(
     (
@@ -59,7 +59,7 @@ def _is_plain(text: str) -> bool:
 
 
 def _wanted(head: str) -> dict[str, str] | None:
-    if not head.startswith("\n[wanted]\n") or not head.endswith("\n"):
+    if not head.startswith("\n[wanted]\n"):
         return None
     found: dict[str, str] = {}
     for line in head.removeprefix("\n[wanted]\n").removesuffix("\n").removesuffix("\n").split("\n"):
@@ -97,11 +97,11 @@ def _item(chunk: str) -> dict[str, Any] | None:
     }
     rest = parts[14][1:]
     if rest.startswith('forced = "'):
-        forced, closed, rest = rest.removeprefix('forced = "').partition('"\n')
-        if not closed or '"' in forced or "\n" in forced:
+        forced, _, rest = rest.removeprefix('forced = "').partition('"\n')
+        if '"' in forced or "\n" in forced:  # an unclosed text runs to the end of the row, which is a line end
             return None
         row["forced"] = forced
-    return row if _read_lists(rest, row) else None
+    return _with_lists(row, rest)
 
 
 def _number(text: str, before: str, after: str) -> int | None:
@@ -112,20 +112,16 @@ def _number(text: str, before: str, after: str) -> int | None:
     return int(digits) if len(digits) <= _MOST_DIGITS and (digits == "0" or digits[0] != "0") else None
 
 
-def _read_lists(text: str, row: dict[str, Any]) -> bool:
-    """Add the lists to the row. Return whether there is nothing else, no duplicate and no empty list."""
-    at = 0
-    while at < len(text):
-        end = text.find("\n]\n", at)
-        if end < 0:
-            return False
-        name, _, inside = text[at:end].partition(" = [\n")
+def _with_lists(row: dict[str, Any], text: str) -> dict[str, Any] | None:
+    """Add the lists to the row and return it; None if there is anything else, a duplicate or an empty list."""
+    while text:
+        block, _, text = text.partition("\n]\n")
+        name, _, inside = block.partition(" = [\n")
         values = _texts(inside) if name in _TEXTS else _runs(inside) if name in _RUNS else None
         if values is None or name in row:
-            return False
+            return None
         row[name] = values
-        at = end + 3
-    return True
+    return row
 
 
 def _texts(inside: str) -> list[str] | None:

@@ -1,4 +1,4 @@
-"""The fast lock reader, list by list: every field of ``runs`` is read, and duplicate lists are refused."""
+"""The fast lock reader, part by part: each part that rye writes is read, and no near miss of it is."""
 
 from __future__ import annotations
 
@@ -84,4 +84,160 @@ def test_each_list_of_texts_is_read(name: str) -> None:
     ],
 )
 def test_every_other_form_of_a_list_is_left_to_the_toml_reader(lists: str) -> None:
+    assert read_canonical(HEAD + ITEM + lists) is None
+
+
+WANTED = """
+[wanted]
+"a/b" = "^1"
+"skill:c/d" = "*"
+"""
+FORCED = 'forced = ">=1 <2"\n'
+
+
+def test_each_wanted_range_is_read() -> None:
+    wanted = {"a/b": "^1", "skill:c/d": "*"}
+    for text in (HEAD + WANTED, HEAD + WANTED + ITEM, (HEAD + WANTED).removesuffix("\n")):
+        found = read_canonical(text)
+        assert found is not None
+        assert found["wanted"] == wanted
+        assert found == tomllib.loads(text)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        '"a/b" = "^1"\n',
+        '\n"a/b" = "^1"\n',
+        '\n[other]\n"a/b" = "^1"\n',
+        "\n[wanted]\n",
+        f'{WANTED}"e/f" = "*""x\n',
+        f'{WANTED}"e/f" = "*"""\n',
+        f'{WANTED}# "e/f" = "*"\n',
+        f'{WANTED}"e/f"   "*"\n',
+        f'{WANTED}"e/f" = "*" # more\n',
+        f'{WANTED}"a/b" = "*"\n',
+    ],
+)
+def test_every_other_form_of_the_wanted_table_is_left_to_the_toml_reader(head: str) -> None:
+    for text in (HEAD + head, HEAD + head + ITEM):
+        assert read_canonical(text) is None
+
+
+@pytest.mark.parametrize("forced", [">=1 <2", "", "=1.0.0"])
+def test_a_forced_range_is_read_with_the_lists_after_it(forced: str) -> None:
+    for lists in ("", RUNS, APPROVED):
+        text = f'{HEAD}{ITEM}forced = "{forced}"\n{lists}'
+        found = read_canonical(text)
+        assert found is not None
+        assert found["item"][0]["forced"] == forced
+        assert found == tomllib.loads(text)
+
+
+@pytest.mark.parametrize(
+    "forced",
+    [
+        'forced = "1"2"\n',
+        'forced = "1\n2"\n',
+        'forced = """\n1"""\n',
+        'forced = "1" # more\n',
+        'forced = "1\n',
+        'forced = "groups = [\n  "a",\n]\n',
+        "forced = 1\n",
+        FORCED + FORCED,
+        RUNS + FORCED,
+    ],
+)
+def test_every_other_form_of_a_forced_range_is_left_to_the_toml_reader(forced: str) -> None:
+    assert read_canonical(HEAD + ITEM + forced) is None
+    assert read_canonical(HEAD + ITEM + forced + APPROVED) is None
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("size = 3", "site = 3"),
+        ("sha256 = ", "sha255 = "),
+        ("log = 9", "lag = 9"),
+        ("\nlog = 9", ""),
+        ("keyset = 1", "kayset = 1"),
+        ("keyset = 1", "keyset = 1\nkeyset = 2"),
+        ("\nkeyset = 1", ""),
+        ("signer = ", "sinner = "),
+        ("size = 3", "size = \u0663"),  # a digit, but none of TOML's: int() would take it for 3
+        ("log = 9", "log = \u00b2"),  # a digit that int() refuses
+        ("keyset = 1", "keyset = "),
+        ('signer = "SHA256:abc"', "signer = 1"),
+        ('signer = "SHA256:abc"\n', 'signer = "SHA256:abc"'),
+        ('signer = "SHA256:abc"\n', 'signer = "SHA256:abc" '),
+        ('signer = "SHA256:abc"\n', 'signer = "SHA256:abc"#'),
+        ('signer = "SHA256:abc"', 'signer = """\nSHA256:abc"""'),
+        ("acme/pdf", "acme\n/pdf"),
+        ("acme/pdf", "acme\x1f/pdf"),
+        ("acme/pdf", "acme\x7f/pdf"),
+        ("acme/pdf", "acme\x7f/\u00e9"),
+        ("acme/pdf", "acme/\u202epdf"),
+        ('suffix = "SKILL.md"', 'suffix   "SKILL.md"'),
+        ('registry = "registry.example"', 'registry   "registry.example"'),
+    ],
+)
+def test_every_other_form_of_a_row_is_left_to_the_toml_reader(before: str, after: str) -> None:
+    assert before in ITEM
+    changed = ITEM.replace(before, after)
+    for lists in (RUNS, FORCED + APPROVED):
+        assert read_canonical(HEAD + changed + lists) is None
+
+
+def test_a_row_that_is_cut_off_anywhere_is_left_to_the_toml_reader() -> None:
+    for end in range(len("\n[[item]]\n"), len(ITEM) - 1):
+        assert read_canonical(HEAD + ITEM[:end]) is None, ITEM[:end]
+        assert read_canonical(f"{HEAD}{ITEM[:end]}\n") is None, ITEM[:end]
+
+
+@pytest.mark.parametrize("text", [" ~", "\u00e9", "\u4e2d~", "\U0001f642"])
+def test_each_printable_text_is_read_as_it_stands(text: str) -> None:
+    lock = f'{HEAD}{ITEM}groups = [\n  "{text}",\n]\n'
+    found = read_canonical(lock)
+    assert found is not None
+    assert found["item"][0]["groups"] == [text]
+    assert found == tomllib.loads(lock)
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        '"rye.*",',  # without its indentation: TOML reads rye.*, and a reader that cuts three characters would not
+        ' "a*",',
+        '  "a"',
+        '  ",',
+        '  "a",\n"b",',
+        '  "a", "b",',
+        '  "a""b",',
+        '  """,\n  "b",',
+        '  "a\nb",',
+        '  "a",\n\n  "b",',
+        '  "a",\n  # "b",',
+        '  "a = [\n  "b",',
+    ],
+)
+def test_every_other_layout_of_a_list_is_left_to_the_toml_reader(inside: str) -> None:
+    for after in ("", APPROVED):
+        assert read_canonical(f"{HEAD}{ITEM}approved = [\n{inside}\n]\n{after}") is None
+
+
+@pytest.mark.parametrize(
+    "lists",
+    [
+        RUNS.replace('"01" },', '"01" },"x'),
+        RUNS.replace('"01" },', '"01" },""'),
+        RUNS.replace("]\n", ""),
+        f"{RUNS}{APPROVED}".removesuffix("]\n"),
+        f"{RUNS}]\n",
+        f"]\n{RUNS}",
+        f"\n]\n{RUNS}",
+        "groups\n]\n",
+        'groups = [\n  "a",\n',
+    ],
+)
+def test_a_list_that_opens_or_closes_in_another_place_is_left_to_the_toml_reader(lists: str) -> None:
     assert read_canonical(HEAD + ITEM + lists) is None
