@@ -37,6 +37,7 @@ from rye.items.consented import HookAction, Run
 from rye.items.identity import Identity
 from rye.permissions.containment import diff
 from rye.permissions.risk import Tier, tiers
+from rye.project.declared_sources import EDITABLE_PREFIX, GIT_PREFIX, PATH_PREFIX
 from rye.project.lock import Lock, LockedItem, in_words
 from rye.resolution.versions import Version
 from rye.text.facts.fact import RULES_VERSION
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from rye.installation.signer_history import SignerHistory
     from rye.permissions.risk import Tier
 
+_ORIGINS = (GIT_PREFIX, PATH_PREFIX, EDITABLE_PREFIX)
+"""How the origin of a source starts; a fingerprint starts with ``SHA256:``."""
 Action = Literal["add", "update", "downgrade", "replace", "remove", "keep"]
 
 
@@ -132,9 +135,16 @@ class ItemChange(Struct, frozen=True):
         """Who signed the approved version, if the signer changed: a fingerprint, or words for an unsigned item of a source."""
         if not self.signer_changed or self.old is None:
             return None
-        if self.old.source is not None and self.old.approved_signer in (None, self.old.source.origin):
+        before = self.old.approved_signer
+        if before is None:
             return self.old.signed_by
-        return self.old.approved_signer or self.old.signer
+        return f"none ({before})" if before.startswith(_ORIGINS) else before
+
+    @property
+    def unsigned_from(self) -> str | None:
+        """The source of the approved version, if no one signed that."""
+        before = _approved_signer(self.old) if self.old is not None else ""
+        return before if before.startswith(_ORIGINS) else None
 
     @property
     def signed_before(self) -> str | None:
@@ -194,7 +204,7 @@ def make_plan(
     signers: dict[str, set[str]] = {}
     for item in old.items:
         signers.setdefault(item.identity.namespace, set()).add(_approved_signer(item))
-        if item.source is not None and not never_approved(item):
+        if item.approved_signer is None:  # the source of an entry that `rye lock` wrote is not approved
             signers[item.identity.namespace].add(item.registry)
     changes = []
     for identity in sorted(before.keys() | after.keys()):
@@ -229,11 +239,12 @@ def make_plan(
 
 
 def _signer_changed(was: LockedItem, wanted: LockedItem) -> bool:
-    """Whether a different signer vouches for it. For an item of a source, unchanged bytes, and a first signature by a trusted
-    key, do not count as a change of signer."""
+    """Whether a different signer vouches for it. For an item of a source, approved bytes that did not change, and a first
+    signature by a trusted key, do not count as a change of signer. The bytes of an entry that ``rye lock`` wrote are not
+    approved."""
     before = _approved_signer(was)
-    if wanted.source is not None and was.source is not None and was.registry == wanted.registry:
-        same = (was.sha256, was.attached) == (wanted.sha256, wanted.attached)
+    if was.source is not None and was.registry == wanted.registry:
+        same = (was.sha256, was.attached, was.approved_signer) == (wanted.sha256, wanted.attached, None)
         return not same and before not in ("", wanted.signer, was.registry)
     return before not in ("", wanted.signer)
 

@@ -14,7 +14,7 @@ from rye.installation.signed_release import SignedRelease
 from rye.installation.verified_rows import check_row, check_words, mismatch, remember_rows, remembered_rows
 from rye.items.consented import HookAction, Run
 from rye.items.identity import Identity
-from rye.project.lock import LockedFile, LockedItem
+from rye.project.lock import LockedFile, LockedItem, LockedSource
 from rye.storage.verdicts import Verdicts
 
 FILES = (LockedFile("a.md", 1, "01" * 32), LockedFile("b.py", 4, "ef" * 32, executable=True))
@@ -207,3 +207,86 @@ def test_a_result_that_is_not_of_todays_form_is_a_miss(verdicts: Verdicts) -> No
     row = ("skill", "acme/work/pdf", "1.0.0", 3, "cd" * 32, "SKILL.md", "registry.example", 9, 2, "SHA256:abc", FILES)
     verdicts.put({verdicts.key("row", "grounds", msgspec.msgpack.encode(row)): b"\x01"})
     assert remembered_rows(verdicts, [ROW, other], Basis()) == {other.identity: SIGNED}
+
+
+# rows of [sources]
+
+
+def from_source(**fields: Any) -> LockedItem:
+    """The row of an unsigned item of a source."""
+    source = LockedSource(**fields)
+    return replace(ROW, registry=source.origin, log=0, keyset=0, signer=source.origin, source=source)
+
+
+GIT: dict[str, Any] = {
+    "place": "pdf/SKILL.md", "git": "https://git.example/pdf", "ref": "HEAD", "commit": "1" * 40, "tree": "2" * 40,
+}  # fmt: skip
+OF_GIT = from_source(**GIT)
+OF_FOLDER = from_source(place="SKILL.md", path="../mine")
+
+
+@pytest.mark.parametrize("row", [OF_GIT, OF_FOLDER])
+def test_a_row_of_a_source_does_not_decide_who_signed_it(row: LockedItem) -> None:
+    for other in (replace(row, signer="SHA256:abc"), replace(row, signer="")):
+        assert error(check_row, row, row) is error(check_row, row, other) is error(check_row, other, row) is None
+
+
+@pytest.mark.parametrize("row", [OF_GIT, OF_FOLDER])
+@pytest.mark.parametrize(
+    ("name", "value"), [*CHANGES, ("size", 4), ("suffix", ".md"), ("attached", FILES[:1]), ("keyset", 1)]
+)
+def test_a_row_of_a_source_that_claims_another_thing_of_the_same_commit_is_refused(
+    row: LockedItem, name: str, value: object
+) -> None:
+    assert error(check_row, replace(row, **{name: value}), row) == name.replace("_", "-")
+
+
+@pytest.mark.parametrize("field", ["place", "ref", "tree"])
+def test_a_row_that_names_another_place_ref_or_tree_of_the_commit_is_refused(field: str) -> None:
+    assert error(check_row, from_source(**{**GIT, field: "main"}), OF_GIT) == "source"
+
+
+def test_another_place_in_a_folder_is_no_contradiction_since_a_folder_has_no_commit_to_hold_it() -> None:
+    assert error(check_row, from_source(place="moved/SKILL.md", path="../mine"), OF_FOLDER) is None
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        from_source(**{**GIT, "commit": "9" * 40}),
+        from_source(**{**GIT, "git": "https://evil.example/pdf"}),
+        OF_FOLDER,
+    ],
+)
+def test_a_row_of_another_commit_or_origin_names_another_release(other: LockedItem) -> None:
+    assert error(check_row, replace(other, size=4), OF_GIT) is None
+    assert error(check_row, replace(OF_GIT, size=4), other) is None
+
+
+def test_the_bytes_of_another_folder_are_another_release() -> None:
+    other = from_source(place="SKILL.md", path="../theirs")
+    assert error(check_row, replace(other, size=4), OF_FOLDER) is None
+
+
+@pytest.mark.parametrize("unsigned", [OF_GIT, OF_FOLDER])
+def test_a_registry_row_and_a_row_of_a_source_never_stand_for_each_other(unsigned: LockedItem) -> None:
+    """Otherwise a row could drop its signature, or claim one, although the bytes are the same."""
+    assert error(check_row, replace(unsigned, log=ROW.log), ROW) == "registry"
+    assert error(check_row, replace(ROW, log=0), unsigned) == "registry"
+    disguised = replace(ROW, source=unsigned.source)
+    assert error(check_row, disguised, ROW) == error(check_row, ROW, disguised) == "source"
+
+
+def test_a_row_of_a_git_source_is_remembered_for_its_commit_whoever_signed_it(verdicts: Verdicts) -> None:
+    remember_rows(verdicts, [(OF_GIT, SIGNED)], Basis())
+    assert remembered_rows(verdicts, [replace(OF_GIT, signer="SHA256:abc")], Basis()) == {OF_GIT.identity: SIGNED}
+    for field in ("place", "ref", "commit", "tree"):
+        assert remembered_rows(verdicts, [from_source(**{**GIT, field: "main"})], Basis()) == {}
+    assert remembered_rows(verdicts, [replace(OF_GIT, source=None)], Basis()) == {}
+
+
+def test_a_row_of_an_editable_folder_is_never_remembered(verdicts: Verdicts) -> None:
+    editable = from_source(place="SKILL.md", path="../mine", editable=True)
+    remember_rows(verdicts, [(editable, SIGNED), (OF_FOLDER, SIGNED)], Basis())
+    assert remembered_rows(verdicts, [editable], Basis()) == {}
+    assert remembered_rows(verdicts, [OF_FOLDER], Basis()) == {OF_FOLDER.identity: SIGNED}

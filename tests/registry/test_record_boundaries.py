@@ -19,6 +19,7 @@ from rye.registry.trust.records import (
     decode_judged,
     encode_judged,
     judge,
+    latest_release,
     release_files,
 )
 from rye.registry.trust.trusted import LoggedStatement
@@ -126,6 +127,55 @@ def test_an_advisory_concerns_a_version_that_cannot_be_compared() -> None:
     assert concerns(advisory, "0.9.0") is True
     assert concerns(advisory, "1.0.0") is False
     assert concerns(advisory, "latest") is True
+
+
+# the latest release
+
+
+def latest(registry: SimulatedRegistry) -> str | None:
+    found = latest_release(history_of(registry))
+    return found.version if found is not None else None
+
+
+def test_the_latest_release_is_the_highest_not_the_newest(registry: SimulatedRegistry) -> None:
+    for version in ("1.10.0", "1.9.0", "1.9.1"):
+        registry.release(TOOL, version)
+    assert latest(registry) == "1.10.0"
+
+
+def test_a_pre_release_is_the_latest_only_where_there_is_no_other(registry: SimulatedRegistry) -> None:
+    for version in ("2.0.0-rc.1", "2.0.0-rc.2"):
+        registry.release(TOOL, version)
+    assert latest(registry) == "1.0.0"
+    registry.yank(TOOL, "1.0.0")
+    assert latest(registry) == "2.0.0-rc.2"
+
+
+def test_a_withdrawn_release_is_never_the_latest(registry: SimulatedRegistry) -> None:
+    registry.release(TOOL, "1.1.0")
+    (first, second) = history_of(registry).records
+    registry.take_down(TOOL, "1.1.0", [second.release.file.sha256])
+    assert latest(registry) == "1.0.0"
+    registry.yank(TOOL, "1.0.0")
+    assert latest(registry) is None
+    history = history_of(registry)
+    assert latest_release(replace(history, records=(first, replace(second, revoked=True)))) == first
+    assert latest_release(replace(history, records=())) is None
+
+
+def test_a_version_that_cannot_be_compared_is_not_the_latest(registry: SimulatedRegistry) -> None:
+    history = history_of(registry)
+    (record,) = history.records
+    odd = replace(record, release=replace(record.release, version="latest"))
+    assert latest_release(replace(history, records=(odd, record, odd))) == record
+    assert latest_release(replace(history, records=(odd,))) is None
+
+
+def test_of_two_builds_of_one_version_the_first_is_the_latest(registry: SimulatedRegistry) -> None:
+    history = history_of(registry)
+    (record,) = history.records
+    first, second = (replace(record, release=replace(record.release, version=f"1.2.0+{build}")) for build in "ba")
+    assert latest_release(replace(history, records=(record, first, second))) == first
 
 
 # limits of a release

@@ -187,6 +187,40 @@ def test_an_unsigned_item_that_comes_from_another_place_is_not_told_as_another_k
     assert f"comes from a different source ({places})" in refused.error["message"]
 
 
+def test_rye_lock_agrees_to_no_other_place(server: GitServer, program: Program) -> None:
+    """A pull request moves the source. Whoever locks first and installs then is still asked."""
+    for name in ("kit", "fork"):
+        server.repository(name).commit({"pdf/SKILL.md": skill("pdf", body=name)})
+    program.ok("add", f"git+{server.url('kit')}", "pdf", "-y")
+    manifest = program.path("rye.toml")
+    manifest.write_text(manifest.read_text().replace(server.url("kit"), server.url("fork")))
+    program.ok("lock", "-y")
+    refused = program.run("install", "-y", "--json")
+    assert refused.error["code"] == "consent-needed"
+    places = f"git+{server.url('fork')}, previously git+{server.url('kit')}"
+    assert f"comes from a different source ({places})" in refused.error["message"]
+
+
+def test_rye_lock_does_not_agree_to_the_loss_of_a_signature(
+    server: GitServer, program: Program, author: Program
+) -> None:
+    repository = server.repository("kit")
+    repository.commit({".ai/directives/work/one.md": signed_text(author, "work/one")})
+    program.write("acme.pem", public_key(author))
+    program.ok("trust", "add", "acme.pem", "-y")
+    program.ok("add", f"git+{server.url('kit')}", "-y")
+    commit = repository.commit({".ai/directives/work/one.md": directive("work/one", "1.0.1")})
+    manifest = program.path("rye.toml")
+    address = f'git = "{server.url("kit")}"'
+    assert address in manifest.read_text()
+    manifest.write_text(manifest.read_text().replace(address, f'{address}, rev = "{commit}"'))
+    program.ok("lock", "-y")
+    assert 'approved-signer = "SHA256:' in program.path("rye.lock").read_text()
+    refused = program.run("install", "-y", "--json")
+    assert refused.error["code"] == "consent-needed"
+    assert "is no longer signed" in refused.error["message"]
+
+
 def test_sources_signed_refuses_what_has_other_files(server: GitServer, program: Program, author: Program) -> None:
     """An in-file signature covers only its own file."""
     path = author.write(".ai/skills/pdf/SKILL.md", skill("pdf"))

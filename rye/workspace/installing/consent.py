@@ -152,8 +152,8 @@ def _why_signer(change: ItemChange) -> str:
     """How the signer changed; items of sources can have none before, after, or both."""
     if change.new is None or not change.new.is_unsigned:
         return "is signed by a different key"
-    if change.old is not None and change.old.is_unsigned:
-        return f"comes from a different source ({change.new.registry}, previously {change.old.registry})"
+    if change.unsigned_from is not None:
+        return f"comes from a different source ({change.new.registry}, previously {change.unsigned_from})"
     return "is no longer signed"
 
 

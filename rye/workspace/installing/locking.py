@@ -73,7 +73,8 @@ def _relock(context: Context, project: Project, dry_run: bool) -> LockOutcome:
             chosen = resolve(manifest, before, sources, environment, Unlock.nothing())
         with context.progress("fetching"):
             prepared = prepare(before, manifest, chosen, sources, environment)
-    items = unapproved(before, [item.locked for item in prepared.items.values()], mentions_of(prepared.items))
+    agreed = Lock(before.wanted, tuple(c.old for c in prepared.plan.changes if c.old is not None))  # with known signers
+    items = unapproved(agreed, [item.locked for item in prepared.items.values()], mentions_of(prepared.items))
     text = lock_text(Lock(wanted_ranges(manifest), tuple(items)))
     changed = text.encode() != state.lock_bytes
     if changed and not dry_run:
