@@ -51,6 +51,8 @@ def audit_events_verify(output: Output, data: Path) -> None:
 
 
 def _plain(value: object) -> str:
-    """A detail on one line: a list without Python's brackets, unprintable characters replaced."""
+    """A detail on one line: a list without Python's brackets, yes or no, unprintable characters replaced."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     return "".join(letter if letter.isprintable() else "?" for letter in text)
