@@ -303,3 +303,20 @@ def test_an_authors_text_is_no_conflict_marker(text: str) -> None:
     joined = join_sides(f"<<<<<<< ours\n{written}=======\n{theirs}>>>>>>> theirs\n")
     assert [row.version for row in joined.rows] == ["1.0.0+b1", "1.0.1"]
     assert all(row.hooks == hooked.hooks for row in joined.rows)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [('sha256 = "' + WHOLE.sha256, 'sha256 = "' + "9" * 64), (WHOLE.attached[0].sha256, "8" * 64), (WHOLE.registry, "other.example"),
+     (WHOLE.signer, "SHA256:other")],
+)  # fmt: skip
+def test_two_releases_of_one_version_are_approved_on_neither_side_of_a_conflict(before: str, after: str) -> None:
+    """Each side approved its own; which of them is taken must not decide."""
+    approved = replace(WHOLE, approved_signer=None)
+    written = lock_text(Lock({}, (approved,)))
+    theirs = written.replace(before, after)
+    assert theirs != written
+    (row,) = join_sides(f"<<<<<<< ours\n{written}=======\n{theirs}>>>>>>> theirs\n").lock.items
+    assert row.approved_signer is not None
+    (row,) = join_sides(f"<<<<<<< ours\n{written}=======\n{written}>>>>>>> theirs\n").lock.items
+    assert row.approved_signer is None
