@@ -307,9 +307,13 @@ def test_an_authors_text_is_no_conflict_marker(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("before", "after"),
-    [('sha256 = "' + WHOLE.sha256, 'sha256 = "' + "9" * 64), (WHOLE.attached[0].sha256, "8" * 64), (WHOLE.registry, "other.example"),
-     (WHOLE.signer, "SHA256:other")],
-)  # fmt: skip
+    [
+        ('sha256 = "' + WHOLE.sha256, 'sha256 = "' + "9" * 64),
+        (WHOLE.attached[0].sha256, "8" * 64),
+        (WHOLE.registry, "other.example"),
+        (WHOLE.signer, "SHA256:other"),
+    ],
+)
 def test_two_releases_of_one_version_are_approved_on_neither_side_of_a_conflict(before: str, after: str) -> None:
     """Each side approved its own; which of them is taken must not decide."""
     approved = replace(WHOLE, approved_signer=None)
