@@ -68,6 +68,7 @@ def test_a_slash_at_the_end_makes_no_difference_and_only_absolute_paths_are_safe
     assert safe_projects({}) == set()
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("name", ["a; touch pwned", "$(touch pwned)", "`touch pwned`", "a' b"])
 def test_the_hint_can_be_pasted_even_if_the_other_user_chose_the_folders_name(tmp_path: Path, name: str) -> None:
     hint = hint_for(tmp_path / name)
