@@ -22,13 +22,12 @@ Objects that exist after collection stay until the end, so the garbage collector
 
 from __future__ import annotations
 
-import functools
 import gc
 import os
 import re
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -104,24 +103,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         found = getattr(function, "_hypothesis_internal_use_settings", None)
         if found is not None and found.max_examples > _FAST_EXAMPLES:
             function._hypothesis_internal_use_settings = hypothesis.settings(found, max_examples=_FAST_EXAMPLES)
-
-
-def pytest_sessionstart(session: pytest.Session) -> None:
-    """Let a process of the test run send only what the terminal shows: most messages take as long as the tests."""
-    option = session.config.option
-    if option.durations is None and option.verbose < 0 and not option.xmlpath:
-        for plugin in session.config.pluginmanager.get_plugins():
-            if type(plugin).__name__ == "WorkerInteractor":  # pytest-xdist's, which has no module in that process
-                plugin.sendevent = functools.partial(_send_what_counts, plugin.sendevent)
-
-
-def _send_what_counts(send: Callable[..., None], name: str, **told: Any) -> None:
-    """``told`` as xdist sends it: of a report, its JSON as ``data``."""
-    if name in ("logstart", "logfinish"):
-        return
-    report: Mapping[str, Any] = told["data"] if name == "testreport" else {"when": "call"}
-    if report["when"] == "call" or report["outcome"] != "passed" or report["sections"]:
-        send(name, **told)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import sqlalchemy as sa
 from msgspec import Struct
@@ -46,6 +46,42 @@ def of_account(connection: sa.Connection, account: str) -> tuple[tuple[str, str]
     where = sa.or_(namespace_roles.c.account == account, namespace_roles.c.team.in_(own_teams))
     rows = connection.execute(sa.select(namespace_roles.c.namespace, namespace_roles.c.role).where(where))
     return strongest((row.namespace, row.role) for row in rows)
+
+
+class Held(Struct, frozen=True):
+    """What an account has."""
+
+    roles: tuple[tuple[str, str], ...]
+    """Namespace and role, including its teams'."""
+    teams: tuple[str, ...]
+
+
+def of_accounts(connection: sa.Connection, some: Sequence[str]) -> dict[str, Held]:
+    """The roles and teams of accounts, by their IDs, in two queries for all of them."""
+    inside: dict[str, list[str]] = {account: [] for account in some}
+    members = sa.select(team_members.c.account, team_members.c.team).where(team_members.c.account.in_(some))
+    for row in connection.execute(members.order_by(team_members.c.team)):
+        inside[row.account].append(row.team)
+    teams_of_all = sa.select(team_members.c.team).where(team_members.c.account.in_(some))
+    where = sa.or_(namespace_roles.c.account.in_(some), namespace_roles.c.team.in_(teams_of_all))
+    given: dict[tuple[str | None, str | None], list[tuple[str, str]]] = {}
+    for row in connection.execute(sa.select(namespace_roles).where(where)):
+        given.setdefault((row.account, row.team), []).append((row.namespace, row.role))
+    return {
+        account: Held(
+            strongest([*given.get((account, None), ()), *(one for team in own for one in given.get((None, team), ()))]),
+            tuple(own),
+        )
+        for account, own in inside.items()
+    }
+
+
+def role_of(
+    connection: sa.Connection, namespace: str, *, account: str | None = None, team: str | None = None
+) -> str | None:
+    """The role that was given to an account (by its ID) or a team in a namespace; None if none was."""
+    who = namespace_roles.c.account == account if account is not None else namespace_roles.c.team == team
+    return connection.scalar(sa.select(namespace_roles.c.role).where(namespace_roles.c.namespace == namespace, who))
 
 
 def has_owner(connection: sa.Connection, namespace: str) -> bool:
@@ -154,11 +190,18 @@ def team_listing(connection: sa.Connection) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {
         name: [] for name in connection.scalars(sa.select(teams.c.name).order_by(teams.c.name))
     }
-    rows = connection.execute(
-        sa.select(team_members.c.team, accounts.c.name)
-        .join(accounts, accounts.c.id == team_members.c.account)
-        .order_by(accounts.c.name)
-    )
-    for row in rows:
+    for row in connection.execute(_MEMBERS):
         found[row.team].append(row.name)
     return found
+
+
+def members_of(connection: sa.Connection, team: str) -> list[str]:
+    """The names of a team's members; none if there is no such team."""
+    return [row.name for row in connection.execute(_MEMBERS.where(team_members.c.team == team))]
+
+
+_MEMBERS = (
+    sa.select(team_members.c.team, accounts.c.name)
+    .join(accounts, accounts.c.id == team_members.c.account)
+    .order_by(accounts.c.name)
+)

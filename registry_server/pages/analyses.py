@@ -238,7 +238,7 @@ class Analyses:
                     for statement in _TABLES:
                         database.execute(statement)
                     database.execute("INSERT INTO state VALUES (1, ?, NULL, 1)", (self._code,))
-        except BaseException:
+        except BaseException:  # nothing else would close it
             database.close()
             raise
         self._database, self._opened = database, _number(path)

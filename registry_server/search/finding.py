@@ -99,9 +99,13 @@ def find(
     if namespaces is not None and not namespaces:
         return Found((), 0)
     typed = query.strip().lower()
+    is_sqlite = connection.dialect.name == "sqlite"
     within = _Within(
+        is_sqlite,
+        () if is_sqlite else tuple(newest_blocks(connection.scalar(_LARGEST) or 0)),
         kind,
         namespaces,
+        None if namespaces is None else json.dumps(sorted(namespaces)) if is_sqlite else sorted(namespaces),
         typed if _id_like().fullmatch(typed) else "",
         joined(query.rpartition("/")[2]),
         tuple(words),
@@ -112,7 +116,7 @@ def find(
     if found.total == 0:
         few = words if len(words) <= asking.BEGINNINGS else []  # a sentence has enough correct words
         unknown = [word for word in few if len(few) == 1 or not _occurs(connection, within, word)]
-        meant = {word: _meant(connection, word, namespaces) for word in unknown}
+        meant = {word: _meant(connection, within, word) for word in unknown}
         alternatives = [[word, *meant.get(word, ())] for word in words]
         if any(meant.values()):
             found = _ask(connection, within, asking.corrected(alternatives), asking.CORRECTED)
@@ -124,8 +128,13 @@ def find(
 class _Within(Struct, frozen=True):
     """What all queries of one search have in common."""
 
+    is_sqlite: bool
+    blocks: tuple[str, ...]
+    """The newest blocks, which PostgreSQL searches first."""
     kind: str | None
     namespaces: frozenset[str] | None
+    visible: str | list[str] | None
+    """The namespaces as a parameter (:func:`registry_server.search.statement.is_visible`)."""
     typed: str
     """The query, if it can be an id or the beginning of one; otherwise empty."""
     name: str
@@ -183,8 +192,7 @@ def _page(
     most: int | None = None,
 ) -> Sequence[sa.Row[Any]]:
     """Return rows with the columns of :class:`Hit` and ``total``: how many candidates there are, at most ``most``."""
-    is_sqlite = connection.dialect.name == "sqlite"
-    conditions = _conditions(is_sqlite, "anywhere", (*question, *within.facets()))
+    conditions = _conditions(within.is_sqlite, "anywhere", (*question, *within.facets()))
     names: dict[str, object] = {}
     values: dict[str, object] = {
         "most": most or CANDIDATES + 1,
@@ -196,7 +204,7 @@ def _page(
     }
     ranks = least == asking.ANYWHERE
     if ranks:
-        names = _conditions(is_sqlite, "in_name", (*asking.all_in_name(within.words), *within.facets()))
+        names = _conditions(within.is_sqlite, "in_name", (*asking.all_in_name(within.words), *within.facets()))
         values |= {
             "name": within.name,
             **{f"begins{at}": f"-{word}" for at, word in enumerate(within.words)},
@@ -204,34 +212,24 @@ def _page(
         }
         if within.typed:
             values["exact"] = within.exact()
-    if within.namespaces is not None:
-        values["visible"] = _visible(is_sqlite, within.namespaces)
-    blocks = {} if is_sqlite else _newest_blocks(connection)
+    if within.visible is not None:
+        values["visible"] = within.visible
+    values |= {f"block{at}": f"'{block}'" for at, block in enumerate(within.blocks)}
     shape = statement.Shape(
-        is_sqlite=is_sqlite,
+        is_sqlite=within.is_sqlite,
         anywhere=len(conditions),
         in_name=len(names),
         words=len(within.words) if ranks else 0,
         may_be_id=ranks and bool(within.typed),
-        is_limited=within.namespaces is not None,
-        blocks=len(blocks),
+        is_limited=within.visible is not None,
+        blocks=len(within.blocks),
     )
-    return connection.execute(statement.text(shape), values | conditions | names | blocks).all()
-
-
-def _visible(is_sqlite: bool, namespaces: frozenset[str]) -> object:
-    return json.dumps(sorted(namespaces)) if is_sqlite else sorted(namespaces)
+    return connection.execute(statement.text(shape), values | conditions | names).all()
 
 
 def _conditions(is_sqlite: bool, name: str, question: Question) -> dict[str, object]:
     asked = [asking.fts5(question)] if is_sqlite else asking.tsqueries(question)
     return {f"{name}{at}": condition for at, condition in enumerate(asked)}
-
-
-def _newest_blocks(connection: sa.Connection) -> dict[str, object]:
-    """Return the conditions for the newest blocks."""
-    largest = connection.scalar(_LARGEST) or 0
-    return {f"block{at}": f"'{block}'" for at, block in enumerate(newest_blocks(largest))}
 
 
 _LARGEST = sa.text("SELECT max(number) FROM documents")
@@ -246,7 +244,7 @@ def _occurs(connection: sa.Connection, within: _Within, word: str) -> bool:
     return bool(_page(connection, within, question, asking.CORRECTED, 1, 0, most=1))
 
 
-def _meant(connection: sa.Connection, word: str, namespaces: frozenset[str] | None) -> list[str]:
+def _meant(connection: sa.Connection, within: _Within, word: str) -> list[str]:
     """Return corrections of ``word``: words of ids in the visible namespaces."""
     if not allowed_mistakes(word):
         return []
@@ -256,10 +254,9 @@ def _meant(connection: sa.Connection, word: str, namespaces: frozenset[str] | No
         "most": len(word) + allowed_mistakes(word),
     }
     allowed = ""
-    if namespaces is not None:
-        is_sqlite = connection.dialect.name == "sqlite"
-        values["visible"] = _visible(is_sqlite, namespaces)
-        mine = statement.is_visible(is_sqlite, "namespace")
+    if within.visible is not None:
+        values["visible"] = within.visible
+        mine = statement.is_visible(within.is_sqlite, "namespace")
         count = f"SELECT count(*) FROM (SELECT 1 FROM search_words WHERE {mine} LIMIT {_VISIBLE_WORDS + 1}) AS w"
         if connection.scalar(sa.text(count), {"visible": values["visible"]}) <= _VISIBLE_WORDS:
             fitting = f"SELECT DISTINCT word FROM search_words WHERE {mine} AND length(word) BETWEEN :least AND :most"

@@ -34,7 +34,6 @@ from registry_server.sequencer.showing import check_contained, shown_checkpoint
 from registry_server.settings import SETTINGS_FILE, Settings
 from registry_server.storage import database, schema
 from registry_server.storage.objects import Folder, Objects
-from registry_server.upkeep.source_files import read_regular
 from registry_server.upkeep.sources import BACKUP_FORMAT, MANIFEST, read_manifest
 from rye.errors import RyeError
 from rye.limits import KIB
@@ -44,6 +43,7 @@ from rye.registry.protocol.statements import Release
 from rye.signing.keys import PrivateKey as ItemKey
 from rye.signing.sealing import seal, unseal
 from rye.storage.atomic import replace_file
+from rye.storage.regular_files import read_regular
 
 KEPT = (
     (schema.accounts, ("id",)),

@@ -22,7 +22,6 @@ from registry_server.settings import Settings
 from registry_server.storage import schema
 from registry_server.storage.objects import Objects
 from registry_server.upkeep import backup_rows
-from registry_server.upkeep.source_files import read_regular
 from rye.errors import RyeError
 from rye.limits import KIB, REGISTRY, RegistryLimits
 from rye.registry import mirroring
@@ -41,6 +40,7 @@ from rye.registry.transport.seam import (
 )
 from rye.registry.trust.auditing import Audit, Auditor, raise_first
 from rye.registry.trust.trusted import TrustedHead, TrustedState
+from rye.storage.regular_files import read_regular
 from rye.text.json_reading import JsonError, read_json
 
 STORE = "store"

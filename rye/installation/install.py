@@ -295,7 +295,7 @@ def unapproved(
         if was is None:
             items.append(replace(item, approved_signer="", facts_rules=RULES_VERSION))
             continue
-        same = _release(was) == _release(item)
+        same = was.release == item.release
         signer = was.approved_signer if same or was.approved_signer is not None else was.signer
         beyond = {change.pattern for change in diff(was.approved_capabilities, item.capabilities).widened}
         tools_fit = not widened_tools(item.tools, was.tools_approved)
@@ -315,8 +315,3 @@ def unapproved(
             )
         )
     return items
-
-
-def _release(item: LockedItem) -> tuple[object, ...]:
-    """What an approval is for: the same version and file with other attached files, or from elsewhere, is another release."""
-    return item.version, item.sha256, frozenset(item.attached), item.registry

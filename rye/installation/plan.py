@@ -37,7 +37,7 @@ from rye.items.consented import HookAction, Run
 from rye.items.identity import Identity
 from rye.permissions.containment import diff
 from rye.permissions.risk import Tier, tiers
-from rye.project.declared_sources import EDITABLE_PREFIX, GIT_PREFIX, PATH_PREFIX
+from rye.project.declared_sources import is_source_origin
 from rye.project.lock import Lock, LockedItem, in_words
 from rye.resolution.versions import Version
 from rye.text.facts.fact import RULES_VERSION
@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from rye.installation.signer_history import SignerHistory
     from rye.permissions.risk import Tier
 
-_ORIGINS = (GIT_PREFIX, PATH_PREFIX, EDITABLE_PREFIX)
-"""How the origin of a source starts; a fingerprint starts with ``SHA256:``."""
 Action = Literal["add", "update", "downgrade", "replace", "remove", "keep"]
 
 
@@ -138,13 +136,13 @@ class ItemChange(Struct, frozen=True):
         before = self.old.approved_signer
         if before is None:
             return self.old.signed_by
-        return f"none ({before})" if before.startswith(_ORIGINS) else before
+        return f"none ({before})" if is_source_origin(before) else before
 
     @property
     def unsigned_from(self) -> str | None:
         """The source of the approved version, if no one signed that."""
         before = _approved_signer(self.old) if self.old is not None else ""
-        return before if before.startswith(_ORIGINS) else None
+        return before if is_source_origin(before) else None
 
     @property
     def signed_before(self) -> str | None:

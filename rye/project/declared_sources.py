@@ -29,6 +29,7 @@ PATH_PREFIX = "path+"
 EDITABLE_PREFIX = "editable+"
 """For a folder whose items are used in place. Approving a copy of a folder's items does not approve this."""
 FOLDER_PREFIXES = (PATH_PREFIX, EDITABLE_PREFIX)
+_PREFIXES = (GIT_PREFIX, *FOLDER_PREFIXES)
 HEAD = "HEAD"
 """The ref of a source without a rev: the repository's default branch."""
 
@@ -89,6 +90,11 @@ class PathSource(Struct, frozen=True):
 
 
 Source: TypeAlias = GitSource | PathSource
+
+
+def is_source_origin(origin: str) -> bool:
+    """Whether an origin is a source. No registry has an origin of this form, and no fingerprint either."""
+    return origin.startswith(_PREFIXES)
 
 
 def git_address(url: str) -> str:

@@ -14,7 +14,6 @@ from rye.project.ownership import refuse_foreign
 
 MANIFEST = "rye.toml"
 LOCK = "rye.lock"
-"""What makes a folder a project, or steers one."""
 
 
 class Project(Struct, frozen=True):

@@ -193,6 +193,11 @@ class LockedItem(Struct, frozen=True, forbid_unknown_fields=True, rename=_KEYS):
         return self if self.source is None or fingerprint is None else replace(self, signer=fingerprint)
 
     @property
+    def release(self) -> tuple[object, ...]:
+        """What an approval is for. The same version and file with other attached files, or from elsewhere, is another release."""
+        return self.version, self.sha256, frozenset(self.attached), self.registry
+
+    @property
     def is_editable(self) -> bool:
         """Whether it is read from its folder each time and has no files in ``.ai/packages``."""
         return self.source is not None and self.source.editable

@@ -85,7 +85,7 @@ def _alone(item: LockedItem) -> LockedItem:
 
 def _joined(ours: LockedItem, theirs: LockedItem) -> LockedItem:
     newer = max(ours, theirs, key=lambda item: Version.parse(item.version))
-    same = _release(ours) == _release(theirs)
+    same = (ours.release, ours.signer) == (theirs.release, theirs.signer)
     pending = {ours.approved_signer, theirs.approved_signer}
     if pending == {None}:
         signer = None if same else ours.signer if ours.signer == theirs.signer else ""
@@ -106,10 +106,6 @@ def _joined(ours: LockedItem, theirs: LockedItem) -> LockedItem:
         facts_rules=max(ours.facts_rules, theirs.facts_rules),
         approved_signer=signer,
     )
-
-
-def _release(item: LockedItem) -> tuple[object, ...]:
-    return item.version, item.sha256, item.attached, item.registry, item.signer
 
 
 def _both(ours: tuple[T, ...], theirs: tuple[T, ...]) -> tuple[T, ...]:

@@ -21,7 +21,12 @@ def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
         raise
 
 
-def read_regular(path: str | os.PathLike[str]) -> bytes:
-    """Return the content of a regular file. Raises OSError, also if it is not a regular file."""
+def read_regular(path: str | os.PathLike[str], most: int | None = None) -> bytes:
+    """Return the content of a regular file. Raises OSError, also if it is not a regular file or has more than ``most`` bytes."""
     with open_regular(path) as stream:
-        return stream.read()
+        if most is None:
+            return stream.read()
+        data = stream.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", os.fspath(path))
+    return data

@@ -6,13 +6,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+import sqlalchemy as sa
 
-from registry_server.accounts import audit_events, members, tokens
+from registry_server.accounts import audit_events, members, roles, tokens
 from registry_server.accounts.scopes import DEFAULT_SCOPES, SCOPES
 from registry_server.accounts.times import after, now_text
 from registry_server.api.admin.operations import ADMIN_OPERATIONS
@@ -60,6 +62,19 @@ def gone(local: Local) -> str:
     with database.change(local.service.engine) as connection:
         members.disable(connection, made, now_text())
     return made
+
+
+@contextmanager
+def counted(connection: sa.Connection) -> Iterator[list[str]]:
+    """The statements that the block runs."""
+    seen: list[str] = []
+
+    def note(_connection: Any, _cursor: Any, statement: str, *_: object) -> None:
+        seen.append(statement)
+
+    sa.event.listen(connection, "before_cursor_execute", note)
+    yield seen
+    sa.event.remove(connection, "before_cursor_execute", note)
 
 
 def refused(answer: httpx.Response, status: int, code: str) -> None:
@@ -262,6 +277,22 @@ class TestWhatItDoes:
         everything = local.get(f"{ADMIN}/tokens?limit=1000", bare).text
         assert secret not in everything
         assert tokens.digest(secret) not in everything
+
+    def test_a_page_of_accounts_takes_as_many_queries_as_one_account(self, local: Local, bare: str) -> None:
+        made = [local.member(f"many {number}", acme="reader") for number in range(3)]
+        with database.change(local.service.engine) as connection:
+            for number, account in enumerate(made):
+                roles.create_team(connection, f"many{number}", now_text())
+                roles.give(connection, "acme", "publisher", team=f"many{number}")
+                roles.join(connection, f"many{number}", account)
+            one_by_one = {each: (roles.of_account(connection, each), roles.teams_of(connection, each)) for each in made}
+            with counted(connection) as first:
+                roles.of_accounts(connection, made[:1])
+            with counted(connection) as statements:
+                held = roles.of_accounts(connection, made)
+        assert len(statements) == len(first) == 2
+        assert {each: (own.roles, list(own.teams)) for each, own in held.items()} == one_by_one
+        assert held[made[0]].roles == (("acme", "publisher"),)  # the stronger of its own and its team's
 
     def test_who_sent_what_is_shown(self, local: Local, acme: Publisher, bare: str) -> None:
         token = local.token("acme")

@@ -129,6 +129,8 @@ def test_words_of_many_items_are_found_in_the_newest_and_rare_ones_anywhere(
         assert documents.index_problems(connection)  # those before have other blocks
         documents.refill(connection)
         assert documents.index_problems(connection) == []
+    asked: list[str] = []
+    sa.event.listen(indexed, "before_cursor_execute", lambda *given: asked.append(given[2]))
     expected = {
         "cage": (MORE, range(40, 50)),
         "zebra": (MORE, range(50)),
@@ -147,6 +149,9 @@ def test_words_of_many_items_are_found_in_the_newest_and_rare_ones_anywhere(
         assert find(connection, "n07", visible=["zoo", *(f"n{number}" for number in range(70_000))]).total == 1
         assert find(connection, "cage nowhere").total == MORE  # any of the words
         assert find(connection, "zebrra").total == MORE
+        asked.clear()
+        assert find(connection, "cagge nowherre").total == 0  # asks for both, corrects both, asks for any
+        assert [text for text in asked if "max(number)" in text] == [str(finding._LARGEST)]
 
 
 def test_a_search_looks_up_namespaces_in_the_index_however_many_there_are(indexed: sa.Engine, tmp_path: Path) -> None:

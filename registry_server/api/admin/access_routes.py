@@ -65,7 +65,7 @@ async def _create_team(request: AnyRequest) -> Response[bytes]:
 @route(f"{ADMIN}/teams/{{team:str}}", http_method=_DELETE, status_code=200)
 async def _delete_team(request: AnyRequest, team: FromPath[str]) -> Response[bytes]:
     def delete(connection: sa.Connection, _: Account, by: By) -> TeamRow:
-        inside = roles.team_listing(connection).get(team, [])
+        inside = roles.members_of(connection, team)
         administration.delete_team(connection, team, by)
         return TeamRow(team, inside)
 
@@ -77,7 +77,7 @@ async def _join(request: AnyRequest, team: FromPath[str], account: FromPath[str]
     def join(connection: sa.Connection, own: Account, by: By) -> TeamRow:
         require_what_it_gives(own, SCOPES_OF_ACCOUNT)  # the team may get any role later
         administration.join_team(connection, team, account, by)
-        return TeamRow(team, roles.team_listing(connection)[team])
+        return TeamRow(team, roles.members_of(connection, team))
 
     return await change(request, join)
 
@@ -86,7 +86,7 @@ async def _join(request: AnyRequest, team: FromPath[str], account: FromPath[str]
 async def _leave(request: AnyRequest, team: FromPath[str], account: FromPath[str]) -> Response[bytes]:
     def leave(connection: sa.Connection, _: Account, by: By) -> TeamRow:
         administration.leave_team(connection, team, account, by)
-        return TeamRow(team, roles.team_listing(connection)[team])
+        return TeamRow(team, roles.members_of(connection, team))
 
     return await change(request, leave)
 
@@ -144,9 +144,9 @@ async def _take(request: AnyRequest, namespace: str, account: str | None, team: 
 
 def _of(connection: sa.Connection, namespace: str, who: Holder) -> RolesAnswer:
     """Return the role that an account or a team now has in a namespace: one row, or none."""
-    rows = [RoleRow(one.namespace, one.role, one.account, one.team) for one in roles.listing(connection, namespace)]
+    role = roles.role_of(connection, namespace, account=who.account, team=who.team)
     name = who.words if who.account is not None else None
-    return RolesAnswer([row for row in rows if (row.account, row.team) == (name, who.team)])
+    return RolesAnswer([RoleRow(namespace, role, name, who.team)] if role is not None else [])
 
 
 # -- webhooks ------------------------------------------------------------------------------------------------------------

@@ -45,9 +45,7 @@ async def look(request: AnyRequest, find: Callable[[sa.Connection], Struct], *pa
     Raises RyeError unless the token is an operator's, and ``bad-request`` for any other parameter: a misspelt filter must
     not answer with everything.
     """
-    require_operator(await account_of(request))
-    _refuse_nul(request)
-    _require_known(request, parameters)
+    await _operator(request, parameters)
     return json_answer(wire.encode_json(await reading(service_of(request), find)))
 
 
@@ -55,10 +53,7 @@ async def change(
     request: AnyRequest, do: Callable[[sa.Connection, Account, By], Struct], status: int = 200
 ) -> Response[bytes]:
     """Answer with what ``do`` returns; it runs in one transaction. Raises RyeError unless the token is an operator's."""
-    account = await account_of(request)
-    require_operator(account)
-    _refuse_nul(request)
-    _require_known(request, ())
+    account = await _operator(request)
     with service_of(request).shares.request(account.owner):
         return await _changed(request, do, status)
 
@@ -70,10 +65,7 @@ async def change_with(
     status: int = 200,
 ) -> Response[bytes]:
     """Like :func:`change`, for a call with a body. The body is read only after the token has been checked."""
-    account = await account_of(request)
-    require_operator(account)
-    _refuse_nul(request)
-    _require_known(request, ())
+    account = await _operator(request)
     with service_of(request).shares.request(account.owner):
         wanted = decode_request(await body_of(request, _BODY_BYTES), form)
 
@@ -83,11 +75,17 @@ async def change_with(
         return await _changed(request, done, status)
 
 
-def _require_known(request: AnyRequest, parameters: Sequence[str]) -> None:
+async def _operator(request: AnyRequest, parameters: Sequence[str] = ()) -> Account:
+    """Return who calls, with an address that can be used. Raises RyeError, about the token first."""
+    account = await account_of(request)
+    require_operator(account)
+    if "\0" in request.scope["path"] or b"%00" in request.scope["query_string"]:  # PostgreSQL cannot compare it
+        raise RyeError("bad-request", "The address contains a NUL character.", None)
     for name in request.query_params:
         if name not in parameters:
             known = f"This call takes {', '.join(f'`{one}`' for one in parameters)}." if parameters else _DESCRIBED
             raise RyeError("bad-request", f"Unknown query parameter {name[:100]!r}.", known)
+    return account
 
 
 async def _changed(
@@ -104,9 +102,3 @@ async def _changed(
         return do(connection, account, By(now, f"token:{account.token}", address))
 
     return json_answer(wire.encode_json(await changing(service_of(request), run)), status)
-
-
-def _refuse_nul(request: AnyRequest) -> None:
-    """Raise RyeError ``bad-request`` for a NUL in the address: PostgreSQL cannot compare it with anything."""
-    if "\0" in request.scope["path"] or b"%00" in request.scope["query_string"]:
-        raise RyeError("bad-request", "The address contains a NUL character.", None)

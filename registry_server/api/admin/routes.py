@@ -5,6 +5,8 @@ Teams, roles, webhooks and trusted publishers: :mod:`registry_server.api.admin.a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import sqlalchemy as sa
 from litestar import HttpMethod, Response, get, route
 from litestar.params import FromPath
@@ -68,7 +70,7 @@ async def _submissions(request: AnyRequest) -> Response[bytes]:
 async def _accounts(request: AnyRequest) -> Response[bytes]:
     def find(connection: sa.Connection) -> AccountsAnswer:
         offset, limit = number_of(request, "offset", 0, 0, _FURTHEST), number_of(request, "limit", PAGE, 1, MOST)
-        rows = [_account_row(connection, member) for member in members.listing(connection, offset, limit)]
+        rows = _account_rows(connection, members.listing(connection, offset, limit))
         return AccountsAnswer(rows, members.count(connection))
 
     return await look(request, find, "offset", "limit")
@@ -83,7 +85,8 @@ async def _invite(request: AnyRequest) -> Response[bytes]:
             raise RyeError("bad-request", "`namespace` and `role` go together.", "Give both, or neither.")
         made = administration.invite(connection, wanted.name, wanted.namespace, wanted.role or "", by)
         link = f"{service_of(request).address}/-/account/link/{made.secret}"
-        return InvitationAnswer(_account_row(connection, made.member), link)
+        (row,) = _account_rows(connection, [made.member])
+        return InvitationAnswer(row, link)
 
     return await change_with(request, AccountRequest, invite, 201)
 
@@ -91,23 +94,27 @@ async def _invite(request: AnyRequest) -> Response[bytes]:
 @route(f"{ADMIN}/accounts/{{account:str}}/disabled", http_method=[HttpMethod.PUT])
 async def _disable(request: AnyRequest, account: FromPath[str]) -> Response[bytes]:
     def disable(connection: sa.Connection, _: Account, by: By) -> AccountRow:
-        return _account_row(connection, administration.disable_account(connection, account, by))
+        (row,) = _account_rows(connection, [administration.disable_account(connection, account, by)])
+        return row
 
     return await change(request, disable)
 
 
-def _account_row(connection: sa.Connection, member: Member) -> AccountRow:
-    held = [RoleHeld(namespace, role) for namespace, role in roles.of_account(connection, member.id)]
-    return AccountRow(
-        member.id,
-        member.name,
-        member.issuer,
-        member.subject,
-        member.created,
-        member.disabled,
-        held,
-        roles.teams_of(connection, member.id),
-    )
+def _account_rows(connection: sa.Connection, some: Sequence[Member]) -> list[AccountRow]:
+    held = roles.of_accounts(connection, [member.id for member in some])
+    return [
+        AccountRow(
+            member.id,
+            member.name,
+            member.issuer,
+            member.subject,
+            member.created,
+            member.disabled,
+            [RoleHeld(namespace, role) for namespace, role in held[member.id].roles],
+            list(held[member.id].teams),
+        )
+        for member in some
+    ]
 
 
 # -- tokens --------------------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from rye.installation.verified_rows import TrustBasis
+from rye.project.declared_sources import is_source_origin
 from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest
 from rye.project.registries import Registries, registries
@@ -19,7 +20,7 @@ from rye.registry.store.basis import read_basis
 from rye.registry.store.pins import read_addresses
 from rye.storage.folders import data_dir
 from rye.storage.verdicts import VERDICTS, Verdicts
-from rye.workspace.trusting.source_basis import is_source, source_basis, source_grounds
+from rye.workspace.trusting.source_basis import source_basis, source_grounds
 
 if TYPE_CHECKING:
     from rye.workspace.context import Context
@@ -37,7 +38,7 @@ def user_basis() -> TrustBasis:
     read_source_basis = cache(source_basis)
 
     def basis(origin: str, namespace: str) -> str | None:
-        if is_source(origin):
+        if is_source_origin(origin):
             return source_grounds(origin, read_source_basis())
         found = read(origin)
         return found.of(namespace) if found is not None else None

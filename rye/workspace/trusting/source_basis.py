@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import hashlib
 
-from rye.project.declared_sources import FOLDER_PREFIXES, GIT_PREFIX
 from rye.storage.folders import config_dir
 
 _STORE = "trusted-keys.toml"
-
-
-def is_source(origin: str) -> bool:
-    """Whether an origin is a source. No registry has an origin of this form."""
-    return origin.startswith((GIT_PREFIX, *FOLDER_PREFIXES))
 
 
 def source_grounds(origin: str, basis: str) -> str:
