@@ -21,6 +21,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -223,8 +224,13 @@ def _sqlite(address: sa.URL, wait_seconds: float) -> sa.Engine:
         )
 
     engine = sa.create_engine(address, creator=open_file, pool_timeout=wait_seconds)
-    event.listen(engine, "connect", _set_up_sqlite)
     event.listen(engine, "begin", _begin_sqlite)
+
+    def set_up(connection: Any, _record: object) -> None:
+        connection.isolation_level = None  # the driver must not begin or commit on its own
+        _use_write_ahead_log(connection, wait_seconds)
+        for pragma in ("synchronous=FULL", "foreign_keys=ON", "trusted_schema=OFF"):
+            connection.execute(f"PRAGMA {pragma}")
 
     def remember(_connection: Any, record: Any) -> None:
         record.info["file"] = _file_of(place)
@@ -234,6 +240,7 @@ def _sqlite(address: sa.URL, wait_seconds: float) -> sa.Engine:
         if record.info.get("file") != _file_of(place):
             raise sa.exc.DisconnectionError("the database file was replaced")
 
+    event.listen(engine, "connect", set_up)
     event.listen(engine, "connect", remember)
     event.listen(engine, "checkout", check)
     return engine
@@ -247,12 +254,24 @@ def _file_of(place: Path) -> tuple[int, int] | None:
     return facts.st_dev, facts.st_ino
 
 
-def _set_up_sqlite(connection: Any, _record: object) -> None:
-    connection.isolation_level = None  # the driver must not begin or commit on its own
-    cursor = connection.cursor()
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON", "trusted_schema=OFF"):
-        cursor.execute(f"PRAGMA {pragma}")
-    cursor.close()
+def _use_write_ahead_log(connection: sqlite3.Connection, wait_seconds: float) -> None:
+    """Switch a new or restored file to a write-ahead log; on any other, this changes nothing.
+
+    SQLite refuses the switch at once if another process is switching at the same moment, whatever the connection's
+    timeout: both hold a lock that the other needs. So the waiting is done here.
+    """
+    deadline = time.monotonic() + wait_seconds
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if not error.sqlite_errorname.startswith(_BUSY_NAMES) or time.monotonic() >= deadline:
+                raise
+        time.sleep(_SWITCH_RETRY_SECONDS)
+
+
+_SWITCH_RETRY_SECONDS = 0.01
 
 
 def _begin_sqlite(connection: sa.Connection) -> None:

@@ -9,11 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import sqlite3
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,7 @@ from registry_server.storage import database, schema
 from registry_server.storage.objects import Folder
 from registry_server.upkeep import audit
 from registry_server.upkeep.founding import found
+from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.registry.client import RegistryClient
 from rye.registry.protocol import notes, wire
@@ -490,23 +493,58 @@ def test_an_upgrade_that_fails_leaves_the_old_database_and_can_be_repeated(
 
 def test_servers_that_start_at_the_same_moment_upgrade_once(filled: Filled, url: str) -> None:
     fill_as_0001(filled, url)
+    assert failures_of_two(lambda: opening.connect(url).dispose()) == []
+    assert revision_of(url) == schema.REVISION
+
+
+def failures_of_two(start: Callable[[], object]) -> list[BaseException]:
+    """Run ``start`` in two threads at the same moment; return what they raised."""
     failed: list[BaseException] = []
     gate = threading.Barrier(2)
 
-    def start() -> None:
+    def run() -> None:
         try:
             gate.wait(10)
-            opening.connect(url).dispose()
+            start()
         except BaseException as error:
             failed.append(error)
 
-    threads = [threading.Thread(target=start) for _ in range(2)]
+    threads = [threading.Thread(target=run) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(60)
-    assert failed == []
-    assert revision_of(url) == schema.REVISION
+    return failed
+
+
+def test_servers_that_switch_a_new_file_to_its_write_ahead_log_at_the_same_moment_both_start(tmp_path: Path) -> None:
+    def start(url: str) -> None:
+        engine = database.engine_of(url)
+        with database.reader(engine):
+            pass
+        engine.dispose()
+
+    for number in range(100):  # without the waiting, about one in ten failed
+        path = tmp_path / f"{number}.db"
+        with closing(sqlite3.connect(path)) as file, file:
+            file.execute("CREATE TABLE of_a_restored_backup (a)")
+        assert failures_of_two(partial(start, f"sqlite:///{path}")) == []
+
+
+def test_a_file_that_stays_locked_cannot_be_switched_to_a_write_ahead_log(tmp_path: Path) -> None:
+    path = tmp_path / "locked.db"
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("CREATE TABLE of_a_restored_backup (a)")
+        other.execute("BEGIN")
+        other.execute("SELECT * FROM of_a_restored_backup").fetchall()
+        engine = database.engine_of(f"sqlite:///{path}", wait_seconds=0.1)
+        with pytest.raises(RyeError, match="locked for too long") as refused, database.reader(engine):
+            pass
+        assert refused.value.code == "database-busy"
+        other.execute("ROLLBACK")
+        with database.reader(engine):
+            pass
+        engine.dispose()
 
 
 def test_an_old_database_without_a_registry_is_upgraded_too(url: str) -> None:
