@@ -8,11 +8,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rye.installation.verified import judge_files, judgement_inputs, verify_files
+from rye.installation.signed_release import Mention, SignedRelation, SignedRelease
+from rye.installation.verified import judge_files, judgement_inputs, signed_words, verify_files
 from rye.items.agent_tools import agent_tools
-from rye.items.consented import HookAction
+from rye.items.consented import HookAction, Run
+from rye.items.identity import Identity
 from rye.project.lock import LockedFile
-from rye.registry.protocol.statements import AttachedFile, Hook
+from rye.registry.protocol.statements import AttachedFile, Hook, Relation
 from rye.registry.released import ItemFiles
 from rye.registry.trust.file_acceptance import Refusal, judge_release_file
 from rye.registry.trust.trust_error import TrustError
@@ -73,6 +75,58 @@ def test_tools_are_locked_once_each_in_order_whoever_read_them() -> None:
     found = verify_files(files(HOOKED), (), (), metadata)
     assert found.locked.agent_tools == ("Bash", "Read")
     assert found.metadata is metadata
+
+
+def test_what_is_signed_is_what_the_verified_bytes_say_and_without_them_only_the_note() -> None:
+    """Consent asks for these: a list that gets lost here would be agreed to by no one."""
+    run = Run("inline-command", "SKILL.md", "make", "ab" * 32)
+    metadata = replace(
+        judge_files(files(HOOKED)),
+        agent_tools=agent_tools(["Read"], ["Bash"]),
+        capabilities=("rye.own.*",),
+        runs=(run,),
+    )
+    mentions = (Mention("command", "make", "alarm", "a.md", 1),)
+    relations = {
+        "depends_on": (Relation("acme/a/b", Identity("tool", "acme/a/b"), "^1"),),
+        "requires": (Relation("network", None),),
+        "conflicts_with": (Relation("acme/c/d", Identity("tool", "acme/c/d"), "<2"),),
+    }
+    item = files(HOOKED, **relations)
+    signed = {
+        "depends_on": (SignedRelation("acme/a/b", Identity("tool", "acme/a/b"), "^1"),),
+        "requires": (SignedRelation("network", None),),
+        "conflicts_with": (SignedRelation("acme/c/d", Identity("tool", "acme/c/d"), "<2"),),
+    }
+    found = verify_files(item, (), (), metadata, mentions)
+    assert found.signed == SignedRelease(
+        ("rye.own.*",),
+        ("Read",),
+        found.metadata.hooks,
+        agent_limits=("blocked Bash",),
+        runs=(run,),
+        mentions=mentions,
+        **signed,
+    )
+    assert found.locked.hooks == found.metadata.hooks != ()
+    assert (found.locked.agent_tools, found.locked.agent_limits, found.locked.runs) == (
+        ("Read",),
+        ("blocked Bash",),
+        (run,),
+    )
+    assert signed_words(item.record.release) == SignedRelease(item.record.release.capabilities, **signed)
+    assert item.record.release.capabilities == ("rye.search.tool.*",)
+
+
+def test_what_can_run_is_locked_in_one_order_whether_it_is_attached_or_written_in_the_file() -> None:
+    case = CASES["an honest skill"]
+    entries = tuple(replace(entry, executable=True) for entry in case.release().attached)
+    written = Run("inline-command", "SKILL.md", "make", "ab" * 32)
+    metadata = replace(judge_files(files(case)), runs=(written, replace(written, action="cc")))
+    locked = verify_files(files(case, attached=entries), (), (), metadata).locked
+    assert [run.where for run in locked.runs] == ["docs.md", "docs/a.md", "docs/b.md", "SKILL.md", "SKILL.md"]
+    assert [run.action for run in locked.runs] == ["executable"] * 3 + ["cc", "make"]
+    assert {run.sha256 for run in locked.runs[:3]} == {entry.sha256 for entry in entries}
 
 
 def test_what_was_judged_before_is_not_judged_again_and_nothing_else_is_skipped() -> None:
