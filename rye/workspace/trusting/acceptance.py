@@ -276,13 +276,15 @@ def _read(place: Path) -> frozenset[str]:
         descriptor = os.open(place, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError:
         return frozenset()
-    with os.fdopen(descriptor, "rb") as stream:
-        status = os.fstat(stream.fileno())
+    try:
+        status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or (
             os.name == "posix" and (status.st_uid != os.geteuid() or status.st_mode & 0o022)
         ):
             return frozenset()
-        try:
+        with os.fdopen(descriptor, "rb", closefd=False) as stream:
             return frozenset(stream.read().decode("utf-8").removesuffix("\n").split("\n")[1:])
-        except (OSError, UnicodeDecodeError):
-            return frozenset()
+    except (OSError, UnicodeDecodeError):
+        return frozenset()
+    finally:
+        os.close(descriptor)

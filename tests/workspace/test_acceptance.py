@@ -1,0 +1,394 @@
+"""What this user agreed to in a project: remembered per user and folder, and nowhere else (DESIGN 6.1, Agreed here).
+
+Everything in a project, rye.lock included, can come from a stranger. So these tests ask what a stranger's file, another
+user's file or another folder at the same place would be taken for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, get_args
+
+import pytest
+from msgspec.structs import replace
+
+from rye.errors import RyeError
+from rye.items.consented import HookAction, Run
+from rye.project.layout import Project
+from rye.project.lock import LockedItem, LockedSource
+from rye.storage.file_lock import file_lock
+from rye.workspace.trusting import acceptance
+from rye.workspace.trusting.acceptance import (
+    Approval,
+    What,
+    accepted_before,
+    approvals,
+    forced_versions,
+    forget,
+    hook_text,
+    memory_of,
+    not_accepted,
+    of_the_lock,
+    remember,
+    remember_accepted,
+    run_text,
+    tool_texts,
+    trusts_lock,
+    unseen,
+)
+
+HASH = "0123456789abcdef" * 4
+RUN = Run("tool-code", "run.py", "python", HASH)
+HOOK = HookAction("x > 1", "tool", "acme/ops/alarm")
+PLAIN = LockedItem("tool", "acme/fs/read", "1.0.0", 12, HASH, ".py", "registry.example", 0, 1, "SHA256:a")
+SOURCE = LockedSource("run.py", path="../shared")
+NAME = "tool:acme/fs/read"
+RIGHT = Approval(NAME, "right", "rye.execute.tool.acme.*")
+MARK = ".ai/.rye/accepted"
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    monkeypatch.setenv("RYE_DATA_DIR", str(tmp_path / "data"))
+    root = tmp_path / "work"
+    (root / ".ai").mkdir(parents=True)
+    return Project(root)
+
+
+# What a lock approves
+
+
+def test_everything_that_a_row_approves_needs_this_users_consent() -> None:
+    item = replace(
+        PLAIN,
+        approved_capabilities=("rye.a", "rye.b"),
+        approved_hooks=(HOOK,),
+        approved_tools=("Bash", "Read"),
+        approved_limits=("blocked X", "bash-command git"),
+        approved_runs=(RUN,),
+        approved_facts=("command make",),
+        forced="^1",
+    )
+    assert approvals([item]) == {
+        Approval(NAME, "right", "rye.a"),
+        Approval(NAME, "right", "rye.b"),
+        Approval(NAME, "hook", "when x > 1: execute tool acme/ops/alarm"),
+        Approval(NAME, "tool", "Bash (blocked X; bash-command git)"),
+        Approval(NAME, "tool", "Read (blocked X; bash-command git)"),
+        Approval(NAME, "run", f"tool-code run.py: python (sha256 {HASH[:32]})"),
+        Approval(NAME, "fact", "command make"),
+        Approval(NAME, "forced", "^1"),
+        Approval("acme", "signer", "SHA256:a"),
+    }
+    assert approvals([]) == set()
+
+
+def test_what_an_item_asks_for_is_not_what_its_row_approves() -> None:
+    item = replace(PLAIN, capabilities=("rye.a",), hooks=(HOOK,), agent_tools=("Bash",), runs=(RUN,))
+    assert approvals([item]) == {Approval("acme", "signer", "SHA256:a")}
+
+
+def test_the_signer_that_counts_is_the_last_approved_one() -> None:
+    """``rye lock`` keeps it beside the signer of the release that no one approved yet."""
+    assert approvals([replace(PLAIN, approved_signer="SHA256:b")]) == {Approval("acme", "signer", "SHA256:b")}
+    assert approvals([replace(PLAIN, approved_signer="")]) == set()
+    assert approvals([replace(PLAIN, signer="")]) == set()
+
+
+def test_a_source_is_approved_item_by_item_because_no_owner_vouches_for_its_namespace() -> None:
+    item = replace(PLAIN, source=SOURCE, registry="path+../shared", signer="SHA256:a")
+    assert approvals([item]) == {Approval(NAME, "source", "path+../shared")}
+    assert approvals([replace(item, approved_signer="path+../shared")]) == {Approval(NAME, "source", "path+../shared")}
+    assert approvals([replace(item, approved_signer="")]) == set()
+
+
+def test_only_forced_versions_are_listed_as_forced() -> None:
+    items = [PLAIN, replace(PLAIN, id="acme/fs/write", forced="<2"), replace(PLAIN, id="acme/fs/x", forced="")]
+    assert forced_versions(items) == {
+        Approval("tool:acme/fs/write", "forced", "<2"),
+        Approval("tool:acme/fs/x", "forced", ""),
+    }
+
+
+def test_fewer_restrictions_are_another_approval() -> None:
+    free = replace(PLAIN, approved_tools=("Bash",))
+    assert tool_texts(free) == ["Bash"]
+    assert tool_texts(replace(free, approved_limits=("blocked X",))) == ["Bash (blocked X)"]
+    assert tool_texts(PLAIN) == []
+
+
+def test_a_run_is_told_from_another_by_what_where_how_and_its_bytes() -> None:
+    assert run_text(RUN) == f"tool-code run.py: python (sha256 {HASH[:32]})"
+    others = (
+        replace(RUN, what="attached-file"),
+        replace(RUN, where="b.py"),
+        replace(RUN, action="sh"),
+        replace(RUN, sha256="f" + HASH[1:]),
+        replace(RUN, sha256=HASH[:31] + "0" + HASH[32:]),
+    )
+    assert len({run_text(run) for run in (RUN, *others)}) == 6
+
+
+@pytest.mark.parametrize("letter", "_-/.")
+def test_the_characters_of_an_id_stand_in_a_hook_as_they_are(letter: str) -> None:
+    assert hook_text(replace(HOOK, item_id=f"a{letter}b")) == f"when x > 1: execute tool a{letter}b"
+    assert hook_text(replace(HOOK, item_id=letter)) == f'when x > 1: execute tool "{letter}"'
+
+
+def test_a_hooks_words_beyond_an_id_are_quoted() -> None:
+    assert hook_text(replace(HOOK, item_id="é")).endswith(' tool "\\u00e9"')
+    assert hook_text(replace(HOOK, inputs=(("a", "é"), ("b c", "d")))).endswith(' a="é" "b c"="d"')
+
+
+def test_customizations_grants_and_the_project_are_not_the_locks() -> None:
+    every = [Approval("a", what, "b") for what in get_args(What)]
+    left_out = {"customization", "customization-fact", "project", "grant"}
+    assert [one.what for one in of_the_lock(every)] == [what for what in get_args(What) if what not in left_out]
+    assert left_out < set(get_args(What))
+
+
+@pytest.mark.parametrize(
+    ("value", "given", "trusted"),
+    [
+        *((value, False, True) for value in ("1", "true", "yes", "TRUE", "Yes")),
+        *((value, False, False) for value in ("", "0", "no", "false", "2", "on", " 1", "1 ", None)),
+        ("0", True, True),
+        (None, True, True),
+    ],
+)
+def test_a_lock_is_trusted_only_by_a_clear_yes(value: str | None, given: bool, trusted: bool) -> None:
+    environment = {} if value is None else {"RYE_TRUST_LOCK": value}
+    context: Any = SimpleNamespace(environment=environment)
+    assert trusts_lock(context, given) is trusted
+    assert trusts_lock(context) is (trusted and not given)
+
+
+# Memory
+
+
+def test_what_was_agreed_to_is_not_asked_again_and_everything_else_is(project: Project) -> None:
+    hook = Approval(NAME, "hook", "when x: execute tool a")
+    assert unseen(project, [RIGHT, hook]) == (hook, RIGHT)
+    remember(project, [hook])
+    assert unseen(project, [RIGHT, hook]) == (RIGHT,)
+    remember(project, [RIGHT])
+    assert unseen(project, [RIGHT, hook]) == ()
+    assert unseen(project, []) == ()
+    for other in (replace(hook, item="tool:acme/fs/write"), replace(hook, what="tool"), replace(hook, value="when y")):
+        assert unseen(project, [hook, other]) == (other,)
+
+
+def test_a_right_within_the_agreed_rights_of_the_same_item_is_not_new(project: Project) -> None:
+    narrow = Approval(NAME, "right", "rye.execute.tool.acme.read")
+    union = Approval(NAME, "right", "rye.search.tool.x")
+    remember(project, [RIGHT, Approval(NAME, "right", "rye.search.tool.*")])
+    assert unseen(project, [narrow, union]) == ()
+    wide = Approval(NAME, "right", "rye.execute.tool.*")
+    assert unseen(project, [narrow, wide]) == (wide,)
+
+
+def test_a_right_is_not_lent_by_another_item_or_another_sort_of_approval(project: Project) -> None:
+    narrow = "rye.execute.tool.acme.read"
+    others = [
+        Approval("tool:acme/fs/write", "right", "rye.execute.*"),
+        *(Approval(NAME, what, "rye.execute.*") for what in get_args(What) if what != "right"),
+    ]
+    remember(project, others)
+    assert unseen(project, [Approval(NAME, "right", narrow)]) == (Approval(NAME, "right", narrow),)
+    remember(project, [Approval(NAME, "right", "rye.execute.*")])
+    tool = Approval(NAME, "tool", narrow)
+    assert unseen(project, [tool, Approval(NAME, "right", narrow)]) == (tool,)
+
+
+def test_a_line_that_is_not_an_approval_does_not_end_the_search(project: Project) -> None:
+    remember(project, [RIGHT])
+    place = memory_of(project, "accepted")
+    place.write_text(place.read_text() + "nonsense\n[]\n")
+    assert unseen(project, [replace(RIGHT, value="rye.execute.tool.acme.read")]) == ()
+
+
+def test_the_memory_is_one_private_file_per_folder_that_keeps_every_line(project: Project) -> None:
+    one, two = Approval("b", "tool", "x"), Approval("a", "tool", 'é"\n')
+    remember(project, [one])
+    remember(project, [two])
+    root = json.dumps(str(project.root.resolve()))
+    place = memory_of(project, "accepted")
+    assert place.parent == project.root.parent / "data" / "accepted"
+    assert place.name == hashlib.sha256(root.encode()).hexdigest()[:32]
+    assert place.read_text() == f'{root}\n["a", "tool", "\\u00e9\\"\\n"]\n["b", "tool", "x"]\n'
+    assert place.stat().st_mode & 0o777 == 0o600
+    assert place.parent.stat().st_mode & 0o777 == 0o700
+    status = place.stat()
+    remember(project, [one, two])
+    remember(project, [])
+    assert place.stat() == status
+
+
+def test_another_folder_has_no_part_in_it_and_a_link_to_the_same_one_has(project: Project) -> None:
+    remember(project, [RIGHT])
+    link = project.root.parent / "link"
+    link.symlink_to(project.root)
+    assert unseen(Project(link), [RIGHT]) == ()
+    other = project.root.parent / "wörk"
+    other.mkdir()
+    assert unseen(Project(other), [RIGHT]) == (RIGHT,)
+    remember(Project(other), [RIGHT])
+    assert unseen(Project(other), [RIGHT]) == ()
+    assert memory_of(Project(other), "accepted").read_text().splitlines()[0] == json.dumps(str(other.resolve()))
+    assert memory_of(project, "accepted") != memory_of(project, "elsewhere")
+
+
+@pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
+def test_a_memory_that_others_can_write_counts_for_nothing(project: Project, mode: int) -> None:
+    remember(project, [RIGHT])
+    place = memory_of(project, "accepted")
+    place.chmod(0o644)
+    assert unseen(project, [RIGHT]) == ()
+    place.chmod(mode)
+    assert unseen(project, [RIGHT]) == (RIGHT,)
+
+
+def test_a_memory_of_another_user_counts_for_nothing(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    remember(project, [RIGHT])
+    monkeypatch.setattr(acceptance.os, "geteuid", lambda: memory_of(project, "accepted").stat().st_uid + 1)
+    assert unseen(project, [RIGHT]) == (RIGHT,)
+
+
+def test_a_link_a_pipe_a_folder_and_what_is_not_text_count_for_nothing(project: Project) -> None:
+    remember(project, [RIGHT])
+    place = memory_of(project, "accepted")
+    good = place.rename(place.with_suffix(".good"))
+    place.symlink_to(good)
+    assert unseen(project, [RIGHT]) == (RIGHT,)
+    place.unlink()
+    os.mkfifo(place, 0o600)
+    writer = os.open(place, os.O_RDWR | os.O_NONBLOCK)
+    os.write(writer, good.read_bytes())
+    try:
+        assert unseen(project, [RIGHT]) == (RIGHT,)
+    finally:
+        os.close(writer)
+    place.unlink()
+    place.mkdir(0o700)
+    assert unseen(project, [RIGHT]) == (RIGHT,)
+    place.rmdir()
+    place.write_bytes(good.read_bytes() + b"\xff\n")
+    place.chmod(0o600)
+    assert unseen(project, [RIGHT]) == (RIGHT,)
+
+
+def test_two_runs_that_agree_at_the_same_time_do_not_lose_a_line(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lines are read again under the lock; a lock that no one gives up is an error, not a lost answer."""
+    monkeypatch.setattr(acceptance, "LOCK_SECONDS", 0.05)
+    place = memory_of(project, "accepted")
+    place.parent.mkdir(parents=True)
+    with file_lock(place.parent.with_suffix(".lock"), 1), pytest.raises(RyeError) as raised:
+        remember(project, [RIGHT])
+    assert raised.value.code == "project-busy"
+    assert unseen(project, [RIGHT]) == (RIGHT,)
+    remember(project, [RIGHT])
+    assert unseen(project, [RIGHT]) == ()
+
+
+def test_forgetting_asks_everything_again(project: Project) -> None:
+    assert forget(project) is False
+    remember_accepted(project, [RIGHT])
+    assert forget(project) is True
+    assert unseen(project, [RIGHT]) == (RIGHT,)
+    assert not accepted_before(project)
+    assert forget(project) is False
+
+
+def test_a_broken_link_in_the_memorys_place_is_forgotten(project: Project) -> None:
+    place = memory_of(project, "accepted")
+    place.parent.mkdir(parents=True)
+    place.symlink_to(place.parent / "nowhere")
+    assert forget(project) is True
+    assert not place.is_symlink()
+
+
+# The checkout
+
+
+def test_a_checkout_is_accepted_by_its_own_mark(project: Project) -> None:
+    assert accepted_before(project) is False
+    remember(project, [RIGHT])
+    assert accepted_before(project) is False
+    remember_accepted(project, [RIGHT])
+    assert accepted_before(project) is True
+    mark = (project.root / MARK).read_text()
+    assert (len(mark), mark.strip("0123456789abcdef")) == (64, "")
+    assert f'["", "project", "accepted {mark}"]' in memory_of(project, "accepted").read_text().splitlines()
+    remember_accepted(project, [replace(RIGHT, value="rye.load.*")])
+    assert (project.root / MARK).read_text() == mark
+    assert unseen(project, [RIGHT, replace(RIGHT, value="rye.load.*")]) == ()
+
+
+@pytest.mark.parametrize("other", [None, "f" * 64, "", "short", "one more"])
+def test_another_clone_in_the_same_place_is_not_accepted(project: Project, other: str | None) -> None:
+    remember_accepted(project, [])
+    place = project.root / MARK
+    mark = place.read_text()
+    text = {None: None, "short": mark[:-1], "one more": mark + "0"}.get(other, other)
+    place.unlink()
+    if text is not None:
+        place.write_text(text)
+    assert accepted_before(project) is False
+    remember_accepted(project, [])
+    assert accepted_before(project) is True
+    assert (project.root / MARK).read_text() != mark
+
+
+def test_where_no_mark_can_be_written_the_answers_are_kept_and_the_checkout_is_not_accepted(project: Project) -> None:
+    (project.root / "elsewhere").mkdir()
+    (project.root / ".ai" / ".rye").symlink_to(project.root / "elsewhere")
+    remember_accepted(project, [RIGHT])
+    assert unseen(project, [RIGHT]) == ()
+    assert accepted_before(project) is False
+    assert '"project"' not in memory_of(project, "accepted").read_text()
+
+
+def test_a_mark_of_any_bytes_is_only_this_mark(project: Project) -> None:
+    (project.root / ".ai" / ".rye").mkdir()
+    (project.root / MARK).write_bytes(b"\xff" * 64)
+    assert accepted_before(project) is False
+    remember_accepted(project, [])
+    assert accepted_before(project) is True
+    (project.root / MARK).write_bytes(b"f" * 64)
+    assert accepted_before(project) is False
+
+
+# The error where no one can be asked
+
+
+@pytest.mark.parametrize(
+    ("sorts", "said"),
+    [
+        (("grant", "grant"), "rye.toml grants tools what you"),
+        (("right", "signer"), "rye.lock approves what you"),
+        (("customization",), "This project changes installed items, what you"),
+        (("customization", "right"), "This project changes installed items, and rye.lock approves, what you"),
+        (("grant", "right"), "This project changes installed items, and rye.lock approves, what you"),
+    ],
+)
+def test_the_refusal_says_where_the_approvals_stand(sorts: tuple[What, ...], said: str) -> None:
+    error = not_accepted(tuple(Approval(f"tool:a/{number}", what, "v") for number, what in enumerate(sorts)))
+    assert error.code == "project-not-accepted"
+    assert error.message.startswith(f"{said} have not agreed to: tool:a/0 {sorts[0]} v")
+    assert "more" not in error.message
+
+
+def test_the_refusal_lists_three_counts_the_rest_and_gives_all_to_programs() -> None:
+    waiting = tuple(Approval(f"tool:a/{number}", "right", "v") for number in range(5))
+    error = not_accepted(waiting)
+    assert error.message.endswith("to: tool:a/0 right v; tool:a/1 right v; tool:a/2 right v; and 2 more.")
+    assert not_accepted(waiting[:3]).message.endswith("tool:a/2 right v.")
+    assert error.details == {"approvals": [{"item": f"tool:a/{n}", "what": "right", "value": "v"} for n in range(5)]}
+    assert "rye trust project" in (error.hint or "")
+    assert "RYE_TRUST_LOCK=1" in (error.hint or "")
