@@ -376,7 +376,7 @@ def _row_of(row: dict[str, object]) -> _Row:
     path, existed, made, digest = row["path"], row["existed"], row.get("made", []), row.get("sha256")
     if not isinstance(path, str) or not isinstance(existed, bool) or not isinstance(made, list):
         raise ValueError
-    if digest is not None and not isinstance(digest, str):
+    if not all(isinstance(folder, str) for folder in made) or not isinstance(digest, str | None):
         raise ValueError
     return _Row(path, existed, tuple(made), digest)
 
