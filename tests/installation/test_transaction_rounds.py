@@ -6,7 +6,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -29,6 +31,22 @@ OWN = ".claude/settings.json"
 
 def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+@contextmanager
+def without_waiting() -> Iterator[None]:
+    """Fails what waits for a pipe."""
+
+    def fail(_signal: int, _frame: object) -> None:
+        raise AssertionError("it waits for a pipe")
+
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.setitimer(signal.ITIMER_REAL, 5)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def stopping_at(step: str) -> Callable[[str], None]:
@@ -55,24 +73,13 @@ def refused(project: Project) -> TransactionError:
 
 
 def test_whether_a_run_was_interrupted_is_told_without_waiting_for_a_pipe(tmp_path: Path) -> None:
-    """Opening a pipe without a writer for reading blocks, unless told not to."""
     project = at(tmp_path, {})
     assert needs_recovery(project) is False
     (project.ai / ".rye").mkdir()
     assert needs_recovery(project) is False
-    place = project.ai / ".rye" / "journal"
-    os.mkfifo(place)
-    opened: list[int] = []
-    real = os.open
-
-    def note(path: str, flags: int, *more: int) -> int:
-        opened.append(flags)
-        return real(path, flags | os.O_NONBLOCK, *more)
-
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("rye.installation.transaction.os.open", note)
+    os.mkfifo(project.ai / ".rye" / "journal")
+    with without_waiting():
         assert needs_recovery(project) is True
-    assert opened == [os.O_RDONLY | os.O_NONBLOCK]
 
 
 def test_what_cannot_be_opened_as_a_journal_needs_a_look(tmp_path: Path) -> None:
@@ -249,11 +256,12 @@ def test_a_pipe_is_not_the_file_that_was_expected_and_an_empty_text_replaces_it(
     """Read without waiting, it looks like an empty file."""
     project = at(tmp_path, {})
     os.mkfifo(tmp_path / "AGENTS.md")
-    with pytest.raises(TransactionError, match="changed by another program"), exclusive(project) as writer:
-        writer.apply([Change("AGENTS.md", b"", before=digest(""))])
-    assert (tmp_path / "AGENTS.md").is_fifo()
-    with exclusive(project) as writer:
-        assert writer.apply([Change("AGENTS.md", b"")]) == 1
+    with without_waiting():
+        with pytest.raises(TransactionError, match="changed by another program"), exclusive(project) as writer:
+            writer.apply([Change("AGENTS.md", b"", before=digest(""))])
+        assert (tmp_path / "AGENTS.md").is_fifo()
+        with exclusive(project) as writer:
+            assert writer.apply([Change("AGENTS.md", b"")]) == 1
     assert (tmp_path / "AGENTS.md").is_file()
 
 
