@@ -93,7 +93,7 @@ def test_what_is_signed_is_what_the_verified_bytes_say_and_without_them_only_the
         "conflicts_with": (Relation("acme/c/d", Identity("tool", "acme/c/d"), "<2"),),
     }
     item = files(HOOKED, **relations)
-    signed = {
+    signed: dict[str, Any] = {
         "depends_on": (SignedRelation("acme/a/b", Identity("tool", "acme/a/b"), "^1"),),
         "requires": (SignedRelation("network", None),),
         "conflicts_with": (SignedRelation("acme/c/d", Identity("tool", "acme/c/d"), "<2"),),

@@ -40,6 +40,7 @@ from rye.workspace.trusting.acceptance import (
     trusts_lock,
     unseen,
 )
+from tests.installation.test_transaction_rounds import without_waiting
 
 HASH = "0123456789abcdef" * 4
 RUN = Run("tool-code", "run.py", "python", HASH)
@@ -139,6 +140,12 @@ def test_the_characters_of_an_id_stand_in_a_hook_as_they_are(letter: str) -> Non
     assert hook_text(replace(HOOK, item_id=letter)) == f'when x > 1: execute tool "{letter}"'
 
 
+def test_a_condition_that_reads_like_a_second_action_is_quoted() -> None:
+    hook = replace(HOOK, when="x: execute tool acme/a")
+    assert hook_text(hook) == 'when "x: execute tool acme/a": execute tool acme/ops/alarm'
+    assert hook_text(replace(hook, when="x: execute")) == "when x: execute: execute tool acme/ops/alarm"
+
+
 def test_a_hooks_words_beyond_an_id_are_quoted() -> None:
     assert hook_text(replace(HOOK, item_id="é")).endswith(' tool "\\u00e9"')
     assert hook_text(replace(HOOK, inputs=(("a", "é"), ("b c", "d")))).endswith(' a="é" "b c"="d"')
@@ -182,6 +189,13 @@ def test_what_was_agreed_to_is_not_asked_again_and_everything_else_is(project: P
         assert unseen(project, [hook, other]) == (other,)
 
 
+def test_questions_come_in_one_order_and_lines_are_kept_in_one(project: Project) -> None:
+    many = [Approval(f"tool:acme/fs/{letter}", "tool", "Read") for letter in "abcdefghij"]
+    assert unseen(project, reversed(many)) == tuple(many)
+    remember(project, reversed(many))
+    assert memory_of(project, "accepted").read_text().splitlines()[1:] == [one.line() for one in many]
+
+
 def test_a_right_within_the_agreed_rights_of_the_same_item_is_not_new(project: Project) -> None:
     narrow = Approval(NAME, "right", "rye.execute.tool.acme.read")
     union = Approval(NAME, "right", "rye.search.tool.x")
@@ -222,10 +236,14 @@ def test_the_memory_is_one_private_file_per_folder_that_keeps_every_line(project
     assert place.read_text() == f'{root}\n["a", "tool", "\\u00e9\\"\\n"]\n["b", "tool", "x"]\n'
     assert place.stat().st_mode & 0o777 == 0o600
     assert place.parent.stat().st_mode & 0o777 == 0o700
-    status = place.stat()
-    remember(project, [one, two])
-    remember(project, [])
-    assert place.stat() == status
+
+
+def test_what_is_remembered_already_is_not_written_again(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(acceptance, "LOCK_SECONDS", 0.05)
+    remember(project, [RIGHT])
+    with file_lock(memory_of(project, "accepted").parent.with_suffix(".lock"), 1):
+        remember(project, [RIGHT])
+        remember(project, [])
 
 
 def test_another_folder_has_no_part_in_it_and_a_link_to_the_same_one_has(project: Project) -> None:
@@ -246,15 +264,17 @@ def test_another_folder_has_no_part_in_it_and_a_link_to_the_same_one_has(project
 def test_a_memory_that_others_can_write_counts_for_nothing(project: Project, mode: int) -> None:
     remember(project, [RIGHT])
     place = memory_of(project, "accepted")
-    place.chmod(0o644)
-    assert unseen(project, [RIGHT]) == ()
+    for fine in (0o600, 0o644, 0o755):
+        place.chmod(fine)
+        assert unseen(project, [RIGHT]) == ()
     place.chmod(mode)
     assert unseen(project, [RIGHT]) == (RIGHT,)
 
 
 def test_a_memory_of_another_user_counts_for_nothing(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     remember(project, [RIGHT])
-    monkeypatch.setattr(acceptance.os, "geteuid", lambda: memory_of(project, "accepted").stat().st_uid + 1)
+    owner = memory_of(project, "accepted").stat().st_uid
+    monkeypatch.setattr("rye.workspace.trusting.acceptance.os.geteuid", lambda: owner + 1)
     assert unseen(project, [RIGHT]) == (RIGHT,)
 
 
@@ -266,6 +286,8 @@ def test_a_link_a_pipe_a_folder_and_what_is_not_text_count_for_nothing(project: 
     assert unseen(project, [RIGHT]) == (RIGHT,)
     place.unlink()
     os.mkfifo(place, 0o600)
+    with without_waiting():
+        assert unseen(project, [RIGHT]) == (RIGHT,)
     writer = os.open(place, os.O_RDWR | os.O_NONBLOCK)
     os.write(writer, good.read_bytes())
     try:
@@ -279,6 +301,22 @@ def test_a_link_a_pipe_a_folder_and_what_is_not_text_count_for_nothing(project: 
     place.write_bytes(good.read_bytes() + b"\xff\n")
     place.chmod(0o600)
     assert unseen(project, [RIGHT]) == (RIGHT,)
+
+
+def test_a_disk_that_fails_counts_for_nothing_and_no_file_stays_open(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember(project, [RIGHT])
+    before = len(os.listdir("/dev/fd"))
+    assert unseen(project, [RIGHT]) == ()
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("cannot read")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("rye.workspace.trusting.acceptance.os.fdopen", fail)
+        assert unseen(project, [RIGHT]) == (RIGHT,)
+    assert len(os.listdir("/dev/fd")) == before
 
 
 def test_two_runs_that_agree_at_the_same_time_do_not_lose_a_line(
@@ -342,7 +380,8 @@ def test_another_clone_in_the_same_place_is_not_accepted(project: Project, other
     assert accepted_before(project) is False
     remember_accepted(project, [])
     assert accepted_before(project) is True
-    assert (project.root / MARK).read_text() != mark
+    assert place.read_text() not in (mark, text) or text == "f" * 64
+    assert len(place.read_text()) == 64
 
 
 def test_where_no_mark_can_be_written_the_answers_are_kept_and_the_checkout_is_not_accepted(project: Project) -> None:
@@ -352,6 +391,18 @@ def test_where_no_mark_can_be_written_the_answers_are_kept_and_the_checkout_is_n
     assert unseen(project, [RIGHT]) == ()
     assert accepted_before(project) is False
     assert '"project"' not in memory_of(project, "accepted").read_text()
+
+
+def test_on_a_disk_that_cannot_be_written_the_answers_are_kept(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_project: Project) -> None:
+        raise PermissionError("read-only")
+
+    monkeypatch.setattr(acceptance, "exclusive", fail)
+    remember_accepted(project, [RIGHT])
+    assert unseen(project, [RIGHT]) == ()
+    assert accepted_before(project) is False
 
 
 def test_a_mark_of_any_bytes_is_only_this_mark(project: Project) -> None:
