@@ -5,8 +5,9 @@ applies; if several are equally specific, the strictest. Among the tables of pro
 strictest answer applies. If no table matches, calls of the elevated and unrestricted tiers need approval, and others
 do not. Signing always does.
 
-An approval is bound to the run, the hash of the item's bytes and the hash of the parameters. It is valid once, for ten
-minutes. ``rye approve RUN CALL`` stores it in the run's folder, and it is removed before the call is made.
+An approval is bound to the run, the right that the call needs, the hash of the item's bytes and the hash of the parameters:
+who lets a text be read does not let it be executed or signed. It is valid once, for ten minutes. ``rye approve RUN CALL``
+stores it in the run's folder, and it is removed before the call is made.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ class Question(Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def key(self) -> str:
         """The key that an approval of this call is stored under."""
-        return approval_key(self.run, self.sha256, self.params_sha256)
+        return approval_key(self.run, self.required, self.sha256, self.params_sha256)
 
 
 class _Given(Struct, frozen=True, forbid_unknown_fields=True):
@@ -66,9 +67,9 @@ class _Given(Struct, frozen=True, forbid_unknown_fields=True):
     time: datetime
 
 
-def approval_key(run: str, item_sha256: str, params_sha256: str) -> str:
-    """Return the hash that binds an approval to run, item and parameters: 64 hex characters."""
-    return sha256(f"{run}\n{item_sha256}\n{params_sha256}".encode()).hexdigest()
+def approval_key(run: str, required: str, item_sha256: str, params_sha256: str) -> str:
+    """Return the hash that binds an approval to run, capability, item and parameters: 64 hex characters."""
+    return sha256(f"{run}\n{required}\n{item_sha256}\n{params_sha256}".encode()).hexdigest()
 
 
 def answer(capability: str, tables: Iterable[Mapping[str, Answer]], tier: Tier) -> Answer:

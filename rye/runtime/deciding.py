@@ -68,6 +68,9 @@ class Deciding:
             raise _about(from_rye_error(error, asked.item), chain, decision, call) from error
         except CallError as error:
             raise _about(error, chain, decision, call) from error
+        if capability_of(primary, item.kind, item.id) != decision.required:  # the id came to mean another item
+            message = f"{asked.item} changed while the call was decided."
+            raise CallError("modified", message, "Make the call again.", resource=asked.item)
         allowed = Allowed(decision, item)
         say = self._rules.answer(primary, decision.required)
         if say == "deny":

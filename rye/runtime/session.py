@@ -210,7 +210,7 @@ class Session:
                 if not said:
                     raise denied(allowed.decision, f"A person declined {question.item}.", None, asked.item)
                 now = self._deciding.decide(self.chain, asked, version, agreed=True)
-                if now.sha256 != allowed.sha256:
+                if (now.sha256, now.decision.required) != (allowed.sha256, allowed.decision.required):
                     message = f"{question.item} was changed while waiting for approval."
                     raise CallError("modified", message, "Make the call again.", resource=asked.item)
             except CallError as error:

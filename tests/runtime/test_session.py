@@ -414,6 +414,47 @@ def test_signing_always_asks_even_where_the_policy_allows_it(tmp_path: Path) -> 
     assert run.code("rye_sign", item_type="directive", item_id="acme/work/x") == "not-runnable"
 
 
+def test_an_approval_to_read_lets_nothing_be_signed_or_executed(tmp_path: Path) -> None:
+    text = UsableItem("directive", "own/work/x", None, "b" * 64, None, "text", False, ".md")
+    rules = Rules(approval=({"rye.load.*": "ask", "rye.execute.*": "ask"},))
+    run = Simulation(tmp_path, level("a/b/c", "rye.*"), items=(text,), rules=rules)
+    call = {"item_type": "directive", "item_id": "own/work/x"}
+    assert run.code("rye_load", **call) == "approval-required"
+    question = read_question(run.folder, 1)
+    assert question.tool == "rye_load"
+    approve(run.folder, question, NOW)
+    assert run.code("rye_sign", **call) == "approval-required"  # the same bytes and the same parameters
+    assert run.code("rye_execute", **call) == "approval-required"
+    assert run.signer.signed == []
+    assert run.act("rye_load", **call)["text"] == "text"  # what the person agreed to
+
+
+def test_an_id_that_comes_to_mean_another_item_is_refused(tmp_path: Path) -> None:
+    run = ship(tmp_path, level("a/b/c", "rye.load.knowledge.acme.notes.*"))
+    run.items.resolve = lambda kind, item_id: "acme/notes/style"  # type: ignore[method-assign]
+    run.items.read = lambda kind, item_id, version=None, *, runs: SECRET  # type: ignore[method-assign]
+    assert run.code("rye_load", item_type="knowledge", item_id="notes/style") == "modified"
+
+
+def test_an_id_that_means_another_item_once_a_person_has_answered_is_refused(tmp_path: Path) -> None:
+    twin = item("tool", "acme/fs/erase", WRITE.text)
+    rules = Rules(approval=({"rye.execute.*": "ask"},))
+    run = Simulation(tmp_path, ROOT, items=(WRITE, twin), rules=rules)
+    call = {"item_type": "tool", "item_id": "fs/it"}
+    meant = [WRITE]
+    run.items.resolve = lambda kind, item_id: meant[0].id  # type: ignore[method-assign]
+    run.items.read = lambda kind, item_id, version=None, *, runs: meant[0]  # type: ignore[method-assign]
+
+    def swap(question: Question) -> bool:
+        meant[0] = twin
+        return True
+
+    with pytest.raises(CallError) as caught:
+        run.session.act("rye_execute", call, ask=swap)
+    assert caught.value.code == "modified"
+    assert run.tools.ran == []
+
+
 # -- returning ---------------------------------------------------------------------------------------------------------
 
 OUTPUTS = (Output("id", "Its id", "string"), Output("count", "How many", "integer"), Output("note", "Anything"))
