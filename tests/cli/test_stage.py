@@ -82,7 +82,8 @@ def test_rejected(registry: Registry, people: tuple[User, User, str]) -> None:
 
 def test_two_of_two(registry: Registry, tmp_path: Path) -> None:
     first, second = registry.owner(tmp_path, "both", claim=False), registry.owner(tmp_path, "both", claim=False)
-    first.ok("namespace", "claim", "both", "--owner", second.public_key(), "--release-threshold", "2")
+    claimed = first.ok("namespace", "claim", "both", "--owner", second.public_key(), "--release-threshold", "2")
+    assert "--threshold 2" in claimed.stderr  # one key can still change the keys
     assert first.ok("namespace", "show", "both", "--json").json["release_threshold"] == 2
     path = first.directive("work/one")
     assert "--stage" in first.fails("publish", path, code="more-signatures-needed")["hint"]
@@ -95,3 +96,22 @@ def test_two_of_two(registry: Registry, tmp_path: Path) -> None:
     reader.ok("init")
     reader.ok("--yes", "add", "directive:both/work/one", "--approve", "directive:both/work/one@1.0.0")
     first.fails("namespace", "keys", "remove", "both", second.fingerprint(), code="bad-threshold", exit_code=2)
+
+
+def test_one_of_two_keys_lowers_the_release_threshold_only_where_one_key_changes_the_keys(
+    registry: Registry, tmp_path: Path
+) -> None:
+    first, second = registry.owner(tmp_path, "duo", claim=False), registry.owner(tmp_path, "duo", claim=False)
+    both = ("--owner", second.public_key(), "--threshold", "2", "--release-threshold", "2")
+    claimed = first.ok("namespace", "claim", "duo", *both, "-o", "keyset-1")
+    assert "--threshold" not in claimed.stderr
+    (second.folder / "keyset-1").write_bytes((first.folder / "keyset-1").read_bytes())
+    second.ok("--yes", "namespace", "sign", "keyset-1")
+    second.ok("namespace", "submit", "keyset-1")
+    lower = ("--threshold", "1", "--release-threshold", "1")
+    first.fails("namespace", "keys", "remove", "duo", second.fingerprint(), *lower, code="signatures-missing")
+
+    third = registry.owner(tmp_path, "solo", claim=False)
+    third.ok("namespace", "claim", "solo", "--owner", second.public_key(), "--release-threshold", "2")
+    third.ok("namespace", "keys", "remove", "solo", second.fingerprint(), *lower)  # what the warning is about
+    third.ok("publish", third.directive("work/one"))

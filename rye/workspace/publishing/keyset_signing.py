@@ -52,6 +52,7 @@ def sign_and_send(
 
     Raises RyeError ``signatures-missing`` if no file was named.
     """
+    _warn_of_fewer(context, keyset)
     link = client.keysets([keyset.namespace])[keyset.namespace].current(context.now())
     note = sign_keyset(keys, keyset, signing.key_names, link.keyset if link is not None else None)
     missing = _missing(context, client, keyset, note)
@@ -110,6 +111,16 @@ def write_keyset(path: Path, note: SignedNote) -> None:
             stream.write(note.encode())
     except FileExistsError:
         raise RyeError("file-exists", f"{str(path)!r} already exists.", "Choose another file name for -o.") from None
+
+
+def _warn_of_fewer(context: Context, keyset: Keyset) -> None:
+    """Warn if fewer keys can change the keyset than must sign a release: they can lower that number, then release."""
+    if keyset.threshold < keyset.release_threshold:
+        context.warn(
+            f"{keyset.release_threshold} keys must sign a release of {keyset.namespace!r}, but {keyset.threshold} can "
+            "change the keys and this number: one who has them can publish alone.",
+            f"Give --threshold {keyset.release_threshold} as well.",
+        )
 
 
 def _signers(keys: OwnKeys, keyset: Keyset, key_names: Sequence[str], before: Keyset | None = None) -> list[Signer]:
