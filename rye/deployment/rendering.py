@@ -20,10 +20,12 @@ from rye.deployment.targets.protocol import (
 )
 from rye.deployment.written_forms import MARK, frontmatter, one_line
 from rye.items.agent.model import Agent
+from rye.items.consented import Run
 from rye.items.directive.model import Directive
 from rye.items.formula.model import Formula
 from rye.items.knowledge import Knowledge
 from rye.items.role.model import Role
+from rye.items.runs import inline_runs
 from rye.items.skill.reader import Skill
 from rye.limits import DEPLOY
 from rye.text.frontmatter import has_frontmatter
@@ -77,9 +79,9 @@ def mark(item: DeployableItem) -> str:
 # -- skills ------------------------------------------------------------------------------------------------------------
 
 _RUNS = {
-    "frontmatter-hook": ("hooks", "starts a command when something happens"),
+    "frontmatter-hook": ("hooks", "start a command when something happens"),
     "mcp-server": ("mcpServers", "starts a server"),
-    "inline-command": ("inline commands", "runs a command whenever the skill is loaded"),
+    "inline-command": ("inline commands", "run whenever the skill is loaded"),
 }
 
 
@@ -91,19 +93,29 @@ def _skill(item: DeployableItem, skill: Skill, places: Places, options: TargetOp
         tools = " ".join(skill.allowed_tools)
         message = f"allowed-tools makes the agent program use {tools} without asking."
         found.append(Widening("allowed-tools", "deploy-widening", message, tools))
-    for what, (field, says) in _RUNS.items():
-        runs = [run for run in item.metadata.runs if run.what == what]
-        if runs:
-            shown = "; ".join(f"{run.where}: {one_line(run.action, 200)}" for run in runs)
-            value = "\n".join(f"{run.where} {run.sha256}" for run in runs)
-            found.append(Widening(field, "deploy-widening", f"{field} {says}: {shown}", value))
+    found += _starts(item.metadata.runs)
     return Rendered(files, widenings=tuple(found))
 
 
+def _starts(runs: Sequence[Run]) -> list[Widening]:
+    """Return the widenings for what an agent program starts by itself when it has the skill."""
+    found = []
+    for what, (field, says) in _RUNS.items():
+        alike = [run for run in runs if run.what == what]
+        if alike:
+            shown = "; ".join(f"{run.where}: {one_line(run.action, 200)}" for run in alike)
+            value = "\n".join(f"{run.where} {run.sha256}" for run in alike)
+            found.append(Widening(field, "deploy-widening", f"{field} {says}: {shown}", value))
+    return found
+
+
 def _wrapper(item: DeployableItem, places: Places, options: TargetOptions) -> Rendered:
+    """Write a text as a skill. Programs execute the inline commands of every skill, whatever kind of item it was written as."""
+    body = _with_inputs(item)
     description = one_line(item.metadata.description or options.name, DEPLOY.description_characters)
-    text = frontmatter(mark(item), {"name": options.name, "description": description}, _with_inputs(item))
-    return Rendered((OutFile(f"{places.skills}/{options.name}/SKILL.md", text),))
+    text = frontmatter(mark(item), {"name": options.name, "description": description}, body)
+    files = (OutFile(f"{places.skills}/{options.name}/SKILL.md", text),)
+    return Rendered(files, widenings=tuple(_starts(inline_runs(body, "SKILL.md"))))
 
 
 def _with_inputs(item: DeployableItem) -> str:

