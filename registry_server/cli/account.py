@@ -9,9 +9,13 @@ import click
 from registry_server.accounts import administration, members, roles
 from registry_server.accounts.administration import By
 from registry_server.accounts.times import now_text
+from registry_server.cli.listing import Listed, show_list
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import changing, reading, settings_of
 from registry_server.settings import SETTINGS_FILE
+
+
+_COLUMNS = (Listed("account"), Listed("state", "{:8}"), Listed("name"), Listed("roles", wraps=True))
 
 
 @click.group(no_args_is_help=True)
@@ -71,13 +75,16 @@ def account_list(output: Output, data: Path) -> None:
         }
         for member, held in found
     ]
-    lines = [
-        f"{member.id}  {'disabled' if member.disabled else 'active  '}  {member.name}"
-        f"{f' ({member.issuer} {member.subject})' if member.issuer else ''}  "
-        + (", ".join(f"{role} of {namespace}" for namespace, role in held) or "no role")
+    cells = [
+        (
+            member.id,
+            "disabled" if member.disabled else "active",
+            f"{member.name} ({member.issuer} {member.subject})" if member.issuer else member.name,
+            ", ".join(f"{role} of {namespace}" for namespace, role in held) or "no role",
+        )
         for member, held in found
     ]
-    output.result({"accounts": rows}, "\n".join(lines) or "No accounts.")
+    show_list(output, {"accounts": rows}, _COLUMNS, cells, "No accounts.")
 
 
 @account.command("disable")

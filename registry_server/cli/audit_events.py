@@ -8,8 +8,19 @@ from pathlib import Path
 import click
 
 from registry_server.accounts import audit_events as chain
+from registry_server.cli.listing import Listed, show_list
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import reading
+
+
+_COLUMNS = (
+    Listed("event"),
+    Listed("time"),
+    Listed("actor"),
+    Listed("action"),
+    Listed("subject"),
+    Listed("detail", wraps=True),
+)
 
 
 @click.group("audit-events", no_args_is_help=True)
@@ -27,12 +38,18 @@ def audit_events_list(output: Output, since: int, limit: int, data: Path) -> Non
     """List events, oldest first."""
     with reading(data) as connection:
         found = list(chain.listing(connection, since, limit))
-    lines = [
-        f"{event.position}  {event.time}  {event.actor}  {event.action}  {event.subject}"
-        + "".join(f"  {name}={_plain(value)}" for name, value in event.detail.items() if value not in (None, []))
+    rows = [
+        (
+            str(event.position),
+            event.time,
+            event.actor,
+            event.action,
+            event.subject,
+            "  ".join(f"{name}={_plain(value)}" for name, value in event.detail.items() if value not in (None, [])),
+        )
         for event in found
     ]
-    output.result({"events": [event.as_json() for event in found]}, "\n".join(lines) or "No events.")
+    show_list(output, {"events": [event.as_json() for event in found]}, _COLUMNS, rows, "No events.")
 
 
 @audit_events.command("verify")

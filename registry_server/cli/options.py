@@ -16,6 +16,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from registry_server.cli.screen import fitted
 from rye import deprecations
 
 DEFAULT_DATA = "rye-registry-data"
@@ -34,7 +35,7 @@ class Output:
     def say(self, text: str) -> None:
         """Print a message for a person; nothing with ``--json``."""
         if not self.json:
-            click.echo(text, err=True)
+            click.echo(fitted(text), err=True)
 
 
 pass_output = click.make_pass_decorator(Output, ensure=True)
@@ -50,7 +51,7 @@ def data_option(command: Callable[..., Any]) -> Callable[..., Any]:
         ):
             context.ensure_object(Output).say(f"The registry's folder: {value.absolute()} (--data names another).")
         for row in _deprecated(context, value) if deprecations.DEPRECATED else ():
-            click.echo(f"warning: {row.message}\n  hint: {row.instead}", err=True)
+            click.echo(fitted(f"warning: {row.message}\n  hint: {row.instead}"), err=True)
         return value
 
     return click.option(

@@ -14,6 +14,7 @@ from importlib import import_module
 import click
 
 from registry_server.cli.options import Output, json_option
+from registry_server.cli.screen import fitted
 from registry_server.storage.first_line import first_line
 from rye import __version__
 from rye.errors import RyeError, UsageError, extra_missing
@@ -157,7 +158,7 @@ def _fail(error: RyeError, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(error.as_json(), ensure_ascii=False))
     else:
-        click.echo(f"error: {error.message}", err=True)
+        click.echo(fitted(f"error: {error.message}"), err=True)
         if error.hint:
-            click.echo(f"hint: {error.hint}", err=True)
+            click.echo(fitted(f"hint: {error.hint}"), err=True)
     sys.exit(error.exit_code)

@@ -10,8 +10,19 @@ from registry_server.accounts import administration, publishers
 from registry_server.accounts.administration import By
 from registry_server.accounts.scopes import parse_scopes
 from registry_server.accounts.times import now_text
+from registry_server.cli.listing import Listed, piped, show_list
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import changing, reading
+
+
+_COLUMNS = (
+    Listed("publisher"),
+    Listed("namespace"),
+    Listed("workflow"),
+    Listed("issuer"),
+    Listed("scopes"),
+    Listed("owner", "owner {}"),
+)
 
 
 @click.group(no_args_is_help=True)
@@ -60,8 +71,8 @@ def publisher_list(output: Output, namespace: str | None, data: Path) -> None:
     """List the trusted publishers of NAMESPACE, or all."""
     with reading(data) as connection:
         found = publishers.listing(connection, namespace)
-    text = "\n".join(f"{one.id}  {_line(one)}" for one in found)
-    output.result({"publishers": [one.as_json() for one in found]}, text or "No trusted publishers.")
+    document: dict[str, object] = {"publishers": [one.as_json() for one in found]}
+    show_list(output, document, _COLUMNS, [(one.id, *_cells(one)) for one in found], "No trusted publishers.")
 
 
 @publisher.command("remove")
@@ -76,8 +87,12 @@ def publisher_remove(output: Output, publisher_id: str, data: Path) -> None:
     output.result(gone.as_json(), f"Removed {_line(gone)}")
 
 
-def _line(one: publishers.Publisher) -> str:
+def _cells(one: publishers.Publisher) -> tuple[str, ...]:
     environment = f" in {one.environment}" if one.environment else ""
-    scopes = " ".join(one.scopes)
-    owner = f"  owner {one.owner}" if one.owner else ""
-    return f"{one.namespace}  {one.repository} {one.workflow}{environment}  {one.issuer}  {scopes}{owner}"
+    workflow = f"{one.repository} {one.workflow}{environment}"
+    return one.namespace, workflow, one.issuer, " ".join(one.scopes), one.owner or ""
+
+
+def _line(one: publishers.Publisher) -> str:
+    """A publisher without its ID, on one line."""
+    return piped(_COLUMNS[1:], [_cells(one)])

@@ -10,8 +10,21 @@ from registry_server.accounts import administration, members, tokens
 from registry_server.accounts.administration import By
 from registry_server.accounts.scopes import DEFAULT_SCOPES, SCOPES, parse_scopes
 from registry_server.accounts.times import now_text, read_span
+from registry_server.cli.listing import Listed, show_list
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import changing, reading
+
+
+_COLUMNS = (
+    Listed("token"),
+    Listed("state", "{:7}"),
+    Listed("name"),
+    Listed("namespaces"),
+    Listed("scopes"),
+    Listed("valid"),
+    Listed("last used", "last used {}"),
+    Listed("account", "of {}"),
+)
 
 
 @click.group(no_args_is_help=True)
@@ -79,13 +92,20 @@ def token_list(output: Output, data: Path) -> None:
         found = tokens.listing(connection)
         names = {member.id: member.name for member in members.listing(connection)}
     rows = [
-        f"{one.token}  {tokens.state_of(one):7}  {one.name}  {', '.join(one.namespaces) or 'any namespace'}  "
-        f"{' '.join(one.scopes)}  {f'until {one.expires}' if one.expires else 'never expires'}  "
-        f"last used {one.last_used or 'never'}{f'  of {names[one.account]}' if one.account else ''}"
+        (
+            one.token,
+            tokens.state_of(one),
+            one.name,
+            ", ".join(one.namespaces) or "any namespace",
+            " ".join(one.scopes),
+            f"until {one.expires}" if one.expires else "never expires",
+            one.last_used or "never",
+            names[one.account] if one.account else "",
+        )
         for one in found
     ]
     document = [{**one.as_json(), "id": one.token, "state": tokens.state_of(one)} for one in found]
-    output.result({"tokens": document}, "\n".join(rows) or "No tokens.")
+    show_list(output, {"tokens": document}, _COLUMNS, rows, "No tokens.")
 
 
 @token.command("revoke")

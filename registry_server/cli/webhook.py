@@ -9,8 +9,20 @@ import click
 from registry_server.accounts import administration, webhooks
 from registry_server.accounts.administration import By
 from registry_server.accounts.times import now_text
+from registry_server.cli.listing import Listed, show_list
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import changing, reading, settings_of
+
+
+_COLUMNS = (Listed("webhook"), Listed("address"), Listed("namespace"), Listed("events", wraps=True))
+_OF_DELIVERIES = (
+    Listed("created"),
+    Listed("delivery"),
+    Listed("event"),
+    Listed("state"),
+    Listed("attempts", "attempts {}"),
+    Listed("error", wraps=True),
+)
 
 
 @click.group(no_args_is_help=True)
@@ -49,8 +61,8 @@ def webhook_list(output: Output, data: Path) -> None:
     """List webhooks, without their secrets."""
     with reading(data) as connection:
         found = webhooks.listing(connection)
-    lines = [f"{one.id}  {one.url}  {one.namespace or 'all'}  {' '.join(one.events) or 'every event'}" for one in found]
-    output.result({"webhooks": [one.as_json() for one in found]}, "\n".join(lines) or "No webhooks.")
+    rows = [(one.id, one.url, one.namespace or "all", " ".join(one.events) or "every event") for one in found]
+    show_list(output, {"webhooks": [one.as_json() for one in found]}, _COLUMNS, rows, "No webhooks.")
 
 
 @webhook.command("remove")
@@ -75,10 +87,10 @@ def webhook_deliveries(output: Output, webhook_id: str | None, limit: int, data:
     """List deliveries, newest first: delivered, due or given up."""
     with reading(data) as connection:
         found = webhooks.history(connection, limit, webhook_id)
-    lines = [
-        f"{row['created']}  {row['id']}  {row['event']}  {webhooks.state_of(row)}  attempts {row['attempts']}"
-        f"{'  ' + str(row['error']) if row['error'] else ''}"
-        for row in found
-    ]
     document = [{**row, "state": webhooks.state_of(row)} for row in found]
-    output.result({"deliveries": document}, "\n".join(lines) or "No deliveries.")
+    rows = [
+        tuple(str(row[name] or "") for name in ("created", "id", "event", "state"))
+        + (str(row["attempts"]), str(row["error"] or ""))
+        for row in document
+    ]
+    show_list(output, {"deliveries": document}, _OF_DELIVERIES, rows, "No deliveries.")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from rye.cli.layout import Column
 from rye.cli.options import Session, command
 from rye.errors import UsageError
 from rye.schemas.catalog import CATALOG, as_text, nearest, schema
+from rye.text.layout import Column
 
 
 @command("schema")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from rye.cli.layout import Column
 from rye.cli.main import family
 from rye.cli.options import Session, command
+from rye.text.layout import Column
 from rye.workspace.settings import all_settings, setting, settings_path
 
 

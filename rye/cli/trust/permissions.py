@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from rye.cli.console import TIER_STYLE, one_line
-from rye.cli.layout import Cell, Column
 from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.cli.project.consent import run_line
@@ -13,6 +12,7 @@ from rye.cli.project.install_options import install_options
 from rye.cli.use.findings import show_findings
 from rye.items.agent_tools import shown
 from rye.permissions.tool_risk import tool_tier
+from rye.text.layout import Cell, Column
 from rye.workspace.findings import as_json
 from rye.workspace.installing.consent import run_document
 from rye.workspace.items.rights import Rights, compare_rights, decide_action, rights_of

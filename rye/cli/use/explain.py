@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from rye.cli.layout import Column
 from rye.cli.options import Session, command
 from rye.errors import UsageError
+from rye.text.layout import Column
 from rye.workspace.explained import Explained, Listed, all_areas, all_codes
 from rye.workspace.explained import explain as explained
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from rye.cli.layout import Column
 from rye.cli.options import Session, command
 from rye.items.kinds import KINDS
+from rye.text.layout import Column
 from rye.workspace.registries import registry_search
 from rye.workspace.registries.registry_search import SearchRequest
 
