@@ -21,7 +21,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
-from urllib.parse import urlsplit
 
 from rye.items.identity import Identity
 from rye.items.kinds import KINDS
@@ -63,7 +62,6 @@ from rye.registry.trust.trusted import LoggedStatement, TrustedHead, TrustedStat
 from rye.registry.waves import Waves
 from rye.storage.folders import cache_dir, data_dir
 from rye.storage.verdicts import Verdicts
-from rye.text.loopback import is_loopback
 
 
 class RegistryClient:
@@ -352,7 +350,9 @@ class RegistryClient:
         seconds = self._limits.hasty_answer_seconds if hasty else self._limits.answer_seconds
         fetched = self._fetch_tagged(held, seconds)
         if isinstance(fetched, NoAnswer):
-            error = self._silent(fetched)
+            error = fetched.of_registry(
+                self.address, "Check the network and the address. `--offline` uses what is cached."
+            )
             if held is None or age is None:
                 raise error
             if age > timedelta(seconds=self._limits.outage_seconds):
@@ -385,13 +385,6 @@ class RegistryClient:
     def _age_of(self, held: str) -> timedelta:
         """The age of a verified head, by its own signed time."""
         return self._now() - Snapshot.parse(notes.parse(wire.decode_head(held.encode()).snapshot).text).time
-
-    def _silent(self, error: NoAnswer) -> NoAnswer:
-        message = f"The registry at {self.address} does not answer: {error.message}"
-        hint = "Check the network and the address. `--offline` uses what is cached."
-        if is_loopback(urlsplit(self.address).hostname or ""):
-            hint = f"If it is your own, `rye registry serve` starts it. {hint}"
-        return NoAnswer(error.code, message, hint)
 
     def _follow_roots(self, state: TrustedState, wanted: int) -> TrustedState:
         """The state with all roots up to ``wanted``, or up to the last that exists, which the snapshot must name."""

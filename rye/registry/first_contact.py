@@ -13,7 +13,7 @@ from rye.registry.protocol import wire
 from rye.registry.protocol.statements import Root
 from rye.registry.protocol.wire import Config
 from rye.registry.store.state import StateStore
-from rye.registry.transport.seam import Request, Transport
+from rye.registry.transport.seam import NoAnswer, Request, Transport
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import TrustedState, fingerprint_of
 from rye.registry.waves import or_raise
@@ -54,7 +54,10 @@ def first_contact(
         Request("head", limits.head_bytes),
         Request("config.json", limits.config_bytes),
     ]
-    root_data, head_data, config_data = map(or_raise, transport.fetch_many(requests))
+    try:
+        root_data, head_data, config_data = map(or_raise, transport.fetch_many(requests))
+    except NoAnswer as error:
+        raise error.of_registry(address, "Check the network and the address.") from error
     config = wire.decode_config(config_data)
     # Everything comes from the root itself, whose hash the user accepts; config.json only describes the protocol.
     found = fingerprint_of(root_data.decode("utf-8", "replace"))

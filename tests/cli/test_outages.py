@@ -109,6 +109,7 @@ class Test_A_registry_that_is_away:
         assert "does not answer" in done.error["message"]
         assert "`rye registry serve` starts it" in done.error["hint"]
         assert "[Errno" not in done.error["message"]
+        assert done.error["message"].count("127.0.0.1") == 1
         assert seconds < 15
         assert (away.path("rye.toml").read_bytes(), away.path("rye.lock").read_bytes()) == before
 

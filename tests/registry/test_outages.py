@@ -161,8 +161,18 @@ class TestSilence:
                 return [SILENCE for _ in requests]
 
         world.transport = Silent({})  # type: ignore[assignment]
-        with pytest.raises(NoAnswer):
+        with pytest.raises(NoAnswer) as raised:
             world.client(survives=True, address="https://another.example")
+        assert raised.value.message.startswith("The registry at https://another.example does not answer: ")
+        assert "--offline" not in (raised.value.hint or ""), "there is nothing in the cache yet"
+
+    def test_the_address_is_said_once_and_the_reason_in_full(self) -> None:
+        error = NoAnswer("fetch-unreachable", "head could not be fetched from a.example: refused.", reason="refused")
+        said = error.of_registry("https://a.example", "Check.")
+        assert (said.message, said.hint) == ("The registry at https://a.example does not answer: refused.", "Check.")
+        assert said.code == "fetch-unreachable"
+        own = error.of_registry("http://127.0.0.1:8420", "Check.")
+        assert own.hint == "If it is your own, `rye registry serve` starts it. Check."
 
 
 class TestUnchangedHead:

@@ -270,7 +270,7 @@ class HttpTransport:
         except NoConnection as error:
             return _unreachable(request, self._address, str(error)[:200]), unheard
         except OSError as error:
-            return _unreachable(request, self._address, str(error)[:200]), 0.0
+            return _unreachable(request, self._address, (error.strerror or str(error))[:200]), 0.0
         except ValueError as error:
             return FetchError(
                 "fetch-redirect", f"{request.path} is redirected to an invalid address: {error!s:.200}."
@@ -289,8 +289,10 @@ class HttpTransport:
             )
             return FetchError(_TOKEN_WANTED, message, hint), None
         if answer.status != 200:
-            family = NoAnswer if answer.status in _REPEATED or answer.status >= 500 else FetchError
-            error = family("fetch-status", f"The registry answered {answer.status} for {request.path}.")
+            message = f"The registry answered {answer.status} for {request.path}."
+            if answer.status not in _REPEATED and answer.status < 500:
+                return FetchError("fetch-status", message), None
+            error = NoAnswer("fetch-status", message, reason=f"status {answer.status} for {request.path}")
             return error, _retry_after(answer) if answer.status in _REPEATED else None
         if answer.headers.get("content-encoding", "identity").lower() != "identity":
             return FetchError(
@@ -389,6 +391,7 @@ def _unreachable(request: Request, address: str, reason: str) -> FetchError:
         "fetch-unreachable",
         f"{request.path} could not be fetched from {host}: {reason}.",
         "Check the network and the address. `--offline` uses what is cached.",
+        reason=reason,
     )
 
 

@@ -18,11 +18,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.text.lazy_pattern import lazy_pattern
+from rye.text.loopback import is_loopback
 
 _PATH = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:/[A-Za-z0-9][A-Za-z0-9._-]*)*")
 
@@ -40,6 +42,18 @@ class NoAnswer(FetchError):
 
     A refusal, a redirect or a foreign certificate is an answer, and never a NoAnswer.
     """
+
+    def __init__(self, code: str, message: str, hint: str | None = None, *, reason: str | None = None):
+        """``reason``: what went wrong, without the file and the address, for a message that names the registry."""
+        super().__init__(code, message, hint)
+        self.reason = reason or message.rstrip(".")
+
+    def of_registry(self, address: str, hint: str) -> NoAnswer:
+        """The error about the registry instead of the file. The message names the address once."""
+        if is_loopback(urlsplit(address).hostname or ""):
+            hint = f"If it is your own, `rye registry serve` starts it. {hint}"
+        message = f"The registry at {address} does not answer: {self.reason}."
+        return NoAnswer(self.code, message, hint, reason=self.reason)
 
 
 class Request(Struct, frozen=True):
