@@ -179,6 +179,11 @@ class Console:
         pairs = [(text, None) if isinstance(text, str) else text for text in spans]
         self._told([(printable(text), style) for text, style in pairs], hang, hard=True, wide=wide)
 
+    def next_step(self, text: str) -> None:
+        """Say what usually comes next, on a terminal only."""
+        if sys.stderr.isatty():
+            self.say(f"Next: {text}", "hint")
+
     def gap(self) -> None:
         """Print an empty line between groups, on a terminal only."""
         if not self.quiet and not self.json and sys.stderr.isatty():

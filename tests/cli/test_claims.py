@@ -145,6 +145,7 @@ class TestVerifiedHere:
         assert {row["state"] for row in rows} == {"unverified"}
         error = other.run("render", "acme/work/top", "--offline", "--json").error
         assert (error["code"], "`rye install`" in error["hint"]) == ("unverified-item", True)
+        assert "rye.lock names it, but rye has not verified it" in error["message"]
         other.ok("render", "acme/work/top")  # verified now, with the network
         other.ok("render", "acme/work/top", "--offline")
         states = {row["id"]: row["state"] for row in other.ok("list", "--json").json["items"]}

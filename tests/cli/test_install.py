@@ -211,6 +211,13 @@ class TestRemove:
         assert done.error["code"] == "not-a-dependency"
         assert "acme/work/base" in done.error["hint"]
 
+    def test_a_short_name_is_answered_with_the_command_that_works(self, user: Program) -> None:
+        user.ok("add", "acme/work/alone", "--yes")
+        hint = user.run("remove", "alone", "--json").error["hint"]
+        assert hint == "Did you mean `rye remove acme/work/alone`?"
+        user.ok(*hint.split("`")[1].split()[1:])
+        assert versions(user) == {}
+
 
 class TestNoOp:
     def test_it_writes_nothing_and_the_lock_is_byte_stable(self, user: Program) -> None:
@@ -221,7 +228,7 @@ class TestNoOp:
         user.ok("ci")
         assert stamps(user) == before
         user.ok("update")
-        user.ok("lock")
+        assert user.ok("lock").stdout == "rye.lock is up to date\n"
         assert user.path("rye.lock").read_bytes() == lock
         assert user.path("rye.lock").stat().st_mtime_ns == before["rye.lock"]
 
@@ -489,6 +496,12 @@ class TestGroups:
         user.ok("install", "--without", "dev", "--yes")
         alone = next(i for i in parse_lock(user.path("rye.lock").read_text()).items if i.id == "acme/work/alone")
         assert alone.approved_capabilities == ()
+
+    def test_locking_counts_the_items(self, user: Program) -> None:
+        for names, said in ((["alone"], "locked 1 item\n"), (["alone", "top"], "locked 3 items\n")):
+            wanted = "".join(f'"acme/work/{name}" = "*"\n' for name in names)
+            user.write("rye.toml", f"[dependencies]\n{wanted}")
+            assert user.ok("lock").stdout == said
 
     def test_an_unknown_group_is_an_error(self, user: Program) -> None:
         assert user.run("install", "--without", "nope", "--json").error["code"] == "unknown-group"

@@ -29,6 +29,16 @@ def test_a_table_without_rows_has_no_header_on_a_terminal(tmp_path: Path) -> Non
         assert "CURRENT" not in shown
 
 
+def test_a_first_key_and_a_first_signature_name_the_next_step_on_a_terminal(tmp_path: Path) -> None:
+    rye = Program(tmp_path)
+    rye.ok("init", "--namespace", "acme")
+    rye.new("directive", "ops/restart")
+    assert "Next: `rye namespace claim NAME`" in rye.terminal("keys", "generate")
+    assert rye.ok("keys", "generate", "--name", "other").stderr == ""
+    assert "Next: `rye publish`" in rye.terminal("sign")
+    assert "Next:" not in rye.terminal("sign"), "nothing was signed"
+
+
 def test_a_search_without_a_match_names_a_next_step(tmp_path: Path) -> None:
     rye = Program(tmp_path)
     rye.ok("init")

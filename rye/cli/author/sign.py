@@ -45,3 +45,5 @@ def sign(session: Session, paths: tuple[str, ...], key: str | None, kind: str | 
             session.console.data(f"{status:<9} {one_line(item.shown)}")
     if session.json:
         session.console.document({"results": results})
+    if any(item.changed for item in outcome.signed):
+        session.console.next_step("`rye publish` sends what is signed to your registry, after asking.")

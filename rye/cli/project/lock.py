@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from rye.cli.console import one_line
+from rye.cli.console import counted, one_line
 from rye.cli.options import Session, command
 from rye.cli.project.install_options import install_options
 from rye.project.layout import Project
@@ -22,7 +22,7 @@ def lock(session: Session, check: bool, dry_run: bool) -> int:
     if check:
         return _check(session, project, dry_run)
     outcome = relock(session, project, dry_run=dry_run)
-    said = f"locked {outcome.items} items" if outcome.changed else "rye.lock is up to date"
+    said = f"locked {counted(outcome.items, 'item')}" if outcome.changed else "rye.lock is up to date"
     said = f"{said} (--dry-run: nothing was written)" if dry_run else said
     _show(session, said, dry_run, changes=[moved.as_json() for moved in outcome.moved])
     for moved in outcome.moved:

@@ -34,6 +34,7 @@ def _show(session: Session, key: StoredKey, done: str) -> None:
 def generate(session: Session, name: str, passphrase: bool) -> None:
     """Create an Ed25519 key pair and trust it."""
     _show(session, own_keys(session).generate(name, seal=passphrase), "created key")
+    session.console.next_step("`rye namespace claim NAME` makes a namespace yours, `rye sign` signs your items.")
 
 
 @command("list")

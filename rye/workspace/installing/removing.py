@@ -68,7 +68,9 @@ def _without(text: str, name: str, whole: Manifest, member: str) -> str:
     if not keys:
         near = similar(wanted.id, (line.id for line in dependencies))
         listed = ", ".join(line.key for line in dependencies) or "nothing"
-        hint = f"Did you mean {', '.join(near)}?" if near else f"It has: {listed}."
+        place = f" -p {member}" if member else ""
+        meant_by = [f"`rye remove {line.key}{place}`" for each in near for line in dependencies if line.id == each]
+        hint = f"Did you mean {' or '.join(meant_by[:3])}?" if meant_by else f"It has: {listed}."
         others = sorted({line.member or "." for line in whole.dependencies if line.id == wanted.id})
         if others:
             hint = f"{', '.join(others)} has it: `rye remove {name} -p {others[0]}`."

@@ -18,9 +18,10 @@ def unverified(items: Sequence[LockedItem], why: str, hint: str | None = None, c
     """The error. ``why``: what stopped the check. ``cause``: the code of that error."""
     names = ", ".join(f"{item.identity} {item.version}" for item in items[:_LISTED])
     more = f" and {len(items) - _LISTED} more" if len(items) > _LISTED else ""
+    them = "it" if len(items) == 1 else "them"
     return RyeError(
         "unverified-item",
-        f"{names}{more}: rye.lock names it, but rye has not verified it on this machine: {why}",
+        f"{names}{more}: rye.lock names {them}, but rye has not verified {them} on this machine: {why}",
         hint or "Run `rye install` with a network to verify what rye.lock names.",
         details={"items": [str(item.identity) for item in items], "cause": cause},
     )
