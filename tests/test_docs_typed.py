@@ -166,11 +166,11 @@ def test_a_build_stages_and_a_maintainer_approves_or_rejects(registry: RealRegis
 
 
 def test_a_root_is_shown_renewed_and_made_by_an_owner_elsewhere(registry: RealRegistry, tmp_path: Path) -> None:
-    for _, words in typed("how-to/registry-access.md", "root"):
+    for _, words in typed("how-to/registry-upkeep.md", "root"):
         run(*words, "--data", str(registry.data))
     place = tmp_path / "registry"
     run("init", "--origin", "other.example.org", "--root-key-out", str(tmp_path / "owner.key"), "--data", str(place))
-    for _, words in typed("how-to/registry-access.md", "offline root", real(registry, tmp_path)):
+    for _, words in typed("how-to/registry-upkeep.md", "offline root", real(registry, tmp_path)):
         run(*words, *([] if words[1] == "sign" else ["--data", str(place)]))
     assert (place / "public" / "root" / "2").is_file()
 
