@@ -1,6 +1,7 @@
 """What an operator changes, each with its audit event: the same for ``rye-registry`` and for ``/api/v1/admin/``.
 
-Every function works inside the caller's transaction, so a change and its event are written together or not at all.
+Every function works inside the caller's transaction, so a change and its event are written together or not at all. What is
+already as the operator wants it is no error, and no event.
 """
 
 from __future__ import annotations
@@ -69,11 +70,16 @@ def invite(connection: sa.Connection, name: str, namespace: str | None, role: st
     return Invitation(member, secret)
 
 
-def disable_account(connection: sa.Connection, account: str, by: By) -> Member:
-    """Disable an account, by its name or ID, with its sessions, links and tokens. Raises RyeError ``unknown-account``."""
-    member = members.disable(connection, members.named(connection, account).id, by.now)
-    _record(connection, by, "account.disable", f"account:{member.id}", {"name": member.name})
-    return member
+def disable_account(connection: sa.Connection, account: str, by: By) -> tuple[Member, bool]:
+    """Disable an account, by its name or ID, with its sessions, links and tokens. Return it, and whether it was active.
+
+    Raises RyeError ``unknown-account``.
+    """
+    before = members.named(connection, account)
+    member = members.disable(connection, before.id, by.now)
+    if before.disabled is None:
+        _record(connection, by, "account.disable", f"account:{member.id}", {"name": member.name})
+    return member, before.disabled is None
 
 
 def create_token(
@@ -98,22 +104,24 @@ def create_token(
     return made, found
 
 
-def revoke_token(connection: sa.Connection, identifier: str, by: By) -> Account:
+def revoke_token(connection: sa.Connection, identifier: str, by: By) -> tuple[Account, bool]:
     """Revoke any token, and all that descend from it: those that it created over HTTP, those that they created, and so on.
 
-    Raises RyeError ``unknown-token``.
+    Return it, and whether any of them was not revoked yet. Raises RyeError ``unknown-token``.
     """
+    is_new = not tokens.is_revoked(connection, identifier)
     found = tokens.revoke(connection, identifier, by.now)
     gone = []
     # Revoking a token waits for the one that it is creating at this moment: ask again until there is none.
     while active := [one for one in _descendants(connection, found.token) if tokens.is_active(connection, one, by.now)]:
         gone += [tokens.revoke(connection, one, by.now) for one in active]
     # Events come last: their lock before another token's could be a deadlock with the call that is creating one.
-    _record(connection, by, "token.revoke", f"token:{found.token}", {"name": found.name})
+    if is_new:
+        _record(connection, by, "token.revoke", f"token:{found.token}", {"name": found.name})
     for one in gone:
         detail = {"name": one.name, "descends_from": found.token}
         _record(connection, by, "token.revoke", f"token:{one.token}", detail)
-    return found
+    return found, is_new or bool(gone)
 
 
 def _descendants(connection: sa.Connection, token: str) -> list[str]:
@@ -145,20 +153,26 @@ def delete_team(connection: sa.Connection, name: str, by: By) -> None:
     _record(connection, by, "team.delete", f"team:{name}")
 
 
-def join_team(connection: sa.Connection, name: str, account: str, by: By) -> Member:
-    """Add an account to a team; a member of it stays one. Raises RyeError ``unknown-account``, ``unknown-team``."""
+def join_team(connection: sa.Connection, name: str, account: str, by: By) -> tuple[Member, bool]:
+    """Add an account to a team. Return it, and whether it is new there. Raises RyeError ``unknown-account``,
+    ``unknown-team``.
+    """
     member = members.named(connection, account)
-    if roles.join(connection, name, member.id):
+    is_new = roles.join(connection, name, member.id)
+    if is_new:
         _record(connection, by, "team.add", f"team:{name}", {"account": member.id})
-    return member
+    return member, is_new
 
 
-def leave_team(connection: sa.Connection, name: str, account: str, by: By) -> Member:
-    """Remove an account from a team, if it is in it. Raises RyeError ``unknown-account``, ``unknown-team``."""
+def leave_team(connection: sa.Connection, name: str, account: str, by: By) -> tuple[Member, bool]:
+    """Remove an account from a team. Return it, and whether it was in it. Raises RyeError ``unknown-account``,
+    ``unknown-team``.
+    """
     member = members.named(connection, account)
-    if roles.leave(connection, name, member.id):
+    was_inside = roles.leave(connection, name, member.id)
+    if was_inside:
         _record(connection, by, "team.remove", f"team:{name}", {"account": member.id})
-    return member
+    return member, was_inside
 
 
 def holder(connection: sa.Connection, account: str | None, team: str | None) -> Holder:
@@ -170,10 +184,14 @@ def holder(connection: sa.Connection, account: str | None, team: str | None) -> 
     return Holder(f"team {team}", None, team)
 
 
-def give_role(connection: sa.Connection, namespace: str, role: str, who: Holder, by: By) -> None:
-    """Give a role in a namespace, replacing the one that there is. Raises RyeError ``bad-namespace``, ``bad-role``."""
-    roles.give(connection, namespace, role, account=who.account, team=who.team)
-    _record(connection, by, "role.add", f"namespace:{namespace}", {"who": who.words, "role": role})
+def give_role(connection: sa.Connection, namespace: str, role: str, who: Holder, by: By) -> bool:
+    """Give a role in a namespace, replacing the one that there is. Return whether that is a change. Raises RyeError
+    ``bad-namespace``, ``bad-role``.
+    """
+    is_new = roles.give(connection, namespace, role, account=who.account, team=who.team)
+    if is_new:
+        _record(connection, by, "role.add", f"namespace:{namespace}", {"who": who.words, "role": role})
+    return is_new
 
 
 def take_role(connection: sa.Connection, namespace: str, who: Holder, by: By) -> bool:

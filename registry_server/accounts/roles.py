@@ -101,14 +101,19 @@ def has_owner(connection: sa.Connection, namespace: str) -> bool:
 
 def give(
     connection: sa.Connection, namespace: str, role: str, *, account: str | None = None, team: str | None = None
-) -> None:
-    """Give an account (by its ID) or a team a role, replacing its previous role in the namespace. Raises RyeError."""
+) -> bool:
+    """Give an account (by its ID) or a team a role, replacing its previous role in the namespace. Return whether that changed
+    anything. Raises RyeError.
+    """
     if not is_segment(namespace):
         raise RyeError("bad-namespace", f"{namespace[:80]!r} is not a namespace.", "Use a-z, 0-9, - and _, at most 64.")
     if role not in ROLES:
         raise RyeError("bad-role", f"{role[:80]!r} is not a role.", f"Roles: {', '.join(ROLES)}.")
+    if role_of(connection, namespace, account=account, team=team) == role:
+        return False
     take(connection, namespace, account=account, team=team)
     connection.execute(namespace_roles.insert().values(namespace=namespace, role=role, account=account, team=team))
+    return True
 
 
 def take(connection: sa.Connection, namespace: str, *, account: str | None = None, team: str | None = None) -> bool:

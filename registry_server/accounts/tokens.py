@@ -195,6 +195,12 @@ def is_over(expires: str | None, now: str | None = None) -> bool:
     return expires is not None and expires <= (now or now_text())
 
 
+def is_revoked(connection: sa.Connection, identifier: str) -> bool:
+    """Whether there is a token with this ID, or this token, that was revoked."""
+    identifier = token_id(identifier) or identifier
+    return connection.scalar(sa.select(tokens.c.revoked).where(tokens.c.id == identifier)) is not None
+
+
 def state_of(account: Account, now: str | None = None) -> Literal["active", "revoked", "expired"]:
     """``active``, ``revoked`` or ``expired``."""
     if account.revoked:

@@ -172,8 +172,10 @@ async def _revoke_token(request: AnyRequest, token: FromPath[str]) -> Response[b
 
     def revoke(connection: sa.Connection) -> None:
         now = now_text()
+        before = tokens.is_revoked(connection, token[:100])
         tokens.revoke(connection, token[:100], now, member.id)
-        record(connection, request, "token.revoke", member, {"token": token[:16]})
+        if not before:
+            record(connection, request, "token.revoke", member, {"token": token[:16]})
 
     await changing(service_of(request), revoke)
     return redirect(f"{HOME}/tokens")

@@ -47,7 +47,8 @@ async def _give(request: AnyRequest, namespace: FromPath[str]) -> Response[bytes
     def give(connection: sa.Connection) -> None:
         _require_owner(connection, member, namespace)
         account, team, who = _meant(connection, form)
-        roles.give(connection, namespace, role, account=account, team=team)
+        if not roles.give(connection, namespace, role, account=account, team=team):
+            return
         _require_owners(connection, namespace)
         record(connection, request, "role.add", member, {"who": who, "role": role}, f"namespace:{namespace}")
 

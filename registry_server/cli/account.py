@@ -14,7 +14,6 @@ from registry_server.cli.options import Output, data_option, json_option, pass_o
 from registry_server.cli.registry_access import changing, reading, settings_of
 from registry_server.settings import SETTINGS_FILE
 
-
 _COLUMNS = (Listed("account"), Listed("state", "{:8}"), Listed("name"), Listed("roles", wraps=True))
 
 
@@ -95,5 +94,7 @@ def account_list(output: Output, data: Path) -> None:
 def account_disable(output: Output, name: str, data: Path) -> None:
     """Disable an account, with its sessions, links and tokens, at once. NAME: its name or ID."""
     with changing(data) as connection:
-        member = administration.disable_account(connection, name, By(now_text()))
-    output.result({"account": member.id, "name": member.name, "disabled": member.disabled}, f"Disabled {member.name}.")
+        member, changed = administration.disable_account(connection, name, By(now_text()))
+    document: dict[str, object] = {"account": member.id, "name": member.name, "disabled": member.disabled}
+    words = f"Disabled {member.name}." if changed else f"{member.name} was already disabled; nothing changed."
+    output.result({**document, "changed": changed}, words)

@@ -12,7 +12,6 @@ from registry_server.cli.listing import Listed, show_list
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import reading
 
-
 _COLUMNS = (
     Listed("event"),
     Listed("time"),

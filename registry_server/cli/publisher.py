@@ -14,7 +14,6 @@ from registry_server.cli.listing import Listed, piped, show_list
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import changing, reading
 
-
 _COLUMNS = (
     Listed("publisher"),
     Listed("namespace"),

@@ -36,9 +36,11 @@ def role_add(output: Output, namespace: str, account: str | None, team: str | No
     """Give an account or a team a role in NAMESPACE, replacing its current one."""
     with changing(data) as connection:
         who = _who(connection, account, team)
-        administration.give_role(connection, namespace, wanted, who, By(now_text()))
-    document: dict[str, object] = {"namespace": namespace, "who": who.words, "role": wanted}
-    output.result(document, f"{who.words} is {wanted} of {namespace}.")
+        changed = administration.give_role(connection, namespace, wanted, who, By(now_text()))
+    document: dict[str, object] = {"namespace": namespace, "who": who.words, "role": wanted, "changed": changed}
+    held = f"{wanted} of {namespace}"
+    words = f"{who.words} is {held}." if changed else f"{who.words} was already {held}; nothing changed."
+    output.result(document, words)
 
 
 @role.command("remove")

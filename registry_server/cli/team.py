@@ -52,8 +52,9 @@ def team_delete(output: Output, name: str, data: Path) -> None:
 def team_add(output: Output, name: str, account: str, data: Path) -> None:
     """Add ACCOUNT to the team NAME."""
     with changing(data) as connection:
-        member = administration.join_team(connection, name, account, By(now_text()))
-    output.result({"team": name, "account": member.name}, f"{member.name} is in {name}.")
+        member, changed = administration.join_team(connection, name, account, By(now_text()))
+    words = f"{member.name} is in {name}." if changed else f"{member.name} was already in {name}; nothing changed."
+    output.result({"team": name, "account": member.name, "changed": changed}, words)
 
 
 @team.command("remove")
@@ -65,8 +66,9 @@ def team_add(output: Output, name: str, account: str, data: Path) -> None:
 def team_remove(output: Output, name: str, account: str, data: Path) -> None:
     """Remove ACCOUNT from the team NAME."""
     with changing(data) as connection:
-        member = administration.leave_team(connection, name, account, By(now_text()))
-    output.result({"team": name, "account": member.name}, f"{member.name} is not in {name}.")
+        member, changed = administration.leave_team(connection, name, account, By(now_text()))
+    words = f"{member.name} is not in {name}." if changed else f"{member.name} was not in {name}; nothing changed."
+    output.result({"team": name, "account": member.name, "changed": changed}, words)
 
 
 @team.command("list")

@@ -14,7 +14,6 @@ from registry_server.cli.listing import Listed, show_list
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import changing, reading
 
-
 _COLUMNS = (
     Listed("token"),
     Listed("state", "{:7}"),
@@ -116,5 +115,7 @@ def token_list(output: Output, data: Path) -> None:
 def token_revoke(output: Output, token_id: str, data: Path) -> None:
     """Revoke a token, effective at once. TOKEN_ID: its 16 digits from `token list`."""
     with changing(data) as connection:
-        account = administration.revoke_token(connection, token_id, By(now_text()))
-    output.result(account.as_json(), f"Revoked {account.token} ({account.name}).")
+        account, changed = administration.revoke_token(connection, token_id, By(now_text()))
+    said = f"{account.token} ({account.name})"
+    words = f"Revoked {said}." if changed else f"{said} was already revoked; nothing changed."
+    output.result({**account.as_json(), "changed": changed}, words)

@@ -13,7 +13,6 @@ from registry_server.cli.listing import Listed, show_list
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import changing, reading, settings_of
 
-
 _COLUMNS = (Listed("webhook"), Listed("address"), Listed("namespace"), Listed("events", wraps=True))
 _OF_DELIVERIES = (
     Listed("created"),
@@ -89,8 +88,7 @@ def webhook_deliveries(output: Output, webhook_id: str | None, limit: int, data:
         found = webhooks.history(connection, limit, webhook_id)
     document = [{**row, "state": webhooks.state_of(row)} for row in found]
     rows = [
-        tuple(str(row[name] or "") for name in ("created", "id", "event", "state"))
-        + (str(row["attempts"]), str(row["error"] or ""))
+        (row["created"], row["id"], row["event"], row["state"], str(row["attempts"]), str(row["error"] or ""))
         for row in document
     ]
     show_list(output, {"deliveries": document}, _OF_DELIVERIES, rows, "No deliveries.")

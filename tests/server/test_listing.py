@@ -6,7 +6,7 @@ import io
 import json
 import os
 import sys
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from unittest import mock
 
@@ -16,7 +16,7 @@ from registry_server.cli import main as program
 from registry_server.cli.listing import Listed, on_terminal, piped
 from tests.registry_process import init, run
 
-HEADINGS = {
+HEADINGS: dict[tuple[str, ...], str] = {
     ("account", "list"): "account state name roles",
     ("token", "list"): "token state name namespaces scopes valid last used account",
     ("team", "list"): "team members",
@@ -41,11 +41,9 @@ def on_a_terminal(width: int, *words: str, **environment: str) -> tuple[str, str
         mock.patch.object(sys, "argv", ["rye-registry", *words]),
         redirect_stdout(out),
         redirect_stderr(err),
+        suppress(SystemExit),
     ):
-        try:
-            program()
-        except SystemExit:
-            pass
+        program()
     return out.getvalue(), err.getvalue()
 
 

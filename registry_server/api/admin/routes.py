@@ -94,7 +94,8 @@ async def _invite(request: AnyRequest) -> Response[bytes]:
 @route(f"{ADMIN}/accounts/{{account:str}}/disabled", http_method=[HttpMethod.PUT])
 async def _disable(request: AnyRequest, account: FromPath[str]) -> Response[bytes]:
     def disable(connection: sa.Connection, _: Account, by: By) -> AccountRow:
-        (row,) = _account_rows(connection, [administration.disable_account(connection, account, by)])
+        disabled = administration.disable_account(connection, account, by)[0]
+        (row,) = _account_rows(connection, [disabled])
         return row
 
     return await change(request, disable)
@@ -149,7 +150,7 @@ async def _create_token(request: AnyRequest) -> Response[bytes]:
 @route(f"{ADMIN}/tokens/{{token:str}}", http_method=[HttpMethod.DELETE], status_code=200)
 async def _revoke_token(request: AnyRequest, token: FromPath[str]) -> Response[bytes]:
     def revoke(connection: sa.Connection, _: Account, by: By) -> TokenRow:
-        return _token_row(administration.revoke_token(connection, token[:100], by))
+        return _token_row(administration.revoke_token(connection, token[:100], by)[0])
 
     return await change(request, revoke)
 
