@@ -40,6 +40,7 @@ from registry_server.api.device_routes import DEVICE_ROUTES
 from registry_server.api.examination import require_scope
 from registry_server.api.exchange_routes import EXCHANGE_ROUTES
 from registry_server.api.files import Application, Files
+from registry_server.api.near_calls import hint_for_method, hint_for_path
 from registry_server.api.operating_routes import OPERATING_ROUTES
 from registry_server.api.page_routes import PAGE_ROUTES, refused_reading
 from registry_server.api.private_reading import (
@@ -359,10 +360,14 @@ def _as_rye_error(request: Request[Any, Any, Any], error: Exception) -> RyeError
         return error
     if isinstance(error, HTTPException):
         if error.status_code == 404:
-            return RyeError("not-found", f"There is nothing at {request.scope['path'][:200]}.", None)
+            path = request.scope["path"]
+            hint = hint_for_path(request.scope["method"], path)
+            return RyeError("not-found", f"There is nothing at {path[:200]}.", hint)
         if error.status_code == 405:
             return RyeError(
-                "method-not-allowed", f"The method {request.scope['method'][:20]} is not allowed here.", None
+                "method-not-allowed",
+                f"The method {request.scope['method'][:20]} is not allowed here.",
+                hint_for_method(request.scope["path"]),
             )
         if error.status_code < 500:
             return RyeError("bad-request", "The request is malformed.", None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from registry_server.accounts import audit_events, members, roles, tokens
 from registry_server.accounts.scopes import DEFAULT_SCOPES, SCOPES
 from registry_server.accounts.times import after, now_text
 from registry_server.api.admin.operations import ADMIN_OPERATIONS
+from registry_server.api.near_calls import hint_for_path
 from registry_server.storage import database
 from tests.registry_process import init, run
 from tests.server.in_process import Local
@@ -344,6 +346,44 @@ class TestWhatIsRefused:
     def test_a_field_that_stands_twice_is_refused(self, local: Local, full: str) -> None:
         twice = b'{"name": "n", "scopes": ["read"], "scopes": ["publish"]}'
         refused(local.post(f"{ADMIN}/tokens", full, content=twice), 400, "bad-request")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "hint"),
+    [
+        ("GET", "/api/v1/admin/acounts", "Did you mean GET /api/v1/admin/accounts? "),
+        ("POST", "/api/v1/admin/account", "Did you mean POST /api/v1/admin/accounts? "),
+        (
+            "PUT",
+            "/api/v1/admin/team/web/member/alice",
+            "Did you mean PUT /api/v1/admin/teams/{team}/members/{account}? ",
+        ),
+        ("GET", "/api/v1/admin/users", ""),
+        ("GET", "/api/v1/admin", ""),
+        ("GET", "/api/v1/admin/" + "a/" * 50, ""),
+    ],
+)
+def test_a_call_that_there_is_not_names_the_near_one_and_the_list(
+    local: Local, method: str, path: str, hint: str
+) -> None:
+    answer = local.ask(method, path, json={})
+    refused(answer, 404, "not-found")
+    assert answer.json()["error"]["hint"] == f"{hint}GET /openapi.json describes every call."
+
+
+def test_a_method_that_there_is_not_names_the_others(local: Local) -> None:
+    answer = local.ask("DELETE", "/api/v1/admin/teams", json={})
+    refused(answer, 405, "method-not-allowed")
+    assert answer.json()["error"]["hint"] == "Here: GET, POST. GET /openapi.json describes every call."
+
+
+def test_a_long_wrong_path_costs_little(local: Local) -> None:
+    """Nobody is asked who they are before the hint is looked up."""
+    began = time.process_time()
+    for _ in range(20):
+        hint_for_path("GET", "/api/v1/admin/" + "/".join(["accountz" * 500] * 3))
+        hint_for_path("GET", "/api/v1/admin/" + "accounty/" * 2000)
+    assert time.process_time() - began < 0.5
 
 
 def test_the_commands_refuse_a_disabled_account_as_well(tmp_path: Path) -> None:
