@@ -3,7 +3,7 @@
 The rooms, from the ground up. A module imports from its own room and from rooms above it in this list, never from below;
 ``tests/test_rooms.py`` enforces this, including imports inside functions.
 
-* :mod:`rye.errors`, :mod:`rye.limits`, :mod:`rye.deprecations`: what every room may use
+* :mod:`rye.errors`, :mod:`rye.limits`, :mod:`rye.deprecations`, :mod:`rye.layout`: what every room may use
 * :mod:`rye.storage`: files on disk, the user's folders, what was verified on this machine
 * :mod:`rye.text`: text before it is an item
 * :mod:`rye.resolution`: versions, ranges and the solver

@@ -38,7 +38,6 @@ VALUES = frozenset(
         "rye.signing.keys",
         "rye.text.diagnostics",
         "rye.text.facts",
-        "rye.text.layout",
     }
 )
 """What the command line shows or gets: tiers, plans, findings, a lock's graph, the user's settings. A use case decides."""

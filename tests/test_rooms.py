@@ -13,7 +13,7 @@ from rye.storage.verdicts import FACES
 
 ROOT = Path(__file__).parents[1]
 FLOORS = (
-    ("errors", "limits", "extras", "deprecations", "explaining"),
+    ("errors", "limits", "extras", "deprecations", "explaining", "layout"),
     ("storage",),
     ("text",),
     ("resolution",),

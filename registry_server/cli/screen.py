@@ -7,7 +7,7 @@ import shutil
 import sys
 
 from rye.customization.display import visible
-from rye.text.layout import flow
+from rye.layout import flow
 
 _PROSE = 100
 """The widest line of prose, in columns: longer ones are hard to read."""

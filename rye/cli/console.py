@@ -7,7 +7,7 @@ Text from authors and registries must not control the terminal: on a terminal, e
 escaped. Elsewhere data goes out byte for byte, because programs read it. Table cells are escaped everywhere, so that a row
 stays one row. Styles travel through text as marks that no other text can contain: they hold a number drawn for this run.
 
-On a terminal, lines are wrapped to its width (:mod:`rye.text.layout`). Elsewhere each stays one line, however long.
+On a terminal, lines are wrapped to its width (:mod:`rye.layout`). Elsewhere each stays one line, however long.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import click
 
 if TYPE_CHECKING:
     from rye.errors import RyeError
+    from rye.layout import Cell, Column, Line
     from rye.text.diagnostics import Diagnostic
-    from rye.text.layout import Cell, Column, Line
 
 _STYLES: dict[str, dict[str, object]] = {
     "error": {"fg": "red", "bold": True},
@@ -119,7 +119,7 @@ class Console:
         if not self.on_terminal:
             self.data("".join(self.style(text, style) if style else text for text, style in pairs))
             return
-        from rye.text.layout import flow  # only terminals have columns
+        from rye.layout import flow  # only terminals have columns
 
         shown = [(printable(text), style) for text, style in pairs]
         for each in flow(shown, self.width if wide else min(_PROSE, self.width), hang):
@@ -138,7 +138,7 @@ class Console:
             lines = ("\t".join([self.style(text, style) if style else text for text, style in cells]) for cells in safe)
             self.data("\n".join(lines))
             return
-        from rye.text.layout import Column, table  # only terminals have columns
+        from rye.layout import Column, table  # only terminals have columns
 
         titled = [Column(each) if isinstance(each, str) else each for each in header]
         for line in table(safe, titled, self.width):
@@ -242,7 +242,7 @@ class Console:
                 self._hint(finding.hint)
 
     def _excerpt(self, source: str, line: int, column: int | None) -> None:
-        from rye.text.layout import columns, cut  # only terminals see excerpts
+        from rye.layout import columns, cut  # only terminals see excerpts
 
         number = f"{line:>5} | "
         width = min(_PROSE, self.width - len(number))
@@ -269,7 +269,7 @@ class Console:
                 "".join(self._styled(text, style) for text, style in spans), err=True, color=self._color_err or None
             )
             return
-        from rye.text.layout import flow  # only terminals have columns
+        from rye.layout import flow  # only terminals have columns
 
         for paragraph in _paragraphs(spans):
             first = paragraph[0][0] if paragraph else ""
@@ -297,7 +297,7 @@ class Console:
 
     def confirm(self, question: str) -> bool:
         """Ask a yes-or-no question. Call only when the session is interactive."""
-        from rye.text.layout import flow  # only terminals have columns
+        from rye.layout import flow  # only terminals have columns
 
         lines = flow([(f"{printable(question)} [y/N]:", None)], min(_PROSE, self.width), 2)
         fitted = "\n".join("".join(text for text, _ in line) for line in lines).removesuffix("[y/N]:").rstrip(" ")

@@ -6,8 +6,8 @@ import click
 
 from rye.cli.options import Session, command
 from rye.errors import UsageError
+from rye.layout import Column
 from rye.schemas.catalog import CATALOG, as_text, nearest, schema
-from rye.text.layout import Column
 
 
 @command("schema")

@@ -9,9 +9,9 @@ from rye.cli.console import TIER_STYLE, Console, counted, one_line
 from rye.installation.plan import Asked, ItemChange, Plan, by_tier, gather_mentions
 from rye.items.agent_tools import shown
 from rye.items.consented import HookAction, Run
+from rye.layout import Cell
 from rye.permissions.risk import Tier, tiers
 from rye.permissions.tool_risk import tools_tier
-from rye.text.layout import Cell
 from rye.workspace.installing.install_request import Proposal
 from rye.workspace.trusting.acceptance import Approval, of_the_lock
 from rye.workspace.trusting.project_changes import shown_lines

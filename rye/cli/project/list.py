@@ -18,7 +18,7 @@ from rye.project.layout import find_project
 from rye.workspace.installing.item_rows import SPACES, item_rows
 
 if TYPE_CHECKING:
-    from rye.text.layout import Cell
+    from rye.layout import Cell
     from rye.workspace.installing.rows_of_items import ItemRow
 
 _SHORT_FINGERPRINT = 16
@@ -56,7 +56,7 @@ def list_items(session: Session, kind: str | None, space: str | None, member: st
 
 def _show(session: Session, rows: Sequence[ItemRow]) -> None:
     """Print the table for people: states before signers, fingerprints cut on narrow terminals, and counts at the end."""
-    from rye.text.layout import Column  # only terminals have columns
+    from rye.layout import Column  # only terminals have columns
 
     table: list[list[Cell]] = []
     for row in rows:

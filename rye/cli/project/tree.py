@@ -10,7 +10,7 @@ from rye.cli.console import counted, one_line
 from rye.cli.options import Session, command
 from rye.cli.project.install_options import install_options
 from rye.installation.graph import Node
-from rye.text.layout import Cell
+from rye.layout import Cell
 from rye.workspace.installing.locked_graph import locked_tree, reasons_for, signing
 
 _MARKS = {"": "", "seen": " (*)", "cycle": " (cycle)", "missing": " (not in rye.lock)"}

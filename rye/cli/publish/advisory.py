@@ -7,9 +7,9 @@ import click
 from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.cli.trust.own_keys import own_keys
+from rye.layout import Column
 from rye.registry.protocol.lines import write_time
 from rye.registry.protocol.statements import Advisory
-from rye.text.layout import Column
 from rye.workspace.named_file import NamedFile
 from rye.workspace.new_file import write_new
 from rye.workspace.publishing.advisories import (

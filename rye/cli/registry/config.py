@@ -6,7 +6,7 @@ import click
 
 from rye.cli.main import family
 from rye.cli.options import Session, command
-from rye.text.layout import Column
+from rye.layout import Column
 from rye.workspace.settings import all_settings, setting, settings_path
 
 

@@ -6,7 +6,7 @@ import click
 
 from rye.cli.options import Session, command
 from rye.errors import UsageError
-from rye.text.layout import Column
+from rye.layout import Column
 from rye.workspace.explained import Explained, Listed, all_areas, all_codes
 from rye.workspace.explained import explain as explained
 

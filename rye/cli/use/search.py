@@ -6,7 +6,7 @@ import click
 
 from rye.cli.options import Session, command
 from rye.items.kinds import KINDS
-from rye.text.layout import Column
+from rye.layout import Column
 from rye.workspace.registries import registry_search
 from rye.workspace.registries.registry_search import SearchRequest
 

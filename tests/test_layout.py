@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rye.text.layout import Column, Line, columns, cut, flow, table
+from rye.layout import Column, Line, columns, cut, flow, table
 
 WORDS = st.text(alphabet="ab/:. `→日\u0301\u1b44", max_size=120)
 ITEM = "directive:acme/workflows/rotate_all_production_credentials"
