@@ -93,8 +93,9 @@ def test_a_piped_list_has_one_line_per_row_and_no_headings(data: str) -> None:
     assert run("account", "list", "--data", data).stdout == f"{account['account']}  active    alice  owner of acme\n"
     assert run("team", "list", "--data", data).stdout == "web  alice\n"
     assert run("role", "list", "--data", data).stdout == "acme  owner  alice\nacme  publisher  team web\n"
-    ci, mine = json.loads(run("token", "list", "--data", data, "--json").stdout)["tokens"]
-    assert run("token", "list", "--data", data).stdout.splitlines() == [
+    made = json.loads(run("token", "list", "--data", data, "--json").stdout)["tokens"]
+    ci, mine = (next(one for one in made if one["name"] == name) for name in ("ci", "mine"))
+    assert sorted(run("token", "list", "--data", data).stdout.splitlines(), key=lambda line: line.split()[2]) == [
         f"{ci['id']}  active   ci  acme  publish  never expires  last used never",
         f"{mine['id']}  active   mine  any namespace  {' '.join(mine['scopes'])}  never expires  last used never  of alice",
     ]
