@@ -1,7 +1,13 @@
-"""Checks whether the files to publish are committed: a release from an uncommitted file cannot be traced."""
+"""Checks whether the files to publish are committed: a release from an uncommitted file cannot be traced.
+
+Git takes any folder for a repository that has a ``HEAD`` and an ``objects`` folder, and obeys the ``config`` next to them: its
+filters are commands. Such a folder can be committed like any other, whereas ``.git`` cannot. So only a checkout with ``.git``
+is asked.
+"""
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +24,7 @@ def uncommitted(paths: Sequence[Path], folder: Path) -> list[str]:
 
     ``folder``: a folder in the checkout. Raises RyeError ``git-failed``.
     """
+    _refuse_committed_repositories(folder)
     if _git(folder, "rev-parse", "--is-inside-work-tree") is None:
         return []
     found = []
@@ -41,9 +48,27 @@ def uncommitted(paths: Sequence[Path], folder: Path) -> list[str]:
     return found
 
 
+def _refuse_committed_repositories(folder: Path) -> None:
+    """Refuse a folder that git would take for a repository before it reaches the checkout's ``.git``. Git since 2.38 refuses it
+    by ``safe.bareRepository``. Raises RyeError ``git-failed``."""
+    here = folder.resolve()
+    for each in (here, *here.parents):
+        if os.path.lexists(each / ".git"):
+            return
+        if os.path.lexists(each / "HEAD") and any(os.path.lexists(each / name) for name in ("objects", "commondir")):
+            raise RyeError(
+                "git-failed",
+                f"Cannot tell whether the files are committed: {str(each)!r} looks like a bare git repository, whose "
+                "configuration git would obey.",
+                "Remove HEAD there if no one needs it. Find out who committed it: it may be an attack.",
+            )
+
+
 def _git(folder: Path, *arguments: str) -> str | None:
-    """Return git's output; None if it fails or is not installed. Runs no program from the checkout's configuration."""
-    command = ["git", "--literal-pathspecs", "-c", "core.fsmonitor=false", "-C", str(folder.absolute()), *arguments]
+    """Return git's output; None if it fails or is not installed. No hook or monitor of the checkout runs; its filters do, which
+    only its user can have configured."""
+    safe = ["--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "safe.bareRepository=explicit"]
+    command = ["git", "--literal-pathspecs", *safe, "-C", str(folder.absolute()), *arguments]
     try:
         run = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False, stdin=subprocess.DEVNULL)
     except FileNotFoundError:

@@ -77,3 +77,43 @@ def test_a_program_that_the_checkout_names_is_not_run(checkout: Path) -> None:
     git(checkout, "config", "core.fsmonitor", f"touch {checkout / 'ran'}")
     uncommitted([checkout / "a.md"], checkout)
     assert not (checkout / "ran").exists()
+
+
+@pytest.mark.parametrize("place", [".ai/directives/work", "pkg", ""])
+@pytest.mark.parametrize("objects", ["objects", "commondir"])
+def test_a_folder_that_was_committed_as_a_repository_runs_nothing(checkout: Path, place: str, objects: str) -> None:
+    """Its config names a filter, which `git status` would execute for the file next to it."""
+    folder = checkout / "inner" / place
+    files = folder / "work" if objects == "commondir" else folder
+    folder.mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", "--bare", str(folder)], check=True, capture_output=True)
+    ran = checkout / "ran"
+    with (folder / "config").open("a") as stream:
+        stream.write(f'[core]\n\tbare = false\n\tworktree = .\n[filter "x"]\n\tclean = touch {ran}; cat\n')
+    files.mkdir(exist_ok=True)
+    (folder / ".gitattributes").write_text("* filter=x\n")
+    (files / "a.md").write_text("a")
+    command = ["git", f"--git-dir={folder}", f"--work-tree={folder}", "add", str(files / "a.md")]
+    subprocess.run(command, check=True, capture_output=True)
+    assert ran.exists()  # the attack works
+    ran.unlink()
+    (files / "a.md").write_text("b")
+    if objects == "commondir":
+        (folder / "refs").rename(folder / "elsewhere")
+        (folder / "objects").rename(folder / "elsewhere" / "objects")
+        (folder / "commondir").write_text("elsewhere\n")
+    with pytest.raises(RyeError) as error:
+        uncommitted([files / "a.md"], files)
+    assert error.value.code == "git-failed"
+    assert "bare git repository" in error.value.message
+    assert not ran.exists()
+
+
+def test_a_checkout_inside_a_bare_repository_is_a_checkout(checkout: Path, tmp_path: Path) -> None:
+    """People keep worktrees next to the bare repository that they belong to."""
+    bare = tmp_path / "bare.git"
+    git(tmp_path, "clone", "--bare", str(checkout), str(bare))
+    git(bare, "worktree", "add", "main")
+    assert uncommitted([bare / "main" / "a.md"], bare / "main") == []
+    (bare / "main" / "a.md").write_text("changed")
+    assert uncommitted([bare / "main" / "a.md"], bare / "main") == ["a.md"]
