@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from rye.customization.effective_diff import effective_diff
 from rye.customization.effective_text import Effective, effective, reader
 from rye.customization.item_overrides import OverrideSource
 from rye.customization.widening import widenings
-from rye.items.consented import HookAction
+from rye.items.agent_tools import AgentTools, agent_tools
+from rye.items.consented import HookAction, Run
 from rye.items.location import Location
 from rye.items.reading import Metadata, ReadOptions
 from tests.customization.override_text import directive
@@ -141,6 +143,31 @@ def test_a_hook_is_its_whole_action() -> None:
     ):
         assert [f.code for f in widenings(metadata(hooks=(hook,)), metadata(hooks=(other,)))] == ["override-adds-hook"]
     assert widenings(metadata(hooks=(hook,)), metadata(hooks=(hook, hook)))
+
+
+@pytest.mark.parametrize(
+    ("new", "wider"),
+    [
+        (agent_tools(["Read"], ["Write"], ["git"], ["push"]), False),
+        (agent_tools(["Bash"], ["Web", "Write"], ["git"], ["push", "rm"]), False),
+        (agent_tools(["Bash", "Edit", "Read"], ["Write"], ["git"], ["push"]), True),
+        (agent_tools(None, ["Write"], ["git"], ["push"]), True),
+        (agent_tools(["Bash", "Read"], [], ["git"], ["push"]), True),
+        (agent_tools(["Bash", "Read"], ["Write"], ["git", "sh"], ["push"]), True),
+        (agent_tools(["Bash", "Read"], ["Write"], ["git"], []), True),
+    ],
+)
+def test_tools_of_the_agent_program_and_their_restrictions_are_rights(new: AgentTools, wider: bool) -> None:
+    old = replace(metadata(), agent_tools=agent_tools(["Bash", "Read"], ["Write"], ["git"], ["push"]))
+    codes = {finding.code for finding in widenings(old, replace(metadata(), agent_tools=new))}
+    assert codes == ({"override-widens"} if wider else set())
+
+
+def test_what_an_agent_program_would_start_is_a_right() -> None:
+    server = replace(metadata(), runs=(Run("mcp-server", "mcpServers.db", "db", "a" * 64),))
+    assert [finding.code for finding in widenings(metadata(), server)] == ["override-widens"]
+    assert widenings(server, server) == ()
+    assert widenings(server, metadata()) == ()
 
 
 def test_something_that_did_not_parse_granted_nothing() -> None:

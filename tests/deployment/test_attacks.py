@@ -239,6 +239,36 @@ def test_an_override_without_an_alarm_is_told_and_deployed(deployed: Shop) -> No
     assert "Be kind." in deployed.path(".claude/agents/one.md").read_text()
 
 
+KEY = """---
+agent: one
+base-version: "1.0.0"
+last-reviewed: "2026-01-01"
+---
+
+<!-- DIRECTIVE: {operation}
+key: tools
+reason: ours
+-->
+{value}
+<!-- END DIRECTIVE -->
+"""
+
+
+@pytest.mark.parametrize(
+    ("operation", "value"), [("frontmatter-set", "allowed: [Read, Glob, Grep, Bash]"), ("frontmatter-delete", "")]
+)
+def test_an_override_gives_an_agent_no_tools(deployed: Shop, operation: str, value: str) -> None:
+    """Without `tools`, an agent has all of them. Agreeing to the agent was agreeing to Read, Glob and Grep."""
+    before = deployed.path(".claude/agents/one.md").read_bytes()
+    deployed.write(PLACE, KEY.format(operation=operation, value=value))
+    result = deployed.run("deploy", "--allow-widening", "agent:acme/one", "--json", env={"RYE_TRUST_LOCK": "1"})
+    assert {row["code"] for row in result.json["refused"]} == {"override-widens"}
+    assert deployed.path(".claude/agents/one.md").read_bytes() == before
+    deployed.write(PLACE, KEY.format(operation="frontmatter-set", value="allowed: [Read]"))
+    assert deployed.run("deploy", "--target", "claude").code == 0
+    assert "Grep" not in deployed.path(".claude/agents/one.md").read_text()
+
+
 def test_in_a_checkout_that_nobody_accepted_every_override_is_asked_about(deployed: Shop) -> None:
     """This user had accepted a project in the same folder, so the lock's approvals are known."""
     shutil.rmtree(deployed.path(".ai/.rye"))
