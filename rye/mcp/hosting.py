@@ -10,6 +10,7 @@ from typing import Protocol
 from rye.errors import RyeError
 from rye.limits import RUNTIME
 from rye.mcp.tokens import Grant, TokenRefused
+from rye.runtime.effects import UsableItem
 from rye.runtime.opening import Opened
 
 Open = Callable[[str | None], Opened]
@@ -62,9 +63,19 @@ class RunsByToken:
             self._make_room(grant)
             opened = self._open(f"directive:{grant.directive}" if grant is not None else None)
             if grant is not None:
-                _require_same(grant, opened)
+                _require_same(grant, opened.directive)
             self._runs[name] = (grant.expires if grant is not None else 0, opened)
             return opened
+
+    def admit(self, grant: Grant | None) -> None:
+        """Check that a token's directive is still what the token was made for, and may still be used. Called for each request.
+
+        A run whose token is refused stays: if the bytes come back, it is as narrow as it was. Raises TokenRefused, and
+        RyeError for a directive that may not be used any more.
+        """
+        opened = self.of(grant)
+        if grant is not None:
+            _require_same(grant, opened.items.read("directive", grant.directive, runs=True))
 
     def expire(self, now: float) -> None:
         """End the runs whose tokens have expired."""
@@ -87,8 +98,7 @@ class RunsByToken:
             raise TokenRefused("token-refused", message, "Wait until a token expires, or restart the server.")
 
 
-def _require_same(grant: Grant, opened: Opened) -> None:
-    found = opened.directive
+def _require_same(grant: Grant, found: UsableItem | None) -> None:
     if found is None or (found.id, found.version, found.sha256) != (grant.directive, grant.version, grant.sha256):
         raise TokenRefused(
             "token-refused",

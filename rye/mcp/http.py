@@ -116,7 +116,7 @@ class BearerGate:
         if self._only is not None and grant.directive != self._only:
             raise TokenRefused("token-refused", f"This server only accepts tokens for {self._only}.")
         try:
-            await anyio.to_thread.run_sync(self._runs.of, grant)
+            await anyio.to_thread.run_sync(self._runs.admit, grant)
         except RyeError as error:
             raise refused(error) from error
         return grant

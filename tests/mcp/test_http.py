@@ -195,6 +195,32 @@ def test_a_token_for_other_bytes_is_401(server: Running, shop: Workshop) -> None
     assert answer.status_code == 401
 
 
+def test_a_token_that_was_used_before_is_none_for_other_bytes(server: Running, shop: Workshop) -> None:
+    """The run that the token opened has the old rights, and how far they were narrowed must not be forgotten."""
+    shop.own_directive("work/turning")
+    place = shop.path(".ai/directives/work/turning.md")
+    first = place.read_bytes()
+    token = server.token("acme/work/turning")
+    own = {"Authorization": f"Bearer {token}"}
+
+    async def narrow(caller: Caller) -> None:
+        assert (await caller.ok("rye_execute", **RUN))["exit"] == 0
+        await caller.ok("rye_execute", item_type="directive", item_id="acme/work/read")
+
+    async def narrowed(caller: Caller) -> None:
+        assert (await caller.error("rye_execute", **RUN))["code"] == "denied"
+
+    server.play(token, narrow)
+    shop.own_directive("work/turning", "<load><knowledge>acme/notes/*</knowledge></load>")
+    assert server.post(own).status_code == 401
+    place.write_bytes(first.replace(b"Do the work", b"Do no work"))  # its signature is not valid any more
+    assert server.post(own).status_code == 401
+    place.unlink()
+    assert server.post(own).status_code == 401
+    place.write_bytes(first)
+    server.play(token, narrowed)
+
+
 def test_two_authorizations_are_none(server: Running) -> None:
     headers = [
         ("Authorization", f"Bearer {server.token()}"),
