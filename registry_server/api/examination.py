@@ -12,9 +12,8 @@ from registry_server.accounts import blob_owners
 from registry_server.accounts.scopes import scope_of
 from registry_server.accounts.tokens import Account
 from registry_server.sequencer.acceptance import Candidate, examine, namespace_of, read_note
-from registry_server.sequencer.ledger import Ledger
+from registry_server.sequencer.chains import chains_of
 from registry_server.settings import Settings
-from registry_server.storage import database
 from registry_server.storage.objects import Objects
 from rye.errors import RyeError
 from rye.registry.protocol import wire
@@ -47,16 +46,16 @@ class Examination:
         """
         now = datetime.now(UTC)
         keys_of: dict[str, list[PublicKey]] = {}
-        with database.reader(self._engine) as connection:
-            ledger = Ledger(connection)
-            for candidate in candidates:
-                namespace = namespace_of(candidate.statement) or ""
-                self._check_authority(account, ledger, candidate, scopes)
-                if namespace not in keys_of:
-                    current = ledger.chain(namespace).current(now)
-                    keys_of[namespace] = [PublicKey.from_raw(key) for key in current.keyset.keys] if current else []
-                if isinstance(candidate.statement, Keyset):
-                    keys_of[namespace] += [PublicKey.from_raw(key) for key in candidate.statement.keys]
+        namespaces = {namespace_of(candidate.statement) or "" for candidate in candidates}
+        chains = chains_of(self._engine, self._origin, sorted(namespaces))
+        for candidate in candidates:
+            namespace = namespace_of(candidate.statement) or ""
+            self._check_authority(account, not chains[namespace].links, candidate, scopes)
+            if namespace not in keys_of:
+                current = chains[namespace].current(now)
+                keys_of[namespace] = [PublicKey.from_raw(key) for key in current.keyset.keys] if current else []
+            if isinstance(candidate.statement, Keyset):
+                keys_of[namespace] += [PublicKey.from_raw(key) for key in candidate.statement.keys]
         return [
             examine(candidate, partial(self._readable_blob, account), keys_of[namespace_of(candidate.statement) or ""])
             for candidate in candidates
@@ -77,11 +76,11 @@ class Examination:
                 return None
         return found if found is not None else self._public.get(wire.blob_path(sha256))
 
-    def _check_authority(self, account: Account, ledger: Ledger, candidate: Candidate, scopes: Sequence[str]) -> None:
-        """Check scope and namespace. Raises RyeError ``insufficient-scope``, ``wrong-namespace``, ``claims-closed``."""
+    def _check_authority(self, account: Account, is_free: bool, candidate: Candidate, scopes: Sequence[str]) -> None:
+        """Check scope and namespace. ``is_free``: no one has claimed the namespace. Raises RyeError
+        ``insufficient-scope``, ``wrong-namespace``, ``claims-closed``."""
         require_scope(account, *(scopes or (scope_of(candidate.statement),)))
         namespace = namespace_of(candidate.statement) or ""
-        is_free = not ledger.chain(namespace).links
         may_claim = is_free and self._settings.open_claims and account.is_bound_to(namespace)
         if not account.may_write(namespace) and not may_claim:
             raise RyeError("wrong-namespace", _not_for(account, namespace), _hint_for(account, namespace))

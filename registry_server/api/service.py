@@ -158,8 +158,7 @@ class Service:
 
     def account(self, token: str) -> Account | None:
         """Return the account of a token; None if the token is not valid."""
-        with database.reader(self.engine) as connection:
-            return tokens.check(connection, token)
+        return tokens.look_up(self.engine, token)
 
     async def note_use(self, account: Account) -> None:
         """Record that the token was used, at most every few minutes and without delaying the request for long."""

@@ -28,6 +28,7 @@ from registry_server.search.words import (
 )
 from registry_server.storage.prepared import Among, Prepared
 from registry_server.storage.schema import documents, search_grams, search_words
+from registry_server.storage.together import Change, Together, deleting, inserting
 
 _AT_ONCE = 500
 _LISTED = 20
@@ -93,19 +94,32 @@ def remove(connection: sa.Connection, kind: str, identifier: str) -> None:
     replace(connection, [f"{kind}:{identifier}"], [])
 
 
-def replace(connection: sa.Connection, some: Sequence[str], offered: Sequence[Document]) -> None:
-    """Remove the documents of the names ``some`` and add ``offered``. Only the log's writer may call this."""
-    before = _rows(connection, some)
-    _unindex(connection, before)
-    rows = _numbered(connection, offered)
-    _ADD.run_all(connection, rows)
-    _index(connection, rows)
-    ids_before, ids_after = {row["name"]: row["id"] for row in before}, {row["name"]: row["id"] for row in rows}
+def replace(
+    connection: sa.Connection, some: Sequence[str], offered: Sequence[Document], changes: Together | None = None
+) -> None:
+    """Remove the documents of the names ``some`` and add ``offered``. Only the log's writer may call this.
+
+    ``changes``: the caller writes them later, together with others; None: they are written now.
+    """
+    later = Together() if changes is None else changes
+    known = _known(connection, some, offered)
+    rows = _numbered(known.last, offered)
+    kept = {row["name"] for row in rows}
+    before = list(known.documents.values())
+    _unindex(connection, later, before)
+    later.add(_REMOVE, [{"number": row["number"]} for row in before if row["name"] not in kept])
+    later.add(_ADD, [row for row in rows if row["name"] not in known.documents])
+    later.add(_MOVE, [row for row in rows if row["name"] in known.documents])
+    _index(connection, later, rows)
     _count_words(
         connection,
-        added=[identifier for name, identifier in ids_after.items() if name not in ids_before],
-        gone=[identifier for name, identifier in ids_before.items() if name not in ids_after],
+        later,
+        known.words,
+        added=[row["id"] for row in rows if row["name"] not in known.documents],
+        gone=[row["id"] for row in before if row["name"] not in kept],
     )
+    if changes is None:
+        later.run(connection)
 
 
 def refill(connection: sa.Connection) -> None:
@@ -118,8 +132,11 @@ def refill(connection: sa.Connection) -> None:
     change = documents.update().where(at_number).values({"segment": sa.bindparam("new")})
     for rows in _all_rows(connection):
         connection.execute(change, [{"at": row["number"], "new": segment_of(row["id"])} for row in rows])
-        _index(connection, rows)
-        _count_words(connection, added=[row["id"] for row in rows], gone=[])
+        changes = Together()
+        _index(connection, changes, rows)
+        known = _known(connection, (), (), [row["id"] for row in rows])
+        _count_words(connection, changes, known.words, added=[row["id"] for row in rows], gone=[])
+        changes.run(connection)
 
 
 # -- comparing -----------------------------------------------------------------------------------------------------------
@@ -182,11 +199,33 @@ def _digest(tokens: Iterable[str]) -> int:
 # -- rows ----------------------------------------------------------------------------------------------------------------
 
 
-def _rows(connection: sa.Connection, some: Sequence[str]) -> list[dict[str, Any]]:
-    if not some:
-        return []
-    names = [column.name for column in documents.columns]
-    return [dict(zip(names, row, strict=True)) for row in _NAMED.rows(connection, {"some": list(some)})]
+class _Known(Struct, frozen=True):
+    """What the tables contain before a change."""
+
+    last: int
+    """The largest number of a document."""
+    words: frozenset[str]
+    """Those of the words in question that have trigrams."""
+    documents: dict[str, dict[str, Any]]
+    """The documents to be removed, by name: only the columns from which their tokens are computed."""
+
+
+def _known(
+    connection: sa.Connection, some: Sequence[str], offered: Sequence[Document], ids: Sequence[str] = ()
+) -> _Known:
+    """Ask for all of that at once. ``ids``: more ids, for their words."""
+    every = [*(name.partition(":")[2] for name in some), *(document.id for document in offered), *ids]
+    words = sorted({word for identifier in every for word in corrections_for(identifier)})
+    last, found, documents_ = 0, set(), {}
+    for name, number, *rest in _BEFORE.rows(connection, {"some": list(some), "words": words}):
+        if rest[0] is not None:
+            row = dict(zip(("kind", "id", "description", "keywords"), rest, strict=True))
+            documents_[name] = {"name": name, "number": number, **row}
+        elif name:
+            found.add(name)
+        else:
+            last = number or 0
+    return _Known(last, frozenset(found), documents_)
 
 
 def _all_rows(connection: sa.Connection) -> Iterator[list[dict[str, Any]]]:
@@ -199,12 +238,9 @@ def _all_rows(connection: sa.Connection) -> Iterator[list[dict[str, Any]]]:
         last = rows[-1]["number"]
 
 
-def _numbered(connection: sa.Connection, offered: Sequence[Document]) -> list[dict[str, Any]]:
+def _numbered(last: int, offered: Sequence[Document]) -> list[dict[str, Any]]:
     """Return the rows of new documents. Newer ones have larger numbers, so that the index returns the newest first."""
-    if not offered:
-        return []
-    (last,) = _LAST.rows(connection)[0]
-    first = (last or 0) + 1
+    first = last + 1
     return [
         {
             "number": number,
@@ -232,89 +268,126 @@ def _lexemes(row: Mapping[str, Any]) -> frozenset[str]:
     return tokens | beginnings_of(tokens) | frozenset(blocks_of(row["number"]))
 
 
-def _text(statement: str) -> Prepared:
-    return Prepared(sa.text(statement))
+def _change(each: str, at_once: str, types: dict[str, str]) -> Change:
+    return Change(sa.text(each), at_once, types)
 
 
 # -- the index -----------------------------------------------------------------------------------------------------------
 
-_NAMED = Prepared(sa.select(documents).where(Among(documents.c.name)))
-_LAST = Prepared(sa.select(sa.func.max(documents.c.number)))
-_ADD = Prepared(documents.insert())
-_REMOVE = Prepared(documents.delete().where(documents.c.number == sa.bindparam("number")))
-_ADD_FTS5 = _text("INSERT INTO documents_fts(rowid, tokens) VALUES (:number, :tokens)")
-# A contentless index needs the old tokens to delete them.
-_FORGET_FTS5 = _text("INSERT INTO documents_fts(documents_fts, rowid, tokens) VALUES ('delete', :number, :tokens)")
-_ADD_TSVECTOR = _text(
-    f"INSERT INTO documents_fts(number, {', '.join(_RANKED)}, tokens) VALUES "
-    f"(:number, {', '.join(f':{name}' for name in _RANKED)}, array_to_tsvector(CAST(:tokens AS text[])))"
-)
-_FORGET_TSVECTOR = _text("DELETE FROM documents_fts WHERE number = :number")
-
-
-def _index(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    if connection.dialect.name == "sqlite":
-        values = [{"number": row["number"], "tokens": " ".join(sorted(_tokens(row)))} for row in rows]
-        _ADD_FTS5.run_all(connection, values)
-        return
-    ranked = [{name: row[name] for name in ("number", *_RANKED)} for row in rows]
-    _ADD_TSVECTOR.run_all(
-        connection, [{**values, "tokens": sorted(_lexemes(row))} for values, row in zip(ranked, rows, strict=True)]
+_NOTHING = [sa.null() for _ in range(4)]
+_BEFORE = Prepared(
+    sa.union_all(
+        sa.select(sa.literal_column("''").label("what"), sa.func.max(documents.c.number), *_NOTHING),
+        sa.select(search_words.c.word, sa.literal_column("0"), *_NOTHING)
+        .where(Among(search_words.c.word, "words"))
+        .distinct(),
+        sa.select(
+            documents.c.name,
+            documents.c.number,
+            documents.c.kind,
+            documents.c.id,
+            documents.c.description,
+            documents.c.keywords,
+        ).where(Among(documents.c.name)),
     )
+)
+_ADD = inserting(documents)
+_REMOVE = deleting(documents, "number")
+_MOVED = ("number", "version", "description", "keywords", "deprecated", "segment")
+_MOVE = _change(
+    f"UPDATE documents SET {', '.join(f'{name} = :{name}' for name in _MOVED)} WHERE name = :name",
+    f"UPDATE documents SET {', '.join(f'{name} = given.{name}' for name in _MOVED)} "
+    "FROM {rows} WHERE documents.name = given.name",
+    {"name": "text", "number": "bigint", "version": "text", "description": "text", "keywords": "text",
+     "deprecated": "boolean", "segment": "text"},
+)  # fmt: skip
+"""A document that is replaced keeps its row, and gets a new number."""
+_ADD_TOKENS = _change(
+    "INSERT INTO documents_fts(rowid, tokens) VALUES (:number, :tokens)",
+    f"INSERT INTO documents_fts(number, {', '.join(_RANKED)}, tokens) SELECT number, {', '.join(_RANKED)}, "
+    "array_to_tsvector(string_to_array(tokens, ' ')) FROM {rows}",
+    {"number": "bigint", "kind": "text", "namespace": "text", "id": "text", "segment": "text",
+     "deprecated": "boolean", "tokens": "text"},
+)  # fmt: skip
+# SQLite's contentless index needs the old tokens to delete them.
+_FORGET_TOKENS = _change(
+    "INSERT INTO documents_fts(documents_fts, rowid, tokens) VALUES ('delete', :number, :tokens)",
+    "DELETE FROM documents_fts WHERE number = ANY({number})",
+    {"number": "bigint"},
+)
 
 
-def _unindex(connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
-    if not rows:
-        return
+def _index(connection: sa.Connection, changes: Together, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Add the tokens of documents. No token contains a space."""
+    wanted = _tokens if connection.dialect.name == "sqlite" else _lexemes
+    changes.add(_ADD_TOKENS, [{**row, "tokens": " ".join(sorted(wanted(row)))} for row in rows])
+
+
+def _unindex(connection: sa.Connection, changes: Together, rows: Sequence[Mapping[str, Any]]) -> None:
     if connection.dialect.name == "sqlite":
-        values = [{"number": row["number"], "tokens": " ".join(sorted(_tokens(row)))} for row in rows]
-        _FORGET_FTS5.run_all(connection, values)
-    numbers = [{"number": row["number"]} for row in rows]
-    if connection.dialect.name != "sqlite":
-        _FORGET_TSVECTOR.run_all(connection, numbers)
-    _REMOVE.run_all(connection, numbers)
+        rows = [{"number": row["number"], "tokens": " ".join(sorted(_tokens(row)))} for row in rows]
+    changes.add(_FORGET_TOKENS, rows)
 
 
 # -- the words of ids ----------------------------------------------------------------------------------------------------
 
-_COUNT = _text(
+_COUNT = _change(
     "INSERT INTO search_words(word, namespace, uses) VALUES (:word, :namespace, :uses) "
-    "ON CONFLICT (word, namespace) DO UPDATE SET uses = search_words.uses + excluded.uses"
+    "ON CONFLICT (word, namespace) DO UPDATE SET uses = search_words.uses + excluded.uses",
+    "INSERT INTO search_words(word, namespace, uses) SELECT word, namespace, uses FROM {rows} "
+    "ON CONFLICT (word, namespace) DO UPDATE SET uses = search_words.uses + excluded.uses",
+    {"word": "text", "namespace": "text", "uses": "integer"},
 )
-_FORGET_UNUSED = _text("DELETE FROM search_words WHERE word = :word AND namespace = :namespace AND uses <= 0")
-_ADD_GRAM = _text(
-    "INSERT INTO search_grams(gram, letters, word) VALUES (:gram, :letters, :word) ON CONFLICT DO NOTHING"
+_FORGET_UNUSED = _change(
+    "DELETE FROM search_words WHERE word = :word AND namespace = :namespace AND uses <= 0",
+    "DELETE FROM search_words USING {rows} WHERE search_words.word = given.word "
+    "AND search_words.namespace = given.namespace AND search_words.uses <= 0",
+    {"word": "text", "namespace": "text"},
 )
-_FORGET_GRAM = _text("DELETE FROM search_grams WHERE gram = :gram AND letters = :letters AND word = :word")
-_KNOWN = Prepared(sa.select(search_words.c.word).where(Among(search_words.c.word)).distinct())
+_GRAM = {"gram": "text", "letters": "integer", "word": "text"}
+_ADD_GRAMS = _change(
+    "INSERT INTO search_grams(gram, letters, word) VALUES (:gram, :letters, :word) ON CONFLICT DO NOTHING",
+    "INSERT INTO search_grams(gram, letters, word) SELECT gram, letters, word FROM {rows} ON CONFLICT DO NOTHING",
+    _GRAM,
+)
+_FORGET_GRAMS = _change(
+    "DELETE FROM search_grams WHERE gram = :gram AND letters = :letters AND word = :word",
+    "DELETE FROM search_grams USING {rows} WHERE search_grams.gram = given.gram "
+    "AND search_grams.letters = given.letters AND search_grams.word = given.word",
+    _GRAM,
+)
+_STILL_KNOWN = Prepared(sa.select(search_words.c.word).where(Among(search_words.c.word)).distinct())
 
 
-def _count_words(connection: sa.Connection, *, added: Sequence[str], gone: Sequence[str]) -> None:
+def _count_words(
+    connection: sa.Connection,
+    changes: Together,
+    known: frozenset[str],
+    *,
+    added: Sequence[str],
+    gone: Sequence[str],
+) -> None:
+    """Count the words of ids that come and go. ``known``: the words that have trigrams."""
     uses: Counter[tuple[str, str]] = Counter()
     for identifiers, step in ((added, 1), (gone, -1)):
         for identifier in identifiers:
             for word in corrections_for(identifier):
                 uses[word, identifier.partition("/")[0]] += step
     changed = sorted((word, namespace, count) for (word, namespace), count in uses.items() if count)
-    if not changed:
-        return
-    touched = sorted({word for word, _, _ in changed})
-    known_before = _known(connection, touched)
-    _COUNT.run_all(
-        connection, [{"word": word, "namespace": namespace, "uses": count} for word, namespace, count in changed]
-    )
+    changes.add(_COUNT, [{"word": word, "namespace": namespace, "uses": count} for word, namespace, count in changed])
+    touched = {word for word, _, _ in changed}
+    changes.add(_ADD_GRAMS, _grams(touched - known))
     fewer = [{"word": word, "namespace": namespace} for word, namespace, count in changed if count < 0]
-    known_after = set(touched)
-    if fewer:
-        _FORGET_UNUSED.run_all(connection, fewer)
-        known_after = _known(connection, touched)
-    for change, words in ((_ADD_GRAM, known_after - known_before), (_FORGET_GRAM, known_before - known_after)):
-        keys = [key for word in sorted(words) for key in _gram_keys(word)]
-        change.run_all(connection, [{"gram": gram, "letters": size, "word": word} for gram, size, word in keys])
+    if fewer:  # which words are gone can be read only when the counts are written
+        changes.run(connection)
+        changes.add(_FORGET_UNUSED, fewer)
+        changes.run(connection)
+        still = {word for (word,) in _STILL_KNOWN.rows(connection, {"some": sorted(touched)})}
+        changes.add(_FORGET_GRAMS, _grams(touched - still))
 
 
-def _known(connection: sa.Connection, some: Sequence[str]) -> set[str]:
-    return {word for (word,) in _KNOWN.rows(connection, {"some": list(some)})}
+def _grams(words: Iterable[str]) -> list[dict[str, object]]:
+    return [{"gram": gram, "letters": len(word), "word": word} for word in sorted(words) for gram in grams_of(word)]
 
 
 def _gram_keys(word: str) -> list[tuple[str, int, str]]:

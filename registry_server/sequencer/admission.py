@@ -28,7 +28,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from registry_server.sequencer.acceptance import Candidate, blobs_of
-from registry_server.sequencer.ledger import Ledger, content_digest
+from registry_server.sequencer.columns import content_digest
+from registry_server.sequencer.ledger import Ledger
 from rye.errors import RyeError
 from rye.registry.protocol import notes
 from rye.registry.protocol.notes import NoteError, VerifierKey

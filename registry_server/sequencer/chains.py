@@ -5,8 +5,13 @@ A cached value depends only on the bytes that it was made from, so it cannot be 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
+import sqlalchemy as sa
+
+from registry_server.sequencer import questions
+from registry_server.storage import database
 from rye.registry.protocol import notes
 from rye.registry.protocol.statements import Keyset, Root
 from rye.registry.trust.keysets import KeysetChain, extend
@@ -32,3 +37,18 @@ def read_chain(
         note = notes.parse(data)
         chain = extend(chain, position, note, Keyset.parse(note.text), roots)
     return chain
+
+
+def chains_of(engine: sa.Engine, origin: str, namespaces: Sequence[str]) -> dict[str, KeysetChain]:
+    """Return the chains of some namespaces as they are now, from a single query. Raises TrustError."""
+    keysets: dict[str, list[tuple[int, bytes]]] = {namespace: [] for namespace in namespaces}
+    roots: dict[int, bytes] = {}
+    for kind, namespace, number, note, *_ in database.ask(engine, questions.CHAINS, {"namespaces": list(namespaces)}):
+        if kind == questions.ROOT_ROW:
+            roots[number] = bytes(note)
+        else:
+            keysets[namespace].append((number, bytes(note)))
+    known = tuple(read_root(roots[number]) for number in sorted(roots))
+    return {
+        namespace: read_chain(origin, namespace, tuple(sorted(found)), known) for namespace, found in keysets.items()
+    }

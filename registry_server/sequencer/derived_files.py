@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from registry_server.sequencer.acceptance import blobs_of, namespace_of
-from registry_server.sequencer.ledger import Ledger, name_of
+from registry_server.sequencer.columns import name_of
+from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.tree import Edge
 from registry_server.storage.objects import Objects
 from rye.registry.protocol import notes, statements, wire

@@ -10,15 +10,17 @@ from __future__ import annotations
 import os
 import secrets
 import socket
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
 
-from registry_server.storage.prepared import Prepared
+from registry_server.storage.prepared import Prepared, Row
 from registry_server.storage.schema import leader
 from rye.errors import RyeError
 
-_LEADER = Prepared(sa.select(leader.c.epoch, leader.c.holder).with_for_update())
+LEADER = Prepared(sa.select(leader.c.epoch, leader.c.holder).with_for_update())
+"""The row of the current leader, which stays locked until the transaction ends."""
 _CONFIRM = Prepared(
     leader.update()
     .where(leader.c.id == 1, leader.c.epoch == sa.bindparam("now"), leader.c.holder == sa.bindparam("whose"))
@@ -40,14 +42,17 @@ def holder_name() -> str:
     return f"{socket.gethostname()[:60]}:{os.getpid()}:{secrets.token_hex(6)}"
 
 
-def take(connection: sa.Connection, holder: str) -> Term:
-    """Become or remain the leader, in a transaction that holds the writer's lock."""
-    row = _LEADER.first(connection)
-    if row is None:
+def take(connection: sa.Connection, holder: str, found: Sequence[Row] | None = None) -> Term:
+    """Become or remain the leader, in a transaction that holds the writer's lock.
+
+    ``found``: the answer to :data:`LEADER` in this transaction, if it has been asked.
+    """
+    found = LEADER.rows(connection) if found is None else found
+    if not found:
         connection.execute(leader.insert().values(id=1, epoch=1, holder=holder))
         return Term(1, True)
-    epoch: int = row[0]
-    if row[1] == holder:
+    epoch: int = found[0][0]
+    if found[0][1] == holder:
         return Term(epoch, False)
     connection.execute(leader.update().values(epoch=epoch + 1, holder=holder))
     return Term(epoch + 1, True)

@@ -6,27 +6,28 @@ computed by :mod:`registry_server.sequencer.sealing` at the end of a batch.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 import sqlalchemy as sa
 
 from registry_server.sequencer import offering, questions
-from registry_server.sequencer.acceptance import Candidate, blobs_of
+from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.chains import read_chain, read_root
+from registry_server.sequencer.columns import content_digest, folded, name_of, text_sha256
+from registry_server.sequencer.preparing import Wanted, learn
 from registry_server.sequencer.waiting import KnownRelease, Waiting
-from registry_server.storage.prepared import pipelined
+from registry_server.storage.prepared import Row
+from registry_server.storage.together import Together
 from rye.errors import RyeError
-from rye.items.identity import fold
 from rye.registry.protocol import notes
 from rye.registry.protocol.lines import read_time, write_time
 from rye.registry.protocol.merkle import leaf_hash
 from rye.registry.protocol.statements import (
     Deprecation,
     FormerSnapshot,
-    ItemStatement,
     Keyset,
     Release,
     Root,
@@ -34,7 +35,7 @@ from rye.registry.protocol.statements import (
     Takedown,
     Yank,
 )
-from rye.registry.protocol.wire import IndexLine, index_name
+from rye.registry.protocol.wire import IndexLine
 from rye.registry.trust.keysets import KeysetChain
 from rye.registry.trust.records import ReleaseRecord
 
@@ -59,20 +60,28 @@ class Published:
 class Ledger:
     """The view of one transaction. ``size`` includes the entries that it has appended."""
 
-    def __init__(self, connection: sa.Connection) -> None:
+    OPENING = (questions.ORIGIN_AND_NEWEST, questions.HEAD)
+    """What a ledger asks first."""
+
+    def __init__(self, connection: sa.Connection, answers: Sequence[Sequence[Row]] = ()) -> None:
+        """``answers``: those to the first of :attr:`OPENING`, if they have been asked already."""
         self.connection = connection
         self._waiting = Waiting()
         self._roots: list[Root] | None = None
         self._published: Published | None = None
+        self._recovered: dict[tuple[datetime, datetime], list[str]] = {}
+        self._changes = Together()
         self.touched: set[str] = set()
         """Names whose index files changed in this transaction."""
-        found = questions.ORIGIN_AND_NEWEST.first(connection)
-        if found is None:
+        opening = answers[0] if answers else questions.ORIGIN_AND_NEWEST.rows(connection)
+        if not opening:
             raise RyeError(
                 "no-registry", "The database contains no registry.", "Create one: rye-registry init --origin NAME"
             )
-        self.origin: str = found[0]
-        self.size: int = 0 if found[1] is None else found[1] + 1
+        self.origin: str = opening[0][0]
+        self.size: int = 0 if opening[0][1] is None else opening[0][1] + 1
+        if len(answers) > 1:
+            self._published = _read_head(answers[1])
 
     def beside(self, connection: sa.Connection) -> Ledger:
         """The same transaction's view through another connection object. It reads everything again."""
@@ -80,59 +89,40 @@ class Ledger:
         made.connection = connection
         made._waiting = Waiting()
         made._roots = made._published = None
+        made._recovered = {}
+        made._changes = Together()
         made.touched = set()
         made.origin, made.size = self.origin, self.size
         return made
 
-    def prepare(self, candidates: Iterable[Candidate]) -> None:
-        """Read what :func:`registry_server.sequencer.admission.admit` needs for a batch's releases at once."""
-        texts: dict[str, set[bytes]] = {}
-        versions: set[tuple[str, str]] = set()
-        blobs: set[str] = set()
-        namespaces: set[str] = set()
-        known, connection = self._waiting, self.connection
-        for candidate in candidates:
-            statement = candidate.statement
-            if isinstance(statement, Release):
-                name, sha256 = name_of(statement), _text_sha256(candidate.note.text)
-                texts.setdefault(name, set()).add(sha256)
-                known.texts[name, sha256] = None
-                versions.add((name, statement.version))
-                blobs.update(blobs_of(statement))
-                namespaces.add(statement.identity.namespace)
-        known.names.update(dict.fromkeys(texts, False))
-        known.folds.update(dict.fromkeys(map(folded, texts)))
-        known.releases.update(dict.fromkeys(versions))
-        for chunk in _chunks(sorted(known.folds)):
-            for name, fold_ in questions.NAMES_BY_FOLD.rows(connection, {"some": chunk}):
-                known.folds[fold_] = name
-                known.names[name] = True
-        for chunk in _chunks(sorted(name for name in texts if known.names[name])):
-            some = set(chunk)
-            for name, sha256, position in questions.TEXTS.rows(connection, {"some": chunk}):
-                if bytes(sha256) in texts[name]:
-                    known.texts[name, bytes(sha256)] = position  # descending, so the first position wins
-            wanted = sorted({version for name, version in versions if name in some})
-            for name, version, position, content in questions.RELEASES.rows(
-                connection, {"some": chunk, "versions": wanted}
-            ):
-                known.releases[name, version] = KnownRelease(position, content)
-        self.taken_down(blobs)
-        for chunk in _chunks(sorted(namespaces)):
-            self._read_keysets(chunk)
+    def prepare(self, candidates: Iterable[Candidate], earlier: datetime, now: datetime) -> None:
+        """Read what :func:`registry_server.sequencer.admission.admit` needs for a batch's releases at once.
+
+        ``earlier``: the time of the newest head.
+        """
+        wanted = Wanted.of(candidates)
+        if wanted.texts:
+            span = {"earlier": write_time(earlier), "later": write_time(now)}
+            rows = questions.BATCH.rows(self.connection, {**wanted.parameters(), **span})
+            found = learn(self._waiting, wanted, rows)
+            self._roots = [read_root(note) for note in found.roots]
+            self._recovered[earlier, now] = found.recovered
 
     def flush(self) -> None:
         """Write the waiting rows, many at a time. Queries that cannot be answered from memory call it first."""
+        self._collect()
+        self._changes.run(self.connection)
+
+    def _collect(self) -> None:
+        """Add the waiting rows, and what search offers because of them, to the changes that are written together."""
         waiting = self._waiting
         if not any(waiting.rows.values()) and not waiting.stale:
             return
-        with pipelined(self.connection):
-            for table, insert in questions.INSERTS.items():
-                insert.run_all(self.connection, waiting.rows.get(table, ()))
-        stale, new = sorted(waiting.stale), frozenset(waiting.new_names)
+        for table, insert in questions.INSERTS.items():
+            self._changes.add(insert, waiting.rows.get(table, ()))
+        if waiting.stale:
+            offering.offer(self, sorted(waiting.stale), self._changes, frozenset(waiting.new_names))
         waiting.written()
-        for chunk in _chunks(stale):
-            offering.offer(self, chunk, new)
 
     def settle(self) -> None:
         """Write the waiting rows and drop the undo steps, so that one transaction can hold a log of any length."""
@@ -144,10 +134,7 @@ class Ledger:
     def published(self) -> Published | None:
         """Return the newest head; None if there is no head yet."""
         if self._published is None:
-            row = questions.HEAD.first(self.connection)
-            if row is not None:
-                size, time, checkpoint, document, map_ = row
-                self._published = Published(size, read_time(time), bytes(checkpoint), bytes(document), map_)
+            self._published = _read_head(questions.HEAD.rows(self.connection))
         return self._published
 
     def edge(self) -> dict[int, bytes]:
@@ -185,7 +172,7 @@ class Ledger:
             return row[0] if row is not None and notes.parse(row[1]).text == text else None
         if isinstance(statement, Snapshot | FormerSnapshot):
             return None
-        key = (name_of(statement), _text_sha256(text))
+        key = (name_of(statement), text_sha256(text))
         if key not in self._waiting.texts:
             row = questions.TEXT.first(self.connection, {"name": key[0], "sha256": key[1]})
             self._waiting.texts[key] = row[0] if row is not None else None
@@ -229,6 +216,10 @@ class Ledger:
             row = questions.RELEASE.first(self.connection, {"name": name, "version": version})
             self._waiting.releases[key] = KnownRelease(row[0], row[1]) if row is not None else None
         return self._waiting.releases[key]
+
+    def unwritten_releases(self) -> Sequence[Mapping[str, Any]]:
+        """Return the rows of ``releases`` that are not in the table yet."""
+        return self._waiting.rows.get("releases", ())
 
     def has_name(self, name: str) -> bool:
         """Whether the name is in the log."""
@@ -380,6 +371,8 @@ class Ledger:
         """Return namespaces with a recovery that took effect after ``earlier`` and up to ``later``."""
         if earlier >= later:
             return []
+        if (earlier, later) in self._recovered:
+            return self._recovered[earlier, later]
         span = {"earlier": write_time(earlier), "later": write_time(later)}
         return [namespace for (namespace,) in questions.RECOVERED.rows(self.connection, span)]
 
@@ -414,43 +407,51 @@ class Ledger:
                 waiting[name].update(index_sha256=sha256, index_size=size)
             else:
                 rows.append({"which": name, "sha256": sha256, "size": size})
-        questions.WRITE_INDEX.run_all(self.connection, rows)
+        self._changes.add(questions.WRITE_INDEXES, rows)
 
     def write_map(self, new: Mapping[str, bytes], dropped: Iterable[str], since: int) -> None:
         """Store the nodes that a log of more than ``since`` entries needs, and delete ``dropped`` ones."""
+        self._changes.add(questions.REMOVE_MAP_NODES, [{"sha256": sha256} for sha256 in sorted(dropped)])
         rows = [{"sha256": sha256, "data": data, "since": since} for sha256, data in new.items()]
-        with pipelined(self.connection):
-            for chunk in _chunks(sorted(dropped)):
-                questions.REMOVE_MAP_NODES.run(self.connection, {"some": chunk})
-            questions.ADD_MAP_NODE.run_all(self.connection, rows)
+        self._changes.add(questions.ADD_MAP_NODES, rows)
 
     def replace_tree(self, nodes: Mapping[str, bytes], edge: Mapping[int, bytes]) -> None:
         """Write the newest head's name map and partial tiles to the tables again; the store already has them."""
-        self.write_map(nodes, self.map_nodes(), 0)
-        before = self.edge()
-        questions.REMOVE_EDGE.run_all(self.connection, [{"which": level} for level in before])
-        questions.ADD_EDGE.run_all(self.connection, [{"level": level, "hashes": edge[level]} for level in edge])
+        before = self.map_nodes()
+        self.write_map({}, before, 0)
+        self._write_edge(self.edge(), edge, every=True)
+        self._changes.run(self.connection)
+        self.write_map(nodes, (), 0)  # by itself: a node may have the hash of one that was deleted
+        self._changes.run(self.connection)
 
     def write_head(
         self, published: Published, edge: Mapping[int, bytes], before: Mapping[int, bytes] | None = None
     ) -> None:
-        """Make this the newest head, on these partial tiles. ``before``: those in the database, if known."""
-        self.flush()
+        """Make this the newest head, on these partial tiles, and write everything that waits.
+
+        ``before``: the partial tiles in the database, if known.
+        """
         before = self.edge() if before is None else before
-        values = {
-            "new_size": published.size,
-            "new_time": write_time(published.time),
-            "new_checkpoint": published.checkpoint,
-            "new_document": published.document,
-            "new_map": published.map,
+        self._collect()
+        row = {
+            "id": 1,
+            "size": published.size,
+            "time": write_time(published.time),
+            "checkpoint": published.checkpoint,
+            "document": published.document,
+            "map": published.map,
         }
-        if not questions.MOVE_HEAD.run(self.connection, values):
-            questions.FIRST_HEAD.run(self.connection, values)
+        self._changes.add(questions.WRITE_HEAD, [row])
+        self._write_edge(before, edge)
+        self._changes.run(self.connection)
         self._published = published
-        changed = [level for level in {**before, **edge} if before.get(level) != edge.get(level)]
-        questions.REMOVE_EDGE.run_all(self.connection, [{"which": level} for level in changed if level in before])
-        new = [{"level": level, "hashes": edge[level]} for level in changed if level in edge]
-        questions.ADD_EDGE.run_all(self.connection, new)
+
+    def _write_edge(self, before: Mapping[int, bytes], edge: Mapping[int, bytes], *, every: bool = False) -> None:
+        """Write the partial tiles that differ from those in the table, or ``every`` one."""
+        gone = [{"level": level} for level in sorted(before) if level not in edge]
+        new = [{"level": level, "hashes": data} for level, data in edge.items() if every or before.get(level) != data]
+        self._changes.add(questions.REMOVE_EDGE, gone)
+        self._changes.add(questions.WRITE_EDGE, new)
 
     def _add_to_index(self, name: str, position: int, text: str, leaf: bytes) -> None:
         waiting = self._waiting
@@ -461,7 +462,7 @@ class Ledger:
             waiting.add(waiting.new_names, name)
             waiting.learn(waiting.names, name, True)
             waiting.learn(waiting.folds, fold_, name)
-        sha256 = _text_sha256(text)
+        sha256 = text_sha256(text)
         waiting.insert("name_entries", {"name": name, "position": position, "text_sha256": sha256})
         waiting.add_line(name, IndexLine(position, leaf.decode()))
         if waiting.texts.get((name, sha256)) is None:
@@ -469,25 +470,11 @@ class Ledger:
         waiting.add(self.touched, name)
 
 
-def name_of(statement: Keyset | ItemStatement) -> str:
-    """Return the name whose index contains the statement."""
-    return index_name(statement.namespace if isinstance(statement, Keyset) else statement.identity)
-
-
-def content_digest(release: Release) -> str:
-    """Return the digest that two releases with the same files, under the same paths, have in common."""
-    content = [release.file.write(), *(entry.write() for entry in release.attached)]
-    return hashlib.sha256("\n".join(content).encode()).hexdigest()
-
-
-def folded(name: str) -> str:
-    """The name with look-alike letters folded."""
-    kind, _, identifier = name.partition(":")
-    return f"{kind}:{fold(identifier)}"
-
-
-def _text_sha256(text: str) -> bytes:
-    return hashlib.sha256(text.encode()).digest()
+def _read_head(rows: Sequence[Row]) -> Published | None:
+    if not rows:
+        return None
+    size, time, checkpoint, document, map_ = rows[0]
+    return Published(size, read_time(time), bytes(checkpoint), bytes(document), map_)
 
 
 def _chunks(values: list[str]) -> Iterator[list[str]]:

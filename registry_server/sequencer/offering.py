@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from registry_server.search import documents as search
 from registry_server.sequencer import questions
-from registry_server.storage.prepared import Row
+from registry_server.storage.together import Together
 from rye.items.identity import Identity
 from rye.registry.trust.records import ItemHistory, ReleaseRecord, judge
 from rye.registry.trust.trust_error import TrustError
@@ -38,7 +38,9 @@ def refresh(ledger: Ledger, name: str, now: datetime) -> None:
             questions.WITHDRAW.run(
                 ledger.connection, {"which": name, "one": version, "withdrawn": version in withdrawn}
             )
-    offer(ledger, [name])
+    changes = Together()
+    offer(ledger, [name], changes)
+    changes.run(ledger.connection)
 
 
 def refresh_namespace(ledger: Ledger, namespace: str, now: datetime) -> None:
@@ -76,20 +78,40 @@ def item_history(ledger: Ledger, name: str, now: datetime) -> ItemHistory | None
         return None
 
 
-def offer(ledger: Ledger, some: Sequence[str], new: frozenset[str] = frozenset()) -> None:
+def offer(ledger: Ledger, some: Sequence[str], changes: Together, new: frozenset[str] = frozenset()) -> None:
     """Rebuild the search entries of some names: the newest release that is not withdrawn, or nothing.
 
-    ``new``: those of the names that search cannot have yet.
+    ``changes``: what the ledger writes together with them. ``new``: those of the names that are in no table yet.
     """
-    latest: dict[str, Row] = {}
-    for row in questions.OFFERED.rows(ledger.connection, {"some": list(some)}):
-        if row[0] not in latest or rank(row[1]) > rank(latest[row[0]][1]):
-            latest[row[0]] = row
+    wanted = set(some)
+    found: dict[str, list[_Offered]] = {name: [] for name in some}
+    deprecated = dict.fromkeys(some, False)
+    written = sorted(wanted - new)
+    for name, is_deprecated, *release in (
+        questions.OFFERED.rows(ledger.connection, {"some": written}) if written else ()
+    ):
+        deprecated[name] = bool(is_deprecated)
+        if release[0] is not None:
+            found[name].append(_Offered(*release))
+    for row in ledger.unwritten_releases():
+        if row["name"] in wanted and not row["yanked"]:
+            found[row["name"]].append(_Offered(row["version"], row["description"], row["keywords"], row["position"]))
     offered = []
-    for name, version, description, keywords, is_deprecated in latest.values():
-        kind, _, identifier = name.partition(":")
-        offered.append(search.Document(kind, identifier, version, description, keywords, bool(is_deprecated)))
-    search.replace(ledger.connection, [name for name in some if name not in new], offered)
+    for name, releases in found.items():
+        if releases:
+            latest = max(releases, key=lambda release: (rank(release.version), -release.position))
+            kind, _, identifier = name.partition(":")
+            offered.append(
+                search.Document(kind, identifier, latest.version, latest.description, latest.keywords, deprecated[name])
+            )
+    search.replace(ledger.connection, written, offered, changes)
+
+
+class _Offered(NamedTuple):
+    version: str
+    description: str
+    keywords: str
+    position: int
 
 
 def rank(version: str) -> tuple[bool, Version]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 
 from registry_server.storage.prepared import Among, Prepared
@@ -19,34 +21,24 @@ from registry_server.storage.schema import (
     takedowns,
     tree_edge,
 )
+from registry_server.storage.together import Change, deleting, inserting
 
 # -- queries -------------------------------------------------------------------------------------------------------------
 
 ORIGIN_AND_NEWEST = Prepared(
     sa.select(registry.c.value, sa.select(sa.func.max(log_entries.c.position)).scalar_subquery()).where(
-        registry.c.key == "origin"
+        registry.c.key == sa.literal_column("'origin'")
     )
 )
 HEAD = Prepared(sa.select(head.c.size, head.c.time, head.c.checkpoint, head.c.document, head.c.map))
 EDGE = Prepared(sa.select(tree_edge.c.level, tree_edge.c.hashes))
 ROOTS = Prepared(sa.select(roots.c.number, roots.c.note).order_by(roots.c.number))
 ROOT = Prepared(sa.select(roots.c.position, roots.c.note).where(roots.c.number == sa.bindparam("number")))
-NAMES_BY_FOLD = Prepared(sa.select(names.c.name, names.c.fold).where(Among(names.c.fold)))
 NAME = Prepared(sa.select(names.c.name).where(names.c.name == sa.bindparam("name")))
 NAME_BY_FOLD = Prepared(sa.select(names.c.name).where(names.c.fold == sa.bindparam("fold")))
-TEXTS = Prepared(
-    sa.select(name_entries.c.name, name_entries.c.text_sha256, name_entries.c.position)
-    .where(Among(name_entries.c.name))
-    .order_by(name_entries.c.position.desc())
-)
 TEXT = Prepared(
     sa.select(sa.func.min(name_entries.c.position)).where(
         name_entries.c.name == sa.bindparam("name"), name_entries.c.text_sha256 == sa.bindparam("sha256")
-    )
-)
-RELEASES = Prepared(
-    sa.select(releases.c.name, releases.c.version, releases.c.position, releases.c.content).where(
-        Among(releases.c.name), Among(releases.c.version, "versions")
     )
 )
 RELEASE = Prepared(
@@ -56,10 +48,18 @@ RELEASE = Prepared(
 )
 WITHDRAWN = Prepared(sa.select(releases.c.version, releases.c.yanked).where(releases.c.name == sa.bindparam("name")))
 OFFERED = Prepared(
-    sa.select(releases.c.name, releases.c.version, releases.c.description, releases.c.keywords, names.c.deprecated)
-    .join(names, names.c.name == releases.c.name)
-    .where(Among(releases.c.name), releases.c.yanked.is_(sa.false()))
+    sa.select(
+        names.c.name,
+        names.c.deprecated,
+        releases.c.version,
+        releases.c.description,
+        releases.c.keywords,
+        releases.c.position,
+    )
+    .select_from(names.outerjoin(releases, sa.and_(releases.c.name == names.c.name, releases.c.yanked.is_(sa.false()))))
+    .where(Among(names.c.name))
 )
+"""Names with their releases that are not withdrawn; a name without any has one row."""
 NAMES_OF_RELEASES = Prepared(
     sa.select(releases.c.name).where(releases.c.name.like(sa.bindparam("pattern"), escape="!")).distinct()
 )
@@ -84,11 +84,55 @@ KEYSETS = Prepared(
     .where(Among(keysets.c.namespace))
     .order_by(keysets.c.namespace, keysets.c.position)
 )
-RECOVERED = Prepared(
-    sa.select(keysets.c.namespace)
-    .where(keysets.c.recovery > sa.bindparam("earlier"), keysets.c.recovery <= sa.bindparam("later"))
-    .distinct()
+ROOT_ROW, KEYSET_ROW, FOLD_ROW, TEXT_ROW, RELEASE_ROW, TAKEDOWN_ROW, RECOVERED_ROW = range(7)
+"""The kinds of rows in the answers of the two queries below."""
+
+
+def _part(
+    kind: int,
+    what: sa.ColumnElement[Any],
+    number: sa.ColumnElement[Any] | None = None,
+    data: sa.ColumnElement[Any] | None = None,
+    *others: sa.ColumnElement[Any],
+) -> sa.Select[Any]:
+    empty = (sa.null() for _ in range(2 - len(others)))
+    return sa.select(
+        sa.literal_column(str(kind)).label("kind"),
+        what,
+        sa.literal_column("0") if number is None else number,
+        sa.null() if data is None else data,
+        *others,
+        *empty,
+    )
+
+
+_CHAINS = (
+    _part(ROOT_ROW, sa.literal_column("''"), roots.c.number, roots.c.note),
+    _part(KEYSET_ROW, keysets.c.namespace, keysets.c.position, keysets.c.note).where(
+        Among(keysets.c.namespace, "namespaces")
+    ),
 )
+_IN_EFFECT = sa.and_(keysets.c.recovery > sa.bindparam("earlier"), keysets.c.recovery <= sa.bindparam("later"))
+CHAINS = Prepared(sa.union_all(*_CHAINS))
+"""All that the chains of some namespaces are computed from."""
+BATCH = Prepared(
+    sa.union_all(
+        *_CHAINS,
+        _part(FOLD_ROW, names.c.name, None, None, names.c.fold).where(Among(names.c.fold, "folds")),
+        _part(TEXT_ROW, name_entries.c.name, name_entries.c.position, name_entries.c.text_sha256).where(
+            Among(name_entries.c.name, "names")
+        ),
+        _part(RELEASE_ROW, releases.c.name, releases.c.position, None, releases.c.version, releases.c.content).where(
+            Among(releases.c.name, "names"), Among(releases.c.version, "versions")
+        ),
+        _part(TAKEDOWN_ROW, takedowns.c.sha256, takedowns.c.position, None, takedowns.c.reason).where(
+            Among(takedowns.c.sha256, "blobs")
+        ),
+        _part(RECOVERED_ROW, keysets.c.namespace).where(_IN_EFFECT),
+    )
+)
+"""All that the admission of a batch's releases depends on, in one round trip."""
+RECOVERED = Prepared(sa.select(keysets.c.namespace).where(_IN_EFFECT).distinct())
 TAKEDOWNS = Prepared(
     sa.select(takedowns.c.sha256, takedowns.c.reason).where(Among(takedowns.c.sha256)).order_by(takedowns.c.position)
 )
@@ -103,17 +147,19 @@ MAP_NODES_SINCE = Prepared(
 
 # -- changes -------------------------------------------------------------------------------------------------------------
 
-INSERTS = {table.name: Prepared(table.insert()) for table in (log_entries, names, name_entries, releases, submissions)}
+INSERTS = {table.name: inserting(table) for table in (log_entries, names, name_entries, releases, submissions)}
 """Rows that are inserted together when a batch is complete, in the order that foreign keys need."""
 ADD_ROOT = Prepared(roots.insert())
 ADD_KEYSET = Prepared(keysets.insert())
 ADD_TAKEDOWN = Prepared(takedowns.insert())
-ADD_MAP_NODE = Prepared(map_nodes.insert())
-REMOVE_MAP_NODES = Prepared(map_nodes.delete().where(Among(map_nodes.c.sha256)))
-WRITE_INDEX = Prepared(
+ADD_MAP_NODES = inserting(map_nodes)
+REMOVE_MAP_NODES = deleting(map_nodes, "sha256")
+WRITE_INDEXES = Change(
     names.update()
     .where(names.c.name == sa.bindparam("which"))
-    .values(index_sha256=sa.bindparam("sha256"), index_size=sa.bindparam("size"))
+    .values(index_sha256=sa.bindparam("sha256"), index_size=sa.bindparam("size")),
+    "UPDATE names SET index_sha256 = given.sha256, index_size = given.size FROM {rows} WHERE names.name = given.which",
+    {"which": "text", "sha256": "text", "size": "bigint"},
 )
 WITHDRAW = Prepared(
     releases.update()
@@ -125,26 +171,6 @@ DEPRECATE = Prepared(
     .where(names.c.name == sa.bindparam("which"), names.c.deprecated != sa.bindparam("is_deprecated"))
     .values(deprecated=sa.bindparam("is_deprecated"))
 )
-MOVE_HEAD = Prepared(
-    head.update()
-    .where(head.c.id == 1)
-    .values(
-        size=sa.bindparam("new_size"),
-        time=sa.bindparam("new_time"),
-        checkpoint=sa.bindparam("new_checkpoint"),
-        document=sa.bindparam("new_document"),
-        map=sa.bindparam("new_map"),
-    )
-)
-FIRST_HEAD = Prepared(
-    head.insert().values(
-        id=1,
-        size=sa.bindparam("new_size"),
-        time=sa.bindparam("new_time"),
-        checkpoint=sa.bindparam("new_checkpoint"),
-        document=sa.bindparam("new_document"),
-        map=sa.bindparam("new_map"),
-    )
-)
-REMOVE_EDGE = Prepared(tree_edge.delete().where(tree_edge.c.level == sa.bindparam("which")))
-ADD_EDGE = Prepared(tree_edge.insert())
+WRITE_HEAD = inserting(head, replacing=["id"])
+REMOVE_EDGE = deleting(tree_edge, "level")
+WRITE_EDGE = inserting(tree_edge, replacing=["level"])

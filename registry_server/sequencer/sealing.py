@@ -74,8 +74,8 @@ class Sealer:
                 ledger.refresh_namespace(namespace, now)
         indexes = index_files(ledger, ledger.touched)
         changed = [MapEntry(name, path.rpartition("/")[2], len(data)) for name, (path, data) in indexes.items()]
-        ledger.write_indexes((entry.name, entry.sha256, entry.size) for entry in changed)
         names = self._name_nodes.change(ledger, old.map if old else None, changed, first)
+        ledger.write_indexes((entry.name, entry.sha256, entry.size) for entry in changed)
         root = ledger.roots()[-1]
         snapshot_note = self._sign(Snapshot(ledger.origin, now, root.number, names.root).text(), root)
         ledger.append_leaf(snapshot_note.encode())

@@ -39,7 +39,7 @@ from registry_server.sequencer.acceptance import Candidate, blobs_of
 from registry_server.sequencer.admission import admit
 from registry_server.sequencer.batching import TROUBLE, Batches, Outcome, Receipt, Sender, is_trouble
 from registry_server.sequencer.catching_up import catch_up, move_blobs, put_back
-from registry_server.sequencer.leadership import confirm, holder_name, take
+from registry_server.sequencer.leadership import LEADER, confirm, holder_name, take
 from registry_server.sequencer.ledger import Ledger, Published
 from registry_server.sequencer.sealing import Sealed, Sealer, old_partials
 from registry_server.sequencer.showing import Showing
@@ -159,7 +159,8 @@ class Sequencer:
             before = ledger.size
             now = self._now(newest)
             self._fault("begun")
-            ledger.prepare(candidate for request in requests for candidate in request)
+            candidates = (candidate for request in requests for candidate in request)
+            ledger.prepare(candidates, newest.time if newest else now, now)
             for request in requests:
                 outcomes.append(self._admit(ledger, request, now))
             if ledger.size > before:
@@ -258,9 +259,10 @@ class Sequencer:
         Yields the ledger and the head that the store shows. The store has all files of the newest head, whatever it
         shows.
         """
-        with self._noticing(), database.writer(self.engine) as connection:
-            term = take(connection, self._holder)
-            ledger = Ledger(connection)
+        asked = database.writer_asking(self.engine, LEADER, *Ledger.OPENING)
+        with self._noticing(), asked as (connection, (leader, *opening)):
+            term = take(connection, self._holder, leader)
+            ledger = Ledger(connection, opening)
             shown = self._showing.check(ledger, thorough=term.is_new)
             published = ledger.published()
             if published is not None and (shown is None or shown.size < published.size):
@@ -369,8 +371,8 @@ class Sequencer:
 
         Every file that it needs exists.
         """
-        with self._noticing(), database.writer(self.engine) as connection:
-            self._showing.replace(Ledger(connection), published, self._fault)
+        with self._noticing(), database.writer_asking(self.engine, Ledger.OPENING[0]) as (connection, opening):
+            self._showing.replace(Ledger(connection, opening), published, self._fault)
         self.trouble = None
 
 

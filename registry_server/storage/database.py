@@ -3,6 +3,7 @@
 SQLite and PostgreSQL run the same SQLAlchemy Core code; the differences are in this module. Every transaction is
 explicit:
 
+* :func:`ask` runs one query by itself: a single statement sees one consistent state without a transaction.
 * :func:`reader` sees one consistent state and waits for no other transaction.
 * :func:`change` writes tables that are not part of the log (tokens). On PostgreSQL it never waits for the log's writer;
   SQLite has one lock for all writes, so there it waits for the running batch.
@@ -12,6 +13,12 @@ explicit:
 
 SQLite runs with a write-ahead log and ``synchronous=FULL``: a committed transaction survives a power cut.
 
+PostgreSQL may be a network away, so round trips count. A transaction begins with one message, which also carries its
+limits, the writer's lock, and queries without parameters (:func:`writer_asking`). It is always one message with its own
+end, never a pipeline: PostgreSQL measures how long a session is silent only after the end of a message, so a leader that
+is stopped in a half-sent pipeline would keep the lock. The pool does not ping: an idle connection that has something to
+read was closed by the server, and one that breaks before its transaction has begun is replaced once.
+
 Errors of the driver become RyeErrors: ``database-busy`` (locked for too long), ``storage-full``,
 ``database-unavailable``. A PostgreSQL database that is not in UTF-8 is refused (``database-encoding``).
 """
@@ -19,28 +26,30 @@ Errors of the driver become RyeErrors: ``database-busy`` (locked for too long), 
 from __future__ import annotations
 
 import os
+import select
 import sqlite3
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 import sqlalchemy as sa
 from sqlalchemy import event
 
 from registry_server.storage.first_line import first_line
-from registry_server.storage.prepared import Prepared
+from registry_server.storage.prepared import Prepared, Row, Values
 from rye.errors import RyeError, UsageError
 
+_T = TypeVar("_T")
 #: Key of PostgreSQL's advisory lock: the ASCII text "rye-log" as a number.
 _WRITER_LOCK = int.from_bytes(b"rye-log", "big")
 _CONNECT_SECONDS = 10
 #: TCP keep-alives of a PostgreSQL connection: a lost peer is noticed within 20 seconds.
 _KEEP_ALIVE = {"keepalives": 1, "keepalives_idle": 8, "keepalives_interval": 4, "keepalives_count": 3}
-_SERVER_KEEP_ALIVE = {"tcp_keepalives_idle": "8", "tcp_keepalives_interval": "4", "tcp_keepalives_count": "3"}
+_SERVER_KEEP_ALIVE = {"tcp_keepalives_idle": 8, "tcp_keepalives_interval": 4, "tcp_keepalives_count": 3}
 _TCP_USER_TIMEOUT = 20_000
 """Milliseconds that sent data may stay unacknowledged."""
 
@@ -64,12 +73,14 @@ def engine_of(url: str, *, wait_seconds: float = 30.0, idle_seconds: float = 20.
             }
             engine = sa.create_engine(
                 address,
-                pool_pre_ping=True,
+                isolation_level="AUTOCOMMIT",  # the driver must not begin on its own: that takes a round trip
                 connect_args=arguments,
                 execution_options=options,
                 pool_timeout=wait_seconds,
             )
             event.listen(engine, "connect", _check_encoding)
+            event.listen(engine, "checkout", _check_silent)
+            event.listen(engine, "begin", _begin_postgresql)
         else:
             raise UsageError("bad-setting", f"{address.get_backend_name()} databases are not supported.", _HINT)
     except (sa.exc.SQLAlchemyError, ModuleNotFoundError) as error:
@@ -80,32 +91,40 @@ def engine_of(url: str, *, wait_seconds: float = 30.0, idle_seconds: float = 20.
 _HINT = "Check `database` in registry.toml (empty: SQLite in the data folder), and that the folder is writable."
 
 
+def ask(engine: sa.Engine, question: Prepared, values: Values = {}) -> list[Row]:  # noqa: B006
+    """Return the rows of a single query, outside any transaction."""
+    with _explaining():
+        connection, found = _opened(engine, lambda connection: question.rows(connection, values))
+        connection.close()
+    return found
+
+
 @contextmanager
 def reader(engine: sa.Engine) -> Iterator[sa.Connection]:
     """A transaction that reads one consistent state."""
-    with _explaining(), engine.connect() as connection:
-        if engine.dialect.name == "postgresql":
-            connection.execution_options(isolation_level="REPEATABLE READ")
-        with connection.begin():
-            yield connection
+    with _explaining(), _transaction(engine, _READ) as (connection, _):
+        yield connection
 
 
 @contextmanager
 def change(engine: sa.Engine) -> Iterator[sa.Connection]:
     """A transaction that writes tables outside the log; committed at the end of the block."""
-    with _explaining(), engine.connect().execution_options(rye_writer=True) as connection, connection.begin():
-        _bound_waiting(connection)
+    with _explaining(), _transaction(engine, _CHANGE) as (connection, _):
         yield connection
 
 
 @contextmanager
 def writer(engine: sa.Engine) -> Iterator[sa.Connection]:
     """The only writing transaction; committed at the end of the block, rolled back if the block raises."""
-    with _explaining(), engine.connect().execution_options(rye_writer=True) as connection, connection.begin():
-        _bound_waiting(connection)
-        if connection.dialect.name == "postgresql":
-            _LOCK.rows(connection)
+    with writer_asking(engine) as (connection, _):
         yield connection
+
+
+@contextmanager
+def writer_asking(engine: sa.Engine, *questions: Prepared) -> Iterator[tuple[sa.Connection, list[list[Row]]]]:
+    """Like :func:`writer`, with the rows of queries without parameters, asked once the lock is held."""
+    with _explaining(), _transaction(engine, _WRITE, questions) as (connection, answers):
+        yield connection, answers
 
 
 def keep_alive(connection: sa.Connection) -> None:
@@ -180,28 +199,104 @@ def _reason(error: Exception) -> str:
     return first_line(getattr(error, "orig", None) or error)
 
 
-def _bound_waiting(connection: sa.Connection) -> None:
-    """PostgreSQL: limit how long this transaction waits for locks, and how long it may be silent."""
-    if connection.dialect.name != "postgresql":
-        return
+# -- transactions --------------------------------------------------------------------------------------------------------
+
+_READ, _CHANGE, _WRITE = "read", "change", "write"
+
+
+@contextmanager
+def _transaction(
+    engine: sa.Engine, kind: str, questions: Sequence[Prepared] = ()
+) -> Iterator[tuple[sa.Connection, list[list[Row]]]]:
+    """A transaction, and the answers to the questions with which it began."""
+
+    def start(connection: sa.Connection) -> tuple[sa.RootTransaction, list[list[Row]]]:
+        return connection.begin(), _start(connection, kind, questions)
+
+    connection, (transaction, answers) = _opened(engine, start)
+    with connection, transaction:
+        yield connection, answers
+
+
+def _opened(engine: sa.Engine, start: Callable[[sa.Connection], _T]) -> tuple[sa.Connection, _T]:
+    """Return a connection on which ``start`` has succeeded, and its result.
+
+    ``start`` is tried again on a new connection if the pool's was broken, so it must not have changed anything by then.
+    """
+    attempts = 2
+    while True:
+        connection = engine.connect().execution_options(rye_begins=True)
+        try:
+            return connection, start(connection)
+        except BaseException as error:
+            attempts -= 1
+            is_broken = isinstance(error, _driver_errors()) and _is_broken(connection)
+            if is_broken:
+                connection.invalidate()
+            connection.close()
+            if not is_broken or not attempts:
+                raise
+
+
+def _start(connection: sa.Connection, kind: str, questions: Sequence[Prepared]) -> list[list[Row]]:
+    driver: Any = connection.connection  # SQLAlchemy's own execution takes twice as long as the statement
+    if connection.dialect.name == "sqlite":
+        driver.execute("BEGIN" if kind == _READ else "BEGIN IMMEDIATE")
+        return [question.rows(connection) for question in questions]
+    first = _first_statements(connection, kind)
+    with driver.cursor() as cursor:
+        cursor.execute("; ".join([*first, *(question.text(connection) for question in questions)]), prepare=False)
+        for _ in first:
+            cursor.nextset()
+        answers = []
+        for _ in questions:
+            answers.append(cursor.fetchall())
+            cursor.nextset()
+    return answers
+
+
+def _first_statements(connection: sa.Connection, kind: str) -> list[str]:
+    """PostgreSQL: begin, limit how long the transaction waits for locks and how long it may be silent, and lock."""
+    if kind == _READ:
+        return ["BEGIN ISOLATION LEVEL REPEATABLE READ"]
     options = connection.get_execution_options()
-    values = {
-        "lock_timeout": str(int(options.get("rye_wait_seconds", 30.0) * 1000)),
-        "idle_in_transaction_session_timeout": str(int(options.get("rye_idle_seconds", 20.0) * 1000)),
+    limits = {
+        "lock_timeout": int(options.get("rye_wait_seconds", 30.0) * 1000),
+        "idle_in_transaction_session_timeout": int(options.get("rye_idle_seconds", 20.0) * 1000),
         **_SERVER_KEEP_ALIVE,
     }
-    _SET_LOCALLY.first(connection, values)
+    settings = ", ".join(f"set_config('{name}', '{value}', true)" for name, value in limits.items())
+    lock = [f"SELECT pg_advisory_xact_lock({_WRITER_LOCK})"] if kind == _WRITE else []
+    return ["BEGIN", f"SELECT {settings}", *lock]
 
 
-_SET_LOCALLY = Prepared(
-    sa.select(
-        *(
-            sa.func.set_config(name, sa.bindparam(name, type_=sa.Text), sa.true())
-            for name in ("lock_timeout", "idle_in_transaction_session_timeout", *_SERVER_KEEP_ALIVE)
-        )
-    )
-)
-_LOCK = Prepared(sa.select(sa.func.pg_advisory_xact_lock(_WRITER_LOCK)))
+def _is_broken(connection: sa.Connection) -> bool:
+    """Whether the connection to PostgreSQL is lost."""
+    driver: Any = connection.connection.driver_connection
+    return connection.dialect.name == "postgresql" and bool(driver.closed)
+
+
+def _check_silent(connection: Any, _record: object, _proxy: object) -> None:
+    """PostgreSQL: refuse a connection of the pool that the server has closed.
+
+    Only a farewell, or the end of the stream, can wait to be read on an idle connection. Keep-alives end the stream of a
+    server that disappeared.
+    """
+    if not connection.closed:
+        waiting = select.poll()
+        waiting.register(connection.fileno(), select.POLLIN)
+        if not waiting.poll(0):
+            return
+    raise sa.exc.DisconnectionError("the server closed the connection")
+
+
+def _begin_postgresql(connection: sa.Connection) -> None:
+    """Begin a transaction that none of this module's functions begins."""
+    options = connection.get_execution_options()
+    if not options.get("rye_begins") and options.get("isolation_level") != "AUTOCOMMIT":
+        driver: Any = connection.connection
+        with driver.cursor() as cursor:
+            cursor.execute("BEGIN")
 
 
 def _sqlite(address: sa.URL, wait_seconds: float) -> sa.Engine:
@@ -275,6 +370,8 @@ _SWITCH_RETRY_SECONDS = 0.01
 
 
 def _begin_sqlite(connection: sa.Connection) -> None:
-    is_writer = connection.get_execution_options().get("rye_writer", False)
-    driver: Any = connection.connection  # SQLAlchemy's own execution takes twice as long as the statement
-    driver.execute("BEGIN IMMEDIATE" if is_writer else "BEGIN")
+    """Begin a transaction that none of this module's functions begins."""
+    options = connection.get_execution_options()
+    if not options.get("rye_begins"):
+        driver: Any = connection.connection
+        driver.execute("BEGIN IMMEDIATE" if options.get("rye_writer", False) else "BEGIN")

@@ -9,8 +9,7 @@ them into RyeErrors.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
@@ -44,20 +43,6 @@ def _among_json(element: Among, compiler: Any, **options: Any) -> str:
 def _among_array(element: Among, compiler: Any, **options: Any) -> str:
     column, values = compiler.process(element.column, **options), compiler.process(element.values)
     return f"{column} = ANY({values})"
-
-
-@contextmanager
-def pipelined(connection: sa.Connection) -> Iterator[None]:
-    """Send the block's statements without waiting for each answer, where the driver can (PostgreSQL).
-
-    An error of any of them is raised at the end of the block at the latest. Their answers are ignored.
-    """
-    driver: Any = connection.connection.driver_connection
-    if connection.dialect.name != "postgresql":
-        yield
-        return
-    with driver.pipeline():
-        yield
 
 
 class Prepared:
@@ -106,6 +91,13 @@ class Prepared:
             cursor.executemany(text.sql, [text.arguments(row) for row in rows])
         finally:
             cursor.close()
+
+    def text(self, connection: sa.Connection) -> str:
+        """Return the SQL of a statement without parameters."""
+        text = self._text(connection, {})
+        if text.arguments({}):
+            raise ValueError("the statement has parameters")
+        return text.sql
 
     @staticmethod
     def _cursor(connection: sa.Connection) -> Any:

@@ -16,7 +16,8 @@ from typing import TypeVar
 import sqlalchemy as sa
 
 from registry_server.search.documents import index_problems
-from registry_server.sequencer.ledger import Ledger, content_digest, folded
+from registry_server.sequencer.columns import content_digest, folded
+from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.offering import rank
 from registry_server.storage import schema
 from rye.items.identity import Identity
