@@ -92,6 +92,8 @@ def test_no_pattern_arithmetic_in_a_chain() -> None:
         ("rye.search.directive.*", False),
         ("rye.load.tool.*", False),
         ("rye.search", False),
+        ("rye.search.[z-a]", False),
+        ("[z-a]*", False),
     ],
 )
 def test_a_search_without_an_id_needs_the_whole_type(capability: str, allowed: bool) -> None:
