@@ -354,9 +354,8 @@ def _functions(module: types.ModuleType, path: str) -> dict[tuple[str, int], typ
             for member in list(vars(value).values()):
                 look(member)
         for name in ("__func__", "__wrapped__", "fget", "fset", "func"):
-            inner = getattr(value, name, None)
-            if inner is not None:
-                look(inner)
+            if hasattr(type(value), name) or name in getattr(value, "__dict__", ()):  # some objects have any attribute
+                look(getattr(value, name, None))
 
     for value in list(vars(module).values()):
         look(value)

@@ -41,6 +41,16 @@ def test_at_its_limits_a_statement_comes_back_as_it_was_written(statement: Root 
     assert statements.parse(statement.text()) == statement
 
 
+def test_the_order_in_which_keys_and_revocations_are_given_makes_no_other_statement() -> None:
+    """Owners sign the text: two texts of one keyset would be two statements."""
+    gone = tuple(Revocation(one, position) for position, one in enumerate(KEYS[3:7]))
+    for values in (gone, gone[::-1]):
+        statement = replace(KEYSET, keys=KEYS[:3][::-1], revoked=values)
+        assert statement == replace(KEYSET, revoked=gone)
+        written = [line for line in statement.text().splitlines() if line.startswith(("key ", "revoke "))]
+        assert written == sorted(written)
+
+
 @pytest.mark.parametrize(
     ("statement", "reason"),
     [
