@@ -71,6 +71,14 @@ def test_a_golden_checkpoint_is_written_as_it_was_read() -> None:
     assert Checkpoint.parse(text).text() == text
 
 
+def test_a_checkpoint_has_no_extension_line_not_even_an_unended_one() -> None:
+    """What no auditor compares, a log could say differently to everyone."""
+    text = (FOLDER / "checkpoint.txt").read_text("utf-8")
+    for changed in (text + "extension", text + "extension\n", text + "\n", text.removesuffix("\n")):
+        with pytest.raises(StatementError, match="exactly three lines"):
+            Checkpoint.parse(changed)
+
+
 @pytest.mark.parametrize("vector", INVALID, ids=lambda vector: vector["why"])
 def test_what_a_grammar_does_not_describe_is_refused(vector: dict[str, str]) -> None:
     text = (FOLDER / f"{vector['statement']}.txt").read_text("utf-8")

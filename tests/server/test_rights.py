@@ -277,6 +277,7 @@ def test_the_last_use_is_of_one_token(db: sa.Connection) -> None:
 def test_scopes_are_words_in_one_order(db: sa.Connection) -> None:
     assert parse_scopes(["claim,read", "read stage"]) == ("read", "stage", "claim")
     assert parse_scopes([]) == parse_scopes([" ,"]) == ()
+    assert parse_scopes(reversed(DEFAULT_SCOPES)) == DEFAULT_SCOPES == ("read", "publish", "stage", "yank", "claim")
     error = refused("bad-scope", parse_scopes, ["read", "x" * 90])
     assert error.message == f"'{'x' * 80}' is not a scope."
     assert error.hint == "Scopes: read, publish, stage, yank, claim, admin."

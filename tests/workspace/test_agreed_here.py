@@ -1,0 +1,237 @@
+"""What an installed item may do here is what its release asks for, what the lock approves, and what this user agreed to: all
+three (DESIGN 6.1, Agreed here). Written as an author would try it who can change only one or two of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from rye.installation.signed_release import Mention, SignedRelease
+from rye.items.consented import HookAction, Run
+from rye.items.needs import NOTHING, Needs
+from rye.project.layout import Project
+from rye.project.lock import LockedItem
+from rye.project.manifest import Manifest, PolicyTable
+from rye.workspace.trusting.acceptance import Approval, remember
+from rye.workspace.trusting.agreed_here import AgreedHere, CheckedItem, agreed_here, not_approved, unapproved
+from rye.workspace.trusting.grants import approval_in_force, grant_approvals, grants_in_force
+from rye.workspace.trusting.other_rules import notice, texts, unseen_alarms
+
+HASH = "0123456789abcdef" * 4
+RUN = Run("tool-code", "run.py", "python", HASH)
+HOOK = HookAction("x > 1", "tool", "acme/ops/alarm")
+ALARM = Mention("command", "rm -rf", "alarm", "a.md", 3)
+NAME = "tool:acme/fs/read"
+ROW = LockedItem("tool", "acme/fs/read", "1.0.0", 12, HASH, ".py", "registry.example", 0, 1, "SHA256:a")
+READ, WRITE = "rye.execute.tool.acme.read", "rye.execute.tool.acme.write"
+NOBODY: Any = SimpleNamespace(environment={})
+SERVER: Any = SimpleNamespace(environment={"RYE_TRUST_LOCK": "1"})
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    monkeypatch.setenv("RYE_DATA_DIR", str(tmp_path / "data"))
+    root = tmp_path / "work"
+    (root / ".ai").mkdir(parents=True)
+    return Project(root)
+
+
+def agreed(project: Project, row: LockedItem, release: SignedRelease | None = None, **given: bool) -> AgreedHere:
+    return agreed_here(NOBODY, CheckedItem(project, row, release or SignedRelease()), **given)
+
+
+# Installed items
+
+
+def test_a_right_counts_once_this_user_agreed_to_it(project: Project) -> None:
+    row = replace(ROW, approved_capabilities=(READ, WRITE))
+    remember(project, [Approval(NAME, "right", READ)])
+    found = agreed(project, row, SignedRelease((READ, WRITE)))
+    assert (found.identity, found.capabilities) == (ROW.identity, (READ,))
+    assert found.waiting == (Approval(NAME, "right", WRITE),)
+    assert found.unapproved == ()
+    assert found.is_whole is False
+    refusal = found.refusal()
+    assert refusal is not None
+    assert refusal.code == "project-not-accepted"
+
+
+def test_whoever_trusts_the_lock_is_not_asked_and_gets_no_more_than_the_lock_approves(project: Project) -> None:
+    row, release = replace(ROW, approved_capabilities=(READ,)), SignedRelease((READ, WRITE))
+    for found in (
+        agreed(project, row, release, trust_lock=True),
+        agreed_here(SERVER, CheckedItem(project, row, release)),
+    ):
+        assert (found.capabilities, found.waiting) == ((READ,), ())
+        assert found.unapproved == (Approval(NAME, "right", WRITE),)
+        assert found.is_whole is False
+
+
+def test_signers_and_sources_are_asked_about_elsewhere_and_everything_else_here(project: Project) -> None:
+    row = replace(
+        ROW, approved_capabilities=(READ,), approved_hooks=(HOOK,), approved_tools=("Bash",), approved_runs=(RUN,),
+        approved_facts=("command make",), forced="^1",
+    )  # fmt: skip
+    found = agreed(project, row)
+    assert {one.what for one in found.waiting} == {"right", "hook", "tool", "run", "fact", "forced"}
+    assert {what: found.waits_for(what) for what in ("tool", "fact", "signer")} == {
+        "tool": {"Bash"}, "fact": {"command make"}, "signer": frozenset(),
+    }  # fmt: skip
+    remember(project, found.waiting)
+    whole = agreed(project, row)
+    assert (whole.waiting, whole.is_whole, whole.refusal()) == ((), True, None)
+    of_source = replace(row, approved_signer="SHA256:a")
+    assert agreed(project, of_source).waiting == ()
+
+
+def test_a_hook_that_reads_like_a_right_takes_no_right_away(project: Project) -> None:
+    row = replace(ROW, approved_capabilities=(READ,), approved_facts=(READ,))
+    remember(project, [Approval(NAME, "right", READ)])
+    found = agreed(project, row)
+    assert found.capabilities == (READ,)
+    assert found.waiting == (Approval(NAME, "fact", READ),)
+
+
+@pytest.mark.parametrize(
+    ("release", "what"),
+    [
+        (SignedRelease((READ,)), Approval(NAME, "right", READ)),
+        (SignedRelease(runs=(RUN,)), Approval(NAME, "run", f"tool-code run.py: python (sha256 {HASH[:32]})")),
+        (SignedRelease(agent_tools=("Bash",)), Approval(NAME, "tool", "Bash")),
+        (SignedRelease(mentions=(ALARM,)), Approval(NAME, "fact", "command rm -rf")),
+    ],
+)
+def test_what_the_lock_does_not_approve_is_refused_even_to_a_user_who_agreed_to_all_of_it(
+    project: Project, release: SignedRelease, what: Approval
+) -> None:
+    remember(project, [what])
+    found = agreed(project, ROW, release)
+    assert (found.waiting, found.unapproved, found.capabilities) == ((), (what,), ())
+    assert found.is_whole is False
+    assert found.waits_for(what.what) == {what.value}
+    refusal = found.refusal()
+    assert refusal is not None
+    assert refusal.code == "consent-needed"
+
+
+def test_what_the_lock_approves_is_not_refused_again() -> None:
+    release = SignedRelease((READ,), ("Bash",), runs=(RUN,), mentions=(ALARM,), agent_limits=("blocked X",))
+    row = replace(
+        ROW, approved_capabilities=("rye.execute.tool.acme.*",), approved_tools=("Bash",), approved_limits=("blocked X",),
+        approved_runs=(RUN,), approved_facts=("command rm -rf",),
+    )  # fmt: skip
+    assert list(not_approved(row, release)) == []
+    assert list(not_approved(row, SignedRelease(hooks=(HOOK,)))) == []
+    other = replace(release, runs=(replace(RUN, sha256="f" * 64),), agent_limits=())
+    assert [one.what for one in not_approved(row, other)] == ["run", "tool"]
+
+
+def test_a_pattern_is_allowed_within_what_was_agreed_to(project: Project) -> None:
+    found = AgreedHere(ROW.identity, ("rye.execute.tool.acme.*", "rye.load.[ab]"))
+    wanted = [READ, "rye.load.[ab]", "rye.load.a", "rye.load.c", "rye.execute.tool.*", "rye.load.[ab]"]
+    assert found.allowed(wanted) == (READ, "rye.load.[ab]", "rye.load.a", "rye.load.[ab]")
+    assert AgreedHere(ROW.identity, ()).allowed([READ]) == ()
+    assert AgreedHere(ROW.identity, (READ,)).allowed([]) == ()
+
+
+def test_what_is_not_approved_is_said_before_what_waits_and_three_of_it() -> None:
+    rights = tuple(Approval(NAME, "right", f"rye.load.{number}") for number in range(5))
+    both = AgreedHere(ROW.identity, (), rights[:1], rights[1:2])
+    error = both.refusal()
+    assert error is not None
+    assert error.code == "consent-needed"
+    assert both.is_whole is False
+    error = unapproved(ROW.identity, rights)
+    said = f"rye.lock does not approve everything in {NAME}: right rye.load.0; right rye.load.1; right rye.load.2"
+    assert error.message == f"{said}; and 2 more."
+    assert unapproved(ROW.identity, rights[:3]).message == f"{said}."
+    assert error.hint == "Run `rye install` to review and approve it."
+    assert error.details == {
+        "approvals": [{"item": NAME, "what": "right", "value": f"rye.load.{number}"} for number in range(5)]
+    }
+
+
+# Alarms that other rules did not find
+
+
+OTHER = replace(ROW, facts_rules=2)
+
+
+def test_a_claim_about_other_rules_counts_only_for_bytes_that_this_user_agreed_to(project: Project) -> None:
+    """Otherwise a lock that claims other rules would hide an alarm."""
+    signed = {ROW.identity: SignedRelease(mentions=(ALARM,))}
+    (text,) = texts([OTHER])
+    fact = Approval(NAME, "fact", ALARM.word)
+    assert text == replace(text, item=NAME, what="text")
+    assert unseen_alarms(project, [OTHER], signed) == (fact, text)
+    assert agreed(project, OTHER, signed[ROW.identity]).waiting == (fact, text)
+    assert agreed(project, OTHER, signed[ROW.identity], trust_lock=True).waiting == ()
+    remember(project, [fact])
+    assert unseen_alarms(project, [OTHER], signed) == (text,)
+    remember(project, [text])
+    assert unseen_alarms(project, [OTHER], signed) == ()
+    changed = replace(OTHER, sha256="f" * 64)
+    assert [one.what for one in unseen_alarms(project, [changed], signed)] == ["text"]
+
+
+def test_rows_of_these_rules_and_rows_without_alarms_ask_nothing_here(project: Project) -> None:
+    signed = {ROW.identity: SignedRelease(mentions=(ALARM,))}
+    assert unseen_alarms(project, [ROW], signed) == ()
+    assert unseen_alarms(project, [OTHER], {}) == ()
+    assert unseen_alarms(project, [OTHER], {ROW.identity: SignedRelease()}) == ()
+    assert unseen_alarms(project, [replace(OTHER, approved_facts=(ALARM.word,))], signed) == ()
+    assert notice([ROW], signed) is None
+    said = notice([OTHER], signed)
+    assert said is not None
+    assert said[0].endswith(f": {NAME} mentions command rm -rf")
+    assert f"rye install --approve {NAME}@1.0.0" in said[1]
+
+
+# Grants of rye.toml
+
+
+TOOL, OTHER_TOOL = "tool:acme/net/fetch", "tool:acme/net/send"
+MANIFEST = Manifest(
+    sandbox={
+        OTHER_TOOL: Needs(env=("TOKEN",)),
+        TOOL: Needs(("build/",), ("a.example:443", "b.example:443"), ("TOKEN",)),
+    },
+    policy=PolicyTable(approval={"rye.load.*": "allow", READ: "allow", WRITE: "ask", "rye.sign.*": "deny"}),
+)
+
+
+def test_each_entry_of_each_tool_and_each_call_without_asking_is_its_own_grant() -> None:
+    assert [(one.item, one.what, one.value) for one in grant_approvals(MANIFEST)] == [
+        (TOOL, "grant", "write build/"),
+        (TOOL, "grant", "network a.example:443"),
+        (TOOL, "grant", "network b.example:443"),
+        (TOOL, "grant", "env TOKEN"),
+        (OTHER_TOOL, "grant", "env TOKEN"),
+        ("[policy.approval]", "grant", f"{READ} = allow"),
+        ("[policy.approval]", "grant", "rye.load.* = allow"),
+    ]
+    assert grant_approvals(Manifest()) == []
+
+
+def test_a_row_that_allows_counts_once_this_user_agreed_and_one_that_asks_or_denies_always(project: Project) -> None:
+    strict = {WRITE: "ask", "rye.sign.*": "deny"}
+    assert approval_in_force(NOBODY, project, MANIFEST) == strict
+    remember(project, [Approval("[policy.approval]", "grant", f"{READ} = allow")])
+    assert approval_in_force(NOBODY, project, MANIFEST) == {READ: "allow", **strict}
+    remember(project, [Approval(TOOL, "grant", "rye.load.* = allow")])
+    assert "rye.load.*" not in approval_in_force(NOBODY, project, MANIFEST)
+    assert approval_in_force(SERVER, project, MANIFEST) == MANIFEST.policy.approval
+
+
+def test_a_tools_grant_counts_entry_by_entry_for_this_tool(project: Project) -> None:
+    assert grants_in_force(NOBODY, project, MANIFEST, TOOL) == NOTHING
+    remember(project, [Approval(TOOL, "grant", "network b.example:443"), Approval(OTHER_TOOL, "grant", "env TOKEN")])
+    assert grants_in_force(NOBODY, project, MANIFEST, TOOL) == Needs(network=("b.example:443",))
+    assert grants_in_force(NOBODY, project, MANIFEST, OTHER_TOOL) == Needs(env=("TOKEN",))
+    assert grants_in_force(SERVER, project, MANIFEST, TOOL) == MANIFEST.sandbox[TOOL]
+    for context in (NOBODY, SERVER):
+        assert grants_in_force(context, project, MANIFEST, "tool:acme/net/none") == NOTHING
