@@ -6,15 +6,17 @@ The tests ask the modules themselves, in a database in memory; ``test_accounts.p
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql
 
 from registry_server.accounts import members, roles, tokens
 from registry_server.accounts.roles import Given, Held
 from registry_server.accounts.scopes import DEFAULT_SCOPES, SCOPES, parse_scopes, scope_of
+from registry_server.accounts.times import read_span
 from registry_server.accounts.tokens import Account
 from registry_server.storage.schema import metadata
 from rye.errors import RyeError
@@ -158,6 +160,9 @@ def test_a_token_is_stored_as_it_was_asked_for_and_without_its_secret(db: sa.Con
     }  # fmt: skip
     plain = checked(db, tokens.create(db, "op", (), NOW))
     assert (plain.scopes, plain.account, plain.roles, plain.expires) == (DEFAULT_SCOPES, None, (), None)
+    assert [tokens.token_id(text) for text in (token + "x", token + "\n", "x" + token, "")] == [None] * 4
+    assert read_span(tokens.LIFETIME) == 90 * 86_400
+    assert Account("t", "ci", ()).created == ""
 
 
 def test_two_tokens_have_nothing_in_common(db: sa.Connection) -> None:
@@ -217,6 +222,38 @@ def test_a_disabled_accounts_tokens_are_unknown_and_other_accounts_are_not_asked
     assert tokens.check(db, of_alice, NOW, hold=True) is None
     for token in (of_bob, operators):
         assert tokens.check(db, token, NOW, hold=True) == tokens.check(db, token, NOW) is not None
+
+
+def test_a_token_that_was_not_revoked_with_its_disabled_account_is_unknown(db: sa.Connection) -> None:
+    """As when one is made while the account is being disabled: the account is asked each time."""
+    alice = members.create(db, "alice", NOW).id
+    token = tokens.create(db, "ci", (), NOW, account=alice)
+    assert tokens.check(db, token, NOW) is not None
+    db.execute(sa.text("UPDATE accounts SET disabled = :now"), {"now": NOW})
+    assert tokens.is_active(db, token[4:20], NOW) is True
+    assert tokens.check(db, token, NOW) is None
+
+
+def as_postgresql_reads(engine: sa.Engine, act: Callable[[], object]) -> str:
+    """The statements of an action, in the words of the database that locks rows."""
+    seen: list[str] = []
+
+    def note(_connection: object, statement: Any, *_: object) -> None:
+        seen.append(str(statement.compile(dialect=postgresql.dialect(), compile_kwargs={"literal_binds": True})))
+
+    sa.event.listen(engine, "before_execute", note)
+    try:
+        act()
+    finally:
+        sa.event.remove(engine, "before_execute", note)
+    return "\n".join(seen)
+
+
+def test_a_token_is_held_only_where_it_is_asked_for(engine: sa.Engine, db: sa.Connection) -> None:
+    token = tokens.create(db, "ci", (), NOW)
+    assert "FOR UPDATE" in as_postgresql_reads(engine, lambda: tokens.check(db, token, NOW, hold=True))
+    assert "FOR UPDATE" not in as_postgresql_reads(engine, lambda: tokens.check(db, token, NOW))
+    assert "OFFSET 0" in as_postgresql_reads(engine, lambda: tokens.listing(db))
 
 
 def test_an_account_has_room_for_a_number_of_good_tokens(db: sa.Connection) -> None:
@@ -430,7 +467,7 @@ def test_a_team_is_joined_once_and_left_once(db: sa.Connection, people: dict[str
     assert roles.team_listing(db) == {"ops": ["alice", "eve"], "web": ["alice", "bob", "eve"]}
     assert roles.members_of(db, "web") == ["alice", "bob", "eve"]
     assert (roles.leave(db, "web", eve), roles.leave(db, "web", eve)) == (True, False)
-    assert roles.members_of(db, "ops") == ["alice", "eve"]
+    assert roles.team_listing(db) == {"ops": ["alice", "eve"], "web": ["alice", "bob"]}
     assert roles.members_of(db, "none") == []
 
 
