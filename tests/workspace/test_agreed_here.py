@@ -14,9 +14,9 @@ from rye.installation.signed_release import Mention, SignedRelease
 from rye.items.consented import HookAction, Run
 from rye.items.needs import NOTHING, Needs
 from rye.project.layout import Project
-from rye.project.lock import LockedItem
+from rye.project.lock import LockedItem, LockedSource
 from rye.project.manifest import Manifest, PolicyTable
-from rye.workspace.trusting.acceptance import Approval, remember
+from rye.workspace.trusting.acceptance import Approval, approvals, remember
 from rye.workspace.trusting.agreed_here import AgreedHere, CheckedItem, agreed_here, not_approved, unapproved
 from rye.workspace.trusting.grants import approval_in_force, grant_approvals, grants_in_force
 from rye.workspace.trusting.other_rules import notice, texts, unseen_alarms
@@ -84,7 +84,9 @@ def test_signers_and_sources_are_asked_about_elsewhere_and_everything_else_here(
     remember(project, found.waiting)
     whole = agreed(project, row)
     assert (whole.waiting, whole.is_whole, whole.refusal()) == ((), True, None)
-    of_source = replace(row, approved_signer="SHA256:a")
+    source = LockedSource("run.py", path="../shared")
+    of_source = replace(row, source=source, registry="path+../shared", signer="path+../shared")
+    assert approvals([of_source]) >= {Approval(NAME, "source", "path+../shared")}
     assert agreed(project, of_source).waiting == ()
 
 
