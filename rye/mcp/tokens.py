@@ -29,7 +29,7 @@ from rye.errors import RyeError, UsageError
 from rye.limits import RUNTIME
 from rye.project.layout import Project
 from rye.storage.folders import data_dir
-from rye.storage.private_files import Exposed, make_folder, read_trusted, write_new
+from rye.storage.private_files import Exposed, make_folder, read_secret, write_new
 
 _PREFIX = "rye1."
 _KEY_BYTES = 32
@@ -81,7 +81,7 @@ def token_key() -> bytes:
         make_folder(place.parent)
         if not os.path.lexists(place):
             _make_key(place)
-        key = bytes.fromhex(read_trusted(place).decode("ascii"))
+        key = bytes.fromhex(read_secret(place).decode("ascii"))
     except Exposed as error:
         hint = f"Run `{error.fix}`, or delete it, which invalidates all tokens."
         raise RyeError("token-key", f"{error}.", hint) from error

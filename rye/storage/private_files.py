@@ -42,7 +42,7 @@ def write_new(path: Path, text: str) -> None:
 
 
 class Exposed(OSError):
-    """Other users can change a trusted file. ``fix``: the command that ends this."""
+    """Other users can change a trusted file, or read a secret one. ``fix``: the command that ends this."""
 
     def __init__(self, message: str, fix: str):
         super().__init__(message)
@@ -58,6 +58,20 @@ def read_trusted(path: Path) -> bytes:
     with open_regular(path) as stream:
         if os.name == "posix":
             _require_own(path, os.fstat(stream.fileno()), path.parent.stat())
+        return stream.read()
+
+
+def read_secret(path: Path) -> bytes:
+    """Return the content of a file that only this user (or root) can read or change.
+
+    Raises Exposed and OSError as :func:`read_trusted` does, and Exposed for a file that others can read.
+    """
+    with open_regular(path) as stream:
+        if os.name == "posix":
+            status = os.fstat(stream.fileno())
+            _require_own(path, status, path.parent.stat())
+            if stat.S_IMODE(status.st_mode) & 0o044:
+                raise Exposed(f"{path} can be read by other users", f"chmod 600 {shlex.quote(str(path))}")
         return stream.read()
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from rye.errors import RyeError
 from rye.installation.signed_release import Mention, SignedRelease
 from rye.items.consented import HookAction, Run
 from rye.items.needs import NOTHING, Needs
@@ -18,7 +19,7 @@ from rye.project.lock import LockedItem, LockedSource
 from rye.project.manifest import Manifest, PolicyTable
 from rye.workspace.trusting.acceptance import Approval, approvals, remember
 from rye.workspace.trusting.agreed_here import AgreedHere, CheckedItem, agreed_here, not_approved, unapproved
-from rye.workspace.trusting.grants import approval_in_force, grant_approvals, grants_in_force
+from rye.workspace.trusting.grants import approval_in_force, grant_approvals, grants_in_force, require_granted
 from rye.workspace.trusting.other_rules import notice, texts, unseen_alarms
 
 HASH = "0123456789abcdef" * 4
@@ -237,3 +238,24 @@ def test_a_tools_grant_counts_entry_by_entry_for_this_tool(project: Project) -> 
     assert grants_in_force(SERVER, project, MANIFEST, TOOL) == MANIFEST.sandbox[TOOL]
     for context in (NOBODY, SERVER):
         assert grants_in_force(context, project, MANIFEST, "tool:acme/net/none") == NOTHING
+
+
+def test_a_tool_that_lacks_a_grant_is_told_the_lines_to_write_or_the_command_to_agree(project: Project) -> None:
+    needs = Needs(("build/",), ("a.example:443", "c.example:443"), ("TOKEN",))
+    require_granted(TOOL, needs, MANIFEST, needs)
+    require_granted(TOOL, NOTHING, MANIFEST, NOTHING)
+    with pytest.raises(RyeError) as raised:
+        require_granted(TOOL, needs, MANIFEST, Needs(env=("TOKEN",)))
+    lacking = ["write build/", "network a.example:443", "network c.example:443"]
+    table = f'[sandbox."{TOOL}"]\nnetwork = ["a.example:443", "b.example:443", "c.example:443"]'
+    assert raised.value.code == "not-runnable"
+    assert raised.value.message == f"{TOOL} needs access that rye.toml does not grant: {'; '.join(lacking)}."
+    assert raised.value.hint == f"To grant it, add to rye.toml:\n{table}\nThen agree to it: rye trust project"
+    assert raised.value.details == {"needs": lacking, "toml": table}
+    written = Needs(("build/",), ("a.example:443",))
+    with pytest.raises(RyeError) as raised:
+        require_granted(TOOL, written, MANIFEST, NOTHING)
+    assert raised.value.code == "not-runnable"
+    assert raised.value.message.endswith("have not agreed to on this machine: write build/; network a.example:443.")
+    assert raised.value.hint == "Run `rye trust project` to review and accept the grants."
+    assert raised.value.details == {"needs": ["write build/", "network a.example:443"]}
