@@ -15,7 +15,6 @@ import pytest
 
 from rye.errors import RyeError, UsageError
 from rye.limits import RUNTIME
-from rye.mcp import tokens
 from rye.mcp.tokens import TokenRefused, issue, parse_ttl, project_mark, read_token, token_key
 from rye.project.layout import Project
 
@@ -55,7 +54,8 @@ def failed(act: Callable[[], object]) -> RyeError:
 
 def test_a_token_has_one_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     project = Project(tmp_path)
-    monkeypatch.setattr(tokens.secrets, "token_hex", lambda size: "0123456789abcdef"[: 2 * size].ljust(2 * size, "x"))
+    digits = "0123456789abcdef"
+    monkeypatch.setattr("rye.mcp.tokens.secrets.token_hex", lambda size: digits[: 2 * size].ljust(2 * size, "x"))
     token = issue(KEY, project, "acme/work/ship", "1.0.0", "a" * 64, NOW, HOUR)
     assert token == signed(content(project))
     assert "=" not in token
