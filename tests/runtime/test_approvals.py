@@ -97,13 +97,13 @@ def test_of_several_tables_the_strictest_answer_counts() -> None:
 # Questions
 
 
-def test_the_key_binds_run_bytes_and_parameters() -> None:
+def test_the_key_binds_run_right_bytes_and_parameters() -> None:
     one = question()
-    assert one.key == approval_key("run-1", "a" * 64, one.params_sha256)
-    assert one.key == sha256(f"run-1\n{'a' * 64}\n{one.params_sha256}".encode()).hexdigest()
+    assert one.key == approval_key("run-1", READ, "a" * 64, one.params_sha256)
+    assert one.key == sha256(f"run-1\n{READ}\n{'a' * 64}\n{one.params_sha256}".encode()).hexdigest()
     assert replace(one, call=9, tool="x", item="y", asked="z", params=1).key == one.key
-    others = (replace(one, run="run-2"), replace(one, sha256="b" * 64), replace(one, params_sha256="c" * 64))
-    assert len({each.key for each in (one, *others)}) == 4
+    changed = ({"run": "run-2"}, {"required": READ + ".x"}, {"sha256": "b" * 64}, {"params_sha256": "c" * 64})
+    assert len({one.key, *(replace(one, **change).key for change in changed)}) == 5
 
 
 def test_a_question_is_stored_for_this_user_alone_and_read_back(folder: Path) -> None:
