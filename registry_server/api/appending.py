@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from litestar import Request
@@ -19,18 +18,24 @@ from rye.errors import RyeError
 
 
 async def append(
-    request: Request[Any, Any, State], account: Account, texts: Sequence[str]
+    request: Request[Any, Any, State],
+    account: Account,
+    texts: Sequence[str],
+    files: Mapping[str, bytes] = {},
 ) -> tuple[Receipt, list[Candidate]]:
-    """Examine the statements of a request and wait for them to be in a signed checkpoint. Raises RyeError."""
+    """Examine the statements of a request and wait for them to be in a signed checkpoint. Raises RyeError.
+
+    ``files``: files that came with them, by SHA-256; kept as uploads if the statements pass.
+    """
     service = service_of(request)
     check_count(service.settings, len(texts))
-    with service.sequencer.expecting():
-        candidates = await service.examiners.examine(account, texts)
     address = client_address(request.scope, service.settings.trusted_proxies)
     sender = Sender(account.token, address, account.account)
-    future = service.sequencer.submit(candidates, sender)
+    with service.sequencer.expecting() as expected:
+        candidates = await service.examiners.examine(account, texts, files)
+        future = service.sequencer.submit(candidates, sender, expected)
     try:
-        receipt = await asyncio.wait_for(asyncio.wrap_future(future), service.settings.answer_seconds)
+        receipt = await service.answers.wait(future, service.settings.answer_seconds)
     except TimeoutError:
         raise RyeError(
             "publish-timeout",

@@ -1,17 +1,24 @@
 """Concurrent requests become batches: one thread takes the waiting requests, appends them as one batch, and answers
 each.
 
-A batch begins as soon as a request arrives and no other is on its way. While other requests are being examined, the
-thread waits for them, but no longer than the previous batch took: a batch costs the same syncs and signatures whatever
-its size.
+A batch costs the same syncs, signatures and transactions whatever its size, so it is worth a short wait to make it
+larger. :func:`rest` decides when a batch begins:
+
+1. A request that comes alone never waits.
+2. While other requests are being examined, the batch waits for them, but no longer than the previous batch took.
+3. If the previous batch had several requests, or others were waiting when it was answered, several publishers are at
+   work. Those just answered often publish again at once, so the batch waits for a short pause between arrivals, but no
+   longer than by rule 2.
+4. A batch of enough requests begins at once: more would hardly make one cheaper.
+5. Batches keep the interval that the operator set. A full batch begins at once.
 """
 
 from __future__ import annotations
 
 import logging
-import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -40,6 +47,10 @@ TROUBLE = frozenset(
 """Errors of the database or the store, not of a request: all waiting requests fail, and the operator has to act."""
 LINGER_SECONDS = 0.03
 """The longest wait for requests that are being examined."""
+PAUSE_SECONDS = 0.003
+"""A gap between arrivals after which publishers that were just answered are not expected back soon."""
+ENOUGH = 20
+"""Requests that share the fixed cost of a batch: it is about that of this many publishes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +90,52 @@ class Appends(Protocol):
         """Sign a new head if the newest is too old; returns whether it did."""
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """What the previous batches say about when the next one begins. Times are seconds on the monotonic clock."""
+
+    earliest: float = 0.0
+    """The operator's interval has passed."""
+    patience: float = 0.0
+    """How long a batch waits for other requests, from its first request on."""
+    is_crowded: bool = False
+    """Whether the previous batch had several requests, or others were waiting when it was answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """What is known about the requests of the next batch."""
+
+    first: float
+    """When the first of them was taken up."""
+    waiting: int
+    """How many there are."""
+    coming: int
+    """How many are being examined."""
+    newest: float
+    """When a request arrived last, or the previous batch was answered."""
+
+
+def rest(pace: Pace, crowd: Crowd, now: float) -> float:
+    """Return how many seconds a batch that is not full still has to wait; 0: it begins now."""
+    until = pace.earliest
+    if crowd.waiting < ENOUGH:
+        longest = crowd.first + pace.patience
+        if crowd.coming > 0:
+            until = max(until, longest)
+        elif pace.is_crowded:
+            until = max(until, min(crowd.newest + PAUSE_SECONDS, longest))
+    return max(until - now, 0.0)
+
+
+@dataclass(slots=True)
+class Expected:
+    """A request that is on its way."""
+
+    is_over: bool = False
+    """Whether it was submitted or given up."""
+
+
 class Batches:
     """The queue and its thread. Safe to use from several threads."""
 
@@ -86,47 +143,72 @@ class Batches:
         self._log = log
         self._most = most_statements
         self._beat_seconds = max(beat_seconds, 0.05)
-        self._queue: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
-        self._thread: threading.Thread | None = None
         self._interval = interval_seconds
-        self._next = 0.0
-        """The earliest start of the next batch, on the monotonic clock."""
-        self._coming = 0
-        self._counting = threading.Lock()
-        self._linger = 0.0
+        self._thread: threading.Thread | None = None
+        self._pace = Pace()
         self._moved = time.monotonic()
+        # The rest is guarded by this condition. The thread is notified only when it may have something to do, not of
+        # every request that a batch waits for.
+        self._changed = threading.Condition(threading.Lock())
+        self._queue: deque[_Waiting] = deque()
+        self._statements = 0
+        """In the queue."""
+        self._coming = 0
+        self._newest = 0.0
+        self._stopping = False
 
     def start(self) -> None:
         """Start the thread."""
+        self._stopping = False
         self._thread = threading.Thread(target=self._run, name="sequencer", daemon=True)
         self._thread.start()
 
     def stop(self, seconds: float | None = None) -> bool:
         """Finish the waiting requests, then stop; False if that takes longer than ``seconds``."""
         if self._thread is not None:
-            self._queue.put(None)
+            with self._changed:
+                self._stopping = True
+                self._changed.notify()
             self._thread.join(seconds)
             if self._thread.is_alive():
                 return False
             self._thread = None
         return True
 
-    def submit(self, candidates: Sequence[Candidate], sender: Sender | None) -> Future[Receipt]:
-        """Queue one request. The future gets its receipt, or the error that refused it."""
+    def submit(
+        self, candidates: Sequence[Candidate], sender: Sender | None, expected: Expected | None = None
+    ) -> Future[Receipt]:
+        """Queue one request. The future gets its receipt, or the error that refused it.
+
+        ``expected``: from :meth:`expecting`, whose request this is.
+        """
         future: Future[Receipt] = Future()
-        self._queue.put((tuple(candidates), future, sender))
+        with self._changed:
+            if expected is not None and not expected.is_over:
+                expected.is_over = True
+                self._coming -= 1
+            self._queue.append((tuple(candidates), future, sender))
+            self._statements += len(candidates)
+            if len(self._queue) == 1 or self._coming == 0 or self._statements >= self._most:
+                self._changed.notify()
         return future
 
     @contextmanager
-    def expecting(self) -> Iterator[None]:
-        """Tell the thread that a request is on its way while the block runs."""
-        with self._counting:
+    def expecting(self) -> Iterator[Expected]:
+        """Tell the thread that a request is on its way, until it is submitted or the block ends."""
+        expected = Expected()
+        with self._changed:
             self._coming += 1
+            self._newest = time.monotonic()
         try:
-            yield
+            yield expected
         finally:
-            with self._counting:
-                self._coming -= 1
+            with self._changed:
+                if not expected.is_over:
+                    expected.is_over = True
+                    self._coming -= 1
+                    if self._coming == 0 and self._queue:
+                        self._changed.notify()
 
     def silent_seconds(self) -> float | None:
         """Return the seconds since the thread last began or finished something; None if it has ended."""
@@ -136,44 +218,45 @@ class Batches:
     @property
     def waiting(self) -> int:
         """Approximate number of requests that are in no batch yet."""
-        return self._queue.qsize()
+        return len(self._queue)
 
     def _run(self) -> None:
         while True:
             self._moved = time.monotonic()
-            try:
-                first = self._queue.get(timeout=self._beat_seconds)
-            except queue.Empty:
-                self._beat()
-                continue
-            batch, stopping = self._gather(first)
+            batch = self._gather()
             if batch:
                 started = time.monotonic()
-                self._next = started + self._interval
                 self._serve(batch)
-                self._linger = min(time.monotonic() - started, LINGER_SECONDS)
-            if stopping:
+                ended = time.monotonic()
+                with self._changed:
+                    self._newest = max(self._newest, ended)
+                    is_crowded = len(batch) > 1 or bool(self._queue)
+                patience = min(ended - started, LINGER_SECONDS)
+                self._pace = Pace(started + self._interval, patience, is_crowded)
+            elif self._stopping:
                 return
+            else:
+                self._beat()
 
-    def _gather(self, first: _Waiting | None) -> tuple[list[_Waiting], bool]:
-        """The requests of one batch, and whether to stop after it."""
-        batch: list[_Waiting] = []
-        count = 0
-        deadline = time.monotonic() + self._linger
-        earliest = self._next
-        waiting = first
-        while waiting is not None:
-            batch.append(waiting)
-            count += len(waiting[0])
-            if count >= self._most:
-                return batch, False
-            now = time.monotonic()
-            rest = max(earliest - now, deadline - now if self._coming > 0 else 0.0)
-            try:
-                waiting = self._queue.get(timeout=rest) if rest > 0 else self._queue.get_nowait()
-            except queue.Empty:
-                return batch, False
-        return batch, True
+    def _gather(self) -> list[_Waiting]:
+        """Wait for the requests of one batch. Returns an empty list if none came for a while, or on :meth:`stop`."""
+        with self._changed:
+            if not self._queue and not self._stopping:
+                self._changed.wait(self._beat_seconds)
+            first = time.monotonic()
+            while self._queue and self._statements < self._most and not self._stopping:
+                crowd = Crowd(first, len(self._queue), self._coming, self._newest)
+                seconds = rest(self._pace, crowd, time.monotonic())
+                if seconds <= 0:
+                    break
+                self._changed.wait(seconds)
+            batch: list[_Waiting] = []
+            count = 0
+            while self._queue and count < self._most:
+                batch.append(self._queue.popleft())
+                count += len(batch[-1][0])
+            self._statements -= count
+            return batch
 
     def _serve(self, batch: list[_Waiting]) -> None:
         """Append a batch and answer its requests. Neither a bad request nor a cancelled one ends the thread."""
@@ -211,17 +294,13 @@ class Batches:
         error.
         """
         _log.warning("nothing can be published: %s", error)
-        waiting: list[_Waiting | None] = []
-        while True:
-            try:
-                waiting.append(self._queue.get_nowait())
-            except queue.Empty:
-                break
-        for entry in waiting:
-            if entry is None:
-                self._queue.put(None)  # stop comes last
-            elif entry[1].set_running_or_notify_cancel():
-                entry[1].set_exception(error)
+        with self._changed:
+            waiting = list(self._queue)
+            self._queue.clear()
+            self._statements = 0
+        for _, future, _ in waiting:
+            if future.set_running_or_notify_cancel():
+                future.set_exception(error)
 
     def _alone(self, request: tuple[Candidate, ...], sender: Sender | None) -> Outcome:
         """Retry one request of a failed batch. If the batch was committed after all, the request is now a duplicate."""

@@ -37,7 +37,7 @@ import sqlalchemy as sa
 from registry_server.accounts.keys import PrivateKey
 from registry_server.sequencer.acceptance import Candidate, blobs_of
 from registry_server.sequencer.admission import admit
-from registry_server.sequencer.batching import TROUBLE, Batches, Outcome, Receipt, Sender, is_trouble
+from registry_server.sequencer.batching import TROUBLE, Batches, Expected, Outcome, Receipt, Sender, is_trouble
 from registry_server.sequencer.catching_up import catch_up, move_blobs, put_back
 from registry_server.sequencer.leadership import LEADER, confirm, holder_name, take
 from registry_server.sequencer.ledger import Ledger, Published
@@ -114,12 +114,14 @@ class Sequencer:
         """
         return self._queue.stop(seconds)
 
-    def submit(self, candidates: Sequence[Candidate], sender: Sender | None = None) -> Future[Receipt]:
-        """Submit one request.
+    def submit(
+        self, candidates: Sequence[Candidate], sender: Sender | None = None, expected: Expected | None = None
+    ) -> Future[Receipt]:
+        """Submit one request. ``expected``: from :meth:`expecting`, whose request this is.
 
         Its result is a receipt once its entries are in a signed, durable checkpoint, or a RyeError.
         """
-        return self._queue.submit(candidates, sender)
+        return self._queue.submit(candidates, sender, expected)
 
     def silent_seconds(self) -> float | None:
         """Return the seconds since the appending thread last did something; None if it is not running."""
@@ -130,7 +132,7 @@ class Sequencer:
         """Requests that wait for a batch."""
         return self._queue.waiting
 
-    def expecting(self) -> AbstractContextManager[None]:
+    def expecting(self) -> AbstractContextManager[Expected]:
         """A block around the examination of a request that may be submitted: a batch waits for it briefly."""
         return self._queue.expecting()
 
