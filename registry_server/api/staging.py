@@ -15,7 +15,7 @@ A token with the scope ``stage`` sees only what it staged itself. A hidden stage
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 import sqlalchemy as sa
@@ -90,6 +90,7 @@ class Staging:
                         f"{release.identity} {release.version} is published; a version is never reused.",
                         "Raise the version, sign and stage again.",
                     )
+                _refuse_taken_down(ledger, stages.files_of(release))
             self._check_shares(connection, account, releases)
         self._keep(releases)
         rows = []
@@ -209,13 +210,14 @@ class Staging:
             return self._row(connection, stages.get(connection, identifier))
 
     def sweep(self) -> None:
-        """Expire old stages, and delete files that no stage needs."""
+        """Expire old stages, and delete files that no stage needs, or that were taken down."""
         with database.change(self._engine) as connection:
             stages.expire(connection, now_text())
             needed = stages.needed_files(connection)
+            taken_down = frozenset(Ledger(connection).all_taken_down())
         limit = (datetime.now(UTC) - timedelta(hours=1)).timestamp()
         for path, _, modified in list(self._staged.listing()):
-            if path not in needed and modified < limit:
+            if path in taken_down or (path not in needed and modified < limit):
                 self._staged.delete(path)
 
     def _sweep_sometimes(self) -> None:
@@ -252,6 +254,8 @@ class Staging:
         self._uploads.delete_all(files)
 
     def _bytes(self, sha256: str) -> bytes:
+        with database.reader(self._engine) as connection:
+            _refuse_taken_down(Ledger(connection), [sha256])
         data = self._staged.get(sha256)
         if data is None:
             data = self._public.get(wire.blob_path(sha256))
@@ -324,6 +328,16 @@ class Staging:
     ) -> None:
         actor = f"token:{account.token}" if account.token else f"account:{account.account}"
         audit_events.record(connection, now, action, f"stage:{stage}", actor=actor, address=address, detail=detail)
+
+
+def _refuse_taken_down(ledger: Ledger, files: Iterable[str]) -> None:
+    """Raise RyeError ``taken-down`` for a file that the owners took down: what is staged is bytes of the registry, too."""
+    for sha256, reason in ledger.taken_down(files).items():
+        raise RyeError(
+            "taken-down",
+            f"The file {sha256} was taken down by the registry's owners: {reason}",
+            "Stage another version without it, and reject this one: `rye stage reject`.",
+        )
 
 
 def _check_lines(note: SignedNote, link: Link) -> None:

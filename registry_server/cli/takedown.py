@@ -12,6 +12,7 @@ from registry_server.cli.options import Output, data_option, json_option, pass_o
 from registry_server.cli.registry_access import sequencer_of, settings_of
 from registry_server.sequencer.ledger import Ledger
 from registry_server.storage import database
+from registry_server.storage.objects import staged_objects
 from registry_server.upkeep import takedown
 from rye.errors import RyeError, UsageError
 
@@ -83,6 +84,7 @@ def takedown_command(
                 detail = {"files": list(one.files), "reason": one.reason}
                 audit_events.record(connection, now_text(), "takedown", f"{one.identity}@{one.version}", detail=detail)
     files = sorted({sha256 for statement in done for sha256 in statement.files})
+    staged_objects(settings).delete_all(files)
     releases = [f"{statement.identity}@{statement.version}" for statement in done]
     document: dict[str, object] = {"releases": releases, "files": files, "shared": list(shared)}
     output.result(document, f"Took down {len(files)} file{'' if len(files) == 1 else 's'} of {', '.join(releases)}.")

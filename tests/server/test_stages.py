@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from rye.items.identity import Identity
 from rye.registry.protocol import notes
 from rye.registry.protocol.notes import Signer, VerifierKey
-from rye.registry.protocol.statements import Keyset, Release, namespace_key_name
+from rye.registry.protocol.statements import AttachedFile, Keyset, Release, namespace_key_name
 from rye.registry.protocol.wire import blob_path
 from rye.signing.keys import PrivateKey
-from tests.registry_process import ORIGIN
+from rye.signing.sign_item import sign
+from tests.registry_process import ORIGIN, run
 from tests.server.in_process import Local
 from tests.server.publishing import Publisher, error_code, now
 
@@ -87,6 +89,44 @@ def test_a_stolen_build_token_publishes_nothing(local: Local, acme: Publisher) -
     refused(approve(local, identifier, full, notes_[0]), 422, "statement-signer")
     refused(approve(local, identifier, full, notes_[2]), 400, "note-malformed")
     assert head(local) == before
+
+
+SECRET = b"A customer's key\n"
+
+
+def skill(publisher: Publisher, version: str) -> tuple[bytes, Release]:
+    """A skill whose attached file is the secret."""
+    text = f"---\nname: pdf\ndescription: Work\nmetadata:\n  version: {version}\n---\n\n# pdf\n\nRead notes.txt.\n"
+    data = sign(text, "skill", "SKILL.md", publisher.key, now()).encode()
+    attached = AttachedFile("notes.txt", len(SECRET), hashlib.sha256(SECRET).hexdigest())
+    draft = publisher.release("pdf", data, version, identity=Identity("skill", f"{publisher.namespace}/pdf"))
+    file = replace(draft.file, suffix="SKILL.md")
+    return data, replace(draft, file=file, attached=(attached,), capabilities=())
+
+
+def test_what_was_taken_down_is_in_no_stage(local: Local, acme: Publisher) -> None:
+    """A waiting stage has a file of a release that the owners take down. Later, another one with that file is staged."""
+    token, sha256 = local.token(), hashlib.sha256(SECRET).hexdigest()
+    drafts: dict[str, Release] = {}
+    for version in ("1.0.0", "1.0.1", "1.0.2"):
+        data, drafts[version] = skill(acme, version)
+        local.blob(data, token)
+    local.blob(SECRET, token)
+    assert local.statements(token, acme.note(drafts["1.0.0"])).status_code == 200
+    answer = local.post("/api/v1/stages", token, json={"drafts": [drafts["1.0.1"].text()]})
+    assert answer.status_code == 201, answer.text
+    identifier = answer.json()["stages"][0]["id"]
+    file = f"/api/v1/stages/{identifier}/files/{sha256}"
+    assert local.get(file, token).content == SECRET
+    run("takedown", sha256, "--reason", "It holds a key.", "--data", str(local.data))
+    assert local.service.staged.get(sha256) is None
+    local.service.staged.put(sha256, SECRET)  # as if the takedown had run on another machine
+    refused(local.get(file, token), 451, "taken-down")
+    refused(approve(local, identifier, token, acme.note(replace(drafts["1.0.1"], time=now()))), 451, "taken-down")
+    local.service.staging.sweep()
+    assert local.service.staged.get(sha256) is None
+    local.blob(SECRET, token)
+    refused(local.post("/api/v1/stages", token, json={"drafts": [drafts["1.0.2"].text()]}), 451, "taken-down")
 
 
 def test_a_stage_that_another_signs_differently_is_not_published(local: Local, acme: Publisher) -> None:
