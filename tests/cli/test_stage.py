@@ -6,7 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from rye.registry.protocol.wire import StageDetail, StagesAnswer
+from rye.registry.transport.api import RegistryApi
 from tests.cli.registry_fixture import Registry, User, registry
 from tests.registry_process import run
 
@@ -115,3 +118,39 @@ def test_one_of_two_keys_lowers_the_release_threshold_only_where_one_key_changes
     third.ok("namespace", "claim", "solo", "--owner", second.public_key(), "--release-threshold", "2")
     third.ok("namespace", "keys", "remove", "solo", second.fingerprint(), *lower)  # what the warning is about
     third.ok("publish", third.directive("work/one"))
+
+
+def test_a_registry_that_hands_out_another_stage_gets_no_signature(
+    registry: Registry, people: tuple[User, User, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both drafts are signed by the build server. The maintainer names one, and agrees without looking."""
+    owner, ci, namespace = people
+    staged = {}
+    for name in ("work/good", "work/bad"):
+        path = owner.directive(name)
+        copy_item(owner, ci, path)
+        staged[name] = ci.ok("publish", "--stage", path, "--json").json["staged"][0]["stage"]
+    listing, detail, file = RegistryApi.stages, RegistryApi.stage, RegistryApi.stage_file
+    good = f"directive:{namespace}/work/good@1.0.0"
+
+    def renamed(api: RegistryApi, *, everything: bool = False) -> StagesAnswer:
+        rows = listing(api, everything=everything).stages
+        return StagesAnswer(
+            [replace(row, name=f"{namespace}/work/good") for row in rows if row.id == staged["work/bad"]]
+        )
+
+    def mixed(api: RegistryApi, identifier: str) -> StageDetail:
+        return replace(detail(api, staged["work/good"]), draft=detail(api, staged["work/bad"]).draft)
+
+    lies = {
+        "another stage under the name": ("stages", renamed),
+        "another draft in the stage": ("stage", mixed),
+        "other bytes": ("stage_file", lambda api, identifier, sha256: file(api, identifier, sha256) + b"\n"),
+    }
+    for words, (call, answer) in lies.items():
+        with monkeypatch.context() as patch:
+            patch.setattr(RegistryApi, call, answer)
+            error = owner.fails("stage", "approve", good, "--yes", code="stage-damaged")
+        assert "not safe to sign" in error["message"], words
+    assert {row["signatures"] for row in waiting(owner)} == {0}
+    assert owner.ok("stage", "approve", good, "--yes", "--json").json["state"] == "approved"

@@ -83,7 +83,7 @@ def look_at(context: Context, wanted: str) -> Staged:
     """Find a stage by its id or ``KIND:ID@VERSION`` and check it. Raises RyeError."""
     with open_registry(context, _address(context, wanted)) as client:
         api = open_api(context, client)
-        return _look(context, client, api, _find(api, wanted))[0]
+        return _look(context, client, api, wanted)[0]
 
 
 def approve(
@@ -95,7 +95,7 @@ def approve(
     """
     with open_registry(context, _address(context, wanted)) as client:
         api = open_api(context, client)
-        staged, detail = _look(context, client, api, _find(api, wanted))
+        staged, detail = _look(context, client, api, wanted)
         if staged.row.state != "staged":
             raise RyeError(
                 "stage-decided",
@@ -134,15 +134,7 @@ def _find(api: RegistryApi, wanted: str) -> str:
     """The id of the stage that the reference names. Raises RyeError ``unknown-stage`` and UsageError ``ambiguous``."""
     if _ID.fullmatch(wanted):
         return wanted
-    name, _, version = wanted.rpartition("@")
-    reference = parse_reference(name or wanted)
-    found = [
-        row
-        for row in api.stages().stages
-        if row.name == reference.id
-        and (reference.kind is None or row.kind == reference.kind)
-        and (not name or row.version == version)
-    ]
+    found = [row for row in api.stages().stages if _is_named(wanted, row.kind, row.name, row.version)]
     if not found:
         raise RyeError("unknown-stage", f"No stage of {wanted} found.", "`rye stage list` lists stages to review.")
     if len(found) > 1:
@@ -153,12 +145,20 @@ def _find(api: RegistryApi, wanted: str) -> str:
     return found[0].id
 
 
+def _is_named(wanted: str, kind: str, name: str, version: str) -> bool:
+    """Whether ``[KIND:]ID[@VERSION]`` names a release."""
+    before, _, after = wanted.rpartition("@")
+    reference = parse_reference(before or wanted)
+    return name == reference.id and reference.kind in (None, kind) and (not before or version == after)
+
+
 # -- checking a stage -------------------------------------------------------------------------------------------------
 
 
 def _look(
-    context: Context, client: RegistryClient, api: RegistryApi, identifier: str
+    context: Context, client: RegistryClient, api: RegistryApi, wanted: str
 ) -> tuple[Staged, wire.StageDetail]:
+    identifier = _find(api, wanted)
     detail = api.stage(identifier)
     row = detail.stage
     release = Release.parse(detail.draft)
@@ -166,6 +166,8 @@ def _look(
     said = (identifier, release.identity.kind, release.identity.id, release.version, release.file.sha256)
     if shown != said or release.origin != client.origin:
         raise _damaged(identifier, "the registry shows a different release than the draft")
+    if identifier != wanted and not _is_named(wanted, release.identity.kind, release.identity.id, release.version):
+        raise _damaged(identifier, f"it is {release.identity}@{release.version}, not {wanted}")
     keyset = keyset_in_force(context, client, release.identity.namespace)
     if row.state != "staged":
         raise RyeError(
