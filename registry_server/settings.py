@@ -227,6 +227,16 @@ class Settings:
         """Folder of uploaded blobs that are not published yet. Nothing in it is served."""
         return self.data / "uploads"
 
+    def open_to_others(self) -> list[Path]:
+        """The private parts of the data folder that other users of the machine can read, because an earlier version made
+        them or someone opened them: the database, staged and uploaded files, and with private reading all files.
+        """
+        if os.name == "nt" or not self.data.is_dir() or not self.data.stat().st_mode & 0o001:
+            return []
+        found = [self.staged, self.uploads, *([self.public] if self.read != "public" else [])]
+        found += [] if self.database else [self.database_file]
+        return [path for path in found if path.exists() and path.stat().st_mode & 0o005]
+
 
 _CHOICES = {
     "read": ("public", "members", "namespaces"),

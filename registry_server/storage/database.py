@@ -31,7 +31,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -309,8 +309,10 @@ def _sqlite(address: sa.URL, wait_seconds: float) -> sa.Engine:
     place = Path(path).absolute()
     if not place.exists():
         try:
+            with suppress(FileExistsError):  # SQLite would let other users read it, with the secrets of webhooks
+                os.close(os.open(place, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
             sqlite3.connect(place).close()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             raise RyeError("database-unavailable", f"The database cannot be opened: {error}.", _HINT) from error
 
     def open_file() -> sqlite3.Connection:

@@ -38,9 +38,10 @@ _FIRST_LINUX = (5, 8)
 class Durable:
     """Writes below one folder. Safe to use from several threads."""
 
-    def __init__(self, root: Path, syncfs: Callable[[int], None] | None = None) -> None:
+    def __init__(self, root: Path, syncfs: Callable[[int], None] | None = None, folder_mode: int = 0o755) -> None:
         """``syncfs``: makes the file system of an open folder durable, or raises OSError; None: use threads."""
         self._root = str(root)
+        self._folder_mode = folder_mode
         self._syncfs = syncfs
         self._avoid_until = 0.0
         self._pool: ThreadPoolExecutor | None = None
@@ -68,7 +69,9 @@ class Durable:
         with self._lock:
             changed, self._changed = self._changed, set()
         try:
-            to_sync = folders | _make(folders) | {os.path.dirname(place) for place in present} | changed
+            to_sync = (
+                folders | _make(folders, self._folder_mode) | {os.path.dirname(place) for place in present} | changed
+            )
             self._write(places, present, later, to_sync)
         except BaseException:
             with self._lock:
@@ -132,7 +135,7 @@ class Durable:
     def put_soon(self, path: str, content: bytes) -> None:
         """Write one file that need not be durable before :meth:`settle`. Raises OSError."""
         place = os.path.join(self._root, path)
-        _make([os.path.dirname(place)])
+        _make([os.path.dirname(place)], self._folder_mode)
         temporary = _beside(place)
         try:
             _fill(temporary, content, sync=False)
@@ -157,7 +160,7 @@ class Durable:
         """
         place = os.path.join(self._root, path)
         folder = os.path.dirname(place)
-        made = _make([folder])
+        made = _make([folder], self._folder_mode)
         try:
             os.link(source, place)
         except OSError:
@@ -245,7 +248,7 @@ def system_syncfs() -> Callable[[int], None] | None:
     return syncfs
 
 
-def _make(folders: Iterable[str]) -> set[str]:
+def _make(folders: Iterable[str], mode: int) -> set[str]:
     """``mkdir -p``; returns the folders that have new entries."""
     changed: set[str] = set()
     for folder in folders:
@@ -255,7 +258,7 @@ def _make(folders: Iterable[str]) -> set[str]:
             folder = os.path.dirname(folder)
         for place in reversed(missing):
             try:
-                os.mkdir(place, 0o755)
+                os.mkdir(place, mode)
             except FileExistsError:
                 if not os.path.isdir(place):
                     raise

@@ -96,14 +96,14 @@ class Objects(Protocol):
 
 
 class Folder:
-    """A local folder, which any web server can serve."""
+    """A local folder, which any web server can serve, unless it is ``private``: then other users cannot enter it."""
 
     is_local = True
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, *, private: bool = False) -> None:
         self.root = root
         self._place = str(root)
-        self._durable = Durable(root, _SYNCFS)
+        self._durable = Durable(root, _SYNCFS, 0o700 if private else 0o755)
 
     def get(self, path: str) -> bytes | None:
         """Read the file; None for a missing one, and for a folder."""
@@ -229,7 +229,7 @@ def staged_objects(settings: Settings) -> Objects:
 
     They are never served, and no other release uses them.
     """
-    return _open(settings, settings.staged, "staged")
+    return _open(settings, settings.staged, "staged", private=True)
 
 
 def upload_objects(settings: Settings) -> Objects:
@@ -237,12 +237,12 @@ def upload_objects(settings: Settings) -> Objects:
 
     They are never served: they may belong to a publish that is refused.
     """
-    return _open(settings, settings.uploads, "uploads")
+    return _open(settings, settings.uploads, "uploads", private=True)
 
 
-def _open(settings: Settings, folder: Path, part: str) -> Objects:
+def _open(settings: Settings, folder: Path, part: str, *, private: bool = False) -> Objects:
     if not settings.objects:
-        return Folder(folder)
+        return Folder(folder, private=private)
     from registry_server.storage.bucket import open_bucket
 
     return open_bucket(settings, part)
