@@ -155,9 +155,7 @@ def _is_named(wanted: str, kind: str, name: str, version: str) -> bool:
 # -- checking a stage -------------------------------------------------------------------------------------------------
 
 
-def _look(
-    context: Context, client: RegistryClient, api: RegistryApi, wanted: str
-) -> tuple[Staged, wire.StageDetail]:
+def _look(context: Context, client: RegistryClient, api: RegistryApi, wanted: str) -> tuple[Staged, wire.StageDetail]:
     identifier = _find(api, wanted)
     detail = api.stage(identifier)
     row = detail.stage
