@@ -300,7 +300,7 @@ def lock_text(lock: Lock) -> str:
         if item.approved_signer is not None:
             out.append(f"approved-signer = {_quote(item.approved_signer)}")
         out.append("")
-    return "\n".join(out[:-1]) + "\n" if out[-1] == "" else "\n".join(out) + "\n"
+    return "\n".join(out)  # the last line of each part is empty
 
 
 def _list(key: str, rows: Sequence[str]) -> list[str]:

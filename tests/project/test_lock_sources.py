@@ -82,6 +82,7 @@ def test_a_source_is_written_in_one_form_and_nothing_else_says_where_the_item_is
         f"source = {row}",
     ]
     found = read(source)
+    assert (ROW.registry, ROW.log, ROW.keyset, ROW.signer) == ("", 0, 0, "")
     assert found == replace(ROW, source=source, registry=origin, signer=origin)
     assert (found.signed_by, found.how_signed) == (unsigned, "not signed (" + unsigned.removeprefix("none ("))
     assert found.is_unsigned
@@ -158,6 +159,14 @@ def test_rows_that_are_not_tables_are_refused() -> None:
             parse_lock(f"version = 1\nitem = {rows}\n")
     with pytest.raises(LockError, match="needs either source"):
         parse_lock("version = 1\nitem = [1, {}]\n")
+
+
+def test_a_word_that_is_not_known_is_refused_in_a_source() -> None:
+    text = written(ROW).replace("source = { ", "source = { branch = 1, ")
+    with pytest.raises(LockError, match="unknown field `branch`"):
+        parse_lock(text)
+    with pytest.raises(LockError, match="a key has too many parts"):
+        parse_lock(f"version = 1\n{'.'.join('a' * 1000)} = 1\n")
 
 
 def test_a_namespace_is_from_one_source_in_one_state() -> None:
@@ -270,6 +279,7 @@ def test_each_row_is_found_by_its_first_line() -> None:
         '[[item]]\nsize = 1\nid = "b"',
     ):
         assert row_lines(other) == {}
-    assert row_lines('kind = "a"\nid = "b"\n') == {}
+    for start in ("", "x\n", "[[items]]\n"):
+        assert row_lines(f'{start}kind = "a"\nid = "b"\n') == {}
     assert row_lines("[[item]]\n" * 2) == row_lines('[[item]]\nkind = "a"') == row_lines("[[item]]") == {}
     assert row_lines('[[item]]\nkind = "a"\nid = "b"') == {"a:b": 1}

@@ -302,6 +302,15 @@ def test_a_token_is_revoked_once_by_its_id_or_itself_and_only_by_its_account(db:
     assert checked(db, other).revoked is None
 
 
+def test_whether_a_token_is_revoked_is_asked_by_its_id_or_itself(db: sa.Connection) -> None:
+    token, other = (tokens.create(db, name, (), NOW, seconds=1) for name in ("one", "two"))
+    tokens.revoke(db, token, NOW)
+    for each in (token, token[4:20]):
+        assert tokens.is_revoked(db, each) is True
+    for each in (other, other[4:20], "0" * 16, "", token + "x"):
+        assert tokens.is_revoked(db, each) is False
+
+
 def test_the_last_use_is_of_one_token(db: sa.Connection) -> None:
     one, two = (tokens.create(db, name, (), NOW) for name in ("one", "two"))
     tokens.note_use(db, one[4:20], LATER)
