@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rye.installation.policy_files import OtherPolicies
-from rye.permissions.policy import Policy, combined
+from rye.permissions.policy import BUILT_IN, Policy, combined
 from rye.permissions.risk import Tier, rows
 from rye.project.manifest import Manifest, PolicyTable
 
@@ -23,5 +23,12 @@ def policy_of(table: PolicyTable) -> Policy:
 
 
 def policy_in_force(manifest: Manifest, others: OtherPolicies) -> Policy:
-    """Return the project's, the user's and the organization's policies, combined."""
-    return combined([policy_of(table) for table in (manifest.policy, *others.tables)])
+    """Return the project's, the user's and the organization's policies, combined.
+
+    Anyone who can commit can write the project's ``[policy.risk]``, so it only raises tiers: only a table of the user or the
+    organization replaces the built-in one.
+    """
+    project, trusted = policy_of(manifest.policy), [policy_of(table) for table in others.tables]
+    if project.tables and not any(policy.tables for policy in trusted):
+        trusted.append(Policy(tables=BUILT_IN))
+    return combined([project, *trusted])

@@ -5,7 +5,8 @@ Comparisons are exact: a capability is *allowed* if the allowed patterns togethe
 
 Policies come from several places, and a stranger may have written the one that comes with a project. So
 :func:`combined` only ever tightens: every set of allowed patterns and of signers must be met, forbidden patterns add
-up, the lower tier and the greater age count, and of all risk tables the one with the highest tier.
+up, the lower tier and the greater age count, and of all risk tables the one with the highest tier. A policy with a
+maximum tier and no risk table means the built-in table: no other policy's table lowers what it counts.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from rye.permissions.source_scale import Allowed, strictest
 from rye.permissions.tool_risk import tools_tier
 
 _T = TypeVar("_T")
+BUILT_IN: tuple[tuple[Row, ...], ...] = ((),)
+"""The risk tables of a policy that counts tiers without rows of its own."""
 
 
 class Policy(Struct, frozen=True):
@@ -39,26 +42,32 @@ class Policy(Struct, frozen=True):
     facts: frozenset[str] = frozenset()
     """Facts that no item may mention (:mod:`rye.text.facts`)."""
     tables: tuple[tuple[Row, ...], ...] = ()
-    """Risk tables in the order of :func:`rye.permissions.risk.rows`, each taking precedence over the built-in one."""
+    """Risk tables in the order of :func:`rye.permissions.risk.rows`, each taking precedence over the built-in one, which is
+    the empty table."""
     sources: Allowed = "path"
     """Where items can come from, besides registries."""
 
+    @property
+    def counting_tables(self) -> tuple[tuple[Row, ...], ...]:
+        """The tables that must count for this policy to hold: with a maximum tier, at least the built-in one."""
+        return self.tables or (BUILT_IN if self.maximum_tier < Tier.UNRESTRICTED else ())
+
     def tier(self, capability: str) -> Tier:
         """Return the tier of ``capability`` under the risk tables."""
-        return max(tier(capability, table) for table in self.tables or ((),))
+        return max(tier(capability, table) for table in self.tables or BUILT_IN)
 
     def tiers(self, capabilities: Iterable[str]) -> dict[str, Tier]:
         """Return the tier of each of a set under the risk tables; as in :func:`rye.permissions.risk.tiers`, they
         share one bound.
         """
         granted = tuple(capabilities)
-        told = [tiers(granted, table) for table in self.tables or ((),)]
+        told = [tiers(granted, table) for table in self.tables or BUILT_IN]
         return {capability: max(levels[capability] for levels in told) for capability in granted}
 
     def highest(self, capabilities: Iterable[str]) -> Tier:
         """Return the tier of a set of capabilities under the risk tables."""
         granted = tuple(capabilities)
-        return max(highest(granted, table) for table in self.tables or ((),))
+        return max(highest(granted, table) for table in self.tables or BUILT_IN)
 
     def accepts_signer(self, fingerprints: Iterable[str]) -> bool:
         """Whether signatures by keys with these fingerprints satisfy the policy."""
@@ -80,6 +89,7 @@ class Violation(Struct, frozen=True):
 def combined(policies: Iterable[Policy]) -> Policy:
     """Combine policies; the result is at least as strict as each of them."""
     given = tuple(policies)
+    tables = _distinct(table for policy in given for table in policy.counting_tables)
     return Policy(
         allowed=_distinct(allowed for policy in given for allowed in policy.allowed),
         forbidden=_distinct(pattern for policy in given for pattern in policy.forbidden),
@@ -87,7 +97,7 @@ def combined(policies: Iterable[Policy]) -> Policy:
         signers=_distinct(signers for policy in given for signers in policy.signers),
         minimum_release_age=max((policy.minimum_release_age for policy in given), default=0),
         facts=frozenset(fact for policy in given for fact in policy.facts),
-        tables=_distinct(table for policy in given for table in policy.tables if table),
+        tables=tables if tables != BUILT_IN else (),
         sources=strictest(tuple(policy.sources for policy in given)),
     )
 

@@ -40,7 +40,7 @@
     required-signers = ["SHA256:…"]
     minimum-release-age = "3d"
     allow-override-widening = false
-    [policy.risk]                      # your own tiers, before the built-in table
+    [policy.risk]                      # your own tiers; in a project, they only raise the built-in ones
     "rye.execute.tool.acme.payments.*" = "elevated"
     [policy.limits]                    # for every run (docs/explanation/runtime.md)
     calls = 200
