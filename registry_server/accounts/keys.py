@@ -84,6 +84,11 @@ def write(path: Path, key: PrivateKey) -> None:
         os.fsync(file.fileno())
 
 
+def reason_of(error: OSError | UnicodeDecodeError) -> str:
+    """Why a file cannot be read, without its path."""
+    return error.strerror or str(error) if isinstance(error, OSError) else "it is not text"
+
+
 def read(path: Path) -> PrivateKey:
     """Read a key file. Raises RyeError ``no-key``, ``bad-key``."""
     try:
@@ -91,7 +96,7 @@ def read(path: Path) -> PrivateKey:
             text = file.read(1000)
     except (OSError, UnicodeDecodeError) as error:
         raise RyeError(
-            "no-key", f"The key file {path} cannot be read: {error}.", "Check the path and its owner."
+            "no-key", f"The key file {path} cannot be read: {reason_of(error)}.", "Check the path and its owner."
         ) from error
     return PrivateKey.decode(text)
 

@@ -29,6 +29,8 @@ from registry_server.storage.schema import accounts, namespace_roles, team_membe
 from rye.errors import RyeError
 from rye.items.identity import is_segment
 
+_NAMED = 5
+"""How many tokens of a name a hint lists."""
 LIFETIME = "90d"
 """The default lifetime of a token."""
 _TOKEN = re.compile(r"rye_([0-9a-f]{16})_[A-Za-z0-9_-]{43}")
@@ -302,9 +304,10 @@ def revoke(connection: sa.Connection, identifier: str, now: str, account: str | 
     identifier = token_id(identifier) or identifier
     row = connection.execute(sa.select(tokens).where(tokens.c.id == identifier)).first()
     if row is None or (account is not None and row.account != account):
-        raise RyeError(
-            "unknown-token", f"There is no token {identifier!r}.", "`rye-registry token list` shows all tokens."
-        )
+        called = sa.select(tokens.c.id).where(tokens.c.name == identifier, tokens.c.revoked.is_(None)).limit(_NAMED)
+        named = list(connection.scalars(called.order_by(tokens.c.id))) if account is None else []
+        hint = f"Tokens of this name: {', '.join(named)}." if named else "`rye-registry token list` shows all tokens."
+        raise RyeError("unknown-token", f"There is no token with the ID {identifier!r}.", hint)
     when = row.revoked or now
     connection.execute(tokens.update().where(tokens.c.id == identifier).values(revoked=when))
     again = connection.execute(sa.select(tokens).where(tokens.c.id == identifier)).one()

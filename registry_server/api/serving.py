@@ -220,5 +220,5 @@ def _in_use(host: str, port: int, why: str) -> RyeError:
     return RyeError(
         "port-in-use",
         f"Port {port} of {host} is in use: {why}.",
-        f"Stop that program, or choose another port: rye-registry serve --port {port + 1 if port else 8421}",
+        f"Stop that program, or choose another port: --port {port + 1 if port else 8421}",
     )

@@ -13,6 +13,7 @@ from registry_server.cli.listing import Listed, show_list
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import changing, reading, settings_of
 from registry_server.settings import SETTINGS_FILE
+from rye.errors import UsageError
 
 _COLUMNS = (Listed("account"), Listed("state", "{:8}"), Listed("name"), Listed("roles", wraps=True))
 
@@ -25,16 +26,16 @@ def account() -> None:
 @account.command("create")
 @click.argument("name")
 @click.option("--namespace", help="Give the account a role in this namespace.")
-@click.option(
-    "--role", type=click.Choice(roles.ROLES), default="owner", show_default=True, help="The role, with --namespace."
-)
+@click.option("--role", type=click.Choice(roles.ROLES), help="The role, with --namespace.  [default: owner]")
 @data_option
 @json_option
 @pass_output
-def account_create(output: Output, name: str, namespace: str | None, role: str, data: Path) -> None:
+def account_create(output: Output, name: str, namespace: str | None, role: str | None, data: Path) -> None:
     """Create an account, and print a link that signs its owner in once. For an existing account, print another link."""
+    if role is not None and namespace is None:
+        raise UsageError("usage", "--role needs --namespace.", f"Add --namespace NAME: {name} becomes its {role}.")
     with changing(data) as connection:
-        made = administration.invite(connection, name, namespace, role, By(now_text()))
+        made = administration.invite(connection, name, namespace, role or "owner", By(now_text()))
     settings, path = settings_of(data, {}), f"/-/account/link/{made.secret}"
     link = f"{settings.public_address}{path}"
     document: dict[str, object] = {

@@ -32,10 +32,10 @@ class Output:
         """Print the command's result: the document with ``--json``, otherwise the text."""
         click.echo(json.dumps(document, ensure_ascii=False) if self.json else text)
 
-    def say(self, text: str) -> None:
-        """Print a message for a person; nothing with ``--json``."""
+    def say(self, text: str, *, wraps: bool = True) -> None:
+        """Print a message for a person; nothing with ``--json``. ``wraps``: False for text whose lines mean something."""
         if not self.json:
-            click.echo(fitted(text), err=True)
+            click.echo(fitted(text) if wraps else text, err=True)
 
 
 pass_output = click.make_pass_decorator(Output, ensure=True)

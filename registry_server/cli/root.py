@@ -115,8 +115,9 @@ def root_sign(output: Output, file: Path, key_file: Path) -> None:
     """Add an owner's signature to FILE: a root draft, a recovery or an advisory. Works on any machine."""
     text = _read_text(file)
     statement, _ = founding.read_draft(text)
-    output.say(f"Signing:\n\n{statement}")
-    note = founding.add_signature(text, keys.read(key_file))
+    key = keys.read(key_file)
+    output.say(f"Signing:\n\n{statement}", wraps=False)
+    note = founding.add_signature(text, key)
     temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     temporary.write_text(note.encode(), encoding="utf-8", newline="\n")
     os.replace(temporary, file)
@@ -197,7 +198,7 @@ def _read_text(file: Path) -> str:
         with file.open(encoding="utf-8", newline="") as opened:
             return opened.read(100_000)
     except (OSError, UnicodeDecodeError) as error:
-        raise RyeError("no-file", f"{file} cannot be read: {error}.", "Check the path.") from error
+        raise RyeError("no-file", f"{file} cannot be read: {keys.reason_of(error)}.", "Check the path.") from error
 
 
 def _write_new(file: Path, text: str) -> None:

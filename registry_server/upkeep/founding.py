@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from shlex import quote
 
 import sqlalchemy as sa
 from msgspec.structs import replace
@@ -58,12 +59,14 @@ def found(
             f"{origin!r} is not an origin.",
             "It is the registry's permanent name: lower case, like a host name, e.g. registry.example.org",
         ) from error
-    if data.exists() and (not data.is_dir() or any(data.iterdir())):
+    if (data / SETTINGS_FILE).exists():
         raise RyeError(
-            "registry-exists" if (data / SETTINGS_FILE).exists() else "folder-not-empty",
-            f"{data} is not empty.",
-            "Choose another folder with --data.",
+            "registry-exists",
+            f"There is already a registry in {data}.",
+            f"Serve it with `rye-registry serve --data {quote(str(data))}`, or choose another folder with --data.",
         )
+    if data.exists() and (not data.is_dir() or any(data.iterdir())):
+        raise RyeError("folder-not-empty", f"{data} is not empty.", "Choose another folder with --data.")
     data.parent.mkdir(parents=True, exist_ok=True)
     building = data.parent / f".{data.name}.{os.getpid()}.new"
     building.mkdir(mode=0o755)
@@ -190,7 +193,13 @@ def add_signature(text: str, key: PrivateKey) -> SignedNote:
 
 
 def publish(sequencer: Sequencer, text: str) -> Root:
-    """Append a root with the signatures of enough owners. Raises RyeError."""
+    """Append a root with the signatures of enough owners. Raises RyeError, ``root-signatures`` for one without any."""
+    if "\n\n" not in text and isinstance(statements.parse(text), Root):
+        raise RyeError(
+            "root-signatures",
+            "No owner has signed this root yet.",
+            "Each owner signs it: rye-registry root sign FILE --key KEY",
+        )
     note = notes.parse(text)
     root = Root.parse(note.text)
     _accepted(sequencer, note, root)

@@ -327,6 +327,7 @@ def run(arguments: list[str], session: Session) -> int:
         session.console.error(_wrong_words(error))
         return 2
     except (click.Abort, KeyboardInterrupt):
+        session.console.gap()  # the terminal shows ^C where the cursor was
         session.console.error(RyeError("interrupted", "Interrupted. Nothing more was done."))
         return 130
     except BrokenPipeError:

@@ -101,8 +101,15 @@ def parse_reference(text: str) -> Reference:
         raise UsageError(
             "bad-reference",
             f"{text!r} is not a valid reference: ids are lower-case segments of a-z, 0-9, - and _ joined by '/'.",
-            "Write [kind:]namespace/category/name[@range], e.g. tool:acme/file-system/read@^1.2.",
+            _as_written_here(text)
+            or "Write [kind:]namespace/category/name[@range], e.g. tool:acme/file-system/read@^1.2.",
         )
     if at and not wanted.strip():
         raise UsageError("bad-reference", f"{text!r} has nothing after '@'.", "Add a version range, or remove the '@'.")
     return Reference(identifier, kind or None, wanted.strip() or None)
+
+
+def _as_written_here(text: str) -> str | None:
+    """The hint for forms of other package managers: ``@acme/x`` and ``acme/x==1.0.0``."""
+    plain = text.removeprefix("@").replace("==", "@", 1)
+    return f"Write {plain}" if plain != text and is_id(plain.partition("@")[0].rpartition(":")[2]) else None

@@ -18,8 +18,11 @@ from rye.errors import RyeError, UsageError
 from rye.items.kinds import KINDS
 from rye.items.location import PACKAGES, guess, locate, tells_kind
 from rye.limits import CONTENT
+from rye.text.spelling import close_words
 
 _LEFT_OUT = frozenset({".git", ".hg", ".venv", "node_modules", "__pycache__"})
+_MOST_COMPARED = 2000
+"""How many items a hint for a misspelled path looks at."""
 _CUSTOMIZATIONS = frozenset({"overrides", "formula-overlays", "role-directives"})
 MAX_FILES = 100_000
 """The most files that one folder argument can hold."""
@@ -66,7 +69,27 @@ def _expand_one(argument: str, base: Path) -> Iterator[Found]:
     elif any(character in argument for character in "*?["):
         yield from _matching(argument, base)
     else:
-        raise RyeError("no-such-file", f"There is no file or folder {argument!r}.", "Check the path.")
+        near = _similar_items(argument, base)
+        hint = f"Did you mean {' or '.join(near)}?" if near else "Check the path."
+        raise RyeError("no-such-file", f"There is no file or folder {argument!r}.", hint)
+
+
+def _similar_items(argument: str, base: Path) -> list[str]:
+    """The paths of the items below ``base/.ai`` whose path or name is similar; at most two."""
+    folder = base / ".ai"
+    try:
+        files = list(islice(walk(folder), _MOST_COMPARED)) if _is_folder(folder) else []
+    except RyeError:  # that the path does not exist is the error to report
+        return []
+    paths: dict[str, str] = {}
+    for file in files:
+        item = file.parent if file.name in KINDS.main_files() else file
+        shown = str(item.relative_to(base))
+        for name in (shown, item.name, item.stem):
+            paths.setdefault(name, shown)
+    wanted = argument.rstrip("/")
+    near = [*close_words(wanted, paths, 2), *close_words(wanted.rpartition("/")[2], paths, 2)]
+    return list(dict.fromkeys(paths[name] for name in near))[:2]
 
 
 def _matching(pattern: str, base: Path) -> Iterator[Found]:

@@ -6,6 +6,7 @@ Precedence (DESIGN §9): ``--registry`` or ``RYE_REGISTRY``; the project's ``[re
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,6 +15,7 @@ from msgspec import Struct, field
 
 from rye.errors import RyeError, UsageError
 from rye.project.manifest import Manifest
+from rye.text.loopback import is_loopback
 
 
 class Registries(Struct, frozen=True):
@@ -85,5 +87,14 @@ def normal_address(address: str, base: Path) -> str:
     raise UsageError(
         "bad-registry",
         f"{address!r} is not a registry address.",
-        "Use https://…, file:///… or the path of a registry's folder.",
+        _with_scheme(address) or "Use https://…, file:///… or the path of a registry's folder.",
     )
+
+
+def _with_scheme(address: str) -> str | None:
+    """The hint for a host without ``https://``."""
+    found = re.fullmatch(r"(\[[0-9a-f:]+\]|[A-Za-z0-9][A-Za-z0-9.-]*)(?::[0-9]{1,5})?(?:/[!-~]*)?", address)
+    host = found[1].strip("[]").lower() if found else ""
+    if found is None or not ("." in host or ":" in host or host == "localhost"):
+        return None
+    return f"Write {'http' if is_loopback(host) else 'https'}://{address}"

@@ -13,7 +13,7 @@ from rye.registry.protocol import wire
 from rye.registry.protocol.statements import Root
 from rye.registry.protocol.wire import Config
 from rye.registry.store.state import StateStore
-from rye.registry.transport.seam import NoAnswer, Request, Transport
+from rye.registry.transport.seam import FetchError, NoAnswer, Request, Transport
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import TrustedState, fingerprint_of
 from rye.registry.waves import or_raise
@@ -54,8 +54,12 @@ def first_contact(
         Request("head", limits.head_bytes),
         Request("config.json", limits.config_bytes),
     ]
+    fetched = transport.fetch_many(requests)
+    if isinstance(fetched[0], FetchError) and fetched[0].code == "fetch-not-found":
+        message = f"There is no registry at {address}: it has no file root/1."
+        raise FetchError("fetch-not-found", message, "Check the address. It is that of the registry's start page.")
     try:
-        root_data, head_data, config_data = map(or_raise, transport.fetch_many(requests))
+        root_data, head_data, config_data = map(or_raise, fetched)
     except NoAnswer as error:
         raise error.of_registry(address, "Check the network and the address.") from error
     config = wire.decode_config(config_data)

@@ -327,6 +327,8 @@ def _explain(text: str, start: int, end: int) -> NoReturn:
             "there is no space between two comparators",
             "Put a space between them, e.g. >=1.2 <2.",
         )
+    if text.strip() == "latest":
+        _fail(text, start, "expected a version", "Leave it out: without a range you get the newest version.")
     _fail(text, start, "expected a version", "Write for example ^1.2, ~1.2.3, >=1.2 <2, 1.x, 1.2.0 - 2.0.0 or *.")
 
 

@@ -32,6 +32,10 @@ def source_folder(project: Path, source: PathSource, hint: str = "Check [sources
             raise _no_folder(source, "is reached through a symbolic link in the project", hint)
     if not place.exists():
         raise _no_folder(source, f"does not exist ({shown(str(place))})", hint)
+    if place.is_file():
+        raise _no_folder(
+            source, "is a file", f"Name the folder that contains it: {shown(str(Path(source.path).parent))}"
+        )
     if inside[:2] == (".ai", "packages") or not place.is_dir():
         raise _no_folder(source, "is not a folder that items can come from", hint)
     return place

@@ -330,6 +330,7 @@ def _failed(url: str, said: str) -> SourceError:
     """The error for a failed git command: its last message, and a hint for common causes."""
     lines = [line for line in said.split("\n") if line.startswith(("fatal:", "error:", "remote:"))] or said.split("\n")
     reason = shown(lines[-1].removeprefix("fatal: "), 300) if lines and lines[-1] else "git gave no reason"
+    reason = reason.rstrip(".")  # the message ends with one
     if _is_unadvertised(said):
         return SourceError("commit-missing", f"{url} does not serve that commit: {reason}.")
     if "redirect" in said or "The requested URL returned error: 30" in said:

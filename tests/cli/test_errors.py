@@ -7,10 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from rye.cli.main import COMMANDS
 from tests.cli.running import _START, Program
+from tests.cli.screens.taking import take
 
 
 @pytest.fixture
@@ -177,3 +179,16 @@ def test_removing_an_id_that_two_kinds_have_lists_them(rye: Program) -> None:
     assert (done.code, done.error["code"]) == (2, "ambiguous")
     assert "directive:acme/work/a, tool:acme/work/a" in done.error["message"]
     assert rye.path("rye.toml").read_text() == text
+
+
+def test_an_interrupt_begins_a_new_line_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The terminal shows ^C where the question ended."""
+    rye = Program(tmp_path)
+
+    def interrupt(*_: object, **__: object) -> None:
+        raise click.Abort
+
+    monkeypatch.setattr("rye.cli.trust.keys.own_keys", interrupt)
+    shown = take(rye, ("keys", "generate"), 80)
+    assert shown == "$ rye keys generate\n\nerror: Interrupted. Nothing more was done.\n(exit 130)\n"
+    assert rye.run("keys", "generate").stderr == "error: Interrupted. Nothing more was done.\n"

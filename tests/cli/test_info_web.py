@@ -71,7 +71,21 @@ def test_a_browser_that_does_not_start_is_no_error(monkeypatch: pytest.MonkeyPat
         return bool(failure)
 
     monkeypatch.setattr(webbrowser, "open_new_tab", opening)
+    monkeypatch.setenv("DISPLAY", ":0")
     assert browser.open_page("https://example.org/") is False
+
+
+def test_without_a_display_no_program_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A browser of the terminal would take it away, and one that fails writes over what the command shows."""
+    opened: list[str] = []
+    monkeypatch.setattr(webbrowser, "open_new_tab", lambda address: not opened.append(address))
+    monkeypatch.setattr(sys, "platform", "linux")
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
+        monkeypatch.delenv(name, raising=False)
+    assert not browser.open_page("https://example.org/")
+    monkeypatch.setenv("WAYLAND_DISPLAY", "wayland-0")
+    assert browser.open_page("https://example.org/")
+    assert opened == ["https://example.org/"]
 
 
 def test_what_is_not_published_has_no_page(acme: User) -> None:

@@ -36,6 +36,15 @@ class TestLogin:
         assert user.ok("whoami", "--json").json["name"] == made["name"]
         assert user.ok("config", "get", "registry").stdout.strip() == registry.url
 
+    @pytest.mark.parametrize("command", ["login", "add"])
+    def test_part_of_a_fingerprint_is_refused_before_anyone_is_asked(
+        self, registry: Registry, tmp_path: Path, command: str
+    ) -> None:
+        user = User(tmp_path)
+        words = ["login", "--token", "x"] if command == "login" else ["registry", "add"]
+        error = user.fails(*words, registry.url, "--fingerprint", registry.fingerprint[:8], code="usage", exit_code=2)
+        assert "64 digits" in error["hint"]
+
     def test_the_token_is_never_printed(self, registry: Registry, tmp_path: Path) -> None:
         user = registry.owner(tmp_path, "quiet", claim=False)
         for words in (["whoami"], ["whoami", "--json"], ["registry", "list"], ["config", "list"], ["-vv", "whoami"]):

@@ -43,7 +43,10 @@ class TestPublish:
         assert [row["id"] for row in again["unchanged"]] == ["acme/work/twice"]
         path = acme.directive("work/twice", text="Changed")
         error = acme.fails("publish", path, code="version-exists")
-        assert "Raise the version" in error["hint"]
+        assert error["hint"].startswith(f"Raise it with `rye version bump patch {path}`")
+        acme.ok("version", "bump", "patch", path)
+        acme.ok("sign", path)
+        acme.ok("publish", path)
 
     def test_what_becomes_public_is_listed_first(self, acme: User) -> None:
         path = acme.directive("work/listed")
@@ -513,6 +516,8 @@ class TestSearchAndInfo:
     def test_an_id_that_is_not_there_and_one_that_is_malformed(self, acme: User) -> None:
         assert acme.fails("info", "acme/no/such", code="no-such-item")["hint"]
         acme.publish("files/versions")
+        for near in ("acme/files/version", "versions", "directive:acme/fils/versions"):
+            assert "Did you mean acme/files/versions" in acme.fails("info", near, code="no-such-item")["hint"]
         error = acme.fails("info", "acme/files/versions@^9", code="no-such-version")
         assert "1.0.0" in error["hint"]
         assert acme.run("info", "Not An Id", "--json").code == 2

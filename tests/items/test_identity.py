@@ -75,3 +75,18 @@ def test_an_id_is_at_most_sixteen_segments_joined_by_slashes(parts: list[str]) -
     assert is_id(text) == (len(parts) <= 16 and all(map(is_segment, text.split("/"))))
     assert not is_id(f"{text}/")
     assert not is_id(f"{text}\n")
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("@acme/work/top", "acme/work/top"),
+        ("acme/work/top==1.2.0", "acme/work/top@1.2.0"),
+        ("skill:acme/pdf==1.2.0", "skill:acme/pdf@1.2.0"),
+    ],
+)
+def test_forms_of_other_package_managers_are_answered_with_ours(typed: str, meant: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_reference(typed)
+    assert caught.value.hint == f"Write {meant}"
+    assert parse_reference(meant)

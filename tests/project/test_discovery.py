@@ -130,6 +130,29 @@ def test_what_is_not_there_is_an_error(base: Path, argument: str, code: str) -> 
     assert caught.value.code == code
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("pdf", ".ai/skills/pdf"),
+        ("planer", ".ai/agents/planner.md"),
+        (".ai/skill/pdf", ".ai/skills/pdf"),
+        (".ai/directives/a/on.md", ".ai/directives/a/one.md"),
+    ],
+)
+def test_a_name_or_a_misspelled_path_is_answered_with_the_item_s_path(base: Path, typed: str, meant: str) -> None:
+    with pytest.raises(RyeError) as caught:
+        expand([typed], base)
+    assert (caught.value.hint or "").startswith(f"Did you mean {meant}")
+    assert expand([meant], base)
+
+
+def test_a_path_like_no_item_names_none(base: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    for place in (base, tmp_path_factory.mktemp("empty")):
+        with pytest.raises(RyeError, match="no file or folder") as caught:
+            expand(["zzzzzz"], place)
+        assert caught.value.hint == "Check the path."
+
+
 def test_an_empty_argument_is_not_the_current_folder(base: Path) -> None:
     with pytest.raises(RyeError):
         expand([""], base)

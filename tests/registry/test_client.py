@@ -109,6 +109,14 @@ def test_a_registry_is_pinned_by_fingerprint_or_by_the_user(world: World) -> Non
     assert refusal(world.client, "0" * 64).code == "root-fingerprint"
 
 
+def test_an_address_without_a_registry_is_said_to_have_none(world: World) -> None:
+    world.transport = MemoryTransport({})
+    error = refusal(world.client, world.registry.fingerprint)
+    assert error.code == "fetch-not-found"
+    assert error.message == f"There is no registry at {ADDRESS}: it has no file root/1."
+    assert "Check the address" in (error.hint or "")
+
+
 def test_another_registry_at_a_pinned_address_is_refused(world: World) -> None:
     world.pin()
     other = SimulatedRegistry(origin="other.example", owners=[key("x"), key("y")])

@@ -357,3 +357,54 @@ class TestCopies:
         assert json.loads(run("rebuild", "--prune", "--data", str(data), "--json").stdout)["pruned"] == 1
         assert not old.exists()
         assert run("verify", "--data", str(data)).returncode == 0
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("mistyped") / "data"
+    init(folder)
+    return folder
+
+
+class TestWhatAnOperatorMistypes:
+    """The hint is a command or a change that works."""
+
+    def fails(self, data: Path, *words: str) -> tuple[str, str, str]:
+        error = json.loads(run(*words, "--data", str(data), "--json", check=False).stdout)["error"]
+        return error["code"], error["message"], error["hint"]
+
+    def test_a_registry_that_is_there_is_served_not_made_again(self, data: Path) -> None:
+        code, message, hint = self.fails(data, "init", "--origin", ORIGIN)
+        assert (code, message) == ("registry-exists", f"There is already a registry in {data}.")
+        assert f"`rye-registry serve --data {data}`" in hint
+
+    def test_a_role_without_a_namespace_is_refused_instead_of_ignored(self, data: Path) -> None:
+        assert self.fails(data, "account", "create", "bob", "--role", "reader")[:2] == (
+            "usage",
+            "--role needs --namespace.",
+        )
+        assert json.loads(run("account", "list", "--data", str(data), "--json").stdout)["accounts"] == []
+        run("account", "create", "carol", "--namespace", "acme", "--data", str(data))
+        (carol,) = json.loads(run("account", "list", "--data", str(data), "--json").stdout)["accounts"]
+        assert carol["roles"] == [{"namespace": "acme", "role": "owner"}]
+
+    def test_a_token_s_name_is_answered_with_its_id(self, data: Path) -> None:
+        made = json.loads(run("token", "create", "builder", "--data", str(data), "--json").stdout)
+        assert self.fails(data, "token", "revoke", "builder")[2] == f"Tokens of this name: {made['id']}."
+        run("token", "revoke", made["id"], "--data", str(data))
+        assert self.fails(data, "token", "revoke", "builder")[2] == "`rye-registry token list` shows all tokens."
+
+    def test_a_root_that_nobody_signed_is_not_called_a_forgery(self, data: Path, tmp_path: Path) -> None:
+        draft = tmp_path / "root-2"
+        run("root", "draft", "-o", str(draft), "--data", str(data))
+        code, message, hint = self.fails(data, "root", "publish", str(draft))
+        assert (code, message) == ("root-signatures", "No owner has signed this root yet.")
+        assert "rye-registry root sign" in hint
+
+    def test_a_key_that_is_not_there_is_said_before_anything_is_shown(self, data: Path, tmp_path: Path) -> None:
+        draft = tmp_path / "root-2"
+        run("root", "draft", "-o", str(draft), "--data", str(data))
+        done = run("root", "sign", str(draft), "--key", str(tmp_path / "none"), check=False)
+        assert done.stderr.startswith(
+            f"error: The key file {tmp_path / 'none'} cannot be read: No such file or directory."
+        )

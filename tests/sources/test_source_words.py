@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from rye.errors import UsageError
-from rye.workspace.installing.source_words import is_source_word, read_source
+from rye.project.manifest import parse_manifest
+from rye.workspace.installing.source_words import is_source_word, named, read_source
 
 
 @pytest.mark.parametrize(
@@ -24,6 +25,19 @@ def test_a_bare_address_is_told_with_what_to_write(word: str, better: str) -> No
     with pytest.raises(UsageError) as refused:
         read_source(word)
     assert (refused.value.code, refused.value.hint) == ("bad-source", f"Write {better}")
+
+
+def test_a_file_address_is_answered_with_the_folder() -> None:
+    assert is_source_word("file:///srv/kit")
+    with pytest.raises(UsageError) as refused:
+        read_source("file:///srv/kit")
+    assert (refused.value.code, refused.value.hint) == ("bad-source", "Write /srv/kit")
+
+
+def test_a_rev_after_an_at_sign_is_answered_with_one_after_a_hash() -> None:
+    with pytest.raises(UsageError) as refused:
+        named(read_source("git+https://git.example.org/team/kit@v2"), parse_manifest(""), None)
+    assert (refused.value.hint or "").endswith("follows a '#': git+https://git.example.org/team/kit#v2")
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import sys
 import click
 
 from rye.cli.options import Session, command
+from rye.cli.use.browser import open_page
 from rye.errors import UsageError
 from rye.workspace.registries.device_login import BrowserPrompt, token_from_browser
 from rye.workspace.registries.logins import LoginRequest, log_in, log_out, who_am_i
@@ -40,7 +41,7 @@ def _show(session: Session, prompt: BrowserPrompt) -> None:
     # Not through `say`: no one can continue without these words, so --quiet must not hide them.
     click.echo(f"Open {prompt.page}\nand confirm the code {prompt.code}. Ctrl-C stops waiting.", err=True)
     if session.interactive:
-        click.launch(prompt.page)
+        open_page(prompt.page)
 
 
 @command("login")

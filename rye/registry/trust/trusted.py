@@ -121,7 +121,7 @@ class TrustedState(Struct, frozen=True):
         note, root = _read_root(data)
         found = fingerprint_of(note.text)
         if found != fingerprint:
-            message = f"Root 1 of {root.origin} has the fingerprint {found}, not the pinned {fingerprint}."
+            message = f"Root 1 of {root.origin} has the fingerprint {found}, not {fingerprint}."
             raise TrustError("root-fingerprint", message, pinned=fingerprint, found=found)
         if origin not in (None, root.origin):
             raise TrustError("root-origin", f"The registry is {root.origin}, not {origin}.")

@@ -67,7 +67,7 @@ def _without(text: str, name: str, whole: Manifest, member: str) -> str:
         )
     if not keys:
         near = similar(wanted.id, (line.id for line in dependencies))
-        listed = ", ".join(line.key for line in dependencies) or "nothing"
+        listed = ", ".join(line.key for line in dependencies) or "no items"
         place = f" -p {member}" if member else ""
         meant_by = [f"`rye remove {line.key}{place}`" for each in near for line in dependencies if line.id == each]
         hint = f"Did you mean {' or '.join(meant_by[:3])}?" if meant_by else f"It has: {listed}."

@@ -23,8 +23,11 @@ from rye.project.declared_sources import (
 from rye.project.manifest import Manifest
 
 _FOLDERS = ("./", "../", "/")
-_ADDRESS = re.compile(r"https?://|ssh://|git://|[\w.-]+@[\w.-]+:|[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?::\d+)?/", re.ASCII)
+_ADDRESS = re.compile(
+    r"https?://|file://|ssh://|git://|[\w.-]+@[\w.-]+:|[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+(?::\d+)?/", re.ASCII
+)
 """A repository's address without ``git+``: item names have no scheme, and no dot before their first ``/``."""
+_FILE = "file://"
 _SCP = re.compile(r"(?:[A-Za-z0-9_.-]+@)?[A-Za-z0-9.-]+:(?!//)")
 _HINT = "Write git+https://HOST/PATH.git#REV:FOLDER, or a folder's path such as ../shared-items."
 
@@ -40,6 +43,8 @@ def _is_bare_address(word: str) -> bool:
 
 def read_source(word: str) -> Source:
     """The source that a word names; its name is chosen later. Raises UsageError ``bad-source``."""
+    if word.startswith(_FILE):
+        raise UsageError("bad-source", f"{word!a} is not an item's name.", f"Write {word.removeprefix(_FILE)}")
     if _is_bare_address(word):
         message = f"{word!a} is not an item's name. It looks like the address of a git repository."
         raise UsageError("bad-source", message, _with_prefix(word))
@@ -85,6 +90,9 @@ def named(source: Source, manifest: Manifest, name: str | None) -> Source:
     chosen = name or (same.name if same is not None else _own_name(source))
     if not is_segment(chosen):
         hint = "Give it one: --as NAME (a-z, 0-9, '-' and '_'). It is the namespace of its items here."
+        if name is None and isinstance(source, GitSource) and "@" in chosen:
+            address, _, rev = source.url.rpartition("@")
+            hint = f"A tag, a branch or a commit follows a '#': {GIT_PREFIX}{address}#{rev}"
         raise UsageError("bad-name", f"{chosen!a} is not a valid source name.", hint)
     taken = manifest.sources.get(chosen)
     if isinstance(taken, PathSource) and isinstance(source, PathSource) and _only_other_way(taken, source):

@@ -196,7 +196,7 @@ def _new_versions(client: RegistryClient, items: Sequence[Publishable]) -> tuple
             raise RyeError(
                 "version-exists",
                 f"{item.identity} {item.version} is already published with different bytes. A version cannot be reused.",
-                f"Raise the version in {item.shown}, sign it again, and publish."
+                f"Raise it with `rye version bump patch {item.shown}`, then sign the item again, and publish."
                 if item.metadata.version is not None
                 else f"Give a higher version: `rye publish {item.shown} --version X.Y.Z`.",
             )

@@ -13,6 +13,7 @@ from rye.project.registries import normal_address
 from rye.project.user_config import Credential, credential, read_settings
 from rye.project.user_config_writing import forget_credential, set_setting, store_credential
 from rye.registry.transport.api import RegistryApi
+from rye.workspace.registries.pinning import require_fingerprint
 from rye.workspace.registries.registry_access import configured, open_api, open_registry
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ class Login(Struct, frozen=True):
 def log_in(context: Context, request: LoginRequest) -> Login:
     """Store a token after the registry confirmed it. The first registry becomes the default."""
     where = _address(context, request.address)
+    require_fingerprint(request.fingerprint)
     given = request.address is not None
     secret = cache(partial(request.token, where))  # a registry that only members may read asks for it first
     with open_registry(context, where, fingerprint=request.fingerprint, named=given, token=secret) as client:

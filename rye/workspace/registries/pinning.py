@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from rye.errors import RyeError
+from rye.errors import RyeError, UsageError
 from rye.project.registries import normal_address
 from rye.project.user_config import read_settings
 from rye.project.user_config_writing import forget_credential, set_setting
@@ -39,9 +40,17 @@ class Unpinned(Struct, frozen=True):
     origin: str
 
 
+def require_fingerprint(given: str | None) -> None:
+    """Refuse a text that cannot be a root's fingerprint, such as part of one. Raises UsageError."""
+    if given is not None and re.fullmatch(r"[0-9a-f]{64}", given) is None:
+        hint = "A fingerprint has 64 digits, 0-9 and a-f. `rye-registry root show` prints it, and its operator publishes it."
+        raise UsageError("usage", f"{given[:80]!r} is not the fingerprint of a registry.", hint)
+
+
 def pin_registry(context: Context, request: PinRequest) -> PinnedRegistry:
     """Pin a registry: from now on only this registry, with this history, is accepted at this address."""
     where = normal_address(request.address, context.cwd)
+    require_fingerprint(request.fingerprint)
     with _opened(context, request, where) as client:
         origin, found, size = client.origin, client.state.fingerprint, client.head.checkpoint.size
     default = read_settings().get("registry")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rye.errors import RyeError, UsageError
+from rye.installation.graph import similar
 from rye.items.identity import Identity, parse_reference
 from rye.registry.client import RegistryClient
 from rye.registry.trust.records import ReleaseRecord
@@ -29,10 +30,12 @@ def published(client: RegistryClient, text: str) -> tuple[Identity, str | None]:
     if reference.kind is not None:
         kinds = tuple(kind for kind in kinds if kind == reference.kind)
     if not kinds:
+        near = similar(reference.id, (name.id for name in client.names() or ()))
+        hint = f"`rye search {reference.id.rpartition('/')[2]}` searches for published items."
         raise RyeError(
             "no-such-item",
             f"{reference.id!r} is not published in {client.origin}.",
-            f"`rye search {reference.id.rpartition('/')[2]}` searches for published items.",
+            f"Did you mean {', '.join(near)}? {hint}" if near else hint,
         )
     if len(kinds) > 1:
         listed = ", ".join(f"{kind}:{reference.id}" for kind in kinds)
