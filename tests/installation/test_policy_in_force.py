@@ -85,3 +85,5 @@ pipe-to-shell = "forbid"
     assert policy.facts == {"pipe-to-shell"}
     assert (policy.tables, policy.sources) == ((), "path")
     assert policy_of(table("[policy]\nallow = []\n")).allowed == ((),)
+    assert policy_of(table('[policy]\nsources = "signed"\n')).sources == "signed"
+    assert in_force('[policy]\nsources = "git"\n', '[policy]\nsources = "path"\n').sources == "git"

@@ -22,6 +22,7 @@ from rye.installation.transaction import (
     needs_recovery,
     recover,
 )
+from rye.limits import PROJECT
 from rye.project.layout import Project
 from tests.installation.test_recovery import at, interrupted, mode, tree, undo
 
@@ -337,6 +338,7 @@ def test_a_folder_or_a_pipe_in_a_deployed_files_place_is_not_what_rye_wrote(tmp_
         {"made": [0]},
         {"made": [None]},
         {"path": "1/rye.toml", "made": [1]},
+        {"path": "1/rye.toml", "made": {"1": 1}},
         {"sha256": 7},
         {"sha256": ["a"]},
         {"path": OWN},
@@ -351,6 +353,18 @@ def test_a_journal_with_a_row_that_no_run_writes_is_refused(tmp_path: Path, row:
     journal(project, {"path": SKILL, "existed": False, "sha256": digest("ours"), **row})
     assert refused(project).code == "journal-damaged"
     assert tree(tmp_path) == {**before, "empty/": ""}
+
+
+def test_a_journal_that_is_a_folder_or_too_large_was_not_written_by_rye(tmp_path: Path) -> None:
+    project = at(tmp_path, {"rye.lock": "mine"})
+    place = journal(project) / "journal"
+    with place.open("wb") as stream:
+        stream.truncate(PROJECT.lock_bytes + 1)
+    assert refused(project).code == "journal-damaged"
+    place.unlink()
+    place.mkdir()
+    assert refused(project).code == "journal-damaged"
+    assert tree(tmp_path) == {"rye.lock": "mine"}
 
 
 def test_an_honest_row_with_folders_of_its_own_is_accepted(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from hashlib import sha256
 from itertools import permutations
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -142,7 +143,8 @@ def test_a_run_asks_at_most_so_many_questions_and_one_answered_makes_room(folder
 def test_a_call_that_asked_nothing_has_no_question(folder: Path) -> None:
     assert "no call 1 waiting" in refused(lambda: read_question(folder, 1)).message
     place = folder / "ask-1.json"
-    for text in ("", "{}", "[]", '{"more": 1}'):
+    more = json.dumps({**msgspec.to_builtins(question()), "more": 1})
+    for text in ("", "{}", "[]", '{"more": 1}', more):
         place.write_text(text)
         place.chmod(0o600)
         refused(lambda: read_question(folder, 1))
