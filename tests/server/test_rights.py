@@ -251,7 +251,8 @@ def as_postgresql_reads(engine: sa.Engine, act: Callable[[], object]) -> str:
 
 def test_a_token_is_held_only_where_it_is_asked_for(engine: sa.Engine, db: sa.Connection) -> None:
     token = tokens.create(db, "ci", (), NOW)
-    assert "FOR UPDATE" in as_postgresql_reads(engine, lambda: tokens.check(db, token, NOW, hold=True))
+    held = as_postgresql_reads(engine, lambda: tokens.check(db, token, NOW, hold=True))
+    assert f"WHERE tokens.id = '{token[4:20]}' FOR UPDATE" in " ".join(held.split())
     assert "FOR UPDATE" not in as_postgresql_reads(engine, lambda: tokens.check(db, token, NOW))
     assert "OFFSET 0" in as_postgresql_reads(engine, lambda: tokens.listing(db))
 
@@ -427,6 +428,26 @@ def test_a_role_that_is_given_replaces_the_one_before_and_no_one_elses(
     roles.give(db, "acme", "publisher", team="web")
     assert roles.role_of(db, "acme", team="web") == "publisher"
     assert roles.role_of(db, "acme", account=people["bob"]) == "owner"
+
+
+def test_a_token_has_the_current_roles_of_its_account_and_its_teams_and_no_others(
+    engine: sa.Engine, db: sa.Connection, people: dict[str, str]
+) -> None:
+    roles.give(db, "acme", "owner", team="ops")
+    roles.give(db, "zeta", "reader", account=people["bob"])
+    expected = {"alice": (("acme", "owner"),), "bob": (("zeta", "reader"),), "eve": ()}
+    for name, account in people.items():
+        token = tokens.create(db, name, ["b", "a"] if name == "bob" else (), NOW, account=account)
+        found = checked(db, token)
+        assert (found.name, found.roles) == (name, expected[name])
+        assert found.namespaces == (("a", "b") if name == "bob" else ())
+        assert tokens.look_up(engine, token) == found
+        assert tokens.look_up(engine, token[:-1] + ("A" if token[-1] != "A" else "B")) is None
+        assert tokens.listing(db, account) == [found]
+    operators = tokens.create(db, "op", (), NOW)
+    assert checked(db, operators).roles == ()
+    assert tokens.look_up(engine, operators[:-1]) is None
+    assert [(one.name, one.roles) for one in tokens.listing(db) if one.account is None] == [("op", ())]
 
 
 def test_a_namespace_and_a_role_that_cannot_be_are_refused_and_nothing_is_taken(
