@@ -14,12 +14,14 @@ from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
 
+from rye.customization.effective_text import reader
 from rye.errors import RyeError
 from rye.items.attached import attached_files
 from rye.items.consented import HookAction
 from rye.items.directive.model import Directive
 from rye.items.identity import Identity, Reference, lookup_key
 from rye.items.needs import NOTHING
+from rye.items.reading import ReadOptions
 from rye.items.tool.reader import Tool
 from rye.limits import CONTENT
 from rye.project.bounded_file import read_bytes
@@ -47,6 +49,8 @@ from rye.workspace.trusting.trusted_keys import trusted_keys
 
 _LIMIT_CODES = frozenset({"D013", "D020", "D021", "R07"})
 """Findings that leave a directive's limits unknown."""
+_PLACE_CODES = frozenset({"D010", "R05", "T04"})
+"""Findings that an item's text names another place than its file's."""
 
 
 class ProjectItems:
@@ -224,6 +228,8 @@ class ProjectItems:
         data = found.signed if found.signed is not None else item.data
         judged = verify(data, item.kind.name, item.path.name, keys.keys, keys.revoked)
         if judged.verdict == "valid" and judged.key is not None:
+            if runs:
+                _refuse_moved(found)
             return judged.key.fingerprint
         if not runs and judged.verdict in ("unsigned", "untrusted", "partial"):
             return None
@@ -260,6 +266,21 @@ class ProjectItems:
         assert item.directive is not None
         source = source_of(item.directive)
         return render(source, resolve(item.directive.inputs, None, inputs, uses=first_uses(source)))
+
+
+def _refuse_moved(found: EffectiveItem) -> None:
+    """Refuse an own item whose signed text says that it is another item: a committer can put a signed file in any place, and
+    rights are given to places. Raises RyeError ``modified-item``."""
+    item, reading = found.item, found.item.reading
+    if found.signed is not None:  # an override does not change what was signed
+        reading = reader(item.location, item.shown, ReadOptions())(found.signed.decode("utf-8"))
+    for finding in reading.diagnostics:
+        if finding.code in _PLACE_CODES:
+            raise RyeError(
+                "modified-item",
+                f"{item.shown} was signed for another place: {finding.message}",
+                f"Move the file back, or correct it and run `rye sign {item.shown}`.",
+            )
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:

@@ -12,6 +12,7 @@ from mcp.client.context import ClientRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitRequestParams, ElicitResult, InputResponse
 
+from rye.errors import RyeError
 from tests.deployment.shop import knowledge, skill
 from tests.mcp.workshop import ALL, SHIP, Caller, Workshop, play, tool
 
@@ -298,6 +299,53 @@ def test_bytes_that_were_changed_or_that_nobody_trusted_signed_do_not_run(tmp_pa
         assert (await caller.error("rye_load", item_type="tool", item_id="acme/fs/write"))["code"] == "modified"
         found = await caller.ok("rye_search", item_type="knowledge", query="style")
         assert found["total"] == 0
+
+    play(shop, story)
+
+
+CATEGORY = """---
+agent: admin
+base-version: "1.0.0"
+last-reviewed: "2026-01-01"
+---
+
+<!-- DIRECTIVE: replace
+target: # admin
+reason: ours
+-->
+{text}
+<!-- END DIRECTIVE -->
+"""
+
+
+def test_a_signed_item_in_another_place_does_not_run(tmp_path: Path) -> None:
+    """A committer can copy what this user signed. Rights are given to an id, which is the file's place."""
+    shop = Workshop(tmp_path)
+    shop.own_directive("work/ship", "<execute><tool>acme/fs/*</tool></execute>")
+    shop.own_directive("work/admin", ALL)
+    shop.own_tool("shell/wipe")
+    shop.own_tool("fs/write")
+    for place, other in (
+        (
+            "directives/work/admin.md",
+            "directives/work/ships.md",
+        ),  # more rights under the name that a server starts with
+        ("directives/work/admin.md", "directives/safe/admin.md"),
+        ("tools/shell/wipe.py", "tools/fs/wipe.py"),
+    ):
+        shop.write(f".ai/{other}", shop.path(f".ai/{place}").read_bytes())
+    merged = shop.path(".ai/directives/work/admin.md").read_text().replace("<category>work", "<category>safe")
+    shop.write(".ai/overrides/safe/admin.overrides.md", CATEGORY.format(text=merged.partition("\n")[2].rstrip()))
+    for as_ in ("acme/work/ships", "acme/safe/admin"):
+        with pytest.raises(RyeError) as error:
+            shop.open(as_)
+        assert error.value.code == "modified-item", as_
+        assert "another place" in error.value.message
+
+    async def story(caller: Caller) -> None:
+        call = {"item_type": "tool", "parameters": {}}
+        assert (await caller.error("rye_execute", **call, item_id="acme/fs/wipe"))["code"] == "modified"
+        assert (await caller.ok("rye_execute", **call, item_id="acme/fs/write"))["exit"] == 0
 
     play(shop, story)
 
