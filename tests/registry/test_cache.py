@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from rye.registry.protocol.tiles import Tile
 from rye.registry.store.cache import Cache
+from rye.registry.store.packs import Packs
 
 pytestmark = pytest.mark.processes
 
@@ -93,6 +95,20 @@ def test_a_file_where_the_folder_should_be_costs_nothing_but_speed(tmp_path: Pat
     (tmp_path / "cache").write_bytes(b"")
     cache = Cache(tmp_path / "cache")
     assert cache.get(cache.put(b"text")) is None
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
+def test_other_users_read_nothing_from_a_new_cache_and_a_shared_one_stays_shared(tmp_path: Path) -> None:
+    before = os.umask(0o022)
+    try:
+        Cache(tmp_path / "loose").put(b"a private item")
+        Packs(tmp_path / "packed" / "packs").put({hashlib.sha256(b"x").hexdigest(): b"x"})
+        (tmp_path / "shared").mkdir(mode=0o755)
+        Cache(tmp_path / "shared").put(b"a private item")
+    finally:
+        os.umask(before)
+    modes = {name: stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("loose", "packed", "shared")}
+    assert modes == {"loose": 0o700, "packed": 0o700, "shared": 0o755}
 
 
 def test_a_named_pipe_in_the_cache_holds_nobody(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ Rules:
   many objects in one file (:mod:`rye.registry.store.packs`), ``tiles/<origin's hash>/<path>`` holds tiles.
 * Only verified content goes in, and it is verified again when read. A damaged object is deleted and counts as a cache
   miss.
+* The folder is created for the user alone: it has items of registries that only members may read. One that exists keeps
+  its mode, so people can share it.
 * Files are written atomically (a temporary file, then a rename), so any number of programs can share the cache.
 * The cache can be deleted at any time: whatever is missing is fetched again.
 """
@@ -23,6 +25,7 @@ from msgspec import Struct
 
 from rye.registry.protocol.tiles import Tile
 from rye.registry.store.packs import Packs
+from rye.storage.private_files import make_folder
 from rye.storage.regular_files import read_regular
 from rye.storage.removal import remove_tree
 from rye.text.lazy_pattern import lazy_pattern
@@ -147,7 +150,7 @@ class Cache(Struct, frozen=True):
         temporary = f"{self.folder}/temporary/{os.getpid()}-{os.urandom(8).hex()}"
         with contextlib.suppress(OSError):  # a full or read-only disk slows an install down, but never breaks it
             try:
-                _write_new(temporary, data)
+                _write_new(temporary, data, self.folder)
                 _move(temporary, str(path))
             except BaseException:
                 with contextlib.suppress(FileNotFoundError):
@@ -155,12 +158,13 @@ class Cache(Struct, frozen=True):
                 raise
 
 
-def _write_new(path: str, data: bytes) -> None:
+def _write_new(path: str, data: bytes, root: Path) -> None:
     """Create folders only when one is missing, without checking each time: there are thousands of files."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:
         descriptor = os.open(path, flags, 0o666)
     except FileNotFoundError:
+        make_folder(root)
         os.makedirs(os.path.dirname(path), exist_ok=True)
         descriptor = os.open(path, flags, 0o666)
     with os.fdopen(descriptor, "wb") as stream:

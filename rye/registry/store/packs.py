@@ -17,6 +17,7 @@ from typing import BinaryIO
 
 from msgspec import Struct, field
 
+from rye.storage.private_files import make_folder
 from rye.storage.regular_files import open_regular
 from rye.text.lazy_pattern import lazy_pattern
 
@@ -71,8 +72,9 @@ class Packs(Struct, frozen=True):
         path = self.folder / f"{hashlib.sha256(head).hexdigest()}.pack"
         temporary = self.folder.parent / "temporary" / f"{os.getpid()}-{os.urandom(8).hex()}"
         with contextlib.suppress(OSError):
-            self.folder.mkdir(parents=True, exist_ok=True)
-            temporary.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(self.folder.parent)  # the cache
+            self.folder.mkdir(exist_ok=True)
+            temporary.parent.mkdir(exist_ok=True)
             try:
                 with temporary.open("xb") as stream:
                     stream.write(b"rye-pack 1 %d\n" % len(head))
