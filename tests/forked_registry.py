@@ -1,4 +1,5 @@
-"""A registry's process without the second that its imports take: forked from a process that has already imported them.
+"""A registry's process without the second that its start takes: forked from a process that has already imported its
+modules and built its routes.
 
 Each process of the test run keeps one such process, the nursery, which starts when the first registry is served and
 ends with it. A forked registry is otherwise a separate process: it has its own id, environment, folder and log, can be
@@ -37,6 +38,7 @@ _NEEDED = (
     "obstore.store",
     "litestar.plugins.attrs",
     "litestar.plugins.pydantic",
+    "anyio._backends._asyncio",
     "encodings.idna",
 )
 """The modules that a registry imports before it answers. They must not start a thread: a fork would not have it."""
@@ -180,5 +182,6 @@ if __name__ == "__main__":
     for name in _NEEDED:
         with contextlib.suppress(ImportError):  # the framework imports what is installed
             import_module(name)
+    import_module("registry_server.api.application").framework()  # the routes: slow to build, and the same for all
     gc.freeze()
     _serve(socket.socket(fileno=int(sys.argv[1])))

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
 
+import httpx
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -19,7 +20,7 @@ from msgspec.structs import replace
 from rye.limits import REGISTRY, RegistryLimits
 from rye.registry.transport import http as http_transport
 from rye.registry.transport.http import HttpTransport
-from rye.registry.transport.http_connection import trusted_authorities
+from rye.registry.transport.http_connection import authorities_for, trusted_authorities
 from rye.registry.transport.seam import Fetched, FetchError, Request
 from tests.registry.raw_server import Peer, RawServer, answer, answer_all, talking
 
@@ -219,3 +220,22 @@ def test_nothing_older_than_tls_1_2_is_spoken_and_names_are_checked() -> None:
     assert context.verify_mode is ssl.CERT_REQUIRED
     assert context.check_hostname
     assert context.get_ca_certs()
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:8420/api/v1/", "HTTP://localhost"])
+def test_plain_http_gets_no_authority_and_still_checks_servers(trusting: Authority, address: str) -> None:
+    context = authorities_for(address)
+    assert context.get_ca_certs() == []
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    assert context.check_hostname
+    assert len(authorities_for(address.lower().replace("http:", "https:")).get_ca_certs()) == 1
+
+
+def test_a_client_for_plain_http_accepts_no_https_server(trusting: Authority) -> None:
+    with talking(answer_all(TEXT), tls=trusting.server("127.0.0.1")) as server:
+        with (
+            httpx.Client(verify=authorities_for("http://127.0.0.1"), trust_env=False) as client,
+            pytest.raises(httpx.ConnectError, match="CERTIFICATE_VERIFY_FAILED"),
+        ):
+            client.get(f"https://{server.place}/head")
+        assert fetch(server) == b"text"

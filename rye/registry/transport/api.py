@@ -17,6 +17,7 @@ from rye.errors import RyeError
 from rye.limits import REGISTRY
 from rye.registry.protocol import wire
 from rye.registry.transport.bearer_token import bearer
+from rye.registry.transport.http_connection import authorities_for
 from rye.text.lazy_module import lazy_module
 from rye.text.loopback import is_loopback
 
@@ -154,7 +155,7 @@ class RegistryApi:
         with self._making:
             if self._client is None:
                 timeout = httpx.Timeout(REGISTRY.file_seconds, connect=REGISTRY.connect_seconds)
-                self._client = httpx.Client(timeout=timeout, follow_redirects=False)
+                self._client = httpx.Client(verify=authorities_for(self._base), timeout=timeout, follow_redirects=False)
         headers = {"Accept": "application/json"}
         if self._authorization is not None:
             headers["Authorization"] = self._authorization

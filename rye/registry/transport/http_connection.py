@@ -187,3 +187,14 @@ def trusted_authorities() -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=file) if file else ssl.create_default_context(capath=folder)
     context.set_alpn_protocols(["http/1.1"])
     return context
+
+
+def authorities_for(address: str) -> ssl.SSLContext:
+    """Return the context for requests to this address: :func:`trusted_authorities` for ``https``.
+
+    Plain ``http`` needs no authority, and loading them is slow: its context trusts none, so that a request which turns to
+    ``https`` all the same fails.
+    """
+    if urlsplit(address).scheme == "http":
+        return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    return trusted_authorities()

@@ -16,6 +16,7 @@ from rye.registry.transport.http_connection import (
     BrokenAnswer,
     ForeignCertificate,
     NoConnection,
+    authorities_for,
 )
 
 
@@ -24,7 +25,7 @@ class ProxiedConnection:
 
     def __init__(self, headers: Mapping[str, str], limits: RegistryLimits, tls: ssl.SSLContext | None):
         self._client = httpx.Client(
-            verify=tls or False,  # None only for http, where redirects to another scheme are refused
+            verify=tls or authorities_for("http://"),  # redirects from http to another scheme are refused
             timeout=httpx.Timeout(limits.stall_seconds, connect=limits.connect_seconds),
             headers=dict(headers),
             http2=False,

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from rye.limits import RUN
+from rye.registry.transport.http_connection import authorities_for
 from rye.runtime.run.endpoint import Answered, Unreachable
 
 _ENCODINGS = ("gzip", "deflate")
@@ -32,7 +33,9 @@ class HttpPost:
         """Send one request over a connection that is kept. Raises Unreachable."""
         encrypted = urlsplit(url).scheme == "https"
         if encrypted not in self._clients:
-            self._clients[encrypted] = httpx.Client(follow_redirects=False, trust_env=encrypted)
+            self._clients[encrypted] = httpx.Client(
+                verify=authorities_for(url), follow_redirects=False, trust_env=encrypted
+            )
         deadline = time.monotonic() + seconds
         timeout = httpx.Timeout(seconds, connect=min(seconds, RUN.connect_seconds))
         found = bytearray()

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from rye.errors import RyeError, UsageError
 from rye.limits import REGISTRY
+from rye.registry.transport.http_connection import authorities_for
 from rye.text.loopback import is_loopback
 from rye.workspace.registries.trusted_publishing import api_of
 
@@ -53,7 +54,7 @@ def token_from_browser(
     if api is None:
         raise _without_browser(address)
     base = api.rstrip("/")
-    with httpx.Client(timeout=REGISTRY.connect_seconds, follow_redirects=False) as client:
+    with httpx.Client(verify=authorities_for(base), timeout=REGISTRY.connect_seconds, follow_redirects=False) as client:
         host = httpx.URL(base)
         if host.scheme != "https" and not is_loopback(host.host):
             raise RyeError(

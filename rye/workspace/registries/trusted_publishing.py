@@ -21,6 +21,7 @@ from rye.registry.protocol import wire
 from rye.registry.transport.api import RegistryApi
 from rye.registry.transport.bearer_token import bearer
 from rye.registry.transport.factory import open_transport
+from rye.registry.transport.http_connection import authorities_for
 from rye.registry.transport.seam import FetchError, Request
 from rye.text.loopback import is_loopback
 from rye.workspace.registries.pin_question import require_contact
@@ -87,7 +88,13 @@ def _identity(context: Context, address: str) -> str:
     joined = f"{url}{'&' if parts.query else '?'}audience={quote(address.rstrip('/'), safe='')}"
     headers = {"Authorization": bearer(context.environment[_REQUEST_TOKEN]), "Accept": "application/json"}
     try:
-        answer = httpx.get(joined, headers=headers, timeout=REGISTRY.connect_seconds, follow_redirects=False)
+        answer = httpx.get(
+            joined,
+            headers=headers,
+            verify=authorities_for(url),
+            timeout=REGISTRY.connect_seconds,
+            follow_redirects=False,
+        )
         found = answer.json().get("value") if answer.is_success and len(answer.content) <= _ANSWER_BYTES else None
     except (httpx.HTTPError, ValueError, AttributeError) as error:
         raise _no_identity(f"the build server's answer is invalid ({type(error).__name__})") from None
