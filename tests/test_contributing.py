@@ -27,7 +27,7 @@ def shell(script: str, tree: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["bash", "-e", "-o", "pipefail", "-c", script],
         cwd=tree,
-        env={**kept, "HOME": str(tree / "home"), "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"},
+        env={**kept, "HOME": str(tree / "home"), "PYTHONPATH": str(tree)},
         capture_output=True,
         text=True,
         timeout=300,
@@ -40,7 +40,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("clone")
     for name in _COPIED:
         if (ROOT / name).is_dir():
-            ignored = shutil.ignore_patterns("__pycache__", "node_modules")
+            ignored = shutil.ignore_patterns("node_modules", "*.pyc.*")  # bytecode that another process is writing
             shutil.copytree(ROOT / name, place / name, ignore=ignored, symlinks=True)
         else:
             shutil.copy(ROOT / name, place)
