@@ -100,6 +100,7 @@ def test_yes_in_advance_covers_a_first_installation_and_no_wider_update() -> Non
     assert error.hint == f"Read what changed, then approve it by name: rye update --yes --approve {LABEL}"
     assert "acme/fs/x" not in error.message
     error = refused("consent-needed", lambda: Face().asked(other, WIDER))
+    assert "acme/fs/x" not in error.message
     assert error.hint == f"Read what changed, then approve it by name: rye update --yes --approve {LABEL}"
     error = refused("consent-needed", lambda: Face().asked(WIDER))
     assert error.hint == f"Read what changed, then approve it by name: rye update --approve {LABEL}"
@@ -116,6 +117,14 @@ def test_an_approval_by_name_covers_that_version_and_no_other() -> None:
     assert error.hint == f"To approve: {LABEL}."
     error = refused("unknown-approval", lambda: Face().asked(approve=("x",)))
     assert error.hint == "To approve: nothing."
+
+
+def test_all_that_stops_is_named_after_what_was_approved_already() -> None:
+    made = [replace(WIDER, identity=Identity("tool", f"a/b/{n}"), new=replace(NEW, id=f"a/b/{n}")) for n in range(9)]
+    labels = [change.label for change in made]
+    error = refused("consent-needed", lambda: Face().asked(*made, approve=tuple(labels[6::-1])))
+    assert error.message.endswith("; ".join(f"{label} widens its rights (rye.execute.*)" for label in labels[7:]) + ".")
+    assert (error.hint or "").endswith(f"rye update {' '.join(f'--approve {label}' for label in labels)}")
 
 
 def test_an_approval_that_names_two_items_names_none() -> None:
@@ -156,7 +165,8 @@ def test_a_frozen_lock_is_installed_with_its_own_approvals_or_not_at_all() -> No
         assert (error.hint or "").startswith("`rye update` approves nothing.")
         assert error.details == {"changes": change_documents((WIDER, ADDED))}
         assert face.shown == [Proposal(Plan((WIDER, ADDED)), ("a note",), (), NOW, ())]
-    assert Face().asked(QUIET, use="frozen") == Consent()
+    for says in (True, False):
+        assert Face(person=True, says=says).asked(QUIET, use="frozen") == Consent()
     assert Face().asked(QUIET, use="locked") == Consent()
 
 
@@ -279,7 +289,7 @@ def test_how_a_signer_changed_is_said() -> None:
 def test_a_change_is_shown_to_programs_with_everything_that_is_agreed_to() -> None:
     change = replace(
         WIDER, hooks=(HookAction("x", "tool", "a", (("k", "v"),)),), tools=("Bash",),
-        runs=(RUN, replace(RUN, what="attached-file")),
+        runs=(RUN, replace(RUN, what="attached-file", where="a.sh")),
         mentions=(NOTE, replace(NOTE, line=9)), new_mentions=(NOTE,), signer_changed=True, signer_new=True, signer_unknown=True,
     )  # fmt: skip
     mention = {"fact": "command", "value": "make", "level": "alarm", "path": "a.md", "line": 3}
@@ -289,8 +299,8 @@ def test_a_change_is_shown_to_programs_with_everything_that_is_agreed_to() -> No
         "source": None, "signer_before": "SHA256:a", "signer_changed": True, "signer_new": True,
         "asks": [{"capability": "rye.execute.*", "tier": "unrestricted", "example": "rye.execute.tool.a"}],
         "hooks": [{"when": "x", "item_type": "tool", "item_id": "a", "inputs": {"k": "v"}}],
-        "pulled_in": False, "signer_unknown": True, "agent_tools": ["Bash"], "executables": ["run.py"],
-        "runs": [run, {**run, "what": "attached-file"}],
+        "pulled_in": False, "signer_unknown": True, "agent_tools": ["Bash"], "executables": ["a.sh"],
+        "runs": [run, {**run, "what": "attached-file", "where": "a.sh"}],
         "facts": [{**mention, "new": True}, {**mention, "line": 9, "new": False}], "needs_approval": True,
     }  # fmt: skip
     assert change_documents([change]) == [document]

@@ -17,6 +17,8 @@ from rye.items.needs import BadNeeds, place_of
 from rye.runtime.sandbox.profile import HostPort
 
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_LOCAL_NAT64 = ipaddress.ip_network("64:ff9b:1::/48")
+"""Each network decides what these lead to (RFC 8215); older Pythons call them public."""
 _DROPPED = ("connection", "proxy-connection", "proxy-authorization", "keep-alive")
 
 
@@ -103,6 +105,8 @@ def plain(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
 
 def _is_public(ip: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
     if isinstance(ip, ipaddress.IPv6Address):
+        if ip.is_site_local or ip in _LOCAL_NAT64:
+            return False
         inner = ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
         if ip in _NAT64:
             inner = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
