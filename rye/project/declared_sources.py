@@ -119,7 +119,7 @@ def git_address(url: str) -> str:
         raise BadSource("it has no valid host")
     if parts.scheme == "http" and not is_loopback(host):
         raise BadSource("plain http is only allowed for this machine: use https://")
-    if parts.query or parts.fragment or "?" in url or "#" in url:
+    if "?" in url or "#" in url:
         raise BadSource("it has a query or a fragment")
     segments = parts.path.split("/")[1:]
     if not _PATH.fullmatch(parts.path) or _ESCAPED_CONTROL.search(parts.path):
@@ -163,6 +163,6 @@ def folder_path(path: str) -> str:
     if path.startswith(("-", "~")):
         raise BadSource("it begins with '-' or '~'")
     stripped = path.rstrip("/")
-    if not stripped or stripped in (".", "./"):
+    if stripped in ("", "."):
         raise BadSource("it is the project itself, or the whole disk")
     return stripped
