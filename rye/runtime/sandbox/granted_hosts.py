@@ -16,9 +16,6 @@ from msgspec import Struct
 from rye.items.needs import BadNeeds, place_of
 from rye.runtime.sandbox.profile import HostPort
 
-_NAT64 = ipaddress.ip_network("64:ff9b::/96")
-_LOCAL_NAT64 = ipaddress.ip_network("64:ff9b:1::/48")
-"""Each network decides what these lead to (RFC 8215); older Pythons call them public."""
 _DROPPED = ("connection", "proxy-connection", "proxy-authorization", "keep-alive")
 
 
@@ -104,12 +101,8 @@ def plain(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
 
 
 def _is_public(ip: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
-    if isinstance(ip, ipaddress.IPv6Address):
-        if ip.is_site_local or ip in _LOCAL_NAT64:
-            return False
-        inner = ip.sixtofour or (ip.teredo[1] if ip.teredo else None)
-        if ip in _NAT64:
-            inner = ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
-        if inner is not None and not _is_public(inner):
-            return False
-    return ip.is_global and not (ip.is_multicast or ip.is_reserved or ip.is_unspecified)
+    """Whether an address is public and unicast. IPv6 addresses that lead to an IPv4 address are not: 6to4 is named here,
+    Teredo is not global, and the other forms (NAT64, compatible, translated) are in ``::/8``, which is reserved."""
+    if isinstance(ip, ipaddress.IPv6Address) and (ip.is_site_local or ip.sixtofour is not None):
+        return False
+    return ip.is_global and not (ip.is_multicast or ip.is_reserved)
