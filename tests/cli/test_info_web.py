@@ -78,7 +78,12 @@ def test_a_browser_that_does_not_start_is_no_error(monkeypatch: pytest.MonkeyPat
 def test_without_a_display_no_program_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
     """A browser of the terminal would take it away, and one that fails writes over what the command shows."""
     opened: list[str] = []
-    monkeypatch.setattr(webbrowser, "open_new_tab", lambda address: not opened.append(address))
+
+    def opening(address: str) -> bool:
+        opened.append(address)
+        return True
+
+    monkeypatch.setattr(webbrowser, "open_new_tab", opening)
     monkeypatch.setattr(sys, "platform", "linux")
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
         monkeypatch.delenv(name, raising=False)
