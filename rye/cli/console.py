@@ -16,11 +16,14 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import click
 
 if TYPE_CHECKING:
+    import threading
+
     from rye.errors import RyeError
     from rye.layout import Cell, Column, Line
     from rye.text.diagnostics import Diagnostic
@@ -43,6 +46,8 @@ TIER_STYLE = {"safe": "ok", "write": "info", "elevated": "warning", "unrestricte
 """Tier of a right → style."""
 _PROSE = 100
 """The widest line of prose, in columns: longer ones are hard to read."""
+_BAR_SECONDS = 1.0
+"""Work that takes less shows no progress bar."""
 _SAYS_ALL = frozenset({"declined", "interrupted"})
 """Errors that the user caused on purpose: there is nothing to explain."""
 
@@ -67,6 +72,7 @@ class Console:
         self._color_err = color == "always" or (color == "auto" and not plain and sys.stderr.isatty())
         self.moves = progress and not quiet and not dumb and sys.stderr.isatty()
         self.on_terminal = sys.stdout is not None and sys.stdout.isatty()
+        self._bars: list[_DelayedBar] = []
         self._mark_out = f"\0{os.urandom(8).hex()}:"
         self.is_interactive = sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
 
@@ -262,6 +268,10 @@ class Console:
         wide: bool = False,
     ) -> None:
         """Print printable text on stderr, wrapped to a terminal's width."""
+        with self._without_bars():
+            self._print_told(spans, hang, hard=hard, wide=wide)
+
+    def _print_told(self, spans: Sequence[tuple[str, str | None]], hang: int | None, *, hard: bool, wide: bool) -> None:
         whole = "".join(text for text, _ in spans)
         most = self.width if wide else min(_PROSE, self.width)
         if not sys.stderr.isatty() or (whole.isascii() and whole.isprintable() and len(whole) <= most):
@@ -293,7 +303,22 @@ class Console:
             yield lambda amount=1: None
             return
         with _DelayedBar(title, total) as bar:
-            yield bar.advance
+            self._bars.append(bar)
+            try:
+                yield bar.advance
+            finally:
+                self._bars.remove(bar)
+
+    @contextmanager
+    def _without_bars(self) -> Iterator[None]:
+        """Keep progress bars off the screen while something else is shown or asked: they would be drawn over it."""
+        for bar in self._bars:
+            bar.hide()
+        try:
+            yield
+        finally:
+            for bar in self._bars:
+                bar.show_later()
 
     def confirm(self, question: str) -> bool:
         """Ask a yes-or-no question. Call only when the session is interactive."""
@@ -301,11 +326,13 @@ class Console:
 
         lines = flow([(f"{printable(question)} [y/N]:", None)], min(_PROSE, self.width), 2)
         fitted = "\n".join("".join(text for text, _ in line) for line in lines).removesuffix("[y/N]:").rstrip(" ")
-        return click.confirm(fitted, default=False, err=True)
+        with self._without_bars():
+            return click.confirm(fitted, default=False, err=True)
 
     def ask(self, question: str, *, hidden: bool = False) -> str:
         """Ask for a line of text. Call only when the session is interactive."""
-        answer: str = click.prompt(printable(question), err=True, hide_input=hidden, default="", show_default=False)
+        with self._without_bars():
+            answer: str = click.prompt(printable(question), err=True, hide_input=hidden, default="", show_default=False)
         return answer
 
 
@@ -353,39 +380,55 @@ def _is_text(text: str) -> bool:
 
 
 class _DelayedBar:
-    """A rich progress bar that is drawn only when the work takes longer than a second."""
+    """A rich progress bar that is drawn only when the work takes longer than a second, and not while it is hidden."""
 
     def __init__(self, title: str, total: int | None) -> None:
         import threading
 
         self._title, self._total, self._done = title, total, 0
         self._lock = threading.Lock()
-        self._timer = threading.Timer(1.0, self._draw)
-        self._timer.daemon = True
+        self._new_timer = partial(threading.Timer, _BAR_SECONDS, self._draw)
+        self._timer: threading.Timer | None = None
         self._bar: object | None = None
 
     def __enter__(self) -> _DelayedBar:
-        self._timer.start()
+        self.show_later()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._timer.cancel()
+        self.hide()
+
+    def hide(self) -> None:
+        """Take the bar off the screen, until :meth:`show_later`."""
         with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._timer = None
             if self._bar is not None:
                 self._bar.stop()  # type: ignore[attr-defined]
+            self._bar = None
+
+    def show_later(self) -> None:
+        """Draw the bar in a second."""
+        with self._lock:
+            self._timer = self._new_timer()
+            self._timer.daemon = True
+            self._timer.start()
 
     def _draw(self) -> None:
         from rich.console import Console as RichConsole
         from rich.progress import Progress
 
         with self._lock:
+            if self._timer is None or self._bar is not None:  # hidden, or shown again, while this thread was starting
+                return
             bar = Progress(console=RichConsole(stderr=True), transient=True)
             self._task = bar.add_task(self._title, total=self._total, completed=self._done)
             bar.start()
             self._bar = bar
 
     def advance(self, amount: int = 1) -> None:
-        """Move the bar by ``amount``; draws it once a second has passed."""
+        """Move the bar by ``amount``, if it is on the screen."""
         with self._lock:
             self._done += amount
             if self._bar is not None:

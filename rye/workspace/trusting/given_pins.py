@@ -66,8 +66,11 @@ def given_pins(context: Context) -> Mapping[str, GivenPin]:
         with Path(path).open("rb") as stream:
             data = stream.read(MOST_BYTES + 1)
         text = data.decode("ascii")
-    except (OSError, UnicodeDecodeError) as error:
-        raise _bad(f"{named!r} cannot be read: {error}.") from error
+    except OSError as error:
+        why = error.strerror or str(error)
+        raise RyeError("bad-pins", f"{VARIABLE}: {named!r} cannot be read: {why}.", f"Correct {VARIABLE}.") from error
+    except UnicodeDecodeError as error:
+        raise _bad(f"{named!r} is not ASCII text.") from error
     if len(data) > MOST_BYTES:
         raise _bad(f"{named!r} is larger than {MOST_BYTES:,} bytes.")
     found: dict[str, GivenPin] = {}

@@ -1,0 +1,90 @@
+"""A progress bar appears while nothing else is shown, and never over a question or a message."""
+
+from __future__ import annotations
+
+import io
+import sys
+import time
+
+import click
+import pytest
+
+from rye.cli import console as module
+from rye.cli.console import Console
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+    def waits_for(self, text: str) -> bool:
+        """Whether the text appears within some seconds."""
+        until = time.monotonic() + 10
+        while time.monotonic() < until:
+            if text in self.getvalue():
+                return True
+            time.sleep(0.01)
+        return False
+
+    def is_still(self) -> bool:
+        """Whether nothing is written for several frames of a bar."""
+        before = self.getvalue()
+        time.sleep(0.35)
+        return self.getvalue() == before
+
+
+def terminal(monkeypatch: pytest.MonkeyPatch) -> tuple[Console, Screen]:
+    screen = Screen()
+    monkeypatch.setattr(sys, "stderr", screen)
+    monkeypatch.setattr(module, "_BAR_SECONDS", 0.02)
+    monkeypatch.setenv("TERM", "xterm")
+    for name in ("CI", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    return Console(json=False, quiet=False, verbose=0, color="never", progress=True), screen
+
+
+def test_no_bar_is_drawn_over_a_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    console, screen = terminal(monkeypatch)
+    still: list[bool] = []
+
+    def asked(text: str, **_: object) -> bool:
+        screen.write(text)
+        still.append(screen.is_still())
+        return True
+
+    monkeypatch.setattr(click, "confirm", asked)
+    with console.progress("resolving"):
+        assert screen.waits_for("resolving")
+        assert console.confirm("Contact it?")
+        shown = len(screen.getvalue())
+        until = time.monotonic() + 10
+        while "resolving" not in screen.getvalue()[shown:] and time.monotonic() < until:
+            time.sleep(0.01)
+        assert "resolving" in screen.getvalue()[shown:], "it comes back after the answer"
+    assert still == [True]
+
+
+def test_no_bar_appears_while_a_question_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    console, screen = terminal(monkeypatch)
+    monkeypatch.setattr(click, "prompt", lambda *_, **__: str(screen.is_still()))
+    with console.progress("resolving"):
+        assert console.ask("Passphrase") == "True"
+
+
+def test_a_message_stands_on_a_line_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    console, screen = terminal(monkeypatch)
+    with console.progress("fetching", 3) as advance:
+        advance()
+        assert screen.waits_for("fetching")
+        console.warn("It is slow.")
+        before = screen.getvalue()
+    assert "warning: It is slow.\n" in before
+    assert "fetching" not in before[before.index("warning:") :]
+
+
+def test_nothing_is_drawn_after_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    console, screen = terminal(monkeypatch)
+    with console.progress("fetching"):
+        pass
+    assert screen.is_still()
+    assert screen.getvalue() == ""
