@@ -131,6 +131,16 @@ def test_the_real_pre_commit_runs_the_hooks(tmp_path: Path) -> None:
 # Shell as the services run it
 
 
+_PYTHON = f"""
+flags=""
+for word in "$@"; do [ "$word" = -m ] && break; flags="$flags $word"; done
+{sys.executable} $flags -c 'import planted' 2>/dev/null
+[ "$3" = venv ] && mkdir -p "$4/bin" && cp "$0" "$4/bin/python"
+true
+"""
+"""Creates no environment, but lets the real Python look for a module with the same flags: it is in the checkout."""
+
+
 class Runner:
     """A folder with a `rye` and a `python3` that record their arguments, and the variables that the services set."""
 
@@ -142,7 +152,7 @@ class Runner:
         for folder in (self.temp, self.work, base / "bin"):
             folder.mkdir()
         self.program("rye", f'case "$1" in audit) echo "{{}}"; exit {audit};; esac')
-        self.program("python3", '[ "$2" = venv ] && mkdir -p "$3/bin" && cp "$0" "$3/bin/python" || true')
+        self.program("python3", _PYTHON)
 
     def program(self, name: str, more: str) -> None:
         path = self.base / "bin" / name
@@ -232,6 +242,24 @@ def test_the_action_stages_only_when_it_is_told_to(tmp_path: Path) -> None:
     assert [line for line in runner.said if line.startswith("rye ")] == ["rye publish --stage --trusted"]
 
 
+def test_no_module_of_the_checkout_is_imported_while_rye_is_installed(tmp_path: Path) -> None:
+    """Python looks for `venv` and `pip` in the current folder first, unless it is told not to. A pull request could bring one
+    that replaces `rye`, or that takes the job's identity."""
+    for name, play in (
+        ("action", lambda runner: steps(runner, {"publish": "stage"})),
+        ("component", lambda runner: component(runner, "rye-stage", {"image": "x", "requirements": "r.txt"})),
+    ):
+        (tmp_path / name).mkdir()
+        runner = Runner(tmp_path / name)
+        (runner.work / "planted.py").write_text("open('OWNED', 'w')")
+        subprocess.run([sys.executable, "-c", "import planted"], cwd=runner.work, check=True)
+        assert (runner.work / "OWNED").exists(), "the attack works"
+        (runner.work / "OWNED").unlink()
+        assert play(runner) == 0
+        assert [line for line in runner.said if " pip install " in line], name
+        assert not (runner.work / "OWNED").exists(), name
+
+
 def test_hostile_inputs_stay_text(tmp_path: Path) -> None:
     runner = Runner(tmp_path)
     steps(runner, {"pins": HOSTILE, "trust-lock": HOSTILE, "level": HOSTILE})
@@ -270,6 +298,16 @@ def test_the_component_installs_with_hashes_and_checks(tmp_path: Path) -> None:
     )
     assert any("--require-hashes -r rye-requirements.txt" in line for line in runner.said)
     assert runner.said[-2:] == ["rye ci", "rye audit --sarif --level warning"]
+    assert (runner.work / "rye.sarif").read_text() == "{}\n"
+
+
+def test_the_components_report_is_not_written_through_a_link(tmp_path: Path) -> None:
+    runner = Runner(tmp_path)
+    outside = tmp_path / "profile"
+    outside.write_text("mine")
+    (runner.work / "rye.sarif").symlink_to(outside)
+    assert component(runner, "rye-check", {"image": "x"}) == 0
+    assert outside.read_text() == "mine"
     assert (runner.work / "rye.sarif").read_text() == "{}\n"
 
 
