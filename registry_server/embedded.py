@@ -34,7 +34,17 @@ def start_embedded(data: Path, *, port: int = 0, arguments: Sequence[str] = ()) 
             before = log.tell()
             process = launch(
                 [
-                    *(sys.executable, "-m", "registry_server.cli", "serve", "--data", str(data), "--host", "127.0.0.1"),
+                    *(
+                        sys.executable,
+                        "-P",
+                        "-m",
+                        "registry_server.cli",
+                        "serve",
+                        "--data",
+                        str(data),
+                        "--host",
+                        "127.0.0.1",
+                    ),
                     *("--port", str(port), "--ready-file", str(ready), *arguments),
                 ],
                 log,

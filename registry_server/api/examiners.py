@@ -36,7 +36,7 @@ START_SECONDS = 20.0
 """The longest time from a worker's start to its first answer."""
 STUCK_SECONDS = 20.0
 """How long a worker may take for one request; after that it is killed and the request refused."""
-COMMAND = (sys.executable, "-m", "registry_server.api.worker")
+COMMAND = (sys.executable, "-P", "-m", "registry_server.api.worker")
 
 
 class Gone(Exception):

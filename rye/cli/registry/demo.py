@@ -201,7 +201,7 @@ class _Demo:
         """Run ``rye`` with these words and show its output. An unexpected exit code ends the demo."""
         self.show("rye " + " ".join(words))
         run = subprocess.run(
-            [sys.executable, "-m", "rye", *words],
+            [sys.executable, "-P", "-m", "rye", *words],
             cwd=home,
             env=self.environment(home),
             input=stdin,
@@ -229,7 +229,7 @@ class _Demo:
         self.show("rye " + " ".join(words))
         mine, theirs = pty.openpty()
         process = subprocess.Popen(
-            [sys.executable, "-m", "rye", "--color", "never", "--no-progress", *words],
+            [sys.executable, "-P", "-m", "rye", "--color", "never", "--no-progress", *words],
             cwd=home,
             env=self.environment(home),
             stdin=theirs,

@@ -72,7 +72,10 @@ def _interrupt(_signal: int, _frame: FrameType | None) -> None:
 def server_command(*arguments: str) -> dict[str, Any]:
     """Run ``rye-registry`` and return its JSON document. Raises its error as RyeError."""
     run = subprocess.run(
-        [sys.executable, "-m", "registry_server.cli", *arguments, "--json"], capture_output=True, text=True, check=False
+        [sys.executable, "-P", "-m", "registry_server.cli", *arguments, "--json"],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     try:
         found = json.loads(run.stdout)
