@@ -10,7 +10,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
@@ -245,10 +245,11 @@ def test_the_action_stages_only_when_it_is_told_to(tmp_path: Path) -> None:
 def test_no_module_of_the_checkout_is_imported_while_rye_is_installed(tmp_path: Path) -> None:
     """Python looks for `venv` and `pip` in the current folder first, unless it is told not to. A pull request could bring one
     that replaces `rye`, or that takes the job's identity."""
-    for name, play in (
-        ("action", lambda runner: steps(runner, {"publish": "stage"})),
-        ("component", lambda runner: component(runner, "rye-stage", {"image": "x", "requirements": "r.txt"})),
-    ):
+    plays: dict[str, Callable[[Runner], int]] = {
+        "action": lambda runner: steps(runner, {"publish": "stage"}),
+        "component": lambda runner: component(runner, "rye-stage", {"image": "x", "requirements": "r.txt"}),
+    }
+    for name, play in plays.items():
         (tmp_path / name).mkdir()
         runner = Runner(tmp_path / name)
         (runner.work / "planted.py").write_text("open('OWNED', 'w')")
