@@ -105,6 +105,15 @@ def test_what_is_asked_without_a_budget_has_the_usual_one() -> None:
     assert contained("*a" + "?" * 30, ["*b" + "?" * 30, "a*" + "b" * 40 + "?" * 30]) is False
 
 
+def test_a_readable_witness_is_paid_from_the_budget_that_was_given() -> None:
+    """Many comparisons share one: a fresh one for each would be no limit for a long list."""
+    budget = Budget(STEPS)
+    assert find_readable(["a*"], ["b*"], budget) == "a"
+    assert budget.left < STEPS
+    with pytest.raises(TooComplex):
+        find_readable(["a*"], ["b*"], Budget(STEPS - budget.left - 1))
+
+
 def test_only_patterns_that_can_match_the_beginning_are_near() -> None:
     granted = Granted(["ab*", "a*", "abc*", "b*", "?x", "abd", "ab?e", "[b-a]*"])
     assert [glob.text for glob in granted.near("ab")] == ["?x", "a*", "ab*", "ab?e", "abc*", "abd"]
