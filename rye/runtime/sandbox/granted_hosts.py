@@ -44,12 +44,12 @@ def parse_request(head: bytes) -> Request:
     scheme, mark, rest = target.partition("://")
     if scheme.lower() != "http" or not mark:
         raise BadRequest("not an absolute http:// URL")
-    host, slash, path = rest.partition("/")
+    host, _, path = rest.partition("/")
     if "@" in host or not host:
         raise BadRequest("not a plain host name")
     place = _place(host if _has_port(host) else f"{host}:80")
     headers = [line for line in lines[1:] if line and line.partition(":")[0].strip().lower() not in _DROPPED]
-    first = f"{method} {slash or '/'}{path} {version}"
+    first = f"{method} /{path} {version}"
     return Request(place, False, "\r\n".join([first, *headers, "Connection: close", "", ""]).encode("latin-1"))
 
 
