@@ -17,14 +17,18 @@ import sqlalchemy as sa
 
 from registry_server.storage.prepared import Prepared, Row
 from registry_server.storage.schema import leader
+from registry_server.storage.together import Change, Together
 from rye.errors import RyeError
 
 LEADER = Prepared(sa.select(leader.c.epoch, leader.c.holder).with_for_update())
 """The row of the current leader, which stays locked until the transaction ends."""
-_CONFIRM = Prepared(
+_STILL = Change(
     leader.update()
     .where(leader.c.id == 1, leader.c.epoch == sa.bindparam("now"), leader.c.holder == sa.bindparam("whose"))
-    .values(epoch=leader.c.epoch)
+    .values(epoch=leader.c.epoch),
+    "UPDATE leader SET epoch = leader.epoch FROM {rows} "
+    "WHERE leader.id = 1 AND leader.epoch = given.now AND leader.holder = given.whose",
+    {"now": "bigint", "whose": "text"},
 )
 
 
@@ -58,12 +62,26 @@ def take(connection: sa.Connection, holder: str, found: Sequence[Row] | None = N
     return Term(epoch + 1, True)
 
 
-def confirm(connection: sa.Connection, holder: str, term: Term) -> None:
-    """Check before a batch commits that no other process has taken over. Raises RyeError ``database-busy``.
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """Writes only as long as no other process has taken over."""
 
-    SQLite's lock cannot be taken from a running process, so nothing can have changed there.
-    """
-    if connection.dialect.name == "sqlite":
-        return
-    if _CONFIRM.run(connection, {"now": term.epoch, "whose": holder}) != 1:
-        raise RyeError("database-busy", "Another process has taken over the log.", "Try again in a moment.")
+    holder: str
+    term: Term
+
+    def run(self, connection: sa.Connection, changes: Together) -> None:
+        """Write changes and check the term, both in one statement on PostgreSQL. Raises RyeError ``database-busy``."""
+        if not changes.run(connection, guard=(_STILL, {"now": self.term.epoch, "whose": self.holder})):
+            raise RyeError("database-busy", "Another process has taken over the log.", "Try again in a moment.")
+
+
+def fence(connection: sa.Connection, holder: str, term: Term) -> Fence | None:
+    """Return the fence of a term. None on SQLite: its lock cannot be taken from a running process."""
+    return None if connection.dialect.name == "sqlite" else Fence(holder, term)
+
+
+def confirm(connection: sa.Connection, holder: str, term: Term) -> None:
+    """Check before a batch commits that no other process has taken over. Raises RyeError ``database-busy``."""
+    fenced = fence(connection, holder, term)
+    if fenced is not None:
+        fenced.run(connection, Together())

@@ -17,6 +17,7 @@ from registry_server.sequencer import offering, questions
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.chains import read_chain, read_root
 from registry_server.sequencer.columns import content_digest, folded, name_of, text_sha256
+from registry_server.sequencer.leadership import Fence
 from registry_server.sequencer.preparing import Wanted, learn
 from registry_server.sequencer.waiting import KnownRelease, Waiting
 from registry_server.storage.prepared import Row
@@ -71,6 +72,10 @@ class Ledger:
         self._published: Published | None = None
         self._recovered: dict[tuple[datetime, datetime], list[str]] = {}
         self._changes = Together()
+        self.fence: Fence | None = None
+        """What a new head must pass, in the transaction of a writer on PostgreSQL."""
+        self.is_fenced = False
+        """Whether one has."""
         self.touched: set[str] = set()
         """Names whose index files changed in this transaction."""
         opening = answers[0] if answers else questions.ORIGIN_AND_NEWEST.rows(connection)
@@ -91,6 +96,7 @@ class Ledger:
         made._roots = made._published = None
         made._recovered = {}
         made._changes = Together()
+        made.fence, made.is_fenced = None, False
         made.touched = set()
         made.origin, made.size = self.origin, self.size
         return made
@@ -429,7 +435,8 @@ class Ledger:
     ) -> None:
         """Make this the newest head, on these partial tiles, and write everything that waits.
 
-        ``before``: the partial tiles in the database, if known.
+        ``before``: the partial tiles in the database, if known. Raises RyeError ``database-busy`` if another process has
+        taken over.
         """
         before = self.edge() if before is None else before
         self._collect()
@@ -443,7 +450,11 @@ class Ledger:
         }
         self._changes.add(questions.WRITE_HEAD, [row])
         self._write_edge(before, edge)
-        self._changes.run(self.connection)
+        if self.fence is None:
+            self._changes.run(self.connection)
+        else:
+            self.fence.run(self.connection, self._changes)
+            self.is_fenced = True
         self._published = published
 
     def _write_edge(self, before: Mapping[int, bytes], edge: Mapping[int, bytes], *, every: bool = False) -> None:

@@ -30,6 +30,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import chain
 
 import sqlalchemy as sa
@@ -39,7 +40,7 @@ from registry_server.sequencer.acceptance import Candidate, blobs_of
 from registry_server.sequencer.admission import admit
 from registry_server.sequencer.batching import TROUBLE, Batches, Expected, Outcome, Receipt, Sender, is_trouble
 from registry_server.sequencer.catching_up import catch_up, move_blobs, put_back
-from registry_server.sequencer.leadership import LEADER, confirm, holder_name, take
+from registry_server.sequencer.leadership import LEADER, confirm, fence, holder_name, take
 from registry_server.sequencer.ledger import Ledger, Published
 from registry_server.sequencer.sealing import Sealed, Sealer, old_partials
 from registry_server.sequencer.showing import Showing
@@ -265,12 +266,14 @@ class Sequencer:
         with self._noticing(), asked as (connection, (leader, *opening)):
             term = take(connection, self._holder, leader)
             ledger = Ledger(connection, opening)
+            ledger.fence = fence(connection, self._holder, term)
             shown = self._showing.check(ledger, thorough=term.is_new)
             published = ledger.published()
             if published is not None and (shown is None or shown.size < published.size):
                 catch_up(ledger, shown, self.public, self.uploads)
             yield ledger, shown
-            confirm(connection, self._holder, term)
+            if not ledger.is_fenced:
+                confirm(connection, self._holder, term)
 
     @contextmanager
     def _noticing(self) -> Iterator[None]:
@@ -373,8 +376,8 @@ class Sequencer:
 
         Every file that it needs exists.
         """
-        with self._noticing(), database.writer_asking(self.engine, Ledger.OPENING[0]) as (connection, opening):
-            self._showing.replace(Ledger(connection, opening), published, self._fault)
+        with self._noticing(), database.writer(self.engine) as connection:
+            self._showing.replace(partial(Ledger, connection), published, self._fault)
         self.trouble = None
 
 

@@ -92,10 +92,13 @@ class Showing:
             self._look(ledger, "checkpoint")
         return shown
 
-    def replace(self, ledger: Ledger, published: Published, step: Callable[[str], None] = lambda _step: None) -> bool:
-        """Show this head, which the ledger contains; False if the store already shows a larger one. Raises RyeError.
+    def replace(
+        self, ledger: Callable[[], Ledger], published: Published, step: Callable[[str], None] = lambda _step: None
+    ) -> bool:
+        """Show this head, which the database contains; False if the store already shows a larger one. Raises RyeError.
 
-        ``step`` is called with ``checkpoint`` and ``shown`` when each is done.
+        ``ledger``: opens it, if the store has to be compared with it. ``step``: called with ``checkpoint`` and ``shown`` when
+        each is done.
         """
         self._put(ledger, "checkpoint", published.checkpoint, published.size)
         step("checkpoint")
@@ -104,10 +107,10 @@ class Showing:
         step("shown")
         return True
 
-    def _put(self, ledger: Ledger, path: str, content: bytes, size: int) -> bool:
+    def _put(self, ledger: Callable[[], Ledger], path: str, content: bytes, size: int) -> bool:
         for _ in range(_ATTEMPTS):
             if path not in self._tags:
-                shown = self._look(ledger, path)
+                shown = self._look(ledger(), path)
                 if shown is not None and shown.size > size:
                     return False
             try:

@@ -282,12 +282,17 @@ def _check_silent(connection: Any, _record: object, _proxy: object) -> None:
     Only a farewell, or the end of the stream, can wait to be read on an idle connection. Keep-alives end the stream of a
     server that disappeared.
     """
-    if not connection.closed:
-        waiting = select.poll()
-        waiting.register(connection.fileno(), select.POLLIN)
-        if not waiting.poll(0):
-            return
-    raise sa.exc.DisconnectionError("the server closed the connection")
+    if connection.closed or _is_readable(connection.fileno()):
+        raise sa.exc.DisconnectionError("the server closed the connection")
+
+
+def _is_readable(socket: int) -> bool:
+    """Whether reading from the socket would return at once: data, the end of the stream, or an error."""
+    if sys.platform == "win32":  # which has no poll; elsewhere, select fails for large numbers
+        return bool(select.select([socket], [], [], 0)[0])
+    waiting = select.poll()
+    waiting.register(socket, select.POLLIN)
+    return bool(waiting.poll(0))
 
 
 def _begin_postgresql(connection: sa.Connection) -> None:

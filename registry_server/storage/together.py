@@ -46,6 +46,10 @@ class Change:
         """Run it for one row after the other."""
         self._each.run_all(connection, rows)
 
+    def run_one(self, connection: sa.Connection, row: Values) -> int:
+        """Run it for one row; return how many rows it changed."""
+        return self._each.run(connection, row)
+
     def text(self, prefix: str) -> str:
         """Return the SQL for all rows, with a prefix before the names of its parameters."""
         arrays = {name: f"%({prefix}{name})s::{kind}[]" for name, kind in self._types.items()}
@@ -92,43 +96,58 @@ class Together:
         if some:
             self._changes.append((change, some))
 
-    def run(self, connection: sa.Connection) -> None:
-        """Write what was added since the last time."""
+    def run(self, connection: sa.Connection, guard: tuple[Change, Values] | None = None) -> bool:
+        """Write what was added since the last time.
+
+        ``guard``: one more change, of one row. Returns False if there was no such row; then the caller must not commit.
+        """
         changes, self._changes = self._changes, []
         if connection.dialect.name == "sqlite":
             for change, rows in changes:
                 change.run_each(connection, rows)
-            return
+            return guard is None or guard[0].run_one(connection, guard[1]) == 1
+        if guard is not None:
+            changes.append((guard[0], (guard[1],)))
         if not changes:
-            return
+            return True
         arguments: dict[str, object] = {}
         for number, (change, rows) in enumerate(changes):
             arguments.update(change.arguments(f"w{number}_", rows))
         driver: Any = connection.connection
         with driver.cursor() as cursor:
-            cursor.execute(_statement(tuple(change for change, _ in changes)), arguments)
+            cursor.execute(_statement(tuple(change for change, _ in changes), guard is not None), arguments)
+            (found,) = cursor.fetchone()
+        return bool(found == 1)
 
 
-_STATEMENTS: dict[tuple[Change, ...], str] = {}
+_STATEMENTS: dict[tuple[tuple[Change, ...], bool], str] = {}
 """The SQL of changes that ran together before; there are few combinations."""
 _MOST_STATEMENTS = 1000
 
 
-def _statement(changes: tuple[Change, ...]) -> str:
-    found = _STATEMENTS.get(changes)
+def _statement(changes: tuple[Change, ...], has_guard: bool) -> str:
+    """Return the statement, whose answer is 1, or with a guard the number of rows that the last change found."""
+    key = (changes, has_guard)
+    found = _STATEMENTS.get(key)
     if found is None:
         if len(_STATEMENTS) >= _MOST_STATEMENTS:
             _STATEMENTS.clear()
-        parts = [f"w{number} AS ({change.text(f'w{number}_')})" for number, change in enumerate(changes)]
-        found = _STATEMENTS[changes] = f"WITH {', '.join(parts)} SELECT 1"
+        last = len(changes) - 1
+        parts = [
+            f"w{number} AS ({change.text(f'w{number}_')}{' RETURNING 1' if has_guard and number == last else ''})"
+            for number, change in enumerate(changes)
+        ]
+        answer = f"SELECT count(*) FROM w{last}" if has_guard else "SELECT 1"
+        found = _STATEMENTS[key] = f"WITH {', '.join(parts)} {answer}"
     return found
 
 
-def _array(kind: str, values: list[object]) -> object:
+def _array(kind: str, values: list[Any]) -> object:
     """Return an array as the driver sends it: always with the same type, so that the statement stays prepared."""
     if kind in ("text", "bytea"):
         return values
-    return f"{{{','.join(map(str, values))}}}"
+    plain = (str(int(value)) if kind != "boolean" else "true" if value else "false" for value in values)
+    return f"{{{','.join(plain)}}}"
 
 
 def _type_of(column: sa.Column[Any]) -> str:

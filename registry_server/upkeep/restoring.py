@@ -86,7 +86,7 @@ def restore(engine: sa.Engine, public: Objects, checked: Checked) -> Restored:
         ledger = Ledger(connection)
         published = ledger.published()
         if published is not None:
-            showing.replace(ledger, published)
+            showing.replace(lambda: ledger, published)
     for sha256 in checked.audit.taken_down:
         public.delete(wire.blob_path(sha256))
     return Restored(checked.state.origin, checked.state.fingerprint, ledger.size, max(ledger.size - before, 0), blobs)
