@@ -23,8 +23,13 @@ ROOT = Path(__file__).parents[1]
 SOURCES = [path for room in ("rye", "registry_server") for path in sorted((ROOT / room).rglob("*.py"))]
 
 
-def texts(source: str) -> Iterator[tuple[int, str]]:
-    """Every text that is not a docstring, with its line; placeholders become a word in capitals."""
+@cache
+def texts(source: str) -> tuple[tuple[int, str], ...]:
+    """Every text that names this program and is not a docstring, with its line; placeholders become a word in capitals."""
+    return tuple((line, text) for line, text in _texts(source) if "rye" in text)
+
+
+def _texts(source: str) -> Iterator[tuple[int, str]]:
     nodes = list(ast.walk(ast.parse(source)))
     skipped = {
         id(node.value)

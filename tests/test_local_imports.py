@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 
@@ -13,10 +14,14 @@ MOST_IN_COMMANDS = 150
 """In ``rye/cli``: where one command of a file would otherwise pay for another's heavy import."""
 MOST_ELSEWHERE = 30
 """In all other rooms and in the server."""
+_INSIDE = re.compile(r"^(?!import\b|from\b).*\bimport\b", re.MULTILINE)
+"""The word on a line that does not begin with it: a module without such a line need not be parsed."""
 
 
 def local_imports(source: str) -> list[int]:
     """The lines of the import statements inside functions, methods and closures included, without duplicates."""
+    if not _INSIDE.search(source):
+        return []
     places = {
         (node.lineno, node.col_offset)
         for function in ast.walk(ast.parse(source))

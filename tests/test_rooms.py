@@ -51,15 +51,16 @@ EXTRA = {("cli", "registry_server")}
 """``rye registry serve`` and ``rye demo`` start the server's program, where it is installed."""
 
 
-@cache
 def imports(path: Path) -> tuple[tuple[int, str], ...]:
     """Line and full name of every module of this project that the file imports, anywhere in it."""
-    return tuple(_imports(path))
+    return _read(path.read_text("utf-8"))[0]
 
 
 @cache
-def _parsed(source: str) -> ast.Module:
-    return ast.parse(source)
+def _read(source: str) -> tuple[tuple[tuple[int, str], ...], frozenset[str]]:
+    """What :func:`imports` and :func:`names_imported` find. The trees are not kept: they would fill 150 MB."""
+    tree = ast.parse(source)
+    return tuple(_imports(tree)), frozenset(names_imported(tree))
 
 
 def statements(node: ast.AST) -> Iterator[ast.AST]:
@@ -77,8 +78,8 @@ def _listed(node: ast.AST, field: str) -> list[ast.AST]:
     return found if isinstance(found, list) else []  # an expression may have one of these names: `a if b else c`
 
 
-def _imports(path: Path) -> Iterator[tuple[int, str]]:
-    for node in statements(_parsed(path.read_text("utf-8"))):
+def _imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in statements(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             names = [f"rye.{alias.name}" for alias in node.names] if node.module == "rye" else [node.module]
         elif isinstance(node, ast.Import):
@@ -185,7 +186,7 @@ def circles_of(room: Path) -> list[list[str]]:
     modules = modules_of(room)
     return in_circles(
         {
-            name: {other for other in names_imported(_parsed(path.read_text("utf-8"))) if other in modules} - {name}
+            name: {other for other in _read(path.read_text("utf-8"))[1] if other in modules} - {name}
             for name, path in modules.items()
         }
     )

@@ -21,7 +21,10 @@ def test_one_room_imports_it_and_one_command_imports_that() -> None:
     direct, through = set(), set()
     for folder in ("rye", "registry_server"):
         for name, path in modules_of(ROOT / folder).items():
-            names = set(names_imported(ast.parse(path.read_text("utf-8"))))
+            source = path.read_text("utf-8")
+            if not any(word in source for word in SDK):  # ALLOWED contains one of these words too
+                continue
+            names = set(names_imported(ast.parse(source)))
             if any(each.partition(".")[0] in SDK for each in names):
                 direct.add(name)
             if names & ALLOWED and name not in ALLOWED:
