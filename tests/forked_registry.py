@@ -89,13 +89,21 @@ class ForkedProcess(subprocess.Popen[bytes]):
 
 def launch(words: Sequence[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
     """Replaces :func:`registry_server.embedded.launch`."""
-    if _for_python() != _FOR_PYTHON:
-        return _start(words, log)
+    return fork(words, log, log) if can_fork() else _start(words, log)
+
+
+def can_fork() -> bool:
+    """Whether a forked process would be like a started one: the variables that Python reads are unchanged."""
+    return _for_python() == _FOR_PYTHON
+
+
+def fork(words: Sequence[str], out: IO[bytes], err: IO[bytes]) -> ForkedProcess:
+    """Run ``python -m registry_server.cli …`` in a process that the nursery forks, without input."""
     sys.audit("subprocess.Popen", words[0], list(words), None, None)
     told, telling = os.pipe()
     request = {"words": list(words), "environment": dict(os.environ), "folder": os.getcwd()}
     nursery = _nursery()
-    socket.send_fds(nursery, [json.dumps(request).encode()], [log.fileno(), telling])
+    socket.send_fds(nursery, [json.dumps(request).encode()], [out.fileno(), err.fileno(), telling])
     os.close(telling)
     return ForkedProcess(words, told, int(nursery.recv(32)))
 
@@ -134,30 +142,32 @@ def _serve(requests: socket.socket) -> None:
                 os.write(telling, b"%d" % os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
                 os.close(telling)
                 continue
-            data, files, _, _ = socket.recv_fds(requests, _MOST_BYTES, 2)
+            data, files, _, _ = socket.recv_fds(requests, _MOST_BYTES, 3)
             if not data:
                 for pid, _ in children.values():
                     os.kill(pid, signal.SIGKILL)
                 return
-            log, telling = files
+            out, err, telling = files
             pid = os.fork()
             if not pid:
                 requests.close()
                 os.close(telling)
-                _become(json.loads(data), log)
-            os.close(log)
+                _become(json.loads(data), out, err)
+            os.close(out)
+            os.close(err)
             watched = os.pidfd_open(pid)
             children[watched] = (pid, telling)
             waiting.register(watched, select.POLLIN)
             requests.send(b"%d" % pid)
 
 
-def _become(request: dict[str, Any], log: int) -> NoReturn:
+def _become(request: dict[str, Any], out: int, err: int) -> NoReturn:
     """Become ``python -m registry_server.cli …`` with the arguments of the request."""
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    os.dup2(log, 1)
-    os.dup2(log, 2)
-    os.close(log)
+    os.dup2(out, 1)
+    os.dup2(err, 2)
+    os.close(out)
+    os.close(err)
     sys.stdout.reconfigure(write_through=True)  # type: ignore[union-attr]
     sys.stderr.reconfigure(write_through=True)  # type: ignore[union-attr]
     os.environ.clear()

@@ -6,7 +6,9 @@ import io
 import os
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,6 +23,7 @@ from registry_server.settings import load
 from registry_server.storage import database
 from registry_server.upkeep.founding import found
 from rye.errors import RyeError
+from tests.forked_registry import can_fork, fork
 
 ORIGIN = "registry.example.org"
 
@@ -41,12 +44,16 @@ def token(data: Path, *namespaces: str) -> str:
 
 
 def run(*arguments: str, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run ``rye-registry`` in this process, ten times faster than starting it; ``serve`` runs in a separate process.
+    """Run ``rye-registry`` in this process, ten times faster than starting it; ``serve`` runs in a separate process, which is
+    forked.
 
     ``check``: raise CalledProcessError where it fails.
     """
     if "serve" in arguments:
-        return spawn(*arguments, check=check, **environment)
+        done = _forked(arguments, environment) if can_fork() else spawn(*arguments, check=False, **environment)
+        if check:
+            done.check_returncode()
+        return done
     out, err, code = io.StringIO(), io.StringIO(), 0
     with (
         mock.patch.dict(os.environ, environment),
@@ -63,6 +70,19 @@ def run(*arguments: str, check: bool = True, **environment: str) -> subprocess.C
     if check:
         done.check_returncode()
     return done
+
+
+def _forked(arguments: Sequence[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        with mock.patch.dict(os.environ, environment):
+            process = fork([sys.executable, "-m", "registry_server.cli", *arguments], out, err)
+        try:
+            code = process.wait(60)
+        finally:
+            process.kill()
+        out.seek(0)
+        err.seek(0)
+        return subprocess.CompletedProcess(arguments, code, out.read().decode(), err.read().decode())
 
 
 def spawn(*arguments: str, check: bool = True, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -24,7 +24,7 @@ from rye.items.identity import Identity
 from rye.registry.client import RegistryClient
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
-from tests.registry_process import ORIGIN, init, run, token
+from tests.registry_process import ORIGIN, init, run, spawn, token
 from tests.server.publishing import Client, Publisher
 
 pytestmark = pytest.mark.processes
@@ -152,7 +152,7 @@ class TestServe:
             taken.bind(("127.0.0.1", 0))
             taken.listen(1)
             port = taken.getsockname()[1]
-            done = run("serve", "--data", str(tmp_path / "data"), "--port", str(port), "--json", check=False)
+            done = spawn("serve", "--data", str(tmp_path / "data"), "--port", str(port), "--json", check=False)
         error = error_of(done)
         assert error["code"] == "port-in-use"
         assert str(port + 1) in error["hint"]
