@@ -84,8 +84,8 @@ bench: $(VENV)/.dev
 fuzz: $(VENV)/.dev
 	RYE_FUZZ=1 $(BIN)/python -m pytest $$(grep -rlE --include='test_*.py' '^from (tests.effort|hypothesis) import' tests)
 
-# Mutation testing of the modules that decide about trust: at least 95 % of the mutants must fail a test. All modules take about forty
-# minutes on one core; `make mutate ONLY=merkle` takes those with that word in their path. See tests/mutation/accepted.toml.
+# Mutation testing of the modules that decide about trust: at least 95 % of the mutants must fail a test. All modules take about an
+# hour on one core; `make mutate ONLY=merkle` takes those with that word in their path. See tests/mutation/accepted.toml.
 mutate: $(VENV)/.dev
 	$(BIN)/python -m tests.mutation $(ONLY)
 
