@@ -1,0 +1,133 @@
+"""The file of ``RYE_PINS``: read as a whole or not at all, and never from the project (DESIGN 6.1)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from rye.errors import RyeError
+from rye.registry.trust.trust_error import TrustError
+from rye.workspace.trusting.given_pins import MOST_BYTES, GivenPin, given_pins
+
+ONE, TWO = "a1" * 32, "b2" * 32
+LINE = f"registry.example {ONE} https://registry.example"
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """A build server: a checkout, and a folder beside it."""
+    (tmp_path / "checkout" / "src").mkdir(parents=True)
+    (tmp_path / "checkout" / "rye.toml").write_text("")
+    (tmp_path / "server").mkdir()
+    return tmp_path
+
+
+def read(home: Path, text: str | bytes, *, place: str = "../server/pins") -> dict[str, GivenPin]:
+    file = home / "checkout" / place
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(text.encode() if isinstance(text, str) else text)
+    return named(home, place)
+
+
+def named(home: Path, place: str | None, cwd: str = "checkout") -> dict[str, GivenPin]:
+    environment = {} if place is None else {"RYE_PINS": place}
+    context: Any = SimpleNamespace(environment=environment, cwd=home / cwd)
+    return dict(given_pins(context))
+
+
+def refused(home: Path, text: str | bytes) -> str:
+    with pytest.raises(RyeError) as raised:
+        read(home, text)
+    assert raised.value.code == "bad-pins"
+    assert raised.value.hint == "Write one registry per line: ORIGIN FINGERPRINT URL."
+    assert raised.value.message.startswith("RYE_PINS: ")
+    return raised.value.message.removeprefix("RYE_PINS: ")
+
+
+def test_without_the_variable_nothing_is_pinned(home: Path) -> None:
+    assert named(home, None) == named(home, "") == {}
+
+
+def test_each_line_pins_one_address(home: Path) -> None:
+    pins = {
+        "https://registry.example": GivenPin("registry.example", ONE),
+        "https://other.example": GivenPin("other.example/x", TWO),
+    }
+    text = f"{LINE}\nother.example/x {TWO} https://other.example/\n"
+    for form in (text, text.removesuffix("\n"), text.replace("\n", "\r\n")):
+        assert {address.rstrip("/"): pin for address, pin in read(home, form).items()} == pins
+    assert read(home, "") == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "", " ", "# a comment", LINE + " ", " " + LINE, LINE.replace(" ", "  ", 1), LINE.replace(" ", "\t", 1), LINE + " more",
+        LINE.replace(ONE, ONE[1:]), LINE.replace(ONE, ONE + "a"), LINE.replace(ONE, ONE.upper()), LINE.replace(ONE, "g" * 64),
+        f"registry.example {ONE}", f"{'a' * 256} {ONE} https://h", LINE + "\x00", LINE + "\rx", f"registry.example {ONE} ",
+    ],
+)  # fmt: skip
+def test_a_line_in_another_form_is_an_error_wherever_it_stands(home: Path, line: str) -> None:
+    good = f"other.example {TWO} https://other.example\n"
+    assert refused(home, f"{good}{line}\n") == "line 2 of '../server/pins' is malformed."
+    assert refused(home, f"{line}\n{good}") == "line 1 of '../server/pins' is malformed."
+
+
+def test_an_address_is_pinned_once(home: Path) -> None:
+    text = f"{LINE}\nother {TWO} https://registry.example\n"
+    assert refused(home, text) == "line 2 of '../server/pins' names https://registry.example again."
+
+
+def test_an_address_that_is_none_is_an_error(home: Path) -> None:
+    assert refused(home, f"a {ONE} ftp://h/\n").startswith("line 1 of '../server/pins': ")
+
+
+def test_a_file_that_is_not_there_not_text_or_too_large_is_an_error(home: Path) -> None:
+    assert refused(home, LINE.encode() + b"\xff\n") == refused(home, "é") == "'../server/pins' is not ASCII text."
+    with pytest.raises(RyeError, match="cannot be read"):
+        named(home, "../server/none")
+    with pytest.raises(RyeError, match="cannot be read"):
+        named(home, "../server")
+    assert refused(home, "a" * (MOST_BYTES + 1)) == "'../server/pins' is larger than 65,536 bytes."
+    assert refused(home, "a" * MOST_BYTES) == "line 1 of '../server/pins' is malformed."
+
+
+@pytest.mark.parametrize("place", ["pins", "src/pins", "../checkout/pins", "../server/../checkout/pins"])
+def test_a_file_in_the_project_pins_nothing(home: Path, place: str) -> None:
+    """Anyone who can commit could write it."""
+    for cwd in ("checkout", "checkout/src"):
+        text = str(home / "checkout" / place) if cwd != "checkout" else place
+        (home / "checkout" / place).write_text(LINE)
+        with pytest.raises(RyeError) as raised:
+            named(home, text, cwd)
+        assert raised.value.code == "bad-pins"
+        assert (
+            raised.value.message
+            == f"RYE_PINS: {text!r} is inside the project, so anyone who can commit could write it."
+        )
+
+
+def test_a_link_into_the_project_pins_nothing_and_outside_of_a_project_any_file_does(home: Path) -> None:
+    (home / "checkout" / "pins").write_text(LINE)
+    (home / "server" / "link").symlink_to(home / "checkout" / "pins")
+    with pytest.raises(RyeError, match="is inside the project"):
+        named(home, "../server/link")
+    assert len(named(home, "link", "server")) == 1
+
+
+def test_a_registry_must_have_the_origin_and_the_fingerprint_of_its_pin() -> None:
+    pin = GivenPin("registry.example", ONE)
+    pin.require("https://h", "registry.example", ONE)
+    with pytest.raises(TrustError) as raised:
+        pin.require("https://h", "evil.example", ONE)
+    assert raised.value.code == "root-origin"
+    assert raised.value.message == "https://h is the registry evil.example, but RYE_PINS names registry.example."
+    with pytest.raises(TrustError) as raised:
+        pin.require("https://h", "registry.example", TWO)
+    assert raised.value.code == "root-fingerprint"
+    said = f"registry.example at https://h has the fingerprint {TWO}, but RYE_PINS names {ONE}."
+    assert raised.value.message == said
+    assert raised.value.details == {"pinned": ONE, "found": TWO}
