@@ -1,7 +1,8 @@
 """Writes an export to a folder, and removes files of an earlier export that this one does not contain.
 
 The folder must be new, empty, or contain an earlier export, which is recognized by its list of files. Files that no
-export wrote are kept.
+export wrote are kept. Exports are often committed, so the list and the folders can come from anyone who can commit: nothing is
+written or removed through a link.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import contextlib
 import json
 import os
 import re
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from rye.errors import RyeError
 from rye.publishing.marketplaces import Export
@@ -22,7 +23,11 @@ _SAFE = re.compile(r"[A-Za-z0-9._][A-Za-z0-9._-]*(?:/[A-Za-z0-9._][A-Za-z0-9._-]
 
 def write_export(folder: Path, files: Export) -> int:
     """Replace the earlier export in the folder with these files; return how many changed. Raises RyeError ``not-an-export``."""
+    _refuse_link(folder)
     earlier = _earlier(folder)
+    for path in sorted({*earlier, *files}):
+        for part in (path, *map(str, PurePosixPath(path).parents[:-1])):
+            _refuse_link(folder / part)
     changed = 0
     for path in sorted(set(earlier) - set(files)):
         changed += _remove(folder, path)
@@ -40,9 +45,20 @@ def write_export(folder: Path, files: Export) -> int:
     return changed
 
 
+def _refuse_link(place: Path) -> None:
+    """Raise RyeError ``not-an-export`` for a symbolic link."""
+    if place.is_symlink():
+        raise RyeError(
+            "not-an-export",
+            f"{str(place)!r} is a symbolic link, and an export writes only to real files and folders.",
+            "Remove the link, or give another folder.",
+        )
+
+
 def _earlier(folder: Path) -> list[str]:
     """Return the paths of the existing export; none for a new or empty folder."""
     try:
+        _refuse_link(folder / LIST)
         found = json.loads((folder / LIST).read_text("utf-8"))
         if not isinstance(found, list) or not all(isinstance(path, str) and _is_safe(path) for path in found):
             raise ValueError
@@ -62,7 +78,7 @@ def _earlier(folder: Path) -> list[str]:
 
 
 def _is_safe(path: str) -> bool:
-    return _SAFE.fullmatch(path) is not None and not {".", ".."}.intersection(path.split("/"))
+    return _SAFE.fullmatch(path) is not None and not {".", "..", ".git"}.intersection(path.lower().split("/"))
 
 
 def _remove(folder: Path, path: str) -> bool:

@@ -117,6 +117,35 @@ def test_a_folder_of_somebody_else_s_is_refused(tmp_path: Path, list_: str | Non
     assert (tmp_path / "mine").exists()
 
 
+@pytest.mark.parametrize("list_", ['[".git/config"]', '["a/.GIT/hooks/x"]'])
+def test_a_committed_list_takes_nothing_from_git(tmp_path: Path, list_: str) -> None:
+    (tmp_path / ".rye-export.json").write_text(list_)
+    with pytest.raises(RyeError, match="not a list"):
+        write_export(tmp_path, {})
+
+
+@pytest.mark.parametrize("place", ["", ".rye-export.json", "link", "plugins", "plugins/acme", ".claude-plugin"])
+def test_an_export_writes_and_removes_nothing_through_a_committed_link(tmp_path: Path, place: str) -> None:
+    """A marketplace is committed, so its folder, its list and its links come from anyone who can commit."""
+    folder, outside = tmp_path / "out", tmp_path / "home"
+    outside.mkdir()
+    (outside / "id_rsa").write_text("mine")
+    if place == ".rye-export.json":
+        (outside / "id_rsa").write_text('["x"]')
+    else:
+        (outside / ".rye-export.json").write_text('["id_rsa"]')
+    if place:
+        folder.mkdir()
+        (folder / ".rye-export.json").write_text('["link/id_rsa"]')
+        (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        (folder / place).unlink(missing_ok=True)
+    (folder / place).symlink_to(outside / "id_rsa" if place == ".rye-export.json" else outside)
+    before = {path.name: path.read_bytes() for path in outside.iterdir()}
+    with pytest.raises(RyeError, match="symbolic link"):
+        write_export(folder, claude_marketplace("x", [PLAIN, FORMAT]))
+    assert {path.name: path.read_bytes() for path in outside.iterdir()} == before
+
+
 def test_a_project_exports_what_it_would_deploy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rye.deployment.exporting.withdrawn", lambda *_: set())
     shop = Shop(tmp_path)
