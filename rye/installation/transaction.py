@@ -36,6 +36,7 @@ from rye.project.agent_programs import is_deploy_place
 from rye.project.layout import Project
 from rye.project.project_file import read_project_file
 from rye.storage.file_lock import LockTimeout, file_lock
+from rye.storage.links import refuse_links
 from rye.storage.removal import remove_tree
 from rye.text.lazy_module import lazy_module
 
@@ -431,16 +432,7 @@ def _make_room(target: Path) -> None:
 
 
 def _refuse_links(root: Path, target: Path) -> None:
-    """Refuse a symbolic link anywhere between the project's root and the file, or at the file itself: it could lead anywhere."""
-    here = root
-    for part in target.relative_to(root).parts:
-        here = here / part
-        if here.is_symlink():
-            raise TransactionError(
-                "symlink-in-the-way",
-                f"{str(here.relative_to(root))!r} is a symbolic link; Rye writes only to real files and folders.",
-                "Remove the link, or put a real folder in its place.",
-            )
+    refuse_links(root, target, TransactionError)
 
 
 def _remove_empty_folders(folder: Path, stop: Path) -> None:

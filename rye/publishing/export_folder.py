@@ -11,11 +11,12 @@ import contextlib
 import json
 import os
 import re
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from rye.errors import RyeError
 from rye.publishing.marketplaces import Export
 from rye.storage.atomic import replace_file
+from rye.storage.links import first_link
 
 LIST = ".rye-export.json"
 _SAFE = re.compile(r"[A-Za-z0-9._][A-Za-z0-9._-]*(?:/[A-Za-z0-9._][A-Za-z0-9._-]*)*")
@@ -23,11 +24,10 @@ _SAFE = re.compile(r"[A-Za-z0-9._][A-Za-z0-9._-]*(?:/[A-Za-z0-9._][A-Za-z0-9._-]
 
 def write_export(folder: Path, files: Export) -> int:
     """Replace the earlier export in the folder with these files; return how many changed. Raises RyeError ``not-an-export``."""
-    _refuse_link(folder)
+    _refuse_link(folder if folder.is_symlink() else None)
     earlier = _earlier(folder)
     for path in sorted({*earlier, *files}):
-        for part in (path, *map(str, PurePosixPath(path).parents[:-1])):
-            _refuse_link(folder / part)
+        _refuse_link(first_link(folder, folder / path))
     changed = 0
     for path in sorted(set(earlier) - set(files)):
         changed += _remove(folder, path)
@@ -45,12 +45,12 @@ def write_export(folder: Path, files: Export) -> int:
     return changed
 
 
-def _refuse_link(place: Path) -> None:
-    """Raise RyeError ``not-an-export`` for a symbolic link."""
-    if place.is_symlink():
+def _refuse_link(link: Path | None) -> None:
+    """Raise RyeError ``not-an-export`` if there is a symbolic link."""
+    if link is not None:
         raise RyeError(
             "not-an-export",
-            f"{str(place)!r} is a symbolic link, and an export writes only to real files and folders.",
+            f"{str(link)!r} is a symbolic link, and an export writes only to real files and folders.",
             "Remove the link, or give another folder.",
         )
 
@@ -58,7 +58,7 @@ def _refuse_link(place: Path) -> None:
 def _earlier(folder: Path) -> list[str]:
     """Return the paths of the existing export; none for a new or empty folder."""
     try:
-        _refuse_link(folder / LIST)
+        _refuse_link(first_link(folder, folder / LIST))
         found = json.loads((folder / LIST).read_text("utf-8"))
         if not isinstance(found, list) or not all(isinstance(path, str) and _is_safe(path) for path in found):
             raise ValueError

@@ -52,6 +52,15 @@ def test_a_skill_is_copied_whole_and_conforms(rye: Program) -> None:
     rye.ok("verify", ".ai/skills/pdf-tools")
 
 
+def test_no_copy_is_written_through_a_link_that_was_committed(rye: Program, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    rye.path(".ai").mkdir()
+    rye.path(".ai/skills").symlink_to(outside)
+    assert rye.run("adopt", "far/skills", "--json").error["code"] == "symlink-in-the-way"
+    assert not list(outside.iterdir())
+
+
 def test_only_line_endings_and_a_byte_order_mark_change(rye: Program) -> None:
     source = rye.path("far/skills/pdf-tools/SKILL.md")
     clean = source.read_bytes()

@@ -26,6 +26,18 @@ def in_project(folder: Path) -> Program:
     return rye
 
 
+@pytest.mark.parametrize("link", [".ai", ".ai/tools", ".ai/tools/files"])
+def test_nothing_is_written_through_a_link_that_was_committed(tmp_path: Path, link: str) -> None:
+    rye, outside = in_project(tmp_path), tmp_path / "outside"
+    outside.mkdir()
+    rye.path(link).parent.mkdir(parents=True, exist_ok=True)
+    rye.path(link).symlink_to(outside)
+    result = rye.run("new", "tool", "files/checksum", "--json")
+    assert result.error["code"] == "symlink-in-the-way"
+    assert link in result.error["message"]
+    assert not list(outside.iterdir())
+
+
 @pytest.mark.parametrize("kind", PLACES)
 def test_every_kind_conforms_where_it_belongs_and_can_be_signed(tmp_path: Path, kind: str) -> None:
     rye = in_project(tmp_path)

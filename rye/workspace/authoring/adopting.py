@@ -25,6 +25,7 @@ from rye.project.bounded_file import read_bytes
 from rye.project.context import require_project
 from rye.project.discovery import walk
 from rye.storage.atomic import replace_file
+from rye.storage.links import refuse_links
 from rye.text.diagnostics import has_errors
 
 if TYPE_CHECKING:
@@ -97,7 +98,11 @@ def adopt_skills(context: Context, request: AdoptRequest) -> Iterator[AdoptedSki
     ``no-project`` unless they stay in place.
     """
     found = [_look(path, shown, request.in_place) for path, shown in _skills(request.folder)]
-    skills = None if request.in_place else require_project(context.cwd).ai / "skills"
+    skills = None
+    if not request.in_place:
+        project = require_project(context.cwd)
+        skills = project.ai / "skills"
+        refuse_links(project.root, skills)
     taken: dict[str, str] = {}
     for skill in found:
         yield _adopted(context.cwd, request, skill, skills, taken)

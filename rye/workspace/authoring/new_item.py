@@ -15,6 +15,7 @@ from rye.items.kinds import KINDS, Kind
 from rye.items.reading import ReadOptions, Source
 from rye.project.context import load_manifest, require_project
 from rye.project.layout import Project
+from rye.storage.links import refuse_links
 from rye.text.diagnostics import strict
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def write_new_item(context: Context, request: NewItem) -> WrittenItem:
     path = _path(project, kind, category, name)
     text = kind.load().template(name, category, load_manifest(project).namespace)
     _check(kind, category, name, path, text)
+    refuse_links(project.root, path)
     _create(path, text)
     return WrittenItem(path, os.path.relpath(path, context.cwd))
 
