@@ -57,6 +57,7 @@ def _peer(scope: Any) -> str:
     return str(client[0])[:_ADDRESS_CHARACTERS] if client else ""
 
 
+@lru_cache(maxsize=1024)
 def _is_trusted(address: str, setting: str) -> bool:
     try:
         found = ipaddress.ip_address(address)

@@ -16,6 +16,7 @@ from typing import TextIO
 
 request_id: ContextVar[str] = ContextVar("request_id", default="")
 """The ID of the request that this task handles; empty: none."""
+_encode = json.JSONEncoder(default=str).encode
 _CONTROLS = {number: f"\\x{number:02x}" for number in (*range(32), *range(127, 160))} | {
     0x2028: "\\u2028",
     0x2029: "\\u2029",
@@ -42,7 +43,7 @@ class JsonLines(logging.Formatter):
             document.update(facts)
         if record.exc_info:
             document["error"] = self.formatException(record.exc_info)
-        return json.dumps(document, default=str)
+        return _encode(document)
 
 
 class TextLines(logging.Formatter):
@@ -62,6 +63,7 @@ def set_up(form: str, stream: TextIO | None = None) -> None:
     """Log Rye's messages from ``info`` up, and warnings of other libraries. ``form``: ``json``, ``text`` or
     ``auto``."""
     stream = stream or sys.stderr
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False  # no line shows these
     is_json = form == "json" or (form == "auto" and not stream.isatty())
     handler = logging.StreamHandler(stream)
     handler.setFormatter(JsonLines() if is_json else TextLines())

@@ -90,12 +90,19 @@ class Metrics:
         self._kept = Gauge("rye_uploads_bytes", "Uploaded blobs that nothing refers to yet.", **with_registry)
         self._ready = Gauge("rye_ready", "1: the registry can publish (/readyz).", **with_registry)
         self._step_done = 0.0
+        self._parts = {step: self._batch_seconds.labels(part) for step, part in _STEPS.items()}
+        self._answered: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+        """The series of each kind of answer: looking one up by its labels costs more than counting."""
 
     def answered(self, method: str, path: str, status: int, seconds: float) -> None:
         """Count an answered request and its time."""
         method, route = method if method in _METHODS else "other", route_of(path)
-        self._requests.labels(method, route, str(status)).inc()
-        self._latency.labels(method, route).observe(seconds)
+        counted = self._answered.get((method, route, status))
+        if counted is None:
+            counted = self._requests.labels(method, route, str(status)), self._latency.labels(method, route)
+            self._answered[method, route, status] = counted
+        counted[0].inc()
+        counted[1].observe(seconds)
 
     def counted(self, candidates: Sequence[Candidate], receipt: Receipt) -> None:
         """Count the statements of a request, appended ones by type."""
@@ -118,9 +125,9 @@ class Metrics:
     def step(self, name: str) -> None:
         """Note that a step of the batch is done."""
         now = time.perf_counter()
-        part = _STEPS.get(name)
+        part = self._parts.get(name)
         if part is not None and self._step_done:
-            self._batch_seconds.labels(part).observe(now - self._step_done)
+            part.observe(now - self._step_done)
         self._step_done = now if name != "shown" else 0.0
 
     def text(

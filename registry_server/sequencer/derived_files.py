@@ -17,7 +17,7 @@ from registry_server.storage.objects import Objects
 from rye.registry.protocol import notes, statements, wire
 from rye.registry.protocol.name_map import node_path
 from rye.registry.protocol.statements import Checkpoint, Keyset, Root
-from rye.registry.protocol.tiles import WIDTH, Tile, encode_bundle, partial_tiles
+from rye.registry.protocol.tiles import WIDTH, Tile, encode_entry, partial_tiles
 
 File = tuple[str, bytes]
 """Path and content."""
@@ -82,10 +82,15 @@ def root_files(ledger: Ledger) -> list[File]:
 
 def bundle_files(entries: Sequence[bytes], start: int) -> list[File]:
     """Return the bundles of entries from position ``start``, a multiple of 256."""
+    return joined_bundles([encode_entry(entry) for entry in entries], start)
+
+
+def joined_bundles(encoded: Sequence[bytes], start: int) -> list[File]:
+    """Return the bundles of encoded entries from position ``start``, a multiple of 256."""
     found = []
-    for offset in range(0, len(entries), WIDTH):
-        part = entries[offset : offset + WIDTH]
-        found.append((Tile(0, (start + offset) // WIDTH, len(part)).entries_path, encode_bundle(part)))
+    for offset in range(0, len(encoded), WIDTH):
+        part = encoded[offset : offset + WIDTH]
+        found.append((Tile(0, (start + offset) // WIDTH, len(part)).entries_path, b"".join(part)))
     return found
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from registry_server.accounts.keys import PrivateKey
-from registry_server.sequencer.derived_files import File, bundle_files, has_root, index_files, map_files, root_files
+from registry_server.sequencer.derived_files import File, has_root, index_files, joined_bundles, map_files, root_files
 from registry_server.sequencer.ledger import Ledger, Published
 from registry_server.sequencer.name_nodes import NameNodes
 from registry_server.sequencer.tree import Edge
@@ -20,7 +20,7 @@ from rye.registry.protocol import notes, wire
 from rye.registry.protocol.name_map import MapEntry
 from rye.registry.protocol.notes import Signer
 from rye.registry.protocol.statements import Checkpoint, Root, Snapshot
-from rye.registry.protocol.tiles import WIDTH, Tile, partial_tiles
+from rye.registry.protocol.tiles import WIDTH, Tile, encode_entry, partial_tiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class _End:
     partial: dict[int, bytes]
     """The partial tiles."""
     bundle: list[bytes]
-    """The entries of the last bundle, fewer than 256."""
+    """The encoded entries of the last bundle, fewer than 256."""
 
 
 class Sealer:
@@ -104,13 +104,13 @@ class Sealer:
         present = frozenset(
             partial_tiles(first)
         )  # of upper levels that did not grow: the previous head already needed them
-        entries = [*end.bundle, *(leaf for leaf, _ in appended)]
+        entries = [*end.bundle, *(encode_entry(leaf) for leaf, _ in appended)]
         has_new_root = first == 0 or has_root(leaf for leaf, _ in appended)
         files = [
             *indexes.values(),
             *map_files(names.files),
             *((tile.path, data) for tile, data in edge.tiles() if tile not in present),
-            *bundle_files(entries, first // WIDTH * WIDTH),
+            *joined_bundles(entries, first // WIDTH * WIDTH),
             *(root_files(ledger) if has_new_root else ()),
         ]
         published = Published(edge.size, now, checkpoint_note.encode(), document, names.root)
@@ -129,7 +129,7 @@ class Sealer:
             return self._end
         partial = ledger.edge()
         leaves = ledger.leaves(old.size // WIDTH * WIDTH, old.size)
-        return _End(old.checkpoint, Edge(old.size, partial), partial, leaves)
+        return _End(old.checkpoint, Edge(old.size, partial), partial, [encode_entry(leaf) for leaf in leaves])
 
     def _sign(self, text: str, root: Root) -> str:
         """Return a note signed by each of our log keys that the root in force lists."""

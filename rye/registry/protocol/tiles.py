@@ -198,12 +198,14 @@ class VerifiedTiles(Struct, frozen=True):
 
 def encode_bundle(entries: Iterable[bytes]) -> bytes:
     """Encode entries as a bundle (tlog-tiles, Log entries). Raises TileError if one is too long for its uint16."""
-    parts = []
-    for entry in entries:
-        if len(entry) > MAX_ENTRY_BYTES:
-            raise TileError("bundle-malformed", f"An entry of {len(entry)} bytes does not fit into a bundle.")
-        parts.append(len(entry).to_bytes(2, "big") + entry)
-    return b"".join(parts)
+    return b"".join(map(encode_entry, entries))
+
+
+def encode_entry(entry: bytes) -> bytes:
+    """Encode one entry as a part of a bundle. Raises TileError if it is too long for its uint16."""
+    if len(entry) > MAX_ENTRY_BYTES:
+        raise TileError("bundle-malformed", f"An entry of {len(entry)} bytes does not fit into a bundle.")
+    return len(entry).to_bytes(2, "big") + entry
 
 
 def decode_bundle(data: bytes, width: int) -> list[bytes]:
