@@ -44,12 +44,15 @@ from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import TrustedState, check_blob
 from rye.storage.atomic import replace_file
 from rye.storage.file_lock import LockTimeout, file_lock
+from rye.storage.links import first_link
 
 _T = TypeVar("_T")
 Advance = Callable[[int], None]
 _ELSEWHERE = "The source is damaged or forged. Use the registry's own address, or tell its operator."
 _MARK = ".rye-mirror"
 """The first file in a mirror's folder: it names the registry."""
+_LOCK = ".rye-mirror.lock"
+_FOLDERS = ("index", "map", "tile", "blobs", "root")
 
 
 class Mirrored(Struct, frozen=True):
@@ -141,6 +144,8 @@ class MirrorFolder:
 
     def __init__(self, root: Path | None):
         self._root = root
+        self._real: set[str] = set()
+        """Folders in which no link leads elsewhere: a mirror can be committed, and so can a link in it."""
         self.fetched = 0
         self.fetched_bytes = 0
 
@@ -158,7 +163,7 @@ class MirrorFolder:
         """Write a verified file atomically, unless it is there with the same content."""
         if self._root is None or self.read(path) == data:
             return
-        place = self._root / path
+        place = self._place(path)
         place.parent.mkdir(parents=True, exist_ok=True)
         temporary = place.with_name(f".{place.name}.{secrets.token_hex(6)}.tmp")
         try:
@@ -166,6 +171,15 @@ class MirrorFolder:
             temporary.replace(place)
         finally:
             temporary.unlink(missing_ok=True)
+
+    def _place(self, path: str) -> Path:
+        """Return the place of a file to write or delete. Raises RyeError ``not-a-mirror`` if a link leads to it."""
+        assert self._root is not None
+        folder = path.rpartition("/")[0]
+        if folder not in self._real:
+            _refuse_link(self._root, folder)
+            self._real.add(folder)
+        return self._root / path
 
     def count(self, data: bytes) -> None:
         """Count a fetched file."""
@@ -224,7 +238,7 @@ class MirrorFolder:
         """Delete files that were taken down, immediately."""
         assert self._root is not None
         for path in paths:
-            (self._root / path).unlink(missing_ok=True)
+            self._place(path).unlink(missing_ok=True)
 
     def prune(self, wanted: set[str], stale_seconds: float) -> None:
         """Delete files that only older heads need and leftovers of killed runs, once no reader can need them any
@@ -232,7 +246,8 @@ class MirrorFolder:
         """
         assert self._root is not None
         limit = time.time() - stale_seconds
-        for top in ("index", "map", "tile", "blobs", "root"):
+        for top in _FOLDERS:
+            _refuse_link(self._root, top)
             for place, _, names in os.walk(self._root / top):
                 for name in names:
                     path = Path(place, name)
@@ -247,10 +262,12 @@ class _Locked:
 
     def __init__(self, root: Path, mark: str):
         self._root, self._mark = root, mark
-        self._lock = file_lock(root / ".rye-mirror.lock", 0)
+        self._lock = file_lock(root / _LOCK, 0)
 
     def __enter__(self) -> None:
         mark = self._root / _MARK
+        for name in (_MARK, _LOCK, *_FOLDERS):
+            _refuse_link(self._root, name)
         if self._root.exists() and not self._root.is_dir():
             raise _not_a_mirror(self._root, "it is not a folder")
         present = mark.read_text("utf-8", "replace") if mark.is_file() else None
@@ -469,6 +486,12 @@ def _forked(target: Path, before: Checkpoint, state: TrustedState) -> RyeError:
         "Keep both signed checkpoints: `--json` shows them, and they prove it. Tell the operator.",
         details={"evidence": {"trusted": copied, "offered": head.checkpoint}},
     )
+
+
+def _refuse_link(root: Path, path: str) -> None:
+    link = first_link(root, root / path)
+    if link is not None:
+        raise _not_a_mirror(root, f"{link.relative_to(root).as_posix()} in it is a symbolic link")
 
 
 def _not_a_mirror(root: Path | None, reason: str) -> RyeError:

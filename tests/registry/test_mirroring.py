@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import shutil
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -318,6 +320,28 @@ class TestFolder:
         assert not place.is_symlink()
         assert place.read_bytes() == b"text\n"
         assert outside.read_bytes() == b"text\n"
+
+    @pytest.mark.parametrize("link", ["index", "map", "tile/entries", "blobs/sha256", "root", ".rye-mirror"])
+    def test_no_file_elsewhere_is_deleted_or_written_through_a_folder(self, tmp_path: Path, link: str) -> None:
+        """A mirror that came with a repository: pruning would delete every old file below the link."""
+        registry = filled()
+        run(registry, tmp_path / "copy")
+        place, outside = tmp_path / "copy" / link, tmp_path / "documents"
+        outside.mkdir()
+        (outside / "letter").write_text("dear")
+        os.utime(outside / "letter", (0, 0))
+        if place.is_dir():
+            shutil.rmtree(place)
+        else:
+            place.unlink()
+        place.symlink_to(outside if link != ".rye-mirror" else tmp_path / "new")
+        registry.release(ONE, "2.0.0", b"one\n")
+        registry.publish()
+        with pytest.raises(RyeError) as error:
+            run(registry, tmp_path / "copy", MirrorLimits(stale_seconds=0))
+        assert error.value.code == "not-a-mirror"
+        assert [path.name for path in outside.iterdir()] == ["letter"]
+        assert not (tmp_path / "new").exists()
 
     def test_a_damaged_head_says_what_to_delete(self, tmp_path: Path) -> None:
         registry = filled()
