@@ -42,6 +42,11 @@ class Project(Struct, frozen=True):
         return self.ai / "packages"
 
     @property
+    def has_deployed(self) -> bool:
+        """Whether files for agent programs were written from this project (:mod:`rye.deployment.state`)."""
+        return (self.ai / "deploy.lock").is_file()
+
+    @property
     def overrides(self) -> Path:
         """The folder of the project's overrides."""
         return self.ai / "overrides"

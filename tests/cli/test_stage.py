@@ -75,7 +75,13 @@ def test_rejected(registry: Registry, people: tuple[User, User, str]) -> None:
     path = owner.directive("work/two")
     copy_item(owner, ci, path)
     identifier = ci.ok("publish", "--stage", path, "--json").json["staged"][0]["stage"]
-    assert [row["stage"] for row in waiting(owner)] == [identifier]
+    (row,) = waiting(owner)
+    assert row["stage"] == identifier
+    line = f"{identifier}  directive:{namespace}/work/two 1.0.0  0 of 1 signatures  since {row['created']}\n"
+    assert owner.ok("stage", "list").stdout == line, "programs cut it"
+    header, shown = owner.terminal("stage", "list", env={"NO_COLOR": "1"}).splitlines()
+    assert header.split() == ["STAGE", "RELEASE", "STATE", "SINCE", "REASON"]
+    assert shown.split() == [word for word in line.split() if word != "since"]
     owner.ok("stage", "reject", f"{namespace}/work/two@1.0.0", "--reason", "Not yet")
     assert waiting(owner) == []
     (row,) = [row for row in owner.ok("stage", "list", "--all", "--json").json["stages"] if row["stage"] == identifier]

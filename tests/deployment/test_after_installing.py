@@ -71,6 +71,17 @@ def test_nothing_is_deployed_without_targets_or_where_rye_toml_says_so(user: Pro
     assert user.path(PLAN).exists()
 
 
+def test_what_was_deployed_by_hand_and_is_out_of_date_now_is_mentioned(user: Program) -> None:
+    """Otherwise the agent goes on reading an item that the project no longer has."""
+    user.path(".claude").mkdir()
+    user.ok("add", "acme/work/plan", "-y")
+    assert "Next:" not in user.terminal("add", "acme/work/other", "-y"), "nothing was deployed"
+    user.ok("deploy", "--target", "claude")
+    assert "Next: `rye deploy status` shows which" in user.terminal("remove", "acme/work/plan")
+    assert "stale" in user.run("deploy", "status").stdout
+    assert "Next:" not in user.run("remove", "acme/work/other").stderr
+
+
 def test_an_installation_that_has_nothing_to_do_puts_a_lost_file_back(user: Program) -> None:
     targets(user)
     user.ok("add", "acme/work/plan", "-y")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from rye.cli.console import one_line
 from rye.cli.options import Session
+from rye.workspace.projects import project_of
 
 if TYPE_CHECKING:
     from rye.deployment.deploying import Deployed
@@ -57,6 +58,8 @@ def show_outcome(session: Session, outcome: InstallOutcome, *, dry_run: bool = F
 
             show_deployed(session, deployed)
             session.console.data(summary(deployed))
+        elif deployed is None and outcome.result == "installed" and project_of(session).has_deployed:
+            session.console.next_step("`rye deploy status` shows which deployed files this made out of date.")
         return code
     changes: list[dict[str, object]] = []
     if outcome.changes:

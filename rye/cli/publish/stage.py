@@ -7,12 +7,15 @@ import click
 from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.cli.trust.own_keys import own_keys
+from rye.layout import Column
 from rye.permissions.risk import by_tier
 from rye.workspace.confirmation import confirm
 from rye.workspace.publishing import staging
 from rye.workspace.publishing.staging import Staged, StageRow
 
 _STAGE = "STAGE"
+_MOST_LINES = 20
+"""How many lines a reason may take in a list."""
 _ALL_LEVELS = ("alarm", "caution", "note")
 
 
@@ -23,12 +26,21 @@ _ALL_LEVELS = ("alarm", "caution", "note")
 def list_(session: Session, namespace: str | None, everything: bool) -> None:
     """List the releases that wait for a maintainer's signature and that your token may see."""
     rows = staging.list_stages(session, everything=everything, namespace=namespace)
+    document = {"stages": [as_json(row) for row in rows]}
+    if session.console.on_terminal and rows and not session.json:
+        cells = [
+            [row.id, f"{row.kind}:{row.name} {row.version}", _state(row), row.created, row.reason or ""] for row in rows
+        ]
+        session.console.table(
+            cells, ["STAGE", "RELEASE", "STATE", "SINCE", Column("REASON", prose=True, lines=_MOST_LINES)]
+        )
+        return
     text = [
         f"{row.id}  {row.kind}:{row.name} {row.version}  {_state(row)}  since {row.created}"
         + (f"  {row.reason}" if row.reason else "")
         for row in rows
     ]
-    session.console.answer({"stages": [as_json(row) for row in rows]}, "\n".join(text) or "no releases wait")
+    session.console.answer(document, "\n".join(text) or "no releases wait")
 
 
 @command("show")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from rye.errors import RyeError
 from rye.project.context import load_manifest
@@ -12,6 +13,7 @@ from rye.project.registries import Registries, normal_address, registries
 from rye.project.user_config import credential, read_settings
 from rye.registry.client import RegistryClient
 from rye.registry.transport.api import RegistryApi
+from rye.text.loopback import is_loopback
 from rye.workspace.registries.pin_question import pin_question, require_contact
 from rye.workspace.trusting.given_pins import given_pins
 
@@ -99,9 +101,17 @@ def open_api(
         raise RyeError(
             "not-logged-in",
             f"You are not logged in to {client.address}.",
-            f"`rye login {client.address} --token -` stores a token from its operator. Without --token, log in on a web page.",
+            f"`rye login {client.address} --token -` stores a token from its operator. Without --token, log in on a web page."
+            + _own_registry(client.address),
         )
     return RegistryApi(client.address, client.api, found.token if found else None)
+
+
+def _own_registry(address: str) -> str:
+    """What else helps with a registry on this machine."""
+    if not is_loopback(urlsplit(address).hostname or ""):
+        return ""
+    return " If it is your own, stop it and run `rye registry serve`, which logs you in."
 
 
 def namespace_of(context: Context, given: str | None = None) -> str:
