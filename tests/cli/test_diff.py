@@ -207,6 +207,12 @@ class TestDiff:
     def test_wrong_words(self, user: Program, words: tuple[str, ...]) -> None:
         assert user.run("diff", *words).code == 2
 
+    def test_without_an_item_the_hint_names_the_ways_to_compare(self, user: Program) -> None:
+        """A user of git expects `diff` alone to show their edits."""
+        hint = user.run("diff", "--json").error["hint"]
+        assert "`rye diff --edited`" in hint
+        assert "`rye diff ID`" in hint
+
 
 class TestRollback:
     def test_it_returns_to_exactly_the_lock_before_and_forward_again(self, user: Program) -> None:

@@ -40,7 +40,8 @@ def diff(session: Session, items: tuple[str, ...], edited: bool, effective: bool
     elif len(items) in (1, 2):
         _releases(session, items)
     else:
-        raise UsageError("usage", "Name one or two items.", "Run `rye diff ID@1.0.0 ID@2.0.0` or `rye diff ID`.")
+        hint = "`rye diff ID` compares with the newest release, `rye diff --edited` shows what was changed by hand."
+        raise UsageError("usage", "Name one or two items.", hint if not items else "Run `rye diff ID@1.0.0 ID@2.0.0`.")
 
 
 # -- releases ----------------------------------------------------------------------------------------------------------------
