@@ -115,7 +115,7 @@ def _wrapper(item: DeployableItem, places: Places, options: TargetOptions) -> Re
     description = one_line(item.metadata.description or options.name, DEPLOY.description_characters)
     text = frontmatter(mark(item), {"name": options.name, "description": description}, body)
     files = (OutFile(f"{places.skills}/{options.name}/SKILL.md", text),)
-    return Rendered(files, widenings=tuple(_starts(inline_runs(body, "SKILL.md"))))
+    return Rendered(files, widenings=tuple(_starts(inline_runs(text.decode(), "SKILL.md"))))
 
 
 def _with_inputs(item: DeployableItem) -> str:

@@ -13,6 +13,8 @@ from rye.text.toml_writing import quoted
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_-]*(?:, [A-Za-z][A-Za-z0-9_-]*)*")
 _NOT_PLAIN = frozenset(("true", "false", "null", "yes", "no", "on", "off", "y", "n"))
+_MARKER = "---"
+_DASHES = re.compile(r"-(?=--)")
 MARK = "rye:deployed"
 """Starts the comment in every generated file."""
 
@@ -20,19 +22,23 @@ Yaml = str | int | bool | Sequence["Yaml"] | Mapping[str, "Yaml"]
 
 
 def yaml_text(value: str) -> str:
-    """Return a YAML scalar: plain words if they are unambiguous, otherwise a JSON string."""
-    if _PLAIN.fullmatch(value) and value.lower() not in _NOT_PLAIN:
+    """Return a YAML scalar without ``---``: plain words if they are unambiguous, otherwise a JSON string."""
+    if _PLAIN.fullmatch(value) and value.lower() not in _NOT_PLAIN and _MARKER not in value:
         return value
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f").replace(_MARKER, "--\\u002d")
 
 
 def frontmatter(mark: str, fields: Mapping[str, Yaml | None], body: str) -> bytes:
-    """Return a Markdown file: the mark as a YAML comment on line 2, the fields that are not None, a blank line, the body."""
-    lines = ["---", f"# {mark}"]
+    """Return a Markdown file: the mark as a YAML comment on line 2, the fields that are not None, a blank line, the body.
+
+    Some readers end the frontmatter at the first ``---`` anywhere, also inside a value, and would lose the restrictions that
+    follow. So nothing in it contains ``---``.
+    """
+    lines = [_MARKER, f"# {_DASHES.sub('- ', mark)}"]
     for key, value in fields.items():
         if value is not None:
             lines += _entry(key, value, "")
-    return "\n".join([*lines, "---", "", body.strip("\n"), ""]).encode()
+    return "\n".join([*lines, _MARKER, "", body.strip("\n"), ""]).encode()
 
 
 def _entry(key: str, value: Yaml, indent: str) -> Iterable[str]:

@@ -1,6 +1,7 @@
 """What an item can run on its user's machine without an agent's decision (DESIGN 7.1; DECISIONS Skills 5). Pure.
 
-* ``attached-file``: executable, with a shebang, with a script's suffix or a build file's name, or a native program.
+* ``attached-file``: executable, with a shebang, with a script's suffix or a build file's name, a native program, or another
+  ``SKILL.md``: programs that search skills' folders load it as a skill, with the hooks and tools of its own frontmatter.
 * ``frontmatter-hook``, ``mcp-server``: what an agent program starts because of the frontmatter's ``hooks`` and ``mcpServers``.
 * ``inline-command``: what it replaces with its output when it loads a skill: ``!`command` `` and fences that begin with ``!``.
 * ``tool-code``: a tool is code, whatever its language. ``tool-needs``: what its ``__needs__`` requests beyond the sandbox.
@@ -91,6 +92,8 @@ def _runnable(path: str, executable: bool, head: bytes) -> str | None:
     if head.startswith(_NATIVE):
         return "native program"
     name = PurePosixPath(path).name.lower()
+    if name == "skill.md":
+        return "another skill"
     return "script" if PurePosixPath(name).suffix in _SCRIPTS or name in _BUILD_FILES else None
 
 

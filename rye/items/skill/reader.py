@@ -4,7 +4,7 @@
 Code  Rule
 ====  =========================================================================================================
 S01   Frontmatter as for agents, a mapping. Scalars are strings as written (``version: 1.10`` is "1.10"). Constructs that the
-      reference validator refuses are errors: flow collections, anchors, aliases, duplicate keys, tags.
+      reference validator refuses are errors: flow collections, anchors, aliases, duplicate keys, tags, merge keys (``<<``).
 S02   ``name``: 1 to 64 lower-case letters, digits and single inner hyphens; matches the folder's name.
 S03   ``description``: 1 to 1024 characters, not blank.
 S04   ``compatibility`` 1 to 500 characters; ``license`` and ``allowed-tools`` strings; ``metadata`` a map of strings.
@@ -41,6 +41,8 @@ from rye.text.yaml_findings import YamlFindings
 from rye.text.yaml_reading import YamlError, read_yaml
 
 _KEYS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools", *FRONTMATTER_KEYS)
+_MERGE = "<<"
+"""YAML 1.1 puts the keys of this key's value in its place. A reader of YAML 1.2 sees one unknown key."""
 _NAME_CHARACTERS, _DESCRIPTION_CHARACTERS, _COMPATIBILITY_CHARACTERS = 64, 1024, 500
 _ADVISED_LINES = 500
 _FOLDER_WORDS = ("{baseDir}", "${CLAUDE_SKILL_DIR}", "${CLAUDE_PLUGIN_ROOT}")
@@ -91,7 +93,12 @@ def read(source: Source, options: ReadOptions) -> Reading[Skill]:
         hint = "Write lists and maps as indented lines." if feature == "flow collection" else "Write the value out."
         checks.found.append(Diagnostic("error", "S01", message, line, hint=hint))
     for key in data:
-        if key not in _KEYS:
+        if key == _MERGE:
+            message = (
+                "A YAML merge key is not allowed: other readers of skills take what is below it for keys of the skill."
+            )
+            checks.report("error", "S01", message, key, hint="Write the keys out.")
+        elif key not in _KEYS:
             meant = near_miss(key, _KEYS)
             hint = f"Did you mean {meant}?" if meant else "Move it under metadata."
             checks.report("warning", "S05", f"{key} is not a known key of a skill.", key, hint=hint)
@@ -127,7 +134,8 @@ def read(source: Source, options: ReadOptions) -> Reading[Skill]:
         " ".join(description.split()),
         dependencies=dependencies,
         agent_tools=agent_tools(allowed) if allowed else None,
-        runs=(*frontmatter_runs(data), *inline_runs(parts.body, "SKILL.md")),
+        # Some readers end the frontmatter at the first ``---`` anywhere, so the rest of it is body to them.
+        runs=(*frontmatter_runs(data), *inline_runs(source.text, "SKILL.md")),
     )
     return Reading(skill, described, in_order(checks.found))
 

@@ -26,6 +26,9 @@ _TEXT = re.compile(r"\"[^\"\\\n]*+(?:\\.[^\"\\\n]*+)*+\"|'[^'\\\n]*+(?:\\.[^'\\\
 _OURS = frozenset(["version", "category", "tool_description", "description", "dependencies", "tool_id", "needs"])
 """The names that are read. Python code can use others (``__all__``) freely."""
 
+_CODING = re.compile(r"[ \t]*#.*?coding[:=][ \t]*([-\w.]+)")
+_UTF8 = frozenset(["utf-8", "utf8", "ascii", "us-ascii"])
+
 _DECLARATION = re.compile(r"(?:export[ \t]+)?(?:const|let|var)[ \t]+|(?:module[ \t]*\.[ \t]*)?exports[ \t]*\.[ \t]*")
 _DECLARATOR = re.compile(r"([A-Za-z_$][\w$]*)[ \t]*(?::[ \t]*[^=,;\n]{1,100})?=(?![=>])\s*")
 _TYPED = re.compile(r"[ \t]+(?:as|satisfies)[ \t]+[\w \t.<>\[\]|\"']{1,60}")
@@ -81,6 +84,7 @@ class CodeMetadata(Struct):
 def from_python(text: str) -> CodeMetadata:
     """Return the module-level constants. Raises ToolSyntaxError, also for code nested too deep to parse."""
     found = CodeMetadata()
+    _require_utf8(text)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -108,6 +112,17 @@ def from_python(text: str) -> CodeMetadata:
         if _DUNDER.fullmatch(name) and bare in _OURS and bare in found.lines:
             found.repeated.append((name, line))
     return found
+
+
+def _require_utf8(text: str) -> None:
+    """Refuse an encoding declaration (PEP 263) under which Python would run another text than the one that people read."""
+    for number, line in enumerate(text.split("\n", 2)[:2], 1):
+        if not (declared := _CODING.match(line)):
+            if line.strip() and not line.lstrip().startswith("#"):
+                return
+        elif declared[1].lower().replace("_", "-") not in _UTF8:
+            message = f"it declares the encoding {declared[1][:40]!r}, and Python would not read it as UTF-8"
+            raise ToolSyntaxError(message, number)
 
 
 def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:

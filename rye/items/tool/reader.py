@@ -3,7 +3,7 @@
 ====  =========================================================================================================
 Code  Rule
 ====  =========================================================================================================
-T01   The code parses as far as reading its metadata requires; the file's suffix determines the language.
+T01   The code parses as far as reading its metadata requires; the file's suffix determines the language; Python is UTF-8.
 T02   Metadata are strings, each set once; ``version`` is SemVer, ``dependencies`` a list of references.
 T03   Version, category and description are present (warnings).
 T04   Category and name match the file's path (warnings; errors when publishing).
