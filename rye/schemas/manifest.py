@@ -130,7 +130,9 @@ def _policy() -> Schema:
                 "How old a release must be: `36h`, `3d` or `2w`.", whole(r"[0-9]{1,5}\s*[hdw]")
             ),
             "allow-override-widening": FLAG,
-            "risk": mapping("Your own tiers by capability pattern.", _TIER),
+            "risk": mapping(
+                "Your own tiers by capability pattern. In a project, they only raise the built-in ones.", _TIER
+            ),
             "facts": {
                 "type": "object",
                 "description": "Facts that are forbidden in every item.",
