@@ -82,17 +82,27 @@ def test_an_address_is_pinned_once(home: Path) -> None:
 
 
 def test_an_address_that_is_none_is_an_error(home: Path) -> None:
-    assert refused(home, f"a {ONE} ftp://h/\n").startswith("line 1 of '../server/pins': ")
+    assert refused(home, f"a {ONE} ftp://h/\n") == "line 1 of '../server/pins': 'ftp://h/' is not a registry address."
 
 
 def test_a_file_that_is_not_there_not_text_or_too_large_is_an_error(home: Path) -> None:
     assert refused(home, LINE.encode() + b"\xff\n") == refused(home, "é") == "'../server/pins' is not ASCII text."
-    with pytest.raises(RyeError, match="cannot be read"):
-        named(home, "../server/none")
-    with pytest.raises(RyeError, match="cannot be read"):
-        named(home, "../server")
+    for place, why in (("../server/none", "No such file or directory"), ("../server", "Is a directory")):
+        with pytest.raises(RyeError) as raised:
+            named(home, place)
+        assert raised.value.code == "bad-pins"
+        assert raised.value.message == f"RYE_PINS: {place!r} cannot be read: {why}."
     assert refused(home, "a" * (MOST_BYTES + 1)) == "'../server/pins' is larger than 65,536 bytes."
     assert refused(home, "a" * MOST_BYTES) == "line 1 of '../server/pins' is malformed."
+
+
+def test_a_disk_that_fails_is_an_error_in_its_own_words(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError("the disk is gone")
+
+    monkeypatch.setattr(Path, "open", fail)
+    with pytest.raises(RyeError, match="'x' cannot be read: the disk is gone."):
+        named(home, "x", "server")
 
 
 @pytest.mark.parametrize("place", ["pins", "src/pins", "../checkout/pins", "../server/../checkout/pins"])
