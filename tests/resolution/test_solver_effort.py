@@ -10,7 +10,7 @@ import random
 
 import pytest
 
-from rye.resolution.problem import Root
+from rye.resolution.problem import Exclusion, Root
 from rye.resolution.solver import _Run
 from rye.resolution.universe import Universe
 from tests.resolution.memory_registry import Graph, MemoryRegistry, Release, project
@@ -78,3 +78,44 @@ def crowd(seed: int, packages: int) -> tuple[Root[str], Graph]:
 )
 def test_the_search_through_many_conflicts(seed: int, packages: int, expected: tuple[int, int, bool]) -> None:
     assert effort(*crowd(seed, packages)) == expected
+
+
+def ruins(seed: int, packages: int) -> tuple[Root[str], Graph]:
+    """Packages of which one is missing: releases need features, themselves and versions that no one published, or are
+    excluded, so that each reason to refuse a release is met."""
+    dice = random.Random(seed)
+    names = [f"acme/p{number:02d}" for number in range(packages)]
+    graph: dict[str, dict[str, Release]] = {}
+    for name in names[:-1]:
+        graph[name] = {}
+        for version in range(1, 6):
+            needs = {
+                other: f"{dice.choice(('>=', '<=', '>='))}{dice.randint(1, 6)}.0.0"
+                for other in dice.sample(names, 3)
+                if other != name or dice.random() < 0.3
+            }
+            refuses = {o: str(dice.randint(1, 5)) for o in dice.sample(names, 1) if o != name and o not in needs}
+            features = ["gpu"] if dice.random() < 0.15 else []
+            exclusions = {reason: "" for reason in Exclusion if dice.random() < 0.08}
+            graph[name][f"{version}.0.0"] = Release(needs, refuses, features, exclusions)
+    locked = {name: f"{dice.randint(1, 5)}.0.0" for name in names if dice.random() < 0.2}
+    return project(dict.fromkeys(names[:3], "*"), locked), graph
+
+
+@pytest.mark.parametrize(
+    ("seed", "packages", "expected"),
+    [
+        (19, 6, (107, 5, False)),
+        (2, 6, (3, 0, False)),
+        (12, 6, (116, 5, False)),
+        (5, 6, (41, 2, False)),
+        (16, 9, (3, 0, False)),
+        (39, 9, (3, 0, False)),
+        (7, 6, (3, 0, False)),
+        (20, 6, (315, 11, False)),
+    ],
+)
+def test_the_search_among_releases_that_cannot_be_chosen(
+    seed: int, packages: int, expected: tuple[int, int, bool]
+) -> None:
+    assert effort(*ruins(seed, packages)) == expected

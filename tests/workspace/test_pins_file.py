@@ -101,7 +101,7 @@ def test_a_disk_that_fails_is_an_error_in_its_own_words(home: Path, monkeypatch:
         raise OSError("the disk is gone")
 
     monkeypatch.setattr(Path, "open", fail)
-    with pytest.raises(RyeError, match="'x' cannot be read: the disk is gone."):
+    with pytest.raises(RyeError, match=r"'x' cannot be read: the disk is gone\."):
         named(home, "x", "server")
 
 
