@@ -34,6 +34,7 @@ FIRST = "0" * 64
 """``prev`` of the first line."""
 EVENTS = "events.jsonl"
 HEAD = "head"
+_IGNORE = ".gitignore"
 
 
 class Event(Struct, frozen=True):
@@ -272,6 +273,7 @@ class EventLog:
     def _open(self) -> None:
         make_runs_folder(self.folder.parent)
         os.mkdir(self.folder, 0o700)
+        _ignore_all(self.folder)  # whatever a committed .ai/runs/.gitignore says
         flags = os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
         self._file = os.open(self.path, flags | os.O_WRONLY | os.O_APPEND, 0o600)
         self._head = os.open(self.folder / HEAD, flags | os.O_WRONLY, 0o600)
@@ -289,8 +291,12 @@ def make_runs_folder(runs: Path) -> None:
                 raise OSError(None, f"{folder} is not a folder") from None
             if folder == runs and status.st_uid != os.geteuid():
                 raise OSError(None, f"{folder} belongs to another user") from None
-    ignored = runs / ".gitignore"
-    if not os.path.lexists(ignored):
-        descriptor = os.open(ignored, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(b"*\n")
+    if not os.path.lexists(runs / _IGNORE):
+        _ignore_all(runs)
+
+
+def _ignore_all(folder: Path) -> None:
+    """Have version control ignore everything in a folder."""
+    descriptor = os.open(folder / _IGNORE, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(descriptor, "wb") as stream:
+        stream.write(b"*\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import subprocess
 from collections.abc import Callable
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -98,6 +99,20 @@ def test_files_and_folders_are_the_users_own(tmp_path: Path) -> None:
     assert stat.S_IMODE((runs / "run" / "events.jsonl").stat().st_mode) == 0o600
     assert stat.S_IMODE((runs / "run").stat().st_mode) == 0o700
     assert (runs / ".gitignore").read_text() == "*\n"
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("committed", ["", "!*\n"])
+def test_a_committed_gitignore_publishes_no_log(tmp_path: Path, committed: str) -> None:
+    runs = tmp_path / ".ai" / "runs"
+    runs.mkdir(parents=True)
+    (runs / ".gitignore").write_text(committed)
+    (tmp_path / ".gitignore").write_text("!.ai/runs/**\n")
+    written(tmp_path)
+    for words in (["init", "-q"], ["add", "-A"]):
+        subprocess.run(["git", "-C", str(tmp_path), *words], check=True, capture_output=True)
+    listed = subprocess.run(["git", "-C", str(tmp_path), "ls-files"], check=True, capture_output=True, text=True)
+    assert listed.stdout.split() == [".ai/runs/.gitignore", ".gitignore"]
 
 
 def test_a_runs_folder_that_is_a_link_takes_no_log(tmp_path: Path) -> None:
