@@ -156,3 +156,17 @@ def test_a_change_of_what_was_agreed_to_is_the_teams_as_before(user: Program, tm
     user.ok("install")
     pull(user, other)
     other.ok("ci")
+
+
+def test_a_rollback_to_a_folder_s_older_state_says_that_there_is_none(user: Program) -> None:
+    """`rye install` would change nothing: rye.lock is already what the folder has."""
+    path = user.folder.parent / "shared" / "pdf" / "SKILL.md"
+    old = path.read_text()
+    path.write_text(old + "More.\n")
+    user.ok("install", "--yes")
+    error = user.run("rollback", "--yes", "--json").error
+    assert error["code"] == "source-changed"
+    assert error["message"].startswith("The previous lock cannot be installed: ")
+    assert "Restore the folder's files" in error["hint"]
+    path.write_text(old)
+    user.ok("rollback", "--yes")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rye.errors import RyeError
 from rye.installation.completeness import does_not_fit, problems
 from rye.installation.install import check_rows, choose_locked, verify_chosen
@@ -16,6 +18,13 @@ from rye.workspace.installing.install_session import InstallSession, open_sessio
 from rye.workspace.installing.install_steps import install_chosen, session_sources
 from rye.workspace.installing.own_previous import require_own_previous
 from rye.workspace.registries.project_sources import judging_environment
+
+if TYPE_CHECKING:
+    from rye.installation.environment import Environment
+    from rye.installation.resolving import Chosen
+    from rye.installation.sources import Sources
+    from rye.items.identity import Identity
+    from rye.project.lock import Lock
 
 SHOWN_EDITS = 20
 
@@ -34,14 +43,27 @@ def rollback(context: Context, project: Project, request: InstallRequest, agree:
     with session_sources(session) as sources:
         environment = judging_environment(context, session.manifest, session.policies)
         with context.progress("resolving"):
-            chosen = choose_locked(lock, sources, environment)
-        check_rows(lock.items, verify_chosen(chosen, sources))
+            chosen = _as_locked(lock, sources, environment)
         if not is_stale(lock, session.manifest):
             signed = {identity: signed_words(entry.record.release) for identity, entry in chosen.items()}
             if found := problems(session.manifest, lock, signed):
                 raise does_not_fit(found)
         # The previous manifest may already have been edited; the lock records what it was made for.
         return install_chosen(session, sources, environment, chosen, lock.wanted)
+
+
+def _as_locked(lock: Lock, sources: Sources, environment: Environment) -> dict[Identity, Chosen]:
+    """The verified releases of the previous lock. Raises RyeError ``source-changed`` for a folder that changed since."""
+    try:
+        chosen = choose_locked(lock, sources, environment)
+        check_rows(lock.items, verify_chosen(chosen, sources))
+    except RyeError as error:
+        if error.code != "source-changed":
+            raise
+        hint = "Only registries and repositories keep older versions. Restore the folder's files, then run `rye rollback` again."
+        message = f"The previous lock cannot be installed: {error.message}"
+        raise RyeError(error.code, message, hint, details=error.details) from error
+    return chosen
 
 
 def _refuse_edits(context: Context, session: InstallSession) -> None:
