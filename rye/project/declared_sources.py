@@ -151,7 +151,7 @@ def inner_path(path: str) -> str:
     if len(stripped) > SOURCES.path_characters or path.startswith("/"):
         raise BadSource("it is not a relative path")
     for part in stripped.split("/"):
-        if not _SEGMENT.fullmatch(part) or part in (".", "..") or part.lower() == ".git" or part.endswith((".", " ")):
+        if not _SEGMENT.fullmatch(part) or part.lower() == ".git" or part.endswith((".", " ")):  # "." and ".." as well
             raise BadSource(f"{part!r} is not a folder name that works on every system")
     return stripped
 

@@ -257,6 +257,7 @@ def test_problems_come_by_rule_item_and_message() -> None:
     assert [one.rule for one in found] == ["G1", "G2", "G3", "G5", "G5"]
     assert found == sorted(found, key=lambda one: (one.rule, one.item, one.message))
     assert set(RULES) == {"G1", "G2", "G3", "G4", "G5", "G6"}
+    assert OTHER_REGISTRY == "other-registry"
 
 
 def test_the_error_lists_three_problems_and_gives_all_to_programs() -> None:
@@ -285,3 +286,64 @@ def test_the_next_step_is_the_one_that_can_help() -> None:
     registry = next_step([Problem("G6", "x", "y"), Problem(OTHER_REGISTRY, "x", "y")])
     assert registry.startswith("If rye.toml names the wrong registry, correct the address")
     assert [Problem(rule, "x", "y").repairable for rule in (*rules, "G6")] == [True] * 5 + [False]
+
+
+# What must not end the search
+
+
+def test_an_ambiguous_line_does_not_end_the_search_for_groups() -> None:
+    one, other = Identity("directive", "acme/work/aaa"), Identity("tool", "acme/work/aaa")
+    text = '[dependencies]\n"acme/work/aaa" = "*"\n"acme/work/top" = "^1.0"\n[groups.dev]\n"acme/work/leaf" = "*"\n'
+    wanted = manifest(text)
+    items = (*changed(LEAF, groups=("dev",)).items, item(one), item(other))
+    told = said(Lock(wanted_ranges(wanted), items), {**SIGNED, one: SignedRelease(), other: SignedRelease()}, wanted)
+    assert [found[:3] for found in told] == [
+        ("G3", str(LEAF), "the groups that need it are dev, main; rye.lock says dev")
+    ]
+
+
+def test_items_that_need_each_other_are_reached_once() -> None:
+    signed = {**SIGNED, LEAF: SignedRelease(depends_on=(on(TOP),))}
+    assert said(changed(LEAF, dependencies=(str(TOP),)), signed) == []
+
+
+def test_a_missing_dependency_does_not_hide_the_next() -> None:
+    gone = Identity("tool", "acme/work/gone")
+    signed = {**SIGNED, TOP: SignedRelease(depends_on=(on(gone), on(BASE)))}
+    told = said(changed(TOP, dependencies=(str(BASE), str(gone))), signed)
+    assert told == of(TOP, "G2", f"it depends on {gone}, which is not locked", (*TO_TOP, str(gone)))
+
+
+def test_a_chain_starts_in_the_file_of_the_member_that_asks() -> None:
+    wanted = replace(MANIFEST, dependencies=tuple(replace(line, member="sub") for line in MANIFEST.dependencies))
+
+    def told(given: Lock) -> Said:
+        return said(Lock(wanted_ranges(wanted), given.items), wanted=wanted)[0]
+
+    assert told(changed(LEAF, version="2.0.0"))[3] == (
+        "sub/rye.toml", f"{TOP}@1.0.0", f"{BASE}@1.0.0", f"{LEAF}@2.0.0",
+    )  # fmt: skip
+    assert told(changed(TOP, version="2.0.0"))[2] == "sub/rye.toml asks for ^1.0, but 2.0.0 is locked"
+
+
+def test_what_nothing_reaches_has_no_chain_in_any_problem() -> None:
+    stray = Identity("skill", "evil/stray")
+    given = Lock(WHOLE.wanted, (*WHOLE.items, replace(item(stray), approved_capabilities=("rye.*",))))
+    assert [found[3] for found in said(given)] == [(), ()]
+
+
+def test_a_line_has_one_problem_and_so_has_a_forced_range() -> None:
+    wanted = manifest('[dependencies]\n"acme/work/top" = "^2"\n')
+    assert [found[2] for found in said(WHOLE, wanted=wanted)] == ["rye.toml asks for ^2, but 1.0.0 is locked"]
+    told = [found[2] for found in said(forcing(forced="^2"), wanted=FORCING) if found[0] == "G1"]
+    assert told == ["[overrides] of rye.toml forces ^3, but rye.lock has it as forced to ^2"]
+
+
+def test_a_conflict_is_found_after_items_and_relations_that_do_not_matter() -> None:
+    against = replace(SIGNED[BASE], conflicts_with=(on(Identity("tool", "a/b/c")), on(LEAF, ">=9"), on(LEAF, "<2")))
+    assert [found[:2] for found in said(WHOLE, {BASE: against, LEAF: SignedRelease()})] == [("G6", str(BASE))]
+
+
+def test_any_version_is_in_the_range_of_all() -> None:
+    signed = {**SIGNED, BASE: SignedRelease(depends_on=(on(LEAF),))}
+    assert said(changed(LEAF, version="newest"), signed) == []

@@ -166,6 +166,13 @@ def test_whether_any_item_may_be_reached_takes_every_level_and_one_kind() -> Non
     assert any_right(chain, "execute", []) is False
 
 
+def test_a_right_to_one_item_reaches_its_kind() -> None:
+    chain = Chain((level("acme/root", "rye.search.tool.acme.fs.write"),))
+    assert decide(chain, "rye.search.tool").by == "rye.search.tool.acme.fs.write"
+    assert any_right(chain, "search", ["tool"]) is True
+    assert any_right(chain, "search", ["agent"]) is False
+
+
 def test_a_right_that_is_too_complex_to_compare_reaches_nothing_and_the_next_one_is_asked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
