@@ -188,6 +188,10 @@ def test_an_approval_of_everything_that_an_item_has_is_no_problem() -> None:
     ("words", "message"),
     [
         ({"approved_capabilities": ("rye.*",)}, "the right rye.*, which it does not ask for"),
+        (
+            {"approved_capabilities": ("rye.execute.*", "rye.search.tool.*")},
+            "the right rye.execute.*, which it does not ask for",
+        ),
         ({"approved_hooks": (HookAction("x", "tool", "a/b"),)}, "a hook that it does not have: execute tool a/b"),
         (
             {"approved_runs": (replace(RUN, sha256="cd" * 32),)},
