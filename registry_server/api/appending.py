@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from litestar import Request
@@ -18,21 +18,15 @@ from rye.errors import RyeError
 
 
 async def append(
-    request: Request[Any, Any, State],
-    account: Account,
-    texts: Sequence[str],
-    files: Mapping[str, bytes] = {},
+    request: Request[Any, Any, State], account: Account, texts: Sequence[str]
 ) -> tuple[Receipt, list[Candidate]]:
-    """Examine the statements of a request and wait for them to be in a signed checkpoint. Raises RyeError.
-
-    ``files``: files that came with them, by SHA-256; kept as uploads if the statements pass.
-    """
+    """Examine the statements of a request and wait for them to be in a signed checkpoint. Raises RyeError."""
     service = service_of(request)
     check_count(service.settings, len(texts))
     address = client_address(request.scope, service.settings.trusted_proxies)
     sender = Sender(account.token, address, account.account)
     with service.sequencer.expecting() as expected:
-        candidates = await service.examiners.examine(account, texts, files)
+        candidates = await service.examiners.examine(account, texts)
         future = service.sequencer.submit(candidates, sender, expected)
     try:
         receipt = await service.answers.wait(future, service.settings.answer_seconds)

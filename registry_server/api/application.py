@@ -277,13 +277,10 @@ async def _statements(request: Request[Any, Any, State]) -> Response[bytes]:
         body = await body_of(request, service.settings.request_bytes)
         with service.writing(account):
             wanted = wire.decode_json(body, wire.StatementsRequest)
-            along: dict[str, bytes] | None = {}
             if wanted.blobs:
                 require_scope(account, "publish", "stage")
-                along = service.sent_along(account, wanted.blobs)
-                if along is None:
-                    await asyncio.to_thread(service.keep_uploads, account, wanted.blobs)
-            receipt, candidates = await append(request, account, wanted.notes, along or {})
+                await asyncio.to_thread(service.keep_uploads, account, wanted.blobs)
+            receipt, candidates = await append(request, account, wanted.notes)
     if account.account is not None:
         await asyncio.to_thread(service.claimed, account, candidates, receipt)
     service.counted(candidates, receipt)

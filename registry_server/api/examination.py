@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 
 import sqlalchemy as sa
 
 from registry_server.accounts import blob_owners
 from registry_server.accounts.scopes import scope_of
 from registry_server.accounts.tokens import Account
-from registry_server.sequencer.acceptance import Candidate, blobs_of, examine, namespace_of, read_note
+from registry_server.sequencer.acceptance import Candidate, examine, namespace_of, read_note
 from registry_server.sequencer.chains import chains_of
 from registry_server.settings import Settings
 from registry_server.storage.objects import Objects
@@ -36,17 +37,12 @@ class Examination:
         return [read_note(text, self._origin, now, self._settings.clock_skew_seconds) for text in texts]
 
     def look_into(
-        self,
-        account: Account,
-        candidates: Sequence[Candidate],
-        scopes: Sequence[str] = (),
-        files: Mapping[str, bytes] = {},
+        self, account: Account, candidates: Sequence[Candidate], scopes: Sequence[str] = ()
     ) -> list[Candidate]:
-        """Check the statements and their files. Raises RyeError for the first fault.
+        """Check the statements and their files. ``scopes``: the token needs one of these; empty: whatever each
+        statement needs.
 
-        ``scopes``: the token needs one of these; empty: whatever each statement needs. ``files``: files that the
-        account sent along, by SHA-256. If all statements pass, those that they refer to are kept as uploads; otherwise
-        none are.
+        Raises RyeError for the first fault.
         """
         now = datetime.now(UTC)
         keys_of: dict[str, list[PublicKey]] = {}
@@ -60,21 +56,10 @@ class Examination:
                 keys_of[namespace] = [PublicKey.from_raw(key) for key in current.keyset.keys] if current else []
             if isinstance(candidate.statement, Keyset):
                 keys_of[namespace] += [PublicKey.from_raw(key) for key in candidate.statement.keys]
-
-        def readable(sha256: str) -> bytes | None:
-            return files[sha256] if sha256 in files else self._readable_blob(account, sha256)
-
-        examined = [
-            examine(candidate, readable, keys_of[namespace_of(candidate.statement) or ""]) for candidate in candidates
+        return [
+            examine(candidate, partial(self._readable_blob, account), keys_of[namespace_of(candidate.statement) or ""])
+            for candidate in candidates
         ]
-        self._keep({sha256 for candidate in examined for sha256 in blobs_of(candidate.statement)}, files)
-        return examined
-
-    def _keep(self, wanted: set[str], files: Mapping[str, bytes]) -> None:
-        for sha256 in sorted(wanted & files.keys()):
-            content = files[sha256]
-            if self._public.get(wire.blob_path(sha256)) != content:
-                self._uploads.put_soon(sha256, content)  # durable before the batch that publishes it is committed
 
     def read_blob(self, sha256: str) -> bytes | None:
         """Return an uploaded or published blob; None if it does not exist."""

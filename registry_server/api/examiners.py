@@ -12,7 +12,7 @@ import os
 import sys
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 
 import msgspec
@@ -60,26 +60,18 @@ class Examiners:
         self._started = -AGAIN_SECONDS
         self._under_way = 0
 
-    async def examine(
-        self,
-        account: Account,
-        texts: Sequence[str],
-        files: Mapping[str, bytes] = {},
-    ) -> list[Candidate]:
-        """Run every check of a request that needs no lock. Raises RyeError for the first fault.
-
-        ``files``: files that came with the statements, by SHA-256; kept as uploads if all statements pass and refer to them.
-        """
+    async def examine(self, account: Account, texts: Sequence[str]) -> list[Candidate]:
+        """Run every check of a request that needs no lock. Raises RyeError for the first fault."""
         candidates = self._examination.read(texts)
         self._under_way += 1
         try:
             worker = self._choose()
             if worker is not None:
                 try:
-                    return _with_findings(candidates, await self._ask(worker, Work(account, list(texts), dict(files))))
+                    return _with_findings(candidates, await self._ask(worker, account, texts))
                 except Gone:
                     _log.warning("a process that examines requests ended; its request is examined here")
-            return await asyncio.to_thread(self._examination.look_into, account, candidates, files=files)
+            return await asyncio.to_thread(self._examination.look_into, account, candidates)
         finally:
             self._under_way -= 1
 
@@ -121,10 +113,10 @@ class Examiners:
                 return
             self._workers.append(worker)
 
-    async def _ask(self, worker: _Worker, work: Work) -> Done:
+    async def _ask(self, worker: _Worker, account: Account, texts: Sequence[str]) -> Done:
         """The worker's answer. Raises Gone, or RyeError ``publish-timeout`` for the request that the worker is stuck
         on."""
-        future = worker.ask(work)
+        future = worker.ask(Work(account, list(texts)))
         try:
             while not future.done():
                 await asyncio.wait({future}, timeout=max(worker.seconds_left(), 0.01))

@@ -42,7 +42,6 @@ from registry_server.settings import Settings
 from registry_server.storage import database
 from registry_server.storage.objects import Folder, public_objects, staged_objects, upload_objects
 from rye.errors import RyeError
-from rye.limits import MIB
 from rye.registry.protocol import wire
 from rye.registry.protocol.statements import Keyset
 
@@ -50,10 +49,6 @@ _log = logging.getLogger("rye.registry")
 _NOTED_SECONDS = 300.0
 """Precision of a token's last use."""
 _NOTED_TOKENS = 10_000
-_SWEEP_SECONDS = 60.0
-_ALONG_FILES = 16
-_ALONG_BYTES = MIB // 4
-"""Files of one request that go to its examiner together with its statements."""
 _NOTING_SECONDS = 0.25
 """How long a request waits for its token's use to be recorded."""
 
@@ -253,27 +248,6 @@ class Service:
         self._sweep()
         return True
 
-    def sent_along(self, account: Account, contents: Sequence[bytes]) -> dict[str, bytes] | None:
-        """Return files that came with statements by SHA-256, if their examiner can keep them without further
-        questions: they are few and small, and there is room. None: :meth:`keep_uploads` keeps or refuses them.
-
-        They count as kept from now on. Those of refused statements count until the next sweep.
-        """
-        size = sum(map(len, contents))
-        if (
-            len(contents) > _ALONG_FILES
-            or size > min(_ALONG_BYTES, self.settings.blob_bytes)
-            or not self.shares.fits(account.owner, size)
-            or self._kept_bytes + size > self.settings.uploads_bytes
-            or self._must_sweep()
-        ):
-            return None
-        self._kept_bytes += size
-        files = {hashlib.sha256(content).hexdigest(): content for content in contents}
-        for sha256, content in files.items():
-            self.shares.keep(account.owner, sha256, len(content))
-        return files
-
     def keep_uploads(self, account: Account, contents: Sequence[bytes]) -> None:
         """Keep files that came with the statements that refer to them. Raises RyeError."""
         for content in contents:
@@ -321,13 +295,10 @@ class Service:
             ready=ready is not None,
         )
 
-    def _must_sweep(self) -> bool:
-        return not self._swept or time.monotonic() - self._swept >= _SWEEP_SECONDS
-
     def _sweep(self, *, always: bool = False) -> None:
         """Delete expired uploads that nothing refers to and count the rest; at most once a minute."""
         with self._sweeping:
-            if not always and not self._must_sweep():
+            if not always and time.monotonic() - self._swept < 60 and self._swept:
                 return
             self._swept = time.monotonic()
             may_expire = self._is_settled()

@@ -38,8 +38,6 @@ class Work(Struct, frozen=True):
 
     account: Account
     notes: list[str]
-    files: dict[str, bytes] = {}
-    """Files that came with the statements, by SHA-256, kept as uploads if the statements pass."""
 
 
 class Finding(Struct, frozen=True, forbid_unknown_fields=True):
@@ -77,7 +75,7 @@ def read_frame(stream: BinaryIO) -> bytes | None:
 def answer(examination: Examination, work: Work) -> Done:
     """Examine one request."""
     try:
-        found = examination.look_into(work.account, examination.read(work.notes), files=work.files)
+        found = examination.look_into(work.account, examination.read(work.notes))
     except RyeError as error:
         return Done(code=error.code, message=error.message, hint=error.hint)
     return Done([Finding(candidate.signer, candidate.keywords) for candidate in found])

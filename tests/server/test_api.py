@@ -117,24 +117,6 @@ class TestPublishing:
             assert server.client.get("/" + path).status_code == 404
         assert server.client.statements(note, blobs=["no base64"]).status_code == 400
 
-    def test_files_that_come_along_are_kept_only_if_the_statements_pass_and_refer_to_them(self, server: Server) -> None:
-        uploads = server.data / "uploads"
-
-        def kept(data: bytes) -> bool:
-            return (uploads / hashlib.sha256(data).hexdigest()).exists()
-
-        good, stray = server.acme.file("along/kept"), b"a file that no statement names"
-        note = server.acme.note(server.acme.release("along/kept", good))
-        bad = server.acme.note(server.acme.release("along/kept_not", good))  # the file has another name
-        blobs = [base64.b64encode(data).decode() for data in (good, stray)]
-        assert error_code(server.client.statements(bad, blobs=blobs)) == "item-invalid"
-        assert not kept(good)
-        assert server.client.statements(note, blobs=blobs).status_code == 200
-        assert not kept(stray)
-        again = server.client.statements(note, blobs=blobs)
-        assert again.json()["results"][0]["duplicate"] is True
-        assert not kept(good)  # it is public
-
     def test_the_very_same_note_again_changes_nothing(self, server: Server) -> None:
         data = server.acme.file("workflows/replayed")
         note = server.acme.note(server.acme.release("workflows/replayed", data))

@@ -4,7 +4,6 @@ one full quota).
 
 from __future__ import annotations
 
-import base64
 import os
 import socket
 import sqlite3
@@ -15,7 +14,6 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from httpx import Response
 
 from registry_server.accounts.shares import Shares
 from registry_server.embedded import start_embedded, stop_embedded
@@ -79,20 +77,6 @@ def test_one_token_fills_only_its_own_share_of_the_uploads(server: Server) -> No
     assert (full.status_code, error_code(full)) == (507, "uploads-full")
     assert server.other.blob(os.urandom(90_000)).status_code == 201
     assert server.other.publish(server.acme, "a/item").status_code == 200
-
-
-def test_files_sent_along_with_statements_count_as_well_but_those_of_refused_ones_not_for_long(server: Server) -> None:
-    def along(note: str, size: int) -> Response:
-        return server.greedy.statements(note, blobs=[base64.b64encode(os.urandom(size)).decode()])
-
-    claim = Publisher("rover").claim()
-    for _ in range(3):  # each counts until the next sweep, and none is kept
-        assert along("not a note", 90_000).status_code == 400
-    for _ in range(3):
-        server.greedy.blob(os.urandom(90_000)).raise_for_status()
-    full = along(claim, 90_000)
-    assert (full.status_code, error_code(full)) == (507, "uploads-full")
-    assert along(claim, 9_000).status_code == 200
 
 
 def test_the_database_knows_which_token_sent_an_entry(server: Server) -> None:
