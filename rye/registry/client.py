@@ -264,9 +264,16 @@ class RegistryClient:
                 history = judge(identity, entries, chain, self.state.all_roots, self.head.snapshot.time)
                 self._judgements.remember(history, entries, chain, self.state, self.head, self._entry)
                 found[identity] = history
-        for identity, history in found.items():
-            gone = (record.version for record in history.records if record.takedown is not None)
-            self._withdrawn.update(f"{identity} {version}" for version in gone)
+        known = read_withdrawn(self._store.folder, self.origin)
+        for record in (record for history in found.values() for record in history.records):
+            release = f"{record.identity} {record.version}"
+            if record.takedown is not None:
+                self._withdrawn.add(release)
+            elif release in known:
+                message = (
+                    f"{release} was taken down when this machine last saw it, but {self.origin} no longer shows that."
+                )
+                raise TrustError("takedown-vanished", message)
         return {identity: found[identity] for identity in wanted if identity in found}
 
     def releases(self, identities: Iterable[Identity]) -> dict[Identity, tuple[ReleaseRecord, ...]]:

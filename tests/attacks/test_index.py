@@ -25,7 +25,7 @@ from rye.registry.protocol.name_map import (
 from rye.registry.protocol.name_map.nodes import hash_of
 from rye.registry.protocol.name_map.paths import child_at
 from rye.registry.protocol.notes import SignedNote
-from rye.registry.protocol.statements import Release, parse
+from rye.registry.protocol.statements import Release, Takedown, parse
 from rye.registry.protocol.tiles import Tile
 from rye.registry.protocol.wire import IndexLine
 from tests.attacks.hostile_server import announces
@@ -69,6 +69,22 @@ def without_the_locked_version(_: SimulatedRegistry, index: dict[str, Lines]) ->
 
 def without_the_namespace(_: SimulatedRegistry, index: dict[str, Lines]) -> None:
     del index["namespace:acme"]
+
+
+def a_takedown_left_out(scene: Scene) -> None:
+    """The user saw the takedown of a release; later the registry signs an index without it."""
+    registry = scene.present.fork()
+    newest = Release.parse(notes.parse(registry.index_lines()[str(DEPLOY)][-1].note).text)
+    taken = Takedown(registry.origin, DEPLOY, newest.version, (newest.file.sha256,), registry.now, "It leaks.")
+    registry.append(registry.sign(taken, registry.owner_signers()))
+    registry.publish()
+    scene.serve(registry)
+    scene.user.ok("info", str(DEPLOY))
+    registry.pass_time(minutes=1)
+    index = registry.index_lines()
+    del index[str(DEPLOY)][-1]
+    registry.publish_index({name: wire.encode_index(found) for name, found in index.items()})
+    scene.serve(registry)
 
 
 def another_position(_: SimulatedRegistry, index: dict[str, Lines]) -> None:
@@ -363,6 +379,13 @@ SNAPSHOTS = (
         cheat_index(without_the_locked_version),
         start="checkout",
         command=INSTALL,
+    ),
+    Attack(
+        "a takedown that was seen and is left out",
+        "log key",
+        "takedown-vanished",
+        a_takedown_left_out,
+        command=("add", f"{DEPLOY}@=1.1.0", "--yes"),
     ),
     Attack(
         "a namespace that is missing though it was seen",

@@ -292,6 +292,14 @@ def test_what_an_api_finds_is_shown_and_nothing_else(stage: Stage) -> None:
     assert ids == ["acme/ops/deploy"]
 
 
+@pytest.mark.parametrize("score", [1e300, 2.0, -5.0])
+def test_a_registry_ranks_itself_no_higher_than_the_best_match(stage: Stage, score: float) -> None:
+    user = logged_in(stage)
+    stage.server.files["api/search"] = found("A thing").replace(b"1.0}", f"{score}}}".encode())
+    [shown] = user.ok("search", "deploy", "--json").json["results"]
+    assert 0 <= shown["score"] <= 1
+
+
 def test_a_server_that_hangs_up_harms_nobody() -> None:
     with HostileServer({"head": b"x"}) as server:
         assert server.url.startswith("http://127.0.0.1:")

@@ -80,6 +80,7 @@ RULES: dict[str, str] = {
     "release-taken-down": "Choose another version: `rye info ID` lists them. The registry's operator can tell you more.",
     "takedown-signer": _ALARM,
     "takedown-foreign": _ALARM,
+    "takedown-vanished": _ALARM,
     "release-repeated": _ALARM,
     "release-unknown": _PUBLISHER,
     "release-vanished": _LOCKED,

@@ -168,7 +168,7 @@ def _in_registry(
             "kind": found.kind,
             "version": found.version,
             "description": found.description,
-            "score": found.score,
+            "score": min(max(found.score, 0.0), 1.0),  # no registry ranks itself above what others found
             "space": "registry",
             "deprecated": deprecated.get(Identity(found.kind, found.id)),
         }
