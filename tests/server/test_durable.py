@@ -17,18 +17,19 @@ from registry_server.storage.store_seam import ABSENT
 
 def test_a_failed_write_leaves_no_temporary_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One thread meets a full disk while the others still write: files they finish afterwards are also cleaned up."""
-    fill = durable._fill
+    fill, finished = durable._fill, list[bytes]()
 
     def full_for_one(place: str, content: bytes, *, sync: bool) -> None:
         if content == b"0":
             raise OSError(errno.ENOSPC, "full")
         time.sleep(0.05)
         fill(place, content, sync=sync)
+        finished.append(content)
 
     monkeypatch.setattr(durable, "_fill", full_for_one)
     with pytest.raises(OSError, match="full"):
         Durable(tmp_path).write([(f"{number}", b"%d" % number) for number in range(4)])
-    time.sleep(0.2)  # every thread that still runs has written by then
+    assert sorted(finished) == [b"1", b"2", b"3"], "no thread still writes"
     assert list(tmp_path.iterdir()) == []
 
 

@@ -292,9 +292,9 @@ def test_a_server_that_never_answers_is_given_up(
     evil.commit(GOOD)
     monkeypatch.setattr(git_cache, "SOURCES", replace(SOURCES, fetch_seconds=0.5))
     wake = threading.Event()
-    server.answer = lambda path: (wake.wait(5), (404, {}))[1]
+    server.answer = lambda path: (wake.wait(60), (404, {}))[1]
     start = time.monotonic()
     refused = add(program, server)
     wake.set()
     assert refused.error["code"] == "source-timeout"
-    assert time.monotonic() - start < 4
+    assert time.monotonic() - start < 30  # half of what the server takes; a busy machine starts git late
