@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import re
 
 import pytest
@@ -196,3 +197,49 @@ def test_a_checkpoint_that_is_none_is_no_proof(checkpoint: str) -> None:
     with pytest.raises(TlogProofError) as error:
         tlog_proof.verify(TlogProof(proof.entry, 0, (), checkpoint), registry.origin, keys(registry))
     assert error.value.code == "proof-malformed"
+
+
+def page(**changes: object) -> bytes:
+    _, proof = made()
+    whole = {"proof": proof.text(), "note": notes.parse(proof.entry).text, "position": proof.index}
+    return json.dumps({**whole, "checkpoint": proof.checkpoint, **changes}).encode()
+
+
+def refused_page(data: bytes) -> str:
+    with pytest.raises(TlogProofError) as raised:
+        tlog_proof.read_page(data)
+    assert raised.value.code == "proof-malformed"
+    return raised.value.message.removeprefix("This is not a proof file: ")
+
+
+def test_a_page_gives_its_proof_with_or_without_its_other_fields() -> None:
+    _, proof = made()
+    assert tlog_proof.read_page(page()) == tlog_proof.read_page(page(more=1)) == proof
+    assert tlog_proof.read_page(json.dumps({"proof": proof.text()}).encode()) == proof
+
+
+@pytest.mark.parametrize("name", ["note", "position", "checkpoint"])
+def test_a_page_that_shows_something_else_than_it_proves_is_refused(name: str) -> None:
+    """People read the page, and programs check the proof."""
+    for value in ("other", 0, None):
+        assert refused_page(page(**{name: value})) == f"its {name} is not the one in its proof."
+
+
+def test_what_is_no_page_is_refused() -> None:
+    for data in (b"[]", b"1", b"{}", page(proof=None), page(proof=1)):
+        assert refused_page(data) == "its JSON has no text called proof."
+    for data in (b"", b"{", b"\xff", b'{"proof": 1, "proof": 2}'):
+        assert refused_page(data).startswith("it is not valid JSON: ")
+    for text in ("", "x", "\ud800"):
+        assert refused_page(page(proof=text))
+    _, proof = made()
+    unsigned = TlogProof("no note", proof.index, proof.path, proof.checkpoint)
+    assert refused_page(json.dumps({"proof": unsigned.text()}).encode())
+
+
+def test_a_page_has_a_largest_size() -> None:
+    most = tlog_proof.MAX_PAGE_BYTES
+    assert most == 8 * tlog_proof.MAX_NOTE_BYTES
+    _, proof = made()
+    assert tlog_proof.read_page(page().ljust(most)) == proof
+    assert refused_page(page().ljust(most + 1)) == f"it has more than {most:,} bytes."
