@@ -239,7 +239,7 @@ def test_what_is_no_page_is_refused() -> None:
 
 def test_a_page_has_a_largest_size() -> None:
     most = tlog_proof.MAX_PAGE_BYTES
-    assert most == 8 * tlog_proof.MAX_NOTE_BYTES
+    assert most == 8 * notes.MAX_NOTE_BYTES
     _, proof = made()
     assert tlog_proof.read_page(page().ljust(most)) == proof
     assert refused_page(page().ljust(most + 1)) == f"it has more than {most:,} bytes."
