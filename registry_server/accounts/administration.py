@@ -82,6 +82,17 @@ def disable_account(connection: sa.Connection, account: str, by: By) -> tuple[Me
     return member, before.disabled is None
 
 
+def enable_account(connection: sa.Connection, account: str, by: By) -> tuple[Member, bool]:
+    """Enable a disabled account, by its name or ID. Return it, and whether it was disabled. Raises RyeError
+    ``unknown-account``."""
+    before = members.named(connection, account)
+    if before.disabled is None:
+        return before, False
+    member = members.enable(connection, before.id, by.now)
+    _record(connection, by, "account.enable", f"account:{member.id}", {"name": member.name})
+    return member, True
+
+
 def create_token(
     connection: sa.Connection,
     name: str,

@@ -126,11 +126,22 @@ def disable(connection: sa.Connection, identifier: str, now: str) -> Member:
     """Disable an account: delete its sessions and links and revoke all its tokens."""
     member = get(connection, identifier)
     connection.execute(accounts.update().where(accounts.c.id == identifier).values(disabled=member.disabled or now))
+    _end_access(connection, identifier, now)
+    return get(connection, identifier)
+
+
+def enable(connection: sa.Connection, identifier: str, now: str) -> Member:
+    """Enable a disabled account. Its roles count again; its sessions, links and tokens stay ended."""
+    _end_access(connection, identifier, now)  # also those from a request that ran while the account was disabled
+    connection.execute(accounts.update().where(accounts.c.id == identifier).values(disabled=None))
+    return get(connection, identifier)
+
+
+def _end_access(connection: sa.Connection, identifier: str, now: str) -> None:
     connection.execute(sessions.delete().where(sessions.c.account == identifier))
     connection.execute(account_links.delete().where(account_links.c.account == identifier))
     still = sa.and_(tokens.c.account == identifier, tokens.c.revoked.is_(None))
     connection.execute(tokens.update().where(still).values(revoked=now))
-    return get(connection, identifier)
 
 
 # -- links ---------------------------------------------------------------------------------------------------------------
@@ -206,7 +217,11 @@ def _member(row: sa.Row[tuple[object, ...]]) -> Member:
 
 
 def _disabled(member: Member) -> RyeError:
-    return RyeError("account-disabled", f"The account {member.name} is disabled.", "Ask the registry's operator.")
+    return RyeError(
+        "account-disabled",
+        f"The account {member.name} is disabled.",
+        "Ask the registry's operator, who can run `rye-registry account enable NAME`.",
+    )
 
 
 def _unknown(name: str) -> RyeError:

@@ -99,3 +99,22 @@ def account_disable(output: Output, name: str, data: Path) -> None:
     document: dict[str, object] = {"account": member.id, "name": member.name, "disabled": member.disabled}
     words = f"Disabled {member.name}." if changed else f"{member.name} was already disabled; nothing changed."
     output.result({**document, "changed": changed}, words)
+
+
+@account.command("enable")
+@click.argument("name")
+@data_option
+@json_option
+@pass_output
+def account_enable(output: Output, name: str, data: Path) -> None:
+    """Enable a disabled account. NAME: its name or ID.
+
+    Its roles count again. Its sessions, links and tokens stay ended, so it has to sign in again.
+    """
+    with changing(data) as connection:
+        member, changed = administration.enable_account(connection, name, By(now_text()))
+    document: dict[str, object] = {"account": member.id, "name": member.name, "disabled": member.disabled}
+    held = f"Enabled {member.name}, with its roles. Its tokens stay revoked."
+    output.result(
+        {**document, "changed": changed}, held if changed else f"{member.name} is not disabled; nothing changed."
+    )

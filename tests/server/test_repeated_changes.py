@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from registry_server.accounts import administration, audit_events
+from registry_server.accounts import administration, audit_events, members, tokens
 from registry_server.accounts.administration import By
 from registry_server.migrations import opening
 from registry_server.storage import database
@@ -72,6 +72,30 @@ def test_a_change_that_changes_nothing_is_no_event(engine: sa.Engine) -> None:
     ]  # fmt: skip
 
 
+def test_an_enabled_account_has_its_roles_again_and_no_token_or_session(engine: sa.Engine) -> None:
+    with database.change(engine) as connection:
+        alice = administration.invite(connection, "alice", "acme", "owner", BY).member
+        assert not administration.enable_account(connection, "alice", BY)[1]
+        token, _ = administration.create_token(connection, "ci", ["publish"], [], None, "alice", BY)
+        session = members.open_session(connection, alice.id, BY.now)
+        administration.disable_account(connection, "alice", BY)
+        late = tokens.create(connection, "of a request that was slow", [], BY.now, account=alice.id)
+        link = members.make_link(connection, alice.id, BY.now)
+        enabled, changed = administration.enable_account(connection, "alice", BY)
+        assert changed
+        assert enabled.disabled is None
+        assert [tokens.check(connection, each, BY.now) for each in (token, late)] == [None, None]
+        assert members.session_member(connection, session, BY.now) is None
+        assert members.link_account(connection, link, BY.now) is None
+        fresh, _ = administration.create_token(connection, "ci", ["publish"], [], None, "alice", BY)
+        found = tokens.check(connection, fresh, BY.now)
+        assert found is not None
+        assert found.may_write("acme")
+    assert actions(engine) == [
+        "account.create", "token.create", "account.disable", "account.enable", "token.create",
+    ]  # fmt: skip
+
+
 def test_another_role_is_a_change_and_so_is_the_same_one_elsewhere(engine: sa.Engine) -> None:
     with database.change(engine) as connection:
         administration.create_team(connection, "web", BY)
@@ -104,6 +128,7 @@ def test_the_commands_say_that_nothing_changed(tmp_path: Path) -> None:
         (("role", "add", "acme", "--team", "web", "--role", "owner"), "team web was already owner of acme; nothing changed.\n"),
         (("team", "remove", "web", "alice"), "alice was not in web; nothing changed.\n"),
         (("account", "disable", "alice"), "alice was already disabled; nothing changed.\n"),
+        (("account", "enable", "alice"), "alice is not disabled; nothing changed.\n"),
     ):  # fmt: skip
         assert run(*words, "--data", data).stdout != said
         assert run(*words, "--data", data).stdout == said
