@@ -98,7 +98,7 @@ def exclusive(project: Project, *, step: Step = _no_step) -> Iterator[Writer]:
     work = _work(project)
     # Check before creating anything: all of this can come from a hostile repository.
     for place in (work, *sorted(work.glob("*")), project.packages, project.lock_path):
-        _refuse_links(project.root, place)
+        refuse_links(project.root, place)
     _read_journal(work)
     work.mkdir(parents=True, exist_ok=True)
     ignore = work / ".gitignore"
@@ -230,11 +230,11 @@ class Writer:
         folder = "/".join(parts[:-1])
         root = str(self._project.root)
         if folder not in self._real_folders:
-            _refuse_links(self._project.root, self._project.root / folder)
+            refuse_links(self._project.root, self._project.root / folder)
             self._real_folders.add(folder)
         target = f"{root}/{change.path}"
         if os.path.islink(target):
-            _refuse_links(self._project.root, Path(target))
+            refuse_links(self._project.root, Path(target))
         self._targets[change.path] = target
         return target
 
@@ -306,7 +306,7 @@ def recover(project: Project) -> bool:
         return False
     for number, row in reversed(list(enumerate(rows))):
         existed, target = row.existed, project.root / PurePosixPath(row.path)
-        _refuse_links(project.root, target)
+        refuse_links(project.root, target)
         kept, staged = work / "old" / str(number), work / "stage" / str(number)
         if os.path.lexists(kept):
             _require_written(row, target)
@@ -399,8 +399,8 @@ def _remove_folders(root: Path, folders: Sequence[str]) -> None:
     """Remove these folders if they are empty, innermost first. Nothing is removed through a link."""
     for folder in sorted(folders, key=len, reverse=True):
         path = root / PurePosixPath(folder)
-        with contextlib.suppress(OSError, TransactionError):
-            _refuse_links(root, path)
+        with contextlib.suppress(OSError, RyeError):
+            refuse_links(root, path)
             path.rmdir()
 
 
@@ -429,10 +429,6 @@ def _make_room(target: Path) -> None:
         target.rmdir()
     else:
         target.unlink(missing_ok=True)
-
-
-def _refuse_links(root: Path, target: Path) -> None:
-    refuse_links(root, target, TransactionError)
 
 
 def _remove_empty_folders(folder: Path, stop: Path) -> None:

@@ -17,11 +17,11 @@ def first_link(root: Path, place: Path) -> Path | None:
     return None
 
 
-def refuse_links(root: Path, place: Path, error: type[RyeError] = RyeError) -> None:
-    """Refuse to write to a place that a link leads to. Raises ``error`` ``symlink-in-the-way``."""
+def refuse_links(root: Path, place: Path) -> None:
+    """Refuse to write to a place that a link leads to. Raises RyeError ``symlink-in-the-way``."""
     link = first_link(root, place)
     if link is not None:
-        raise error(
+        raise RyeError(
             "symlink-in-the-way",
             f"{str(link.relative_to(root))!r} is a symbolic link; Rye writes only to real files and folders.",
             "Remove the link, or put a real folder in its place.",
