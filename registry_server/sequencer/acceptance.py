@@ -30,6 +30,7 @@ from msgspec.structs import replace
 from rye.errors import RyeError
 from rye.items.reading import Metadata, ReadOptions
 from rye.limits import CONTENT, ContentLimits
+from rye.publishing.item_secrets import secrets_in_item
 from rye.registry.protocol import notes, statements
 from rye.registry.protocol.notes import SignedNote
 from rye.registry.protocol.statements import FormerSnapshot, Logged, Release, Root, Snapshot, Takedown
@@ -112,7 +113,7 @@ def examine(
     _check_sizes(release, limits)
     data = _blob(release.file.sha256, release.file.size, f"the file of {release.identity}", read_blob)
     _check_attached(release, read_blob)
-    _refuse_secrets(str(release.identity), data)
+    _refuse_secrets(str(release.identity), secrets_in_item(release.identity.kind, release.file.suffix, data))
     found = judge_release_file(release, data, keys, ReadOptions(publishing=True))
     if isinstance(found, Refusal):
         raise _refused(release, found)
@@ -172,12 +173,11 @@ def _check_attached(release: Release, read_blob: ReadBlob) -> None:
         if is_secret_file(entry.path):
             raise _secret(entry.path, None, "secrets, judging by its name")
         content = _blob(entry.sha256, entry.size, f"attached file {entry.path}", read_blob)
-        _refuse_secrets(entry.path, content)
+        _refuse_secrets(entry.path, secrets_in_file(content))
         _refuse_hidden(release, entry.path, content)
 
 
-def _refuse_secrets(name: str, data: bytes) -> None:
-    found = secrets_in_file(data)
+def _refuse_secrets(name: str, found: Sequence[tuple[int, str]]) -> None:
     if found:
         raise _secret(name, *found[0])
 

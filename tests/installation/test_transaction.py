@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from rye.errors import RyeError
 from rye.installation.transaction import Change, TransactionError, exclusive, needs_recovery
 from rye.project.layout import Project
 
@@ -142,7 +143,7 @@ def test_a_link_on_the_way_is_refused(tmp_path: Path) -> None:
     outside.mkdir()
     project = before(root)
     (root / ".ai/packages/evil").symlink_to(outside)
-    with exclusive(project) as writer, pytest.raises(TransactionError, match="symbolic link"):
+    with exclusive(project) as writer, pytest.raises(RyeError, match="symbolic link"):
         writer.apply([Change(".ai/packages/evil/x.md", b"x")])
     assert list(outside.iterdir()) == []
 
@@ -178,7 +179,7 @@ def test_a_working_folder_holds_no_links(tmp_path: Path, name: str) -> None:
     project = before(tmp_path / "project")
     (project.ai / ".rye").mkdir()
     (project.ai / ".rye" / name).symlink_to(tmp_path / "outside")
-    with pytest.raises(TransactionError, match="symbolic link"), exclusive(project):
+    with pytest.raises(RyeError, match="symbolic link"), exclusive(project):
         pass
     assert not (tmp_path / "outside").exists()
 
