@@ -123,12 +123,14 @@ class TestAnswers:
 
 
 class TestTryingAgain:
+    @pytest.mark.slow
     def test_busy_is_tried_again(self, server: _Server) -> None:
         answers = iter([(503, b""), (429, b""), (200, b'{"results":[{"log":1,"duplicate":false}],"size":3}')])
         found = client(server, lambda _: next(answers)).post_statements(["x"])
         assert found.results[0].log == 1
         assert len(server.seen) == 3
 
+    @pytest.mark.slow
     def test_but_not_for_ever(self, server: _Server) -> None:
         body = b'{"error":{"code":"busy","message":"Later.","hint":"Wait."}}'
         refused(lambda: client(server, (503, body)).put_blob("0" * 64, b"x"), "busy")

@@ -300,6 +300,7 @@ def test_a_connection_is_kept_for_seconds_only(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("data", [b"", OK, OK + b"Content-Length: 4\r\n\r\nte", CHUNKED + b"4"])
+@pytest.mark.slow
 def test_a_server_that_stalls_is_given_up(data: bytes) -> None:
     error = failure(fetched_from(data, then_wait=True, limits=IMPATIENT))
     assert error.code == "fetch-unreachable"
@@ -322,6 +323,7 @@ def full() -> Iterator[int]:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a full queue refuses")
+@pytest.mark.slow
 def test_a_connection_that_does_not_open_is_given_up(full: int) -> None:
     error = failure(fetch(HttpTransport(f"http://127.0.0.1:{full}", IMPATIENT)))
     assert error.code == "fetch-unreachable"

@@ -185,6 +185,7 @@ def test_a_server_without_tls_is_refused(trusting: Authority) -> None:
         assert "SSL" in refusal(fetch(server))
 
 
+@pytest.mark.slow
 def test_a_handshake_that_stalls_is_given_up(trusting: Authority) -> None:
     with talking(Peer.wait) as server:
         assert "no answer in time (ConnectTimeout)" in refusal(fetch(server, limits=IMPATIENT))

@@ -181,6 +181,7 @@ def test_repeats_end(site: Site) -> None:
     assert len(site.seen) == 1 + QUICK.retries
 
 
+@pytest.mark.slow
 def test_retry_after_is_honoured_and_a_long_one_fails_at_once(site: Site) -> None:
     def answer(handler: BaseHTTPRequestHandler) -> None:
         body(b"", 503, Retry_After="1")(handler) if len(site.seen) < 2 else body(b"text")(handler)
@@ -229,6 +230,7 @@ def test_a_body_that_drips_is_given_up(site: Site) -> None:
     assert code_of(one(client(site), most=1_000)) == "fetch-slow"
 
 
+@pytest.mark.slow
 def test_headers_that_drip_hit_the_deadline(site: Site) -> None:
     def answer(handler: BaseHTTPRequestHandler) -> None:
         for number in range(1000):
@@ -241,6 +243,7 @@ def test_headers_that_drip_hit_the_deadline(site: Site) -> None:
     assert time.monotonic() - started < 20  # of fifty seconds
 
 
+@pytest.mark.slow
 def test_a_server_that_never_answers_hits_the_deadline_and_holds_nobody_else_up(site: Site) -> None:
     def answer(handler: BaseHTTPRequestHandler) -> None:
         if handler.path.endswith("slow"):
@@ -254,6 +257,7 @@ def test_a_server_that_never_answers_hits_the_deadline_and_holds_nobody_else_up(
     assert found[1:] == [b"text"] * 5
 
 
+@pytest.mark.slow
 def test_all_files_together_have_a_deadline(site: Site) -> None:
     def answer(handler: BaseHTTPRequestHandler) -> None:
         time.sleep(0.4)

@@ -131,6 +131,7 @@ class TestATokenDoesNotOutliveTheOneThatCreatedIt:
         with database.reader(local.service.engine) as connection:
             assert not any(tokens.is_active(connection, one, now_text()) for one in (first, second))
 
+    @pytest.mark.slow
     def test_a_chain_of_a_thousand_generations_cannot_stop_the_revocation(self, local: Local, full: str) -> None:
         stolen = local.token(scopes=["admin"])
         ids = [str(tokens.token_id(stolen))]
