@@ -140,6 +140,7 @@ _UTF7 = "+" + base64.b64encode("\nimport os #".encode("utf-16-be")).decode().rst
         ("# vim: set fileencoding=raw_unicode_escape :", 1, r"# Reads.\u000aimport os"),
         ("#!/usr/bin/env python3\n# coding: utf-7", 2, f"# Reads.{_UTF7}"),
         ("\n  #coding=UTF_7", 2, f"# Reads.{_UTF7}"),
+        ("#\n\t\f # coding: utf-7", 2, f"# Reads.{_UTF7}"),
     ],
 )
 def test_T01_python_code_is_not_read_in_another_encoding_than_people_read(

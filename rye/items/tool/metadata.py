@@ -26,7 +26,7 @@ _TEXT = re.compile(r"\"[^\"\\\n]*+(?:\\.[^\"\\\n]*+)*+\"|'[^'\\\n]*+(?:\\.[^'\\\
 _OURS = frozenset(["version", "category", "tool_description", "description", "dependencies", "tool_id", "needs"])
 """The names that are read. Python code can use others (``__all__``) freely."""
 
-_CODING = re.compile(r"[ \t]*#.*?coding[:=][ \t]*([-\w.]+)")
+_CODING = re.compile(r"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")
 _UTF8 = frozenset(["utf-8", "utf8", "ascii", "us-ascii"])
 
 _DECLARATION = re.compile(r"(?:export[ \t]+)?(?:const|let|var)[ \t]+|(?:module[ \t]*\.[ \t]*)?exports[ \t]*\.[ \t]*")
