@@ -30,12 +30,12 @@ from rye.deployment.survey import (
     Remembered,
     Survey,
     Widened,
-    deployed_rows,
     gather,
     read_project,
     read_state_file,
     shadowed,
     survey,
+    used_rows,
 )
 from rye.deployment.targets.protocol import Target, all_targets, target
 from rye.errors import RyeError, UsageError
@@ -123,7 +123,7 @@ def deploy(context: Context, project: Project, request: DeployRequest, choose: C
     with exclusive(root) as writer:
         for left in reversed(range(_TRIES)):
             read = read_project(project)
-            require_accepted(context, project, read.manifest, deployed_rows(read))
+            require_accepted(context, project, read.manifest, used_rows(read))
             planned = _planned(context, read, root, request, names)
             changes = planned.transaction()
             if asked is not None and root == project:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from rye.deployment.agreeing import counted, require_accepted
 from rye.deployment.disk import FolderDisk
 from rye.deployment.plan_values import Refused, Wanted
-from rye.deployment.survey import ReadProject, deployed_rows, gather, read_project, read_state_file, survey
+from rye.deployment.survey import ReadProject, deployed_rows, gather, read_project, read_state_file, survey, used_rows
 from rye.deployment.targets.protocol import Target, target
 from rye.items.identity import Identity
 from rye.project.layout import Project
@@ -61,7 +61,7 @@ def export(context: Context, project: Project, form: Form, folder: Path) -> Expo
     """Write the export. Raises RyeError if a registry cannot be reached, or the folder contains other files."""
     read = read_project(project)
     rows = deployed_rows(read)
-    require_accepted(context, project, read.manifest, rows)
+    require_accepted(context, project, read.manifest, used_rows(read))
     gone = withdrawn(context, read, rows)
     files, items, refused = exported(context, read, [row for row in rows if row.identity not in gone], form)
     changed = write_export(folder, files)

@@ -29,7 +29,7 @@ from rye.rendering.prompt import first_uses, render, source_of
 from rye.signing.sign_item import unsigned_text
 from rye.signing.signature_line import layout_of
 from rye.workspace.context import Context
-from rye.workspace.customizing.formulas import resolved_formula
+from rye.workspace.customizing.formulas import nothing_required, resolved_formula
 from rye.workspace.customizing.overlaying import apply_in_force
 from rye.workspace.items.effective_item import EffectiveItem
 from rye.workspace.items.installed_items import InstalledItem
@@ -165,8 +165,11 @@ def _directive(value: Directive, *, is_agent: bool) -> tuple[str, tuple[Argument
 
 
 def _formula(context: Context, found: EffectiveItem, places: Places) -> tuple[str, tuple[Argument, ...], str | None]:
-    """Return the steps with placeholders for the variables, those variables, and the text of the overlay in force."""
-    resolved = resolved_formula(context, found.item)
+    """Return the steps with placeholders for the variables, those variables, and the text of the overlay in force.
+
+    The deploy has required that the user agreed to all formulas (:func:`rye.deployment.survey.used_rows`).
+    """
+    resolved = resolved_formula(context, found.item, nothing_required)
     if resolved.type != "workflow":
         return "", (), None
     force = in_force(places, found.item.location.name)

@@ -116,6 +116,17 @@ def deployed_rows(read: ReadProject) -> list[LockedItem]:
     return [row for row in included(read.lock, read.manifest) if _is_installed(row, read.present)]
 
 
+def used_rows(read: ReadProject) -> list[LockedItem]:
+    """Return the items whose text a deploy writes: the deployed ones and, with a formula, all formulas, which it can inherit
+    from."""
+    rows = deployed_rows(read)
+    if any(row.identity.kind == "formula" for row in rows):
+        deployed = {row.identity for row in rows}
+        others = (row for row in read.lock.items if row.identity.kind == "formula" and row.identity not in deployed)
+        rows += [row for row in others if _is_installed(row, read.present)]
+    return rows
+
+
 class Gathered(Struct, frozen=True):
     """The effective items of a project, independent of any target."""
 

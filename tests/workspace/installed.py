@@ -37,8 +37,12 @@ def put(
     *,
     suffix: str = ".md",
     attached: dict[str, bytes] | None = None,
+    approved_facts: tuple[str, ...] = (),
 ) -> Path:
-    """Write the item's file and attached files, add its row, and return the item's file. ``RYE_DATA_DIR`` must be a test's."""
+    """Write the item's file and attached files, add its row, and return the item's file. ``RYE_DATA_DIR`` must be a test's.
+
+    ``approved_facts``: approved in rye.lock; this user has not agreed to them.
+    """
     project = Project(root)
     path = project.packages / place
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -60,6 +64,7 @@ def put(
         keyset=1,
         signer="SHA256:" + "A" * 43,
         attached=tuple(rows),
+        approved_facts=approved_facts,
     )
     count_as_verified(item)
     lock = parse_lock(project.lock_path.read_text()) if project.lock_path.exists() else Lock()

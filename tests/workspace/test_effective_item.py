@@ -10,7 +10,7 @@ import pytest
 from rye.errors import RyeError
 from rye.items.directive.template import new_directive
 from rye.workspace.context import LibraryContext
-from rye.workspace.customizing.formulas import find_formula, resolved_formula
+from rye.workspace.customizing.formulas import find_formula, nothing_required, resolved_formula
 from rye.workspace.items.effective_item import effective_item
 from rye.workspace.items.local_search import search_local
 from rye.workspace.items.rendering import RenderRequest, render
@@ -149,8 +149,28 @@ def test_a_parent_formula_is_half_of_a_workflow_and_checked_like_it(program: Pro
     path.write_bytes(parent.replace(b"Build.", b"Leak."))
     for name in ("acme/flow", "own"):
         found = find_formula(context, f"formula:{name}")
-        assert refusal(lambda: resolved_formula(context, found.item)) == "modified-item"  # noqa: B023
+        assert refusal(lambda: resolved_formula(context, found.item, nothing_required)) == "modified-item"  # noqa: B023
         assert program.run("render", f"formula:{name}").code == 1
+
+
+@pytest.mark.parametrize("place", ["acme", "other"], ids=["same folder", "short name"])
+def test_a_formula_s_parent_needs_this_user_s_agreement_as_well(
+    program: Program, context: LibraryContext, place: str
+) -> None:
+    """The child needs no consent; the parent is text of which rye.lock claims that somebody approved an alarm."""
+    parent = (
+        b'formula = "base"\nversion = "1.0.0"\ndescription = "d"\ntype = "workflow"\n'
+        b'\n[[steps]]\nid = "a"\ntitle = "A"\ndescription = "Build."\n'
+    )
+    file = f"{place}/formulas/base.formula.toml"
+    facts = ("command make",)
+    put(program.folder, "formula", f"{place}/base", file, parent, suffix=".formula.toml", approved_facts=facts)
+    child = b'formula = "flow"\nversion = "1.0.0"\ndescription = "d"\nextends = ["base"]\n'
+    put(program.folder, "formula", "acme/flow", "acme/formulas/flow.formula.toml", child, suffix=".formula.toml")
+    assert refusal(lambda: render(context, RenderRequest("formula:acme/flow"))) == "project-not-accepted"
+    assert refusal(lambda: render(context, RenderRequest("formula:acme/flow", base=True))) == "project-not-accepted"
+    assert program.run("render", "acme/flow", "--json").error["code"] == "project-not-accepted"
+    assert "Build." in program.run("render", "acme/flow", "--trust-lock").stdout
 
 
 def test_a_skill_s_attached_files_count(program: Program, context: LibraryContext) -> None:

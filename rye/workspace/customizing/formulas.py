@@ -1,7 +1,7 @@
 """Formulas that refer to other formulas: first in the same folder, then in the spaces (DECISIONS Role directives 6).
 
 Each formula found is checked like the item itself (:mod:`rye.workspace.items.effective_item`), because a formula inherits
-its parent's text.
+its parent's text. Who uses that text also requires that the user agreed to the parent.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from rye.project.item_file import ItemFile, load_item
 from rye.project.spaces import looks_like_path
 from rye.project.target import require_parsed
 from rye.workspace.context import Context
-from rye.workspace.items.effective_item import EffectiveItem, effective_item, refuse_changed
+from rye.workspace.items.effective_item import EffectiveItem, checked_item, effective_item
+from rye.workspace.items.rendered import Require
 
 
 def find_formula(context: Context, argument: str) -> EffectiveItem:
@@ -33,12 +34,19 @@ def find_formula(context: Context, argument: str) -> EffectiveItem:
     return found
 
 
-def resolved_formula(context: Context, item: ItemFile) -> Formula:
-    """The formula with ``extends`` and ``compose`` resolved. Raises RyeError if it is invalid or cannot be resolved."""
-    return resolve(valid_formula(item), formula_loader(context, item.path.parent))
+def resolved_formula(context: Context, item: ItemFile, require: Require) -> Formula:
+    """The formula with ``extends`` and ``compose`` resolved. ``require`` is called with each formula that it refers to.
+
+    Raises RyeError if it is invalid or cannot be resolved, and what ``require`` raises.
+    """
+    return resolve(valid_formula(item), formula_loader(context, item.path.parent, require))
 
 
-def formula_loader(context: Context, folder: Path) -> Callable[[str], Formula | None]:
+def nothing_required(_: EffectiveItem) -> None:
+    """For callers that have asked about all formulas, or that compare a formula with its overlay, where no agent reads it."""
+
+
+def formula_loader(context: Context, folder: Path, require: Require) -> Callable[[str], Formula | None]:
     """Return a function that finds a formula by name: first in ``folder``, then in the spaces."""
 
     def load(name: str) -> Formula | None:
@@ -47,14 +55,16 @@ def formula_loader(context: Context, folder: Path) -> Callable[[str], Formula | 
         path = folder / f"{name}.formula.toml"
         if path.is_file():
             item = load_item(path, kind="formula")
-            refuse_changed(context, item)
-            return valid_formula(item)
-        try:
-            return valid_formula(effective_item(context, f"formula:{name}", base=True).item)
-        except RyeError as error:
-            if error.code == "no-such-item":
-                return None
-            raise
+            found = EffectiveItem(item, None, None, installed=checked_item(context, item))
+        else:
+            try:
+                found = effective_item(context, f"formula:{name}", base=True)
+            except RyeError as error:
+                if error.code == "no-such-item":
+                    return None
+                raise
+        require(found)
+        return valid_formula(found.item)
 
     return load
 

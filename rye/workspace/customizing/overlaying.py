@@ -23,7 +23,7 @@ from rye.project.spaces import looks_like_path
 from rye.text.diagnostics import Diagnostic
 from rye.workspace.context import Context
 from rye.workspace.customizing.editing import Editable
-from rye.workspace.customizing.formulas import find_formula, resolved_formula
+from rye.workspace.customizing.formulas import find_formula, nothing_required, resolved_formula
 from rye.workspace.findings import FileFindings
 from rye.workspace.items.effective_item import EffectiveItem
 from rye.workspace.items.present_items import entries_of, names_of
@@ -87,7 +87,7 @@ def apply_file(context: Context, formula: str, path: Path, shown: str) -> tuple[
     reading = read_overlay(data)
     if reading.overlay is None:
         raise malformed_overlay(shown, reading.diagnostics)
-    resolved = resolved_formula(context, found.item)
+    resolved = resolved_formula(context, found.item, nothing_required)
     result = _applied(reading.overlay, resolved, shown)
     return replace(resolved, steps=result.steps), result
 
@@ -131,7 +131,7 @@ def check_overlay(context: Context, data: bytes, found: EffectiveItem | None) ->
     if reading.overlay is None or found is None or not reading.overlay.overrides:
         return findings
     try:
-        resolved = resolved_formula(context, found.item)
+        resolved = resolved_formula(context, found.item, nothing_required)
         result = apply_overlay(resolved.steps, reading.overlay, formula_type=resolved.type)
     except RyeError as error:
         return [*findings, Diagnostic("error", error.code, error.message, hint=error.hint)]
@@ -206,7 +206,7 @@ def _check(context: Context, folder: Folder, path: Path, names: list[str]) -> Ov
         return checked(Health("warning", f"{shown}: {name!r} is not a formula's name"))
     try:
         found = find_formula(context, f"formula:{name}")
-        formula = resolved_formula(context, found.item)
+        formula = resolved_formula(context, found.item, nothing_required)
     except RyeError as error:
         if error.code == "no-such-item":
             return checked(overlay_health.unknown_formula(shown, name, get_close_matches(name, names, 2, 0.5)))
@@ -227,7 +227,7 @@ def formula_problems(context: Context) -> dict[str, str | None]:
             if found.entry is None or found.entry.path != entry.path:
                 problem = f"unreachable: {entry.id!r} finds {found.item.shown}"
             else:
-                resolved_formula(context, found.item)
+                resolved_formula(context, found.item, nothing_required)
         except RyeError as error:
             problem = error.message.split("\n", 1)[0]
         problems[str(entry.path)] = problem

@@ -111,7 +111,7 @@ class _Gathered:
             self.looked.append(Looked("role", role, False))
             return
         self._require(found)
-        rendered = render_item(self._context, found, {}, {})
+        rendered = render_item(self._context, found, {}, {}, self._require)
         self.findings += rendered.findings
         self.looked.append(Looked("role", rendered.shown, True))
         self.looked += (Looked("role", path, True, "override applied") for path in found.overrides)
@@ -154,7 +154,7 @@ class _Gathered:
             sources.extend(self._explain(force, done.applied))
             return done
 
-        rendered = render_item(self._context, found, texts, {}, ask, overlay)
+        rendered = render_item(self._context, found, texts, {}, self._require, ask, overlay)
         self.findings += rendered.findings
         self.sections.append(Section("formula", rendered.prompt, tuple(sources)))
 

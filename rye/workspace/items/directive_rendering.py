@@ -10,7 +10,7 @@ from rye.rendering.prompt import first_uses, source_of
 from rye.rendering.prompt import render as render_prompt
 from rye.workspace.context import Context
 from rye.workspace.items.effective_item import EffectiveItem
-from rye.workspace.items.rendered import AskValue, Rendered, Steps, Used
+from rye.workspace.items.rendered import AskValue, Rendered, Require, Steps, Used
 
 
 def render(
@@ -19,6 +19,7 @@ def render(
     directive: Directive,
     texts: Mapping[str, str],
     values: Mapping[str, object],
+    require: Require,
     ask: AskValue | None,
     steps: Steps | None,
 ) -> Rendered:

@@ -14,7 +14,7 @@ from rye.workspace.customizing.formulas import resolved_formula
 from rye.workspace.customizing.overlaying import Overlaid, overlay_in_force
 from rye.workspace.findings import FileFindings
 from rye.workspace.items.effective_item import EffectiveItem
-from rye.workspace.items.rendered import AskValue, Rendered, Steps
+from rye.workspace.items.rendered import AskValue, Rendered, Require, Steps
 from rye.workspace.items.rendered_text import rendered
 
 
@@ -24,11 +24,12 @@ def render(
     formula: Formula,
     texts: Mapping[str, str],
     values: Mapping[str, object],
+    require: Require,
     ask: AskValue | None,
     steps: Steps | None,
 ) -> Rendered:
     """A :data:`rye.workspace.items.rendering.Renderer`. Raises RyeError without steps or for invalid variables."""
-    resolved = resolved_formula(context, found.item)
+    resolved = resolved_formula(context, found.item, require)
     if resolved.type != "workflow":
         raise UsageError(
             "no-steps",

@@ -26,12 +26,14 @@ from rye.items.kinds import NoPrompt
 from rye.workspace.context import Context
 from rye.workspace.items.agreement import AgreeTo, require_agreed
 from rye.workspace.items.effective_item import EffectiveItem, effective_item
-from rye.workspace.items.rendered import AskValue, Rendered, Steps
+from rye.workspace.items.rendered import AskValue, Rendered, Require, Steps
 
 Renderer = Callable[
-    [Context, EffectiveItem, Any, Mapping[str, str], Mapping[str, object], AskValue | None, Steps | None], Rendered
+    [Context, EffectiveItem, Any, Mapping[str, str], Mapping[str, object], Require, AskValue | None, Steps | None],
+    Rendered,
 ]
-"""Takes the context, the item, its parsed value, inputs as texts and as values, the callback for questions, and an overlay."""
+"""Takes the context, the item, its parsed value, inputs as texts and as values, the check of other items whose text it takes,
+the callback for questions, and an overlay."""
 
 _WITH_INPUTS = {
     "directive": "rye.workspace.items.directive_rendering",
@@ -70,7 +72,13 @@ def render(
     """
     found = effective_item(context, request.item, request.kind, base=request.base)
     require_agreed(context, found, request.trust_lock, agree, customized=not request.base)
-    return render_item(context, found, request.texts, request.values, ask, None if request.base else "in force")
+
+    def require(other: EffectiveItem) -> None:
+        require_agreed(context, other, request.trust_lock, agree, customized=False)
+
+    return render_item(
+        context, found, request.texts, request.values, require, ask, None if request.base else "in force"
+    )
 
 
 def render_item(
@@ -78,12 +86,13 @@ def render_item(
     found: EffectiveItem,
     texts: Mapping[str, str],
     values: Mapping[str, object],
+    require: Require,
     ask: AskValue | None = None,
     steps: Steps | None = None,
 ) -> Rendered:
     """Like :func:`render`, for an item already found and agreed to (:func:`rye.workspace.items.agreement.require_agreed`).
 
-    ``steps``: the overlay of a formula; None: without one.
+    ``require``: requires the same of a formula that it inherits from. ``steps``: the overlay of a formula; None: without one.
     """
     value = found.parsed()
     kind = found.item.kind
@@ -91,4 +100,4 @@ def render_item(
         raise UsageError("no-prompt", kind.prompt.message, kind.prompt.hint)
     module = _WITH_INPUTS[kind.name] if kind.prompt == "inputs" else "rye.workspace.items.text_rendering"
     renderer: Renderer = import_module(module).render
-    return renderer(context, found, value, texts, values, ask if context.interactive else None, steps)
+    return renderer(context, found, value, texts, values, require, ask if context.interactive else None, steps)

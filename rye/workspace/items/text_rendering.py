@@ -9,7 +9,7 @@ from rye.signing.sign_item import unsigned_text
 from rye.signing.signature_line import layout_of
 from rye.workspace.context import Context
 from rye.workspace.items.effective_item import EffectiveItem
-from rye.workspace.items.rendered import AskValue, Rendered, Steps
+from rye.workspace.items.rendered import AskValue, Rendered, Require, Steps
 from rye.workspace.items.rendered_text import rendered
 
 
@@ -19,6 +19,7 @@ def render(
     value: object,
     texts: Mapping[str, str],
     values: Mapping[str, object],
+    require: Require,
     ask: AskValue | None,
     steps: Steps | None,
 ) -> Rendered:
