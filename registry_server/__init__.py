@@ -1,7 +1,7 @@
 """The registry server: it accepts signed statements and writes the static files that clients read.
 
-The rooms, lowest first. A module imports from its own room and from the rooms above it in this list;
-``tests/test_rooms.py`` checks that. From :mod:`rye` it uses the rooms below the workspace.
+The rooms, from the ground up; the only list, as in :mod:`rye`. A module imports from its own room and from the rooms in the lines
+above its own (``tests/test_rooms.py``). From :mod:`rye` it uses the rooms below the workspace.
 
 * :mod:`registry_server.settings`: every setting and limit
 * :mod:`registry_server.storage`: tables in a database, bytes in a folder or a bucket
@@ -9,6 +9,7 @@ The rooms, lowest first. A module imports from its own room and from the rooms a
 * :mod:`registry_server.sequencer`: what may become an entry of the log, and what follows from its entries
 * :mod:`registry_server.migrations`: opens the database, at the newest revision
 * :mod:`registry_server.upkeep`: an operator's work: create, check, copy, restore, take down
+* :mod:`registry_server.pages`: the pages that people read
 * :mod:`registry_server.interop`: what programs that know nothing of Rye read
 * :mod:`registry_server.api`: the HTTP API
 * :mod:`registry_server.cli`: the program ``rye-registry``

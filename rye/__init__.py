@@ -1,25 +1,29 @@
 """Rye: package manager and verifiable registry for the text that steers software agents.
 
-The rooms, from the ground up. A module imports from its own room and from rooms above it in this list, never from below;
-``tests/test_rooms.py`` enforces this, including imports inside functions.
+The rooms, from the ground up. This is the only list: a new room is a line here, and the tests read the floors from it. A module
+imports from its own room and from the rooms in the lines above its own, also inside functions (``tests/test_rooms.py``).
 
-* :mod:`rye.errors`, :mod:`rye.limits`, :mod:`rye.deprecations`, :mod:`rye.layout`: what every room may use
-* :mod:`rye.storage`: files on disk, the user's folders, what was verified on this machine
-* :mod:`rye.text`: text before it is an item
+* :mod:`rye.errors`, :mod:`rye.limits`, :mod:`rye.extras`, :mod:`rye.deprecations`, :mod:`rye.layout`, :mod:`rye.explaining`: what
+  every room may use
+* :mod:`rye.storage`: atomic files, private files, the user's folders, what was verified on this machine
+* :mod:`rye.text`: text before it is an item: content rules, Markdown, YAML, TOML, JSON, spelling, secrets, facts
 * :mod:`rye.resolution`: versions, ranges and the solver
-* :mod:`rye.items`: what the kinds of items are, parsed and validated
+* :mod:`rye.items`: the kinds of items and their readers
 * :mod:`rye.signing` signs and verifies; :mod:`rye.permissions` decides what an item may do
 * :mod:`rye.rendering`: the prompt that an agent gets
 * :mod:`rye.project`: manifest, lock and the spaces that items are looked up in
 * :mod:`rye.registry`: fetches and proves
 * :mod:`rye.sources`: items from git repositories and folders, where nobody proves anything
-* :mod:`rye.importing`: other tools' locks and manifests
-* :mod:`rye.publishing` writes to a registry; :mod:`rye.customization` keeps local changes through upgrades
+* :mod:`rye.publishing` writes to a registry; :mod:`rye.customization` keeps local changes through upgrades;
+  :mod:`rye.importing` reads other tools' locks and manifests
 * :mod:`rye.installation`: plans a change of the project and makes it as one transaction
 * :mod:`rye.workspace`: the use cases, free of any face
 * :mod:`rye.runtime`: what a call may do, what it did, and tools in a sandbox
-* :mod:`rye.deployment`: what is installed, written where agent programs read it
+* :mod:`rye.deployment`: what is installed, written where agent programs read it; :mod:`rye.mcp`: the MCP server;
+  :mod:`rye.lsp`: the language server
+* :mod:`rye.schemas`: JSON schemas of what Rye reads and writes
 * :mod:`rye.cli`: commands, words and printing
+* :mod:`rye.__main__`: ``python -m rye``
 """
 
 __version__ = "0.1.0"

@@ -9,7 +9,6 @@ import pytest
 
 from tests import rules_table
 from tests.citations import DESIGN, ROOT, Rule, cited, codes, dangling, decisions, families, files, headings, rules
-from tests.test_rooms import FLOOR
 
 pytestmark = pytest.mark.slow
 
@@ -80,24 +79,6 @@ def test_the_table_names_tests_that_cite_the_rule() -> None:
     for rule, paths in zip(shown, named, strict=True):
         assert {f"tests/{path}" for path in paths} <= set(tests[rule]), f"{rule}: run `make rules-table`"
         assert bool(paths) == bool(tests[rule]), f"{rule}: run `make rules-table`"
-
-
-def test_the_house_names_every_room() -> None:
-    """house 2."""
-    section = (DESIGN / "house.md").read_text("utf-8").partition("## 2.")[2].partition("## 3.")[0]
-    assert set(FLOOR) - {"__main__"} <= set(re.findall(r"`([a-z_]+)`", section))
-
-
-@pytest.mark.parametrize("path", ADRS, ids=lambda path: path.stem)
-def test_a_choice_has_one_form(path: Path) -> None:
-    text = path.read_text("utf-8")
-    headings_here = [heading for heading in re.findall(r"^## (.+)$", text, re.MULTILINE) if heading != "Measured"]
-    assert headings_here == ["Context", "Decision", "Consequences", "When to reconsider"]
-    title = re.match(r"# (\d{4}): (.+)\n\n\*\*Status:\*\* (?:accepted|replaced by \d{4})\.\n", text)
-    assert title is not None
-    assert path.name.startswith(title[1] + "-")
-    assert f"[{title[1]}](adr/{path.name}) | {title[2]} |" in (DESIGN / "README.md").read_text("utf-8")
-    assert len(text.split()) <= 600, "one page"
 
 
 def test_choices_are_numbered_without_a_gap() -> None:

@@ -3,50 +3,29 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+import registry_server
+import rye
 from rye.storage.verdicts import FACES
 
 ROOT = Path(__file__).parents[1]
-FLOORS = (
-    ("errors", "limits", "extras", "deprecations", "explaining", "layout"),
-    ("storage",),
-    ("text",),
-    ("resolution",),
-    ("items",),
-    ("signing", "permissions"),
-    ("rendering",),
-    ("project",),
-    ("registry",),
-    ("sources",),
-    ("publishing", "customization", "importing"),
-    ("installation",),
-    ("workspace",),
-    ("runtime",),
-    ("mcp", "deployment", "lsp"),
-    ("schemas",),
-    ("cli",),
-    ("__main__",),
-)
-FLOOR = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
-SERVER_FLOORS = (
-    ("settings",),
-    ("storage",),
-    ("accounts", "search"),
-    ("sequencer",),
-    ("migrations",),
-    ("upkeep",),
-    ("pages",),
-    ("interop",),
-    ("api",),
-    ("cli",),
-    ("embedded",),
-)
-SERVER_FLOOR = {room: number for number, rooms in enumerate(SERVER_FLOORS) for room in rooms}
+
+
+def floors_of(package: ModuleType) -> list[list[str]]:
+    """The rooms in the list of a package's docstring, from the ground up; rooms in one line share a floor."""
+    _, *lines = (package.__doc__ or "").split("\n* ")
+    return [re.findall(rf":mod:`{package.__name__}\.(\w+)`", line) for line in lines]
+
+
+FLOOR = {room: number for number, rooms in enumerate(floors_of(rye)) for room in rooms}
+SERVER_FLOOR = {room: number for number, rooms in enumerate(floors_of(registry_server)) for room in rooms}
 EXTRA = {("cli", "registry_server")}
 """``rye registry serve`` and ``rye demo`` start the server's program, where it is installed."""
 
@@ -202,10 +181,13 @@ def test_modules_of_a_room_import_each_other_in_one_direction(room: Path) -> Non
     assert circles_of(room) == []
 
 
-def test_no_room_is_left_out() -> None:
-    names = {room.relative_to(ROOT).as_posix() for room in ROOMS}
-    assert "registry_server" in names
-    assert {f"rye/{room}" for room in FLOOR if (ROOT / "rye" / room).is_dir()} <= names
+@pytest.mark.parametrize(("package", "floors"), [(rye, FLOOR), (registry_server, SERVER_FLOOR)])
+def test_the_docstring_of_a_package_lists_each_room_once(package: ModuleType, floors: dict[str, int]) -> None:
+    folder = ROOT / package.__name__
+    there = [path.stem for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()]
+    listed = [room for rooms in floors_of(package) for room in rooms]
+    assert sorted(listed) == sorted(set(there) - {"__init__"})
+    assert list(floors) == listed
 
 
 def test_a_circle_is_seen_through_functions_and_not_through_types(
