@@ -79,10 +79,10 @@ check: lint
 bench: $(VENV)/.dev
 	for program in benchmarks/*.py; do echo "== $$program"; $(BIN)/python $$program || exit 1; done
 
-# Run the property tests with new random examples, and the tests that can try harder (tests/effort.py) with many more examples and
-# full-size hostile inputs.
+# Run the property tests with new random examples, and the tests that can try harder (tests/scenes/effort.py) with many more
+# examples and full-size hostile inputs.
 fuzz: $(VENV)/.dev
-	RYE_FUZZ=1 $(BIN)/python -m pytest $$(grep -rlE --include='test_*.py' '^from (tests.effort|hypothesis) import' tests)
+	RYE_FUZZ=1 $(BIN)/python -m pytest $$(grep -rlE --include='test_*.py' '^from (tests.scenes.effort|hypothesis) import' tests)
 
 # Mutation testing of the modules that decide about trust: at least 95 % of the mutants must fail a test. All modules take about an
 # hour on one core; `make mutate ONLY=merkle` takes those with that word in their path. See tests/mutation/accepted.toml.
@@ -106,13 +106,13 @@ completion-table: $(VENV)/.dev
 schemas: $(VENV)/.dev
 	$(BIN)/python -m rye.schemas.catalog docs/schemas
 
-# Generate docs/design/rules.md: the rules and the tests that cite them (tests/test_citations.py checks that it is up to date).
+# Generate docs/design/rules.md: the rules and the tests that cite them (tests/house/test_citations.py checks that it is up to date).
 rules-table: $(VENV)/.dev
-	$(BIN)/python -m tests.rules_table
+	$(BIN)/python -m tests.house.rules_table
 
 # Generate docs/reference/commands from the commands' help (tests/cli/test_command_pages.py checks that it is up to date).
 command-pages: $(VENV)/.dev
-	$(BIN)/python -m tests.command_pages docs/reference/commands
+	$(BIN)/python -m tests.docs.command_pages docs/reference/commands
 
 # Generate docs/reference/errors from the table of error codes and its examples (tests/explaining checks that it is up to date).
 error-pages: $(VENV)/.dev

@@ -1,7 +1,7 @@
 """Rye: package manager and verifiable registry for the text that steers software agents.
 
 The rooms, from the ground up. This is the only list: a new room is a line here, and the tests read the floors from it. A module
-imports from its own room and from the rooms in the lines above its own, also inside functions (``tests/test_rooms.py``).
+imports from its own room and from the rooms in the lines above its own, also inside functions (``tests/house/test_rooms.py``).
 
 * :mod:`rye.errors`, :mod:`rye.limits`, :mod:`rye.extras`, :mod:`rye.deprecations`, :mod:`rye.layout`, :mod:`rye.explaining`: what
   every room may use

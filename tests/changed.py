@@ -14,10 +14,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parents[1]
-ALWAYS = (
-    *("tests/test_rooms.py", "tests/test_faces.py", "tests/test_local_imports.py", "tests/test_line_ends.py"),
-    *("tests/test_citations.py", "tests/items/test_kinds_named_once.py"),
-)
+_HOUSE = ("rooms", "faces", "local_imports", "line_ends", "citations")
+ALWAYS = (*(f"tests/house/test_{name}.py" for name in _HOUSE), "tests/items/test_kinds_named_once.py")
 """The tests of the whole tree."""
 _PACKAGES = ("rye", "registry_server", "tests", "benchmarks")
 

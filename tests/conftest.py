@@ -5,10 +5,10 @@ the others. With ``RYE_TEST_FAST`` set, an unmarked test that starts a process f
 forgotten, and properties run with few examples.
 
 Every hint of an error raised in this process is checked: if it contains a command that the command line does not know,
-the test fails (``tests/hints.py``; ``tests/test_hints.py`` reads the sources).
+the test fails (``tests/house/hints.py``; ``tests/house/test_hints.py`` reads the sources).
 
-Registries served by tests are forked, not started (``tests/forked_registry.py``), and their empty databases are copies
-of one that the migrations made (``tests/migrated_database.py``).
+Registries served by tests are forked, not started (``tests/scenes/forked_registry.py``), and their empty databases are
+copies of one that the migrations made (``tests/scenes/migrated_database.py``).
 
 A test must not make a project of a folder that holds others' folders, such as the temporary folder or the home folder:
 every test and program below it would find that project.
@@ -40,8 +40,8 @@ from hypothesis.internal.constants_ast import Constants
 import registry_server.embedded
 from registry_server.migrations import opening
 from rye.errors import RyeError
-from tests import forked_registry, migrated_database
-from tests.effort import FUZZ
+from tests.scenes import forked_registry, migrated_database
+from tests.scenes.effort import FUZZ
 
 _STARTS = frozenset({"subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty", "os.system", "os.exec"})
 
@@ -135,7 +135,7 @@ def pytest_runtest_teardown() -> Iterator[None]:
 
 
 def _check_hints() -> None:
-    from tests.hints import commands_in, problem  # the whole command line, which few tests need
+    from tests.house.hints import commands_in, problem  # the whole command line, which few tests need
 
     met = set(_hints)
     _read.update(met)

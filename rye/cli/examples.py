@@ -1,4 +1,4 @@
-"""Example commands: shown at the end of each command's help, and parsed by tests/test_hints.py."""
+"""Example commands: shown at the end of each command's help, and parsed by tests/house/test_hints.py."""
 
 from __future__ import annotations
 

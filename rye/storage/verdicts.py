@@ -39,8 +39,8 @@ _MOST_NEW_BYTES = 64 * 1024 * 1024
 """How many verdicts one run remembers at most."""
 _CHECK_BYTES = 8
 FACES = frozenset(("cli", "deployment", "lsp", "mcp", "runtime", "schemas"))
-"""The rooms above the use cases. What checks a release, an item or a lock cannot import them (``tests/test_rooms.py``), and their
-files are a third of the program's."""
+"""The rooms above the use cases. What checks a release, an item or a lock cannot import them (``tests/house/test_rooms.py``), and
+their files are a third of the program's."""
 
 
 class Verdicts:

@@ -8,7 +8,7 @@ the top all the same::
     else:
         json = lazy_module("json")
 
-Modules of this program are imported as usual: ``tests/test_rooms.py`` reads their imports.
+Modules of this program are imported as usual: ``tests/house/test_rooms.py`` reads their imports.
 """
 
 from __future__ import annotations

@@ -12,8 +12,8 @@ from rye.items.reading import ReadOptions, Source
 from rye.registry.protocol.derivation import derived_lines
 from rye.signing.keys import PrivateKey
 from rye.signing.sign_item import sign
-from tests import directive_text
 from tests.registry.simulated_registry import SimulatedRegistry, suffix_of
+from tests.scenes import directive_text
 
 SIGNED = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -21,7 +21,7 @@ HOOK = ("cost.current &gt; 1", "ops/alarm", "1")
 
 
 def directive(identity: Identity, version: str = "1.0.0", **parts: Any) -> str:
-    """A directive's text, unsigned; ``parts`` are those of :func:`tests.directive_text.directive`."""
+    """A directive's text, unsigned; ``parts`` are those of :func:`tests.scenes.directive_text.directive`."""
     return directive_text.directive(identity.local_id, version, **parts)
 
 

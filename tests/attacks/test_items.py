@@ -16,8 +16,8 @@ from tests.attacks.hostile_server import announces, encoded, endless
 from tests.attacks.signed_items import HOOK, directive, release, signed, skill
 from tests.attacks.simulation import CHECK, DEPLOY, LINT, SKILL, UPDATE, Attack, Scene, Stage, raw
 from tests.attacks.test_index import append_unread
-from tests.directive_text import SHELL
 from tests.registry.simulated_registry import SimulatedRegistry, key
+from tests.scenes.directive_text import SHELL
 
 pytestmark = pytest.mark.slow
 

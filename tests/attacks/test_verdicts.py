@@ -43,9 +43,9 @@ from tests.attacks import test_index, test_items, test_keysets
 from tests.attacks.signed_items import directive, release
 from tests.attacks.simulation import ADD, CHECK, DEPLOY, INSTALL, LINT, SKILL, Attack, Scene, Stage, founded, tree
 from tests.cli.running import Program
-from tests.effort import tries
 from tests.registry.memory_transport import MemoryTransport
 from tests.registry.simulated_registry import START, SimulatedRegistry, key
+from tests.scenes.effort import tries
 
 pytestmark = pytest.mark.slow
 

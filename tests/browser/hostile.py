@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.cli.registry_fixture import Registry, User
-from tests.directive_text import SHELL, directive
+from tests.scenes.directive_text import SHELL, directive
 
 ELSEWHERE = "evil.example"
 RUN = "window.pwned=1"

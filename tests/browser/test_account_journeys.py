@@ -18,7 +18,7 @@ from registry_server.embedded import start_embedded, stop_embedded
 from tests.browser.chromium import Visit
 from tests.browser.people import cookies_of, link
 from tests.cli.registry_fixture import Registry, operator
-from tests.registry_process import init
+from tests.scenes.registry_process import init
 
 pytestmark = [pytest.mark.browser, pytest.mark.processes]
 TOKEN = re.compile(r"rye_[0-9a-f]{16}_[A-Za-z0-9_-]{43}")

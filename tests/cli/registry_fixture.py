@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from tests.cli.running import Program
-from tests.directive_text import directive
-from tests.registry_process import RegistryProcess, run, token
+from tests.scenes.directive_text import directive
+from tests.scenes.registry_process import RegistryProcess, run, token
 
 
 class User(Program):

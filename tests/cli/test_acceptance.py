@@ -11,8 +11,8 @@ import pytest
 
 from tests.cli.running import Program
 from tests.cli.test_claims import clone, edit, of
-from tests.directive_text import SHELL
 from tests.installation.real_registry import Author, RealRegistry, serving
+from tests.scenes.directive_text import SHELL
 
 pytestmark = pytest.mark.processes
 

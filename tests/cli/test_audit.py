@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from tests.cli.running import Program
-from tests.directive_text import SHELL
 from tests.installation.real_registry import Author, RealRegistry, serving
+from tests.scenes.directive_text import SHELL
 
 pytestmark = pytest.mark.processes
 

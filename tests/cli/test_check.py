@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cli.running import Program
-from tests.directive_text import directive
 from tests.installation.real_registry import RealRegistry, serving
+from tests.scenes.directive_text import directive
 
 pytestmark = pytest.mark.processes
 

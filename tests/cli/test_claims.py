@@ -12,8 +12,8 @@ import pytest
 
 from rye.project.lock import Lock, LockedItem, lock_text, parse_lock
 from tests.cli.running import Program
-from tests.directive_text import SHELL
 from tests.installation.real_registry import Author, RealRegistry, serving
+from tests.scenes.directive_text import SHELL
 
 pytestmark = pytest.mark.processes
 

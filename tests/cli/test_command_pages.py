@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rye.cli.main import COMMANDS
-from tests.command_pages import INDEX, pages
+from tests.docs.command_pages import INDEX, pages
 
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference" / "commands"
 

@@ -8,8 +8,8 @@ import pytest
 
 from rye.project.lock import LockedItem, parse_lock
 from tests.cli.running import Program
-from tests.directive_text import SEARCH, SHELL
 from tests.installation.real_registry import Author, RealRegistry, serving
+from tests.scenes.directive_text import SEARCH, SHELL
 
 pytestmark = pytest.mark.processes
 

@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 
 from tests.cli.running import Program
-from tests.directive_text import directive
+from tests.scenes.directive_text import directive
 from tests.workspace.installed import put
 
 pytestmark = pytest.mark.processes

@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.running import Program
 from tests.installation.real_registry import Author, RealRegistry, serving
-from tests.registry_process import ORIGIN
+from tests.scenes.registry_process import ORIGIN
 
 pytestmark = pytest.mark.processes
 

@@ -24,8 +24,8 @@ from rye.project.manifest import parse_manifest
 from rye.storage.verdicts import VERDICTS
 from rye.workspace.installing import install_steps
 from tests.cli.running import Program
-from tests.directive_text import SHELL
 from tests.installation.real_registry import Author, RealRegistry, serving
+from tests.scenes.directive_text import SHELL
 
 pytestmark = pytest.mark.processes
 

@@ -10,7 +10,7 @@ import pytest
 from tests.cli.running import Program
 from tests.cli.test_claims import codes
 from tests.installation.real_registry import Author, RealRegistry, serving
-from tests.registry_process import run, token
+from tests.scenes.registry_process import run, token
 
 pytestmark = pytest.mark.processes
 

@@ -12,8 +12,8 @@ import pytest
 from rye.project.lock import LockError, is_conflicted, parse_lock
 from rye.project.lock_conflict import join_sides
 from tests.cli.running import Program
-from tests.directive_text import SHELL
 from tests.installation.real_registry import Author, RealRegistry, serving
+from tests.scenes.directive_text import SHELL
 
 pytestmark = pytest.mark.processes
 

@@ -16,7 +16,7 @@ from registry_server.embedded import start_embedded, stop_embedded
 from rye.items.identity import Identity
 from tests.cli.registry_fixture import Registry, User, operator, registry
 from tests.registry.simulated_registry import SimulatedRegistry, key
-from tests.registry_process import init
+from tests.scenes.registry_process import init
 
 pytestmark = pytest.mark.processes
 

@@ -1,4 +1,4 @@
-"""The page about copies names existing codes and limits. ``tests/test_docs_typed.py`` types its commands."""
+"""The page about copies names existing codes and limits. ``tests/docs/test_typed.py`` types its commands."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.registry_fixture import Registry, User, registry
-from tests.registry_process import run, token
+from tests.scenes.registry_process import run, token
 
 pytestmark = pytest.mark.processes
 

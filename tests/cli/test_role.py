@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import Program
-from tests.shared_data import shared
+from tests.scenes.shared_data import shared
 
 pytestmark = pytest.mark.processes
 

@@ -10,8 +10,8 @@ import pytest
 
 from rye.project.lock import LockedItem, parse_lock
 from tests.cli.running import Program
-from tests.directive_text import SEARCH, directive
 from tests.installation.real_registry import Author, RealRegistry, serving
+from tests.scenes.directive_text import SEARCH, directive
 
 pytestmark = pytest.mark.processes
 

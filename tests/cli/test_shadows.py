@@ -8,8 +8,8 @@ import pytest
 
 from tests.cli.running import Program
 from tests.cli.test_claims import INSTALLING, READING, clone, codes
-from tests.directive_text import directive
 from tests.installation.real_registry import Author, RealRegistry, serving
+from tests.scenes.directive_text import directive
 
 pytestmark = pytest.mark.processes
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from rye.registry.protocol.wire import StageDetail, StagesAnswer
 from rye.registry.transport.api import RegistryApi
 from tests.cli.registry_fixture import Registry, User, registry
-from tests.registry_process import run
+from tests.scenes.registry_process import run
 
 pytestmark = pytest.mark.processes
 

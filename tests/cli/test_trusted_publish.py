@@ -16,7 +16,7 @@ from joserfc import jwt
 from joserfc.jwk import ECKey
 
 from tests.cli.registry_fixture import Registry, registry
-from tests.registry_process import run
+from tests.scenes.registry_process import run
 
 pytestmark = pytest.mark.processes
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import Program
-from tests.directive_text import directive
+from tests.scenes.directive_text import directive
 from tests.workspace.installed import put
 
 PLACE = "acme/directives/work/top.md"

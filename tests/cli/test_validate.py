@@ -10,7 +10,7 @@ import pytest
 from rye.items.kinds import KINDS
 from tests.cli.running import Program
 from tests.items.finished import finished
-from tests.shared_data import shared
+from tests.scenes.shared_data import shared
 
 pytestmark = pytest.mark.processes
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.running import Program
-from tests.shared_data import shared
+from tests.scenes.shared_data import shared
 
 DIRECTIVE = ".ai/directives/workflows/deploy.md"
 

@@ -7,7 +7,7 @@ import pytest
 from rye.items.kinds import KINDS
 from rye.workspace.authoring.version_bump import raised
 from tests.cli.running import Program
-from tests.directive_text import directive
+from tests.scenes.directive_text import directive
 
 NAMES = {"directive": "work/ship", "tool": "text/count", "knowledge": "notes/style"}
 

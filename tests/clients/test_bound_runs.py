@@ -19,8 +19,8 @@ from tests.clients.model import Provider
 from tests.clients.program import PROGRAMS, Seat
 from tests.clients.tool_server import TOOLS
 from tests.deployment.shop import Shop
-from tests.directive_text import directive
 from tests.mcp.workshop import tool
+from tests.scenes.directive_text import directive
 
 pytestmark = [pytest.mark.clients, pytest.mark.processes]
 RIGHTS = "<search><tool>acme/fs/*</tool></search><execute><tool>acme/fs/*</tool></execute>"

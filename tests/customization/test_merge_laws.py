@@ -15,7 +15,7 @@ from rye.customization.override_file import OPERATIONS, read_overrides
 from rye.text.markdown_grammar import heading_of
 from rye.text.markdown_sections import sections
 from tests.customization.override_text import HEAD, directive, overrides
-from tests.effort import FUZZ, tries
+from tests.scenes.effort import FUZZ, tries
 
 pytestmark = pytest.mark.slow
 

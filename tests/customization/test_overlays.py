@@ -21,7 +21,7 @@ from rye.customization.overlays import (
     remove_stale,
 )
 from rye.errors import RyeError
-from tests.shared_data import shared
+from tests.scenes.shared_data import shared
 
 
 @dataclass(frozen=True, slots=True)

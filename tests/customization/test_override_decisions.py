@@ -10,7 +10,7 @@ import pytest
 from rye.customization.merge import RejectedOverrides, drift, merge
 from rye.customization.override_file import read_overrides
 from tests.customization.override_text import BASE, HEAD, apply, directive, found, output, overrides
-from tests.shared_data import shared
+from tests.scenes.shared_data import shared
 
 CLOSER = "<!-- END DIRECTIVE -->"
 APPENDED = BASE.replace("Old output.\n", "Old output.\n\nKept.\n")

@@ -11,7 +11,7 @@ from rye.customization.recheck import findings
 from rye.items.identity import Identity
 from rye.project.layout import Project
 from tests.customization.override_text import directive
-from tests.directive_text import directive as deploy
+from tests.scenes.directive_text import directive as deploy
 
 ID = Identity("directive", "acme/workflows/deploy")
 HEAD = '---\nagent: deploy\nbase-version: "1.0.0"\nlast-reviewed: "2026-01-01"\n---\n\n'

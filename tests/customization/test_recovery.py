@@ -12,7 +12,7 @@ from rye.customization.override_file import read_overrides
 from rye.customization.recovery import recover
 from rye.limits import CONTENT
 from tests.cli.running import Program
-from tests.shared_data import shared
+from tests.scenes.shared_data import shared
 
 BASE = """---
 name: tea

@@ -12,7 +12,7 @@ from rye.project.layout import Project
 from rye.project.lock import Lock, LockedFile, LockedItem, lock_text, parse_lock
 from rye.workspace.trusting.acceptance import approvals, remember_accepted
 from tests.cli.running import Program
-from tests.directive_text import SHELL, directive
+from tests.scenes.directive_text import SHELL, directive
 from tests.workspace.installed import count_as_verified
 
 SKILL = """---

@@ -28,7 +28,7 @@ from rye.publishing.marketplaces import (
 )
 from tests.deployment.shop import Shop, agent, bound, skill
 from tests.installation.real_registry import RealRegistry, serving
-from tests.registry_process import run
+from tests.scenes.registry_process import run
 
 VECTORS = Path(__file__).parents[1] / "vectors/marketplaces"
 FORMAT = SharedSkill(

@@ -12,7 +12,7 @@ from rye.workspace.completion.codes import codes
 from rye.workspace.completion.place import Place
 from tests.cli.running import Program
 from tests.explaining.raised import ROOT
-from tests.test_rooms import imports
+from tests.house.test_rooms import imports
 
 PAGES = ROOT / "docs" / "reference" / "errors"
 

@@ -17,7 +17,7 @@ from rye.deployment.targets import protocol
 from rye.explaining.table import AREAS, CODES, Code, by_code, load
 from rye.installation.audit import RULES
 from tests.explaining.raised import CODE, ROOT, Site, reading
-from tests.hints import commands_in, problem
+from tests.house.hints import commands_in, problem
 
 pytestmark = pytest.mark.slow
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.cli.running import Program, Result
-from tests.directive_text import directive
-from tests.registry_process import ORIGIN, RegistryProcess, token
+from tests.scenes.directive_text import directive
+from tests.scenes.registry_process import ORIGIN, RegistryProcess, token
 
 
 @dataclass

@@ -19,8 +19,8 @@ from rye.registry.released import ItemFiles
 from rye.registry.trust.file_acceptance import Refusal, judge_release_file
 from rye.registry.trust.trust_error import TrustError
 from rye.signing.signature_line import MARKDOWN, SignatureLine, content_hash, insert
-from tests.directive_text import directive
 from tests.registry.test_file_acceptance import CASES, OWNER, STRANGER, Case, of_directive
+from tests.scenes.directive_text import directive
 
 HOOKED = of_directive(
     None,

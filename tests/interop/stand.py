@@ -22,7 +22,7 @@ from rye.registry.protocol import notes, statements
 from rye.registry.protocol.statements import Advisory, AttachedFile, Deprecation, FileEntry, Keyset, Revocation, Yank
 from rye.registry.protocol.statements.grammar import Statement
 from rye.signing.keys import PrivateKey
-from tests.registry_process import ORIGIN
+from tests.scenes.registry_process import ORIGIN
 from tests.server.in_process import Local
 from tests.server.publishing import Publisher, now
 

@@ -16,7 +16,7 @@ from registry_server.interop import osv
 from rye.items.identity import Identity
 from rye.registry.protocol.statements import Advisory
 from tests.interop.stand import Stand
-from tests.registry_process import ORIGIN
+from tests.scenes.registry_process import ORIGIN
 from tests.server.publishing import now
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")

@@ -16,8 +16,8 @@ from rye.items.agent.reader import as_json, read, template
 from rye.items.agent_tools import agent_tools
 from rye.items.reading import Reading, ReadOptions, Source
 from rye.text.diagnostics import Diagnostic
-from tests.effort import tries
-from tests.shared_data import shared
+from tests.scenes.effort import tries
+from tests.scenes.shared_data import shared
 
 EXAMPLES = tries(80, 1000)
 BODY = "\n# Dev\n\n## System Prompt\n\nDo it.\n"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rye.text.markdown_links import links, without_code_spans
 from rye.text.markdown_outline import outline
-from tests.effort import tries
+from tests.scenes.effort import tries
 
 EXAMPLES = tries(60, 2000)
 

@@ -14,8 +14,8 @@ from rye.items.agent.model import Agent
 from rye.items.agent.reader import read
 from rye.items.reading import Reading, ReadOptions, Source
 from rye.text.yaml_reading import read_yaml
-from tests.effort import tries
-from tests.parsed import parsed
+from tests.scenes.effort import tries
+from tests.scenes.parsed import parsed
 
 EXAMPLES = tries(60, 1000)
 

@@ -12,8 +12,8 @@ from rye.items.bundle import Bundle, as_json, read, template
 from rye.items.declared import normalized_version, parse_dependency
 from rye.items.reading import Reading, ReadOptions, Source
 from rye.text.spelling import near_miss
-from tests.effort import tries
-from tests.parsed import parsed
+from tests.scenes.effort import tries
+from tests.scenes.parsed import parsed
 
 EXAMPLES = tries(60, 1000)
 HEAD = '[bundle]\nname = "starter"\nversion = "1.0.0"\n'

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rye.limits import CONTENT, ContentLimits
 from rye.text import content
 from rye.text.content import DEFAULT_IGNORABLE, MAX_LISTED, check_text, decode, describe, fixed
-from tests.effort import tries
+from tests.scenes.effort import tries
 
 pytestmark = pytest.mark.processes
 

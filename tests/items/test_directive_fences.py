@@ -11,9 +11,9 @@ from markdown_it import MarkdownIt
 
 from rye.items.directive.xml_tree import parse
 from rye.text.markdown_blocks import MAX_DEPTH, scan
-from tests.effort import FUZZ, tries
 from tests.items.test_directive_sample import AFTER, FENCE, findings, only, reading, text, value
-from tests.parsed import parsed
+from tests.scenes.effort import FUZZ, tries
+from tests.scenes.parsed import parsed
 
 _ORACLE = MarkdownIt("commonmark", {"maxNesting": 200})
 _ORACLE.core.ruler.enableOnly(["normalize", "block"])

@@ -18,8 +18,8 @@ from rye.items.reading import Fixed, ReadOptions, Source
 from rye.permissions.static_check import check_calls
 from rye.text.diagnostics import strict
 from tests.items.test_directive_sample import AFTER, FENCE, changed, findings, text, value
-from tests.parsed import parsed
-from tests.shared_data import shared
+from tests.scenes.parsed import parsed
+from tests.scenes.shared_data import shared
 
 PLACE = Source("", "deploy_app.md", "deploy_app", "workflows")
 FULL_NAMES = text(FENCE.replace('turns="6" max_tokens', 'max_turns="6" max_tokens'))

@@ -14,7 +14,7 @@ from rye.items.directive.model import Directive
 from rye.items.directive.reader import as_json
 from rye.limits import CONTENT
 from tests.items.test_directive_sample import FENCE, changed, findings, only, reading, text
-from tests.parsed import parsed
+from tests.scenes.parsed import parsed
 
 pytestmark = pytest.mark.processes
 

@@ -17,8 +17,8 @@ from rye.items.reading import Dependency, ReadOptions, Source
 from rye.permissions.static_check import check_calls
 from rye.text.diagnostics import strict
 from tests.items.test_directive_sample import AFTER, FENCE, changed, findings, line_of, reading, text, value
-from tests.parsed import parsed
-from tests.shared_data import shared
+from tests.scenes.parsed import parsed
+from tests.scenes.shared_data import shared
 
 pytestmark = pytest.mark.processes
 

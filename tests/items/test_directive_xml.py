@@ -14,7 +14,7 @@ from rye.items.directive.text_lines import element_lines
 from rye.items.directive.xml_document import XmlError
 from rye.items.directive.xml_tree import Element, parse
 from rye.text.markdown_blocks import scan
-from tests.effort import tries
+from tests.scenes.effort import tries
 
 PIECES = [
     *("<a>", "</a>", "<b>", "</b>", "<b/>", "<b />", "</b >", "<é>", "</é>", "<a-1.b>", "</a-1.b>"),

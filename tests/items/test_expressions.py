@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rye.items.directive.expressions import ExpressionError, equal, evaluate, holds, look_up, parse
 from rye.limits import CONTENT
-from tests.effort import tries
+from tests.scenes.effort import tries
 
 VECTORS = Path(__file__).parents[1] / "vectors" / "expressions"
 EXAMPLES = tries(200, 20_000)

@@ -15,9 +15,9 @@ from rye.items.formula.model import Formula, Step
 from rye.items.formula.reader import as_json, read, template
 from rye.items.reading import Reading, ReadOptions, Source
 from rye.text.toml_reading import TomlError, read_toml
-from tests.effort import tries
-from tests.parsed import parsed
-from tests.shared_data import shared
+from tests.scenes.effort import tries
+from tests.scenes.parsed import parsed
+from tests.scenes.shared_data import shared
 
 EXAMPLES = tries(60, 1_000)
 STEP = '[[steps]]\nid = "a"\n'

@@ -11,7 +11,7 @@ from rye.items.formula.model import Formula
 from rye.items.formula.reader import read
 from rye.items.formula.resolution import resolve, substitute
 from rye.items.reading import ReadOptions, Source
-from tests.shared_data import shared
+from tests.scenes.shared_data import shared
 
 
 def formula(toml: str) -> Formula:

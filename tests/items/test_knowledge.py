@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from rye.items.knowledge import Knowledge, as_json, check_set, read, template
 from rye.items.reading import Reading, ReadOptions, Source
-from tests.effort import tries
-from tests.parsed import parsed
-from tests.shared_data import shared
+from tests.scenes.effort import tries
+from tests.scenes.parsed import parsed
+from tests.scenes.shared_data import shared
 
 EXAMPLES = tries(60, 1000)
 DATA = "name: style\ntitle: Style\nentry_type: reference\ncategory: notes\nversion: 1.0.0\n"

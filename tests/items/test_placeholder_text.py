@@ -8,7 +8,7 @@ import pytest
 
 from rye.items.kinds import KINDS
 from rye.items.placeholder_text import PHRASES, placeholder_text
-from tests.shared_data import shared
+from tests.scenes.shared_data import shared
 
 TEMPLATES = {kind.name: kind.load().template("thing", "cat" if kind.nested else "", "me") for kind in KINDS.values()}
 

@@ -15,9 +15,9 @@ from rye.items.role.model import Role
 from rye.items.role.reader import as_json, read, template
 from rye.items.role.sections import slug
 from rye.text.diagnostics import Diagnostic, strict
-from tests.effort import tries
-from tests.parsed import parsed
-from tests.shared_data import shared
+from tests.scenes.effort import tries
+from tests.scenes.parsed import parsed
+from tests.scenes.shared_data import shared
 
 EXAMPLES = tries(60, 1000)
 SECTIONS = {

@@ -9,7 +9,7 @@ import pytest
 
 from rye.items.role import closed_set, reader
 from tests.cli.running import Program
-from tests.shared_data import shared
+from tests.scenes.shared_data import shared
 
 
 @pytest.fixture

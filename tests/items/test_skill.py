@@ -20,7 +20,7 @@ from rye.items.reading import Reading, ReadOptions, Source
 from rye.items.skill.adoption import AdoptableFile, analyze
 from rye.items.skill.reader import Skill, as_json, read, template
 from rye.limits import CONTENT
-from tests.effort import tries
+from tests.scenes.effort import tries
 
 EXAMPLES = tries(60, 1000)
 TABLE = json.loads(Path(__file__).with_name("skills_ref_table.json").read_text(encoding="utf-8"))["cases"]

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from rye.items.reading import Reading, ReadOptions, Source
 from rye.items.tool.reader import Tool, as_json, read, template
-from tests.effort import tries
-from tests.parsed import parsed
+from tests.scenes.effort import tries
+from tests.scenes.parsed import parsed
 
 EXAMPLES = tries(60, 1000)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rye.limits import CONTENT
 from rye.text.yaml_reading import YamlError, core_value, json_safe, read_yaml
-from tests.effort import tries
+from tests.scenes.effort import tries
 
 EXAMPLES = tries(100, 2000)
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.effort import FUZZ
 from tests.mcp.workshop import Caller, Workshop, play
+from tests.scenes.effort import FUZZ
 
 pytestmark = pytest.mark.processes
 _START = "from rye.cli.start import main; main()"

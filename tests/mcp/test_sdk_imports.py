@@ -9,8 +9,8 @@ import pytest
 
 from tests.cli.running import Program
 from tests.cli.test_startup import imported
-from tests.directive_text import directive
-from tests.test_rooms import ROOT, modules_of, names_imported
+from tests.house.test_rooms import ROOT, modules_of, names_imported
+from tests.scenes.directive_text import directive
 
 SDK = {"mcp", "mcp_types", "anyio", "uvicorn", "starlette"}
 ALLOWED = {f"rye.mcp.{name}" for name in ("asking", "http", "served_texts", "server", "serving")}

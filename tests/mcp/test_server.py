@@ -391,7 +391,7 @@ def test_signing_asks_and_signs_exactly_what_was_shown(tmp_path: Path) -> None:
 
 
 def test_an_installed_directive_has_the_rights_that_this_user_agreed_to(tmp_path: Path) -> None:
-    from tests.directive_text import directive
+    from tests.scenes.directive_text import directive
 
     shop = Workshop(tmp_path)
     shop.install("directive", "acme/work/ship", directive("work/ship", permissions=SHIP))

@@ -23,7 +23,7 @@ from rye.runtime.project_items import ProjectItems
 from rye.runtime.sandboxed_tools import SandboxedTools
 from rye.workspace.context import LibraryContext
 from tests.deployment.shop import Shop, knowledge
-from tests.directive_text import directive
+from tests.scenes.directive_text import directive
 
 TOOL = '''"""{about}"""
 __version__ = "1.0.0"

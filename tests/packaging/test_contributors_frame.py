@@ -132,10 +132,10 @@ class TestTheTestsOfWhatChanged:
     """``make check``."""
 
     IMPORTS = {
-        "tests/items/test_role.py": frozenset({"rye.items.role", "rye.items.role.reader", "tests.parsed"}),
+        "tests/items/test_role.py": frozenset({"rye.items.role", "rye.items.role.reader", "tests.scenes.parsed"}),
         "tests/items/test_agent.py": frozenset({"rye.items.agent.reader"}),
         "tests/server/test_api.py": frozenset({"registry_server.settings"}),
-        "tests/parsed.py": frozenset({"rye.items.reading"}),
+        "tests/scenes/parsed.py": frozenset({"rye.items.reading"}),
     }
 
     @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ class TestTheTestsOfWhatChanged:
             ("tests/items/test_agent.py", ["tests/items/test_agent.py"]),
             ("rye/items/role/reader.py", ["tests/items/test_role.py"]),
             ("rye/items/role/__init__.py", ["tests/items/test_role.py"]),
-            ("tests/parsed.py", ["tests/items/test_role.py"]),
+            ("tests/scenes/parsed.py", ["tests/items/test_role.py"]),
             ("rye/items/nobody.py", ["tests/items/test_agent.py", "tests/items/test_role.py"]),
             ("registry_server/api/nobody.py", ["tests/server/test_api.py"]),
             ("docs/reference/kinds.md", []),

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from rye.permissions.actions import is_action
 from rye.permissions.containment import Budget, Granted, TooComplex, contained, diff, find, find_readable
-from tests.effort import tries
 from tests.permissions.vectors import vectors
+from tests.scenes.effort import tries
 
 pytestmark = pytest.mark.slow
 

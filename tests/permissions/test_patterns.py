@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rye.permissions.patterns import PatternSet, compile_glob, glob_matches, has_wildcards
-from tests.effort import tries
 from tests.permissions.vectors import vectors
+from tests.scenes.effort import tries
 
 EXAMPLES = tries(500, 50_000)
 

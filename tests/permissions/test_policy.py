@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rye.permissions.policy import Policy, combined, violations
 from rye.permissions.risk import Tier, rows
-from tests.effort import tries
+from tests.scenes.effort import tries
 
 EXAMPLES = tries(60, 2_000)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rye.items.identity import Identity
 from rye.publishing.look_alikes import NameIndex, is_close
-from tests.effort import tries
+from tests.scenes.effort import tries
 
 pytestmark = pytest.mark.slow
 

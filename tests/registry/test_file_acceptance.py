@@ -24,7 +24,7 @@ from rye.registry.trust.file_acceptance import Accepted, Refusal, judge_release_
 from rye.registry.trust.trust_error import TrustError
 from rye.signing.keys import PrivateKey
 from rye.signing.sign_item import sign
-from tests.directive_text import directive
+from tests.scenes.directive_text import directive
 
 OWNER, STRANGER = PrivateKey(b"o" * 32), PrivateKey(b"s" * 32)
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -36,8 +36,8 @@ from rye.registry.protocol.statements import (
     Snapshot,
     Yank,
 )
-from tests.effort import tries
 from tests.registry.simulated_registry import key, suffix_of
+from tests.scenes.effort import tries
 
 FOLDER = Path(__file__).parents[1] / "vectors/statements"
 GOLDEN = sorted(FOLDER.glob("*.txt"))

@@ -23,7 +23,7 @@ from rye.registry.trust.records import decode_judged
 from rye.storage import verdict_file
 from rye.storage import verdicts as module
 from rye.storage.verdicts import FACES, Verdicts, code_identity
-from tests.effort import tries
+from tests.scenes.effort import tries
 
 EXAMPLES = tries(40, 3_000)
 CODE = b"the code of today"

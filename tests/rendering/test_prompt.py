@@ -9,7 +9,7 @@ from rye.items.directive.model import LegacyOutputs, Output
 from rye.items.directive.reader import read
 from rye.items.reading import ReadOptions, Source
 from rye.rendering.prompt import Part, PromptSource, render, source_of
-from tests.parsed import parsed
+from tests.scenes.parsed import parsed
 
 PROCESS = """<process>
   <step name="deploy">

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from rye.resolution.outcome import Solution, Unsolvable
 from rye.resolution.problem import Exclusion, Root
 from rye.resolution.solver import Resolution
-from tests.effort import tries
 from tests.resolution.memory_registry import Graph, MemoryRegistry, Release
 from tests.resolution.test_solver_against_brute_force import PACKAGES, RANGES, VERSIONS, answer, random_graph
+from tests.scenes.effort import tries
 
 SEEDS = tries(300, 5_000)
 STRANGERS = ("acme/0-first", "acme/bb", "zzz/last", "evil/a")

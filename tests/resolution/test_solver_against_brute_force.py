@@ -33,8 +33,8 @@ from rye.resolution.problem import Exclusion, Root
 from rye.resolution.ranges import Range
 from rye.resolution.solver import Resolution
 from rye.resolution.versions import Version
-from tests.effort import tries
 from tests.resolution.memory_registry import Graph, MemoryRegistry, Release, in_waves, project
+from tests.scenes.effort import tries
 
 K = TypeVar("K")
 V = TypeVar("V")

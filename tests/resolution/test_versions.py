@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rye.errors import UsageError
 from rye.resolution.ranges import Range
 from rye.resolution.versions import Version, VersionSet
-from tests.effort import tries
+from tests.scenes.effort import tries
 
 settings.register_profile("laws", max_examples=tries(60, 3_000), deadline=None)
 laws = settings.get_profile("laws")

@@ -27,7 +27,7 @@ from rye.runtime.limits import (
     of_directive,
     remaining,
 )
-from tests.directive_text import directive
+from tests.scenes.directive_text import directive
 
 LIMITS_WRITTEN = '<limits max_turns="5" max_tokens="1000"/>'
 

@@ -32,8 +32,8 @@ from rye.project.manifest import parse_manifest
 from rye.schemas.catalog import CATALOG, schema
 from rye.text.frontmatter import FrontmatterError, split
 from rye.text.yaml_reading import YamlError, read_yaml
-from tests.effort import tries
-from tests.shared_data import shared
+from tests.scenes.effort import tries
+from tests.scenes.shared_data import shared
 
 MANIFEST: dict[str, Any] = {
     "project": {"name": "shop", "namespace": "acme", "registry": "https://r.example"},

@@ -17,7 +17,7 @@ from registry_server.api.application import create_app
 from registry_server.api.service import Service
 from registry_server.settings import load
 from registry_server.storage import database
-from tests.registry_process import init
+from tests.scenes.registry_process import init
 from tests.server.publishing import Publisher
 
 ADDRESS = "http://127.0.0.1:8420"

@@ -18,8 +18,8 @@ from rye.registry.protocol.notes import Signer, VerifierKey
 from rye.registry.protocol.statements import FileEntry, Keyset, Release, Yank, namespace_key_name
 from rye.signing.keys import PrivateKey
 from rye.signing.sign_item import sign
-from tests.directive_text import directive
-from tests.registry_process import ORIGIN
+from tests.scenes.directive_text import directive
+from tests.scenes.registry_process import ORIGIN
 
 NO_AUTHORITIES: Final = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 """For a client that speaks plain HTTP: each client would otherwise load every authority of the web, for 20 ms."""

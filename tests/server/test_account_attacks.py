@@ -24,7 +24,7 @@ from registry_server.api.watching import loggable
 from registry_server.settings import Settings
 from registry_server.storage import database, schema
 from rye.errors import RyeError
-from tests.registry_process import init, run
+from tests.scenes.registry_process import init, run
 from tests.server.in_process import ADDRESS, Local
 from tests.server.publishing import Publisher, error_code
 from tests.server.test_account_pages import HTTPS, link, proof, sign_in

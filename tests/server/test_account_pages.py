@@ -19,7 +19,7 @@ from registry_server.accounts.times import after, now_text
 from registry_server.settings import load
 from registry_server.storage import database
 from rye.errors import RyeError
-from tests.registry_process import init, run
+from tests.scenes.registry_process import init, run
 from tests.server.in_process import Local
 
 HTTPS = {"X-Forwarded-Proto": "https"}

@@ -16,7 +16,7 @@ from registry_server.api.account_pages import ACCOUNT_ROUTES
 from registry_server.api.role_pages import ROLE_ROUTES
 from registry_server.api.stage_pages import STAGE_PAGES
 from registry_server.storage import database
-from tests.registry_process import run
+from tests.scenes.registry_process import run
 from tests.server.in_process import Local
 from tests.server.test_account_pages import proof, sign_in
 

@@ -19,7 +19,7 @@ from registry_server.storage import database
 from registry_server.storage.schema import audit_events as events_table
 from registry_server.storage.schema import metadata
 from rye.errors import RyeError
-from tests.registry_process import init, run
+from tests.scenes.registry_process import init, run
 from tests.server.in_process import Local
 from tests.server.publishing import Publisher, error_code
 

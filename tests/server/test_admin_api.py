@@ -21,7 +21,7 @@ from registry_server.accounts.times import after, now_text
 from registry_server.api.admin.operations import ADMIN_OPERATIONS
 from registry_server.api.near_calls import hint_for_path
 from registry_server.storage import database
-from tests.registry_process import init, run
+from tests.scenes.registry_process import init, run
 from tests.server.in_process import Local
 from tests.server.publishing import Publisher, error_code
 

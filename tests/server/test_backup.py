@@ -26,7 +26,7 @@ from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
 from rye.registry.transport.file import FileTransport
 from rye.signing.sealing import seal
-from tests.registry_process import ORIGIN, init, run, token
+from tests.scenes.registry_process import ORIGIN, init, run, token
 from tests.server.publishing import Client, Publisher
 from tests.server.test_never_fork import copy_database, everything, follow, serving, shown_size
 

@@ -13,7 +13,7 @@ import pytest
 from registry_server.api.serving import serve
 from registry_server.settings import Settings
 from rye.errors import RyeError
-from tests.registry_process import init, run
+from tests.scenes.registry_process import init, run
 
 pytestmark = pytest.mark.slow
 

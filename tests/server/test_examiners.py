@@ -24,7 +24,7 @@ from registry_server.settings import Settings
 from registry_server.storage.objects import Folder
 from registry_server.upkeep.founding import found
 from rye.errors import RyeError
-from tests.registry_process import ORIGIN
+from tests.scenes.registry_process import ORIGIN
 from tests.server.publishing import Publisher
 
 ANYONE = Account("0" * 16, "test", ())

@@ -23,7 +23,7 @@ from registry_server.settings import Settings
 from rye.registry.client import RegistryClient
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
-from tests.registry_process import ORIGIN
+from tests.scenes.registry_process import ORIGIN
 from tests.server.publishing import Client, Publisher
 
 pytestmark = pytest.mark.processes

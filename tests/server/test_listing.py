@@ -14,7 +14,7 @@ import pytest
 
 from registry_server.cli import main as program
 from registry_server.cli.listing import Listed, on_terminal, piped
-from tests.registry_process import init, run
+from tests.scenes.registry_process import init, run
 
 HEADINGS: dict[tuple[str, ...], str] = {
     ("account", "list"): "account state name roles",

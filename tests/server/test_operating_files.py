@@ -18,7 +18,7 @@ from ruamel.yaml import YAML
 
 from registry_server.embedded import start_embedded, stop_embedded
 from registry_server.settings import ENVIRONMENT_PREFIX, Settings
-from tests.registry_process import init, run
+from tests.scenes.registry_process import init, run
 
 pytestmark = pytest.mark.processes
 

@@ -23,7 +23,7 @@ from registry_server.sequencer.ledger import Ledger
 from registry_server.storage import database
 from registry_server.upkeep import takedown
 from rye.items.identity import Identity
-from tests.directive_text import directive
+from tests.scenes.directive_text import directive
 from tests.server.in_process import Local
 from tests.server.publishing import Publisher
 from tests.server.unexamined import put

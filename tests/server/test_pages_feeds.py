@@ -25,7 +25,7 @@ from registry_server.upkeep import takedown
 from registry_server.upkeep.founding import found
 from rye.items.identity import Identity
 from rye.registry.protocol.statements import Advisory, Deprecation, Yank
-from tests.registry_process import ORIGIN
+from tests.scenes.registry_process import ORIGIN
 from tests.server.in_process import Local
 from tests.server.publishing import Publisher, now
 from tests.server.unexamined import append, put

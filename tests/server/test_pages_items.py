@@ -27,8 +27,8 @@ from rye.items.published import read_published
 from rye.registry.protocol.derivation import derived_lines
 from rye.registry.protocol.statements import Advisory, Deprecation, FileEntry, Hook, Relation
 from rye.signing.sign_item import sign
-from tests.directive_text import SHELL, directive
-from tests.registry_process import ORIGIN
+from tests.scenes.directive_text import SHELL, directive
+from tests.scenes.registry_process import ORIGIN
 from tests.server.in_process import Local
 from tests.server.publishing import Publisher, error_code, now
 from tests.server.unexamined import append, put

@@ -32,7 +32,7 @@ from rye.registry.protocol import notes
 from rye.registry.protocol.statements import Advisory, Deprecation, Keyset, Relation, Revocation, Yank
 from rye.registry.protocol.wire import blob_path
 from rye.signing.keys import PrivateKey
-from tests.registry_process import ORIGIN
+from tests.scenes.registry_process import ORIGIN
 from tests.server.in_process import Local
 from tests.server.publishing import Publisher, now
 from tests.server.unexamined import append, put

@@ -30,7 +30,7 @@ from rye.registry.protocol.statements import (
     Yank,
 )
 from rye.signing.keys import PrivateKey
-from tests.registry_process import ORIGIN
+from tests.scenes.registry_process import ORIGIN
 from tests.server.in_process import Local
 from tests.server.publishing import Publisher, now
 from tests.server.unexamined import put

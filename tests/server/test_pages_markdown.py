@@ -13,7 +13,7 @@ from lxml import html
 from registry_server.pages.hidden import marked, marked_within, parted, plain, shown
 from registry_server.pages.limits import PAGES
 from registry_server.pages.markdown import plain_paragraph, render
-from tests.effort import tries
+from tests.scenes.effort import tries
 
 ALLOWED = {
     *(

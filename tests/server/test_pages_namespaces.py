@@ -23,7 +23,7 @@ from rye.registry.protocol import notes
 from rye.registry.protocol.statements import Keyset, Revocation, Yank
 from rye.registry.trust.keysets import KeysetChain, Link
 from rye.signing.keys import PrivateKey
-from tests.registry_process import ORIGIN
+from tests.scenes.registry_process import ORIGIN
 from tests.server.in_process import Local
 from tests.server.publishing import Publisher, now
 from tests.server.unexamined import append, put

@@ -14,7 +14,7 @@ import pytest
 from registry_server.pages.limits import PAGES
 from rye.items.identity import Identity
 from rye.registry.protocol.statements import FileEntry
-from tests.directive_text import directive
+from tests.scenes.directive_text import directive
 from tests.server.in_process import Local
 from tests.server.publishing import Publisher
 from tests.server.unexamined import put

@@ -15,7 +15,7 @@ from registry_server.settings import load
 from registry_server.storage import database
 from rye.errors import RyeError
 from rye.registry.protocol.wire import blob_path
-from tests.registry_process import init
+from tests.scenes.registry_process import init
 from tests.server.in_process import Local
 from tests.server.publishing import Publisher, error_code
 

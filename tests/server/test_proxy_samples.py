@@ -17,7 +17,7 @@ from rye.items.identity import Identity
 from rye.registry.client import RegistryClient
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
-from tests.registry_process import RegistryProcess, token
+from tests.scenes.registry_process import RegistryProcess, token
 from tests.server.publishing import Client, Publisher
 
 pytestmark = pytest.mark.processes

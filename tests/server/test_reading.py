@@ -19,7 +19,7 @@ from rye.registry.protocol import notes, wire
 from rye.registry.protocol.notes import Signer, VerifierKey
 from rye.registry.protocol.statements import Checkpoint
 from rye.signing.keys import PrivateKey
-from tests.registry_process import ORIGIN
+from tests.scenes.registry_process import ORIGIN
 
 HASH = "ab" + "0" * 62
 TEXT = b"a line of an index\n" * 200

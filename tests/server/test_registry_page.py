@@ -10,7 +10,7 @@ import pytest
 
 from registry_server.api.forwarded import client_address, is_secure, networks
 from rye.errors import RyeError
-from tests.registry_process import init, run
+from tests.scenes.registry_process import init, run
 
 HOW_TO = Path(__file__).resolve().parents[2] / "docs" / "how-to"
 PAGE = "".join(

@@ -13,7 +13,7 @@ from registry_server.accounts.administration import By
 from registry_server.migrations import opening
 from registry_server.storage import database
 from registry_server.storage.schema import metadata
-from tests.registry_process import init, run
+from tests.scenes.registry_process import init, run
 from tests.server.in_process import Local
 
 BY = By("2026-01-02T03:04:05Z")

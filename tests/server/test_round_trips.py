@@ -22,7 +22,7 @@ from psycopg.waiting import Wait
 from registry_server.sequencer.leadership import Term
 from registry_server.sequencer.ledger import Ledger
 from registry_server.storage import database
-from tests.registry_process import ORIGIN, run
+from tests.scenes.registry_process import ORIGIN, run
 from tests.server.in_process import Local
 from tests.server.publishing import Publisher, error_code
 

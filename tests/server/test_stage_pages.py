@@ -22,8 +22,8 @@ from registry_server.upkeep import takedown
 from rye.items.identity import Identity
 from rye.registry.protocol.statements import AttachedFile, FileEntry, Keyset, Release
 from rye.signing.sign_item import sign
-from tests.directive_text import SEARCH, SHELL, directive
-from tests.registry_process import ORIGIN
+from tests.scenes.directive_text import SEARCH, SHELL, directive
+from tests.scenes.registry_process import ORIGIN
 from tests.server.in_process import Local
 from tests.server.publishing import Publisher, now
 from tests.server.test_account_pages import proof, sign_in

@@ -17,7 +17,7 @@ from rye.registry.protocol.statements import AttachedFile, Keyset, Release, name
 from rye.registry.protocol.wire import blob_path
 from rye.signing.keys import PrivateKey
 from rye.signing.sign_item import sign
-from tests.registry_process import ORIGIN, run
+from tests.scenes.registry_process import ORIGIN, run
 from tests.server.in_process import Local
 from tests.server.publishing import Publisher, error_code, now
 

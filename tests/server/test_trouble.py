@@ -19,7 +19,7 @@ import httpx
 import pytest
 
 from registry_server.embedded import start_embedded, stop_embedded
-from tests.registry_process import ORIGIN, init, run, token
+from tests.scenes.registry_process import ORIGIN, init, run, token
 from tests.server.publishing import Client, Publisher, error_code
 
 pytestmark = pytest.mark.processes

@@ -21,7 +21,7 @@ from registry_server.accounts.publishers import Identity, Publisher, identity_of
 from registry_server.accounts.times import after, now_text
 from registry_server.storage import database
 from rye.errors import RyeError
-from tests.registry_process import run
+from tests.scenes.registry_process import run
 from tests.server.in_process import ADDRESS, Local
 from tests.server.publishing import Publisher as Author
 from tests.server.publishing import error_code

@@ -62,7 +62,7 @@ from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
 from rye.registry.transport.file import FileTransport
 from rye.registry.trust import auditing
-from tests.registry_process import ORIGIN, run
+from tests.scenes.registry_process import ORIGIN, run
 from tests.server.publishing import Publisher
 
 pytestmark = pytest.mark.processes

@@ -18,7 +18,7 @@ from registry_server.accounts.times import after, now_text
 from registry_server.api.delivering import Deliverer
 from registry_server.storage import database
 from rye.errors import RyeError
-from tests.registry_process import run
+from tests.scenes.registry_process import run
 from tests.server.in_process import Local
 from tests.server.publishing import Publisher
 

@@ -23,7 +23,7 @@ from rye.signing.keys import (
 from rye.signing.private_pem import read_private_pem
 from rye.signing.sealed_form import is_sealed
 from rye.signing.sealing import seal, unseal
-from tests.effort import tries
+from tests.scenes.effort import tries
 
 pytestmark = pytest.mark.processes
 

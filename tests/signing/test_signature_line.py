@@ -26,7 +26,7 @@ from rye.signing.signature_line import (
     layout_of,
     text_of,
 )
-from tests.effort import tries
+from tests.scenes.effort import tries
 from tests.signing.samples import IDS, SAMPLES, Sample
 
 pytestmark = pytest.mark.processes

@@ -25,8 +25,8 @@ from rye.signing.signature_line import (
     layout_of,
 )
 from rye.signing.verification import Verification, verify
-from tests.effort import tries
-from tests.shared_data import shared
+from tests.scenes.effort import tries
+from tests.scenes.shared_data import shared
 from tests.signing.samples import IDS, NOW, SAMPLES, Sample
 
 EXAMPLES = tries(250, 20_000)

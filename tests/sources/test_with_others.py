@@ -14,8 +14,8 @@ import pytest
 from rye.project.lock import parse_lock
 from rye.project.manifest import parse_manifest
 from tests.cli.running import Program
-from tests.directive_text import directive
 from tests.installation.real_registry import Author, RealRegistry, serving
+from tests.scenes.directive_text import directive
 from tests.sources.git_server import GitServer
 from tests.sources.texts import skill
 

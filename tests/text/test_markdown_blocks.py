@@ -23,7 +23,7 @@ from rye.text.markdown_model import Blocks
 from rye.text.markdown_outline import outline
 from rye.text.markdown_sections import sections
 from tests.customization.override_text import directive, overrides
-from tests.effort import tries
+from tests.scenes.effort import tries
 
 DOCUMENTS = tries(5_000, 200_000)
 HOSTILE = tries(65_536, 262_144)

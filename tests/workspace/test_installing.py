@@ -31,8 +31,8 @@ from rye.workspace.installing.rolling_back import rollback
 from rye.workspace.installing.updating import update
 from rye.workspace.trusting.acceptance import Approval, accepted_before, approvals, memory_of, remember, unseen
 from tests.cli.running import Program
-from tests.directive_text import SHELL
 from tests.installation.real_registry import Author, RealRegistry, serving
+from tests.scenes.directive_text import SHELL
 
 pytestmark = pytest.mark.processes
 

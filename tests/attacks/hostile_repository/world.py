@@ -12,9 +12,9 @@ from rye.items.identity import Identity
 from tests.attacks.signed_items import directive, release
 from tests.attacks.simulation import now
 from tests.cli.running import Program
-from tests.directive_text import SHELL
 from tests.items.test_role import role_text
 from tests.registry.simulated_registry import SimulatedRegistry, key
+from tests.scenes.directive_text import SHELL
 
 DEPLOY = Identity("directive", "acme/ops/deploy")
 """Rights, a hook, and two dependencies: the item that most attacks forge."""

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import registry_server.embedded
 from registry_server.migrations import opening
-from tests import forked_registry, migrated_database
 from tests.cli.screens.shots import FOLDER, SCREENS, kept, shot, variants
 from tests.cli.screens.world import make_world
+from tests.scenes import forked_registry, migrated_database
 
 
 def main() -> None:

@@ -16,9 +16,9 @@ from unittest import mock
 
 from rye.signing.keys import PrivateKey
 from tests.cli.running import Program
-from tests.directive_text import SEARCH, SHELL
-from tests.directive_text import directive as _directive
 from tests.installation.real_registry import Author, RealRegistry
+from tests.scenes.directive_text import SEARCH, SHELL
+from tests.scenes.directive_text import directive as _directive
 
 LONG = "workflows/rotate_all_production_credentials"
 LABORATORY = "northwind-research"

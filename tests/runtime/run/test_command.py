@@ -18,9 +18,9 @@ from rye.mcp.serving import open_run
 from rye.runtime.calls import CallError
 from rye.runtime.run.children import for_child
 from rye.workspace.context import LibraryContext
-from tests.directive_text import directive
 from tests.mcp.workshop import INPUTS, Workshop
 from tests.runtime.run.scripted import Script, Turn, calls, fails, returns, serving
+from tests.scenes.directive_text import directive
 
 pytestmark = pytest.mark.processes
 KEY = "sk-secret-key-of-a-model-0123456789"

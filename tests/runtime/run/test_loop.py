@@ -27,10 +27,10 @@ from rye.runtime.run.hooks import Hooks, Loops
 from rye.runtime.run.loop import REMINDER, Loop, Progress
 from rye.runtime.run.models import Model
 from rye.runtime.run.result import RunResult
-from tests.directive_text import directive
-from tests.parsed import parsed
 from tests.runtime.run.scripted import Script, Turn, calls, fails, returns, says
 from tests.runtime.simulated_world import Simulation, item, level
+from tests.scenes.directive_text import directive
+from tests.scenes.parsed import parsed
 
 HAIKU = Model("haiku", "anthropic", "https://a.example.com", "claude", None, Decimal(1_000_000), Decimal(1_000_000))
 """A price of one dollar per token."""

@@ -1,0 +1,204 @@
+"""The order of the rooms: imports only point down, also inside functions (``rye/__init__.py`` lists the rooms) (house 2)."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import registry_server
+import rye
+from rye.storage.verdicts import FACES
+
+ROOT = Path(__file__).parents[2]
+
+
+def floors_of(package: ModuleType) -> list[list[str]]:
+    """The rooms in the list of a package's docstring, from the ground up; rooms in one line share a floor."""
+    _, *lines = (package.__doc__ or "").split("\n* ")
+    return [re.findall(rf":mod:`{package.__name__}\.(\w+)`", line) for line in lines]
+
+
+FLOOR = {room: number for number, rooms in enumerate(floors_of(rye)) for room in rooms}
+SERVER_FLOOR = {room: number for number, rooms in enumerate(floors_of(registry_server)) for room in rooms}
+EXTRA = {("cli", "registry_server")}
+"""``rye registry serve`` and ``rye demo`` start the server's program, where it is installed."""
+
+
+def imports(path: Path) -> tuple[tuple[int, str], ...]:
+    """Line and full name of every module of this project that the file imports, anywhere in it."""
+    return _read(path.read_text("utf-8"))[0]
+
+
+@cache
+def _read(source: str) -> tuple[tuple[tuple[int, str], ...], frozenset[str]]:
+    """What :func:`imports` and :func:`names_imported` find. The trees are not kept: they would fill 150 MB."""
+    tree = ast.parse(source)
+    return tuple(_imports(tree)), frozenset(names_imported(tree))
+
+
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and the statements in it, at any depth. No expression holds one, so none is searched."""
+    yield node
+    for child in (child for field in _WITH_STATEMENTS for child in _listed(node, field)):
+        yield from statements(child)
+
+
+_WITH_STATEMENTS = ("body", "handlers", "orelse", "finalbody", "cases")
+
+
+def _listed(node: ast.AST, field: str) -> list[ast.AST]:
+    found = getattr(node, field, None)
+    return found if isinstance(found, list) else []  # an expression may have one of these names: `a if b else c`
+
+
+def _imports(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    for node in statements(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            names = [f"rye.{alias.name}" for alias in node.names] if node.module == "rye" else [node.module]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        yield from ((node.lineno, name) for name in names if name.split(".")[0] in ("rye", "registry_server"))
+
+
+def test_imports_point_down() -> None:
+    wrong = []
+    for path in sorted((ROOT / "rye").rglob("*.py")):
+        room = path.relative_to(ROOT / "rye").parts[0].removesuffix(".py")
+        if room == "__init__":
+            continue
+        assert room in FLOOR, f"{path.relative_to(ROOT)}: {room} is on no floor"
+        for line, name in imports(path):
+            package, _, rest = name.partition(".")
+            other = rest.split(".")[0]
+            if package == "registry_server":
+                allowed = (room, package) in EXTRA
+            else:
+                allowed = other in ("", "__version__", room) or FLOOR[other] < FLOOR[room]
+            if not allowed:
+                wrong.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
+    assert wrong == []
+
+
+def test_verdicts_depend_on_the_code_of_all_rooms_up_to_the_use_cases() -> None:
+    assert set(FACES) == {room for room, floor in FLOOR.items() if floor > FLOOR["workspace"]} - {"__main__"}
+
+
+def test_the_server_stands_beside_the_faces() -> None:
+    """It uses the rooms below the workspace, and none of the faces."""
+    wrong = [
+        f"{path.relative_to(ROOT)}:{line} imports {name}"
+        for path in sorted((ROOT / "registry_server").rglob("*.py"))
+        for line, name in imports(path)
+        if name.startswith("rye.") and FLOOR.get(name.split(".")[1], 0) >= FLOOR["workspace"]
+    ]
+    assert wrong == []
+
+
+def test_imports_inside_the_server_point_down() -> None:
+    wrong = []
+    for path in sorted((ROOT / "registry_server").rglob("*.py")):
+        room = path.relative_to(ROOT / "registry_server").parts[0].removesuffix(".py")
+        if room == "__init__":
+            continue
+        assert room in SERVER_FLOOR, f"{path.relative_to(ROOT)}: {room} is on no floor"
+        for line, name in imports(path):
+            package, _, rest = name.partition(".")
+            other = rest.split(".")[0]
+            if package == "registry_server" and other != room and SERVER_FLOOR.get(other, 99) >= SERVER_FLOOR[room]:
+                wrong.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
+    assert wrong == []
+
+
+def modules_of(room: Path) -> dict[str, Path]:
+    """The modules of a room by their full names. ``__init__`` files only collect, so they do not count."""
+    return {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts): path
+        for path in sorted(room.rglob("*.py"))
+        if path.name != "__init__.py"
+    }
+
+
+def is_for_type_checking(node: ast.AST) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
+
+
+def names_imported(node: ast.AST) -> Iterator[str]:
+    """What is imported when the code runs, also in functions and however it is written."""
+    if isinstance(node, ast.ImportFrom) and node.module:
+        yield node.module
+        yield from (f"{node.module}.{alias.name}" for alias in node.names)
+    elif isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    fields = ("orelse",) if isinstance(node, ast.If) and is_for_type_checking(node) else _WITH_STATEMENTS
+    for child in (child for field in fields for child in _listed(node, field)):
+        yield from names_imported(child)
+
+
+def in_circles(needs: dict[str, set[str]]) -> list[list[str]]:
+    """The modules that need each other, directly or indirectly: strongly connected components of more than one."""
+    reached: dict[str, set[str]] = {}
+    for name in needs:
+        found: set[str] = set()
+        waiting = [name]
+        while waiting:
+            for other in needs[waiting.pop()] - found:
+                found.add(other)
+                waiting.append(other)
+        reached[name] = found
+    circles = {
+        tuple(sorted(other for other in reached[name] if name in reached[other]))
+        for name in needs
+        if name in reached[name]
+    }
+    return sorted(list(circle) for circle in circles)
+
+
+def circles_of(room: Path) -> list[list[str]]:
+    modules = modules_of(room)
+    return in_circles(
+        {
+            name: {other for other in _read(path.read_text("utf-8"))[1] if other in modules} - {name}
+            for name, path in modules.items()
+        }
+    )
+
+
+ROOMS = sorted(
+    path for path in [*(ROOT / "rye").iterdir(), ROOT / "registry_server"] if (path / "__init__.py").is_file()
+)
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.relative_to(ROOT).as_posix())
+def test_modules_of_a_room_import_each_other_in_one_direction(room: Path) -> None:
+    assert circles_of(room) == []
+
+
+@pytest.mark.parametrize(("package", "floors"), [(rye, FLOOR), (registry_server, SERVER_FLOOR)])
+def test_the_docstring_of_a_package_lists_each_room_once(package: ModuleType, floors: dict[str, int]) -> None:
+    folder = ROOT / package.__name__
+    there = [path.stem for path in folder.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()]
+    listed = [room for rooms in floors_of(package) for room in rooms]
+    assert sorted(listed) == sorted(set(there) - {"__init__"})
+    assert list(floors) == listed
+
+
+def test_a_circle_is_seen_through_functions_and_not_through_types(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setitem(globals(), "ROOT", tmp_path)
+    room = tmp_path / "room"
+    room.mkdir()
+    (room / "a.py").write_text("from room.b import x\n")
+    (room / "b.py").write_text("def f():\n    from room import c\n")
+    (room / "c.py").write_text("if TYPE_CHECKING:\n    from room.a import y\nelse:\n    import os\n")
+    assert circles_of(room) == []
+    (room / "c.py").write_text("if TYPE_CHECKING:\n    pass\nelse:\n    import room.a\n")
+    assert circles_of(room) == [["room.a", "room.b", "room.c"]]
