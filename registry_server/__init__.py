@@ -1,7 +1,8 @@
 """The registry server: it accepts signed statements and writes the static files that clients read.
 
 The rooms, from the ground up; the only list, as in :mod:`rye`. A module imports from its own room and from the rooms in the lines
-above its own (``tests/house/test_rooms.py``). From :mod:`rye` it uses the rooms below the workspace.
+above its own (``tests/house/test_rooms.py``). From :mod:`rye` it uses the rooms up to :mod:`rye.registry`,
+and nothing that it imports there needs another room.
 
 * :mod:`registry_server.settings`: every setting and limit
 * :mod:`registry_server.storage`: tables in a database, bytes in a folder or a bucket

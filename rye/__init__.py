@@ -11,8 +11,8 @@ imports from its own room and from the rooms in the lines above its own, also in
 * :mod:`rye.items`: the kinds of items and their readers
 * :mod:`rye.signing` signs and verifies; :mod:`rye.permissions` decides what an item may do
 * :mod:`rye.rendering`: the prompt that an agent gets
+* :mod:`rye.registry`: fetches and proves. Up to here it is the library, which the server uses too
 * :mod:`rye.project`: manifest, lock and the spaces that items are looked up in
-* :mod:`rye.registry`: fetches and proves
 * :mod:`rye.sources`: items from git repositories and folders, where nobody proves anything
 * :mod:`rye.publishing` writes to a registry; :mod:`rye.customization` keeps local changes through upgrades;
   :mod:`rye.importing` reads other tools' locks and manifests

@@ -12,8 +12,8 @@ from msgspec import Struct
 
 from registry_server.cli.options import Output
 from registry_server.cli.screen import has_colour, width
-from rye.customization.display import visible
 from rye.layout import Column, Line, table
+from rye.text.display import visible
 
 _MOST_LINES = 1000
 """Nothing that these commands list is shown elsewhere in full, so cells wrap and are never cut."""

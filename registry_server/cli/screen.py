@@ -6,8 +6,8 @@ import os
 import shutil
 import sys
 
-from rye.customization.display import visible
 from rye.layout import flow
+from rye.text.display import visible
 
 _PROSE = 100
 """The widest line of prose, in columns: longer ones are hard to read."""

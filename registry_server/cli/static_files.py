@@ -16,7 +16,7 @@ from registry_server.storage import database
 from registry_server.storage.objects import public_objects
 from registry_server.upkeep import audit
 from registry_server.upkeep.plugins import plugins
-from rye.publishing.export_folder import write_export
+from rye.registry.export_folder import write_export
 
 
 @click.command("export")

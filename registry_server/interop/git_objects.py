@@ -22,7 +22,7 @@ from hashlib import sha1
 from msgspec import Struct
 
 from rye.errors import RyeError
-from rye.publishing.marketplaces import SharedFile
+from rye.registry.marketplaces import SharedFile
 
 COMMIT, TREE, BLOB = "commit", "tree", "blob"
 _NUMBERS = {COMMIT: 1, TREE: 2, BLOB: 3}

@@ -21,7 +21,7 @@ from registry_server.pages.kept import Kept
 from registry_server.sequencer.ledger import Ledger
 from registry_server.settings import Settings
 from rye.errors import RyeError
-from rye.publishing.marketplaces import SharedSkill, claude_marketplace, codex_marketplace
+from rye.registry.marketplaces import SharedSkill, claude_marketplace, codex_marketplace
 
 _GENERATIONS = 4
 """How many commits of a namespace's repository are cached, newest first."""

@@ -14,7 +14,7 @@ from hashlib import sha256
 from registry_server.interop.offers import Offer
 from registry_server.pages.kept import Kept
 from registry_server.storage.objects import Objects
-from rye.publishing.marketplaces import SharedFile, WellKnownSkill, archive, well_known_index
+from rye.registry.marketplaces import SharedFile, WellKnownSkill, archive, well_known_index
 from rye.registry.protocol import wire
 
 _log = logging.getLogger("rye.registry")

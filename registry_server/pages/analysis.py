@@ -22,7 +22,6 @@ from registry_server.pages.examined import examine_item, facts_of
 from registry_server.pages.item_view import Content, MayDo, attached_files, item_info, may_do
 from registry_server.pages.limits import PAGES
 from registry_server.pages.shape import Shape, shape_of
-from rye.installation.mentions import item_file_name
 from rye.items.kinds import KINDS
 from rye.registry.protocol.statements import Release
 from rye.registry.protocol.wire import blob_path
@@ -59,7 +58,7 @@ class Analysis(Struct, frozen=True):
 
 def analyse(record: ReleaseRecord, files: Bytes) -> Analysis:
     """Analyse the bytes of a release."""
-    release, name = record.release, item_file_name(record)
+    release, name = record.release, record.release.file_name
     own = files[name]
     attached = {path: data for path, data in files.items() if path != name}
     examined, value = examine_item(release, record.link.keyset.keys, own, attached)

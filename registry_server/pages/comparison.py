@@ -14,17 +14,17 @@ from msgspec import Struct
 
 from registry_server.pages.examined import facts_in, texts_for_facts
 from registry_server.pages.file_changes import Contents, FileChange, file_changes
-from rye.installation.comparing import Version, compare
-from rye.installation.signer_history import signer_history
 from rye.items.consented import HookAction, Run
 from rye.items.published import read_published
 from rye.items.reading import Metadata
 from rye.items.runs import attached_runs
+from rye.permissions.comparing import Version, compare
 from rye.permissions.containment import Change, diff
 from rye.permissions.risk import tiers
 from rye.registry.protocol.statements import Release
 from rye.registry.trust.keysets import KeysetChain
 from rye.registry.trust.records import ReleaseRecord
+from rye.registry.trust.signer_history import signer_history
 from rye.resolution.versions import comparable
 from rye.signing.keys import PublicKey
 from rye.text.facts import Fact, difference, severity

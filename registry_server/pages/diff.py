@@ -15,7 +15,6 @@ from registry_server.pages.kept import Kept
 from registry_server.pages.limits import COMPARISON
 from registry_server.pages.look import Look
 from rye.errors import RyeError
-from rye.installation.mentions import item_file_name
 from rye.items.identity import Identity
 from rye.registry.trust.records import ItemHistory, ReleaseRecord
 from rye.resolution.versions import Version, comparable
@@ -203,7 +202,7 @@ def _summary(whole: Comparison) -> Iterator[str]:
 
 def _side(look: Look, record: ReleaseRecord) -> Side:
     release, namespace = record.release, record.identity.namespace
-    hashes = {item_file_name(record): release.file.sha256}
+    hashes = {record.release.file_name: release.file.sha256}
     hashes.update((entry.path, entry.sha256) for entry in release.attached)
     found = look.files(namespace, list(dict.fromkeys(hashes.values())))
     return Side(record, {path: data for path, sha256 in hashes.items() if (data := found[sha256]) is not None})

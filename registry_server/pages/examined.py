@@ -14,7 +14,6 @@ from msgspec import Struct
 
 from registry_server.pages.limits import PAGES
 from rye.errors import RyeError
-from rye.installation.mentions import release_file_name
 from rye.items.agent_tools import AgentTools
 from rye.items.consented import HookAction, Run
 from rye.items.published import read_published
@@ -125,7 +124,7 @@ def _read_anyway(release: Release, data: bytes) -> tuple[Metadata | None, object
 
 def facts_of(release: Release, data: bytes | None, attached: Mapping[str, bytes | None]) -> Facts:
     """Return the facts of the item's own file and of attached ones, up to the limit."""
-    name = release_file_name(release)
+    name = release.file_name
     texts, unread = texts_for_facts(name, {name: data, **attached})
     found: dict[tuple[str, str], Fact] = {}
     for fact in facts_in(texts):

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 
 from registry_server.pages.limits import COMPARISON
 from registry_server.pages.text_changes import Changes, Hunk, text_changes
-from rye.installation.mentions import release_file_name
 from rye.registry.protocol.statements import Release
 from rye.text.content import hidden_characters
 from rye.text.matching_lines import Budget
@@ -30,7 +29,7 @@ class Contents(Struct, frozen=True):
     @property
     def own_file(self) -> str:
         """The name of the item's own file."""
-        return release_file_name(self.release)
+        return self.release.file_name
 
 
 class FileSide(Struct, frozen=True):

@@ -18,7 +18,6 @@ from registry_server.pages.item_view import Found, item_view
 from registry_server.pages.kept import Kept
 from registry_server.pages.limits import PAGES
 from registry_server.pages.look import Look
-from rye.installation.mentions import item_file_name
 from rye.registry.trust.records import ItemHistory, ReleaseRecord
 
 
@@ -82,7 +81,7 @@ def chosen(look: Look, address: ItemAddress) -> tuple[ItemHistory, ReleaseRecord
 def files_of(look: Look, record: ReleaseRecord) -> Bytes:
     """Return the bytes of a release. A release that was taken down has none, even if the store still does."""
     release = record.release
-    hashes = {item_file_name(record): release.file.sha256, **{e.path: e.sha256 for e in release.attached}}
+    hashes = {record.release.file_name: release.file.sha256, **{e.path: e.sha256 for e in release.attached}}
     if record.takedown is not None:
         return dict.fromkeys(hashes)
     found = look.files(record.identity.namespace, list(dict.fromkeys(hashes.values())))
@@ -121,7 +120,7 @@ def outline_of(look: Look, record: ReleaseRecord) -> Outline:
     examined = _examined.get(key) if record.takedown is None else None
     if examined is None:
         files = files_of(look, record)
-        name = item_file_name(record)
+        name = record.release.file_name
         attached = {path: data for path, data in files.items() if path != name}
         examined = examine(record.release, record.link.keyset.keys, files[name], attached)
         if None not in files.values():

@@ -11,7 +11,6 @@ from registry_server.pages.item import chosen
 from registry_server.pages.limits import PAGES
 from registry_server.pages.look import Look
 from rye.errors import RyeError
-from rye.installation.mentions import item_file_name
 from rye.registry.protocol.wire import blob_path
 from rye.registry.trust.records import ReleaseRecord
 from rye.text.content import hidden_characters
@@ -77,7 +76,7 @@ def source_page(address: ItemAddress) -> Maker:
 def _file(look: Look, record: ReleaseRecord, address: ItemAddress) -> tuple[str, int, str, bool]:
     release = record.release
     if not address.rest:
-        return item_file_name(record), release.file.size, release.file.sha256, False
+        return record.release.file_name, release.file.size, release.file.sha256, False
     entry = next((entry for entry in release.attached if entry.path == address.rest), None)
     if entry is None:
         raise look.missing(address.path)

@@ -21,7 +21,6 @@ from registry_server.pages.fitting import Rows, line_cost, rows
 from registry_server.pages.frame import Page
 from registry_server.pages.item_view import MayDo, may_do
 from registry_server.pages.limits import COMPARISON, PAGES
-from rye.installation.mentions import release_file_name
 from rye.items.reading import ReadOptions
 from rye.registry.protocol.statements import Release
 from rye.registry.protocol.wire import StageRow
@@ -102,7 +101,7 @@ def content_of(staged: Staged, last: Side | None) -> Content:
     release, data, attached = staged.release, staged.data, staged.attached
     examined = examine(release, staged.keys, data, attached, ReadOptions(publishing=True))
     text = readable_text(data)
-    name = release_file_name(release)
+    name = release.file_name
     own = StagedFile(name, release.file.size, release.file.sha256, False)
     files = (own, *(StagedFile(e.path, e.size, e.sha256, e.executable) for e in release.attached))
     return Content(

@@ -30,11 +30,11 @@ from msgspec.structs import replace
 from rye.errors import RyeError
 from rye.items.reading import Metadata, ReadOptions
 from rye.limits import CONTENT, ContentLimits
-from rye.publishing.item_secrets import secrets_in_item
 from rye.registry.protocol import notes, statements
 from rye.registry.protocol.notes import SignedNote
 from rye.registry.protocol.statements import FormerSnapshot, Logged, Release, Root, Snapshot, Takedown
 from rye.registry.trust.file_acceptance import Refusal, judge_release_file, misplacement
+from rye.signing.item_secrets import secrets_in_item
 from rye.signing.keys import PublicKey
 from rye.text.content import check_text
 from rye.text.diagnostics import Diagnostic

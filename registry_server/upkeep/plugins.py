@@ -3,7 +3,7 @@
 The export contains the newest good release of each skill: not yanked, none of its files taken down, and signed by a key
 that is still valid. A release that was withdrawn since the last export is removed. If two skills of a namespace have
 the same name, neither is exported: their files would be in one folder. The formats are those of
-:mod:`rye.publishing.marketplaces`.
+:mod:`rye.registry.marketplaces`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from registry_server.sequencer.offering import rank
 from registry_server.storage.objects import Objects
 from rye.errors import RyeError
 from rye.items.identity import Identity
-from rye.publishing.marketplaces import (
+from rye.registry.marketplaces import (
     Export,
     SharedFile,
     SharedSkill,

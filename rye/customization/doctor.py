@@ -12,11 +12,11 @@ from difflib import get_close_matches
 
 from msgspec import Struct
 
-from rye.customization.display import visible
 from rye.customization.overlay_health import Health, Status, worst
 from rye.customization.role_directives import RoleDirectiveFile
 from rye.items.identity import is_segment
 from rye.limits import REGISTRY
+from rye.text.display import visible
 
 MARKS: dict[Status, str] = {"ok": "✓", "warning": "⚠", "error": "✗"}
 OLDEST_PYTHON = (3, 11)

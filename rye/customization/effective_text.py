@@ -21,7 +21,6 @@ from datetime import date
 from msgspec import Struct
 from msgspec.structs import replace
 
-from rye.customization.display import visible
 from rye.customization.item_overrides import OverrideSource
 from rye.customization.merge import MergeResult, merge
 from rye.customization.provenance import Origin, file_lines, merged_lines, origin_of, placed_message
@@ -33,6 +32,7 @@ from rye.signing.sign_item import unsigned_text
 from rye.signing.signature_line import layout_of
 from rye.text import content
 from rye.text.diagnostics import Diagnostic, has_errors, in_order
+from rye.text.display import visible
 
 ReadText = Callable[[str], Reading[object]]
 

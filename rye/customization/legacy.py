@@ -13,7 +13,6 @@ from datetime import date
 
 from msgspec import Struct
 
-from rye.customization.display import visible
 from rye.customization.frontmatter_editing import Frontmatter, FrontmatterError, read_frontmatter
 from rye.customization.heading_path import HeadingPathError, Selector, parse_heading_path
 from rye.customization.override_file import (
@@ -27,6 +26,7 @@ from rye.customization.override_file import (
 )
 from rye.limits import CONTENT
 from rye.text.diagnostics import Diagnostic, has_errors
+from rye.text.display import visible
 from rye.text.frontmatter import frontmatter_end
 from rye.text.line_form import is_blank, read_form, split_lines, trimmed
 from rye.text.markdown_sections import Block

@@ -19,7 +19,6 @@ from typing import Literal
 
 from msgspec import Struct
 
-from rye.customization.display import visible
 from rye.customization.evolving_document import Composed, EvolvingDocument, Label, Match, Missing, Slot
 from rye.customization.frontmatter_editing import Entry, Frontmatter, FrontmatterError, read_frontmatter
 from rye.customization.heading_path import Selector, path_text
@@ -34,6 +33,7 @@ from rye.customization.provenance import LineOrigin, consecutive
 from rye.errors import RyeError
 from rye.limits import CONTENT, OVERRIDES
 from rye.text.diagnostics import Diagnostic, Severity, has_errors, in_order
+from rye.text.display import visible
 from rye.text.frontmatter import frontmatter_end
 from rye.text.line_form import read_form, split_lines
 from rye.text.markdown_sections import Sections, sections

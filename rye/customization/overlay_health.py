@@ -12,10 +12,10 @@ from typing import Literal
 
 from msgspec import Struct
 
-from rye.customization.display import visible
 from rye.customization.overlays import Overlay, OverlayReading, apply_overlay, read_overlay, remove_stale
 from rye.errors import RyeError
 from rye.items.formula.model import Formula
+from rye.text.display import visible
 from rye.text.line_form import BOM
 
 Status = Literal["ok", "warning", "error"]

@@ -20,9 +20,9 @@ from typing import Any, Generic, Literal, Protocol, TypeVar, cast
 
 from msgspec import Struct
 
-from rye.customization.display import visible
 from rye.errors import RyeError
 from rye.text.diagnostics import Diagnostic, has_errors
+from rye.text.display import visible
 from rye.text.hidden_text import hidden_text
 from rye.text.line_form import BOM
 from rye.text.toml_reading import TomlDocument, TomlError, read_toml

@@ -29,11 +29,11 @@ from functools import cache
 
 from msgspec import Struct
 
-from rye.customization.display import visible
 from rye.customization.frontmatter_editing import FrontmatterError, read_frontmatter, scalar_text
 from rye.customization.heading_path import HeadingPathError, Selector, parse_heading_path
 from rye.limits import CONTENT
 from rye.text.diagnostics import Diagnostic, has_errors
+from rye.text.display import visible
 from rye.text.frontmatter import frontmatter_end
 from rye.text.line_form import is_blank, read_form, split_lines, trimmed
 from rye.text.markdown_sections import blocks_of, sections

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from datetime import date
 from difflib import get_close_matches
 
-from rye.customization.display import visible
 from rye.customization.frontmatter_editing import FrontmatterError, read_frontmatter
 from rye.customization.heading_path import HeadingPathError, Selector, parse_heading_path, path_text
 from rye.customization.override_file import (
@@ -23,6 +22,7 @@ from rye.customization.override_file import (
 )
 from rye.errors import RyeError, UsageError
 from rye.limits import CONTENT
+from rye.text.display import visible
 from rye.text.frontmatter import frontmatter_end
 from rye.text.line_form import read_form, split_lines, trimmed
 from rye.text.markdown_sections import Block, sections

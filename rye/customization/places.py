@@ -24,9 +24,9 @@ from rye.customization.role_directives import Level
 from rye.errors import RyeError, UsageError
 from rye.items.identity import is_segment
 from rye.limits import OVERRIDES
-from rye.project.bounded_file import read_bytes
 from rye.project.layout import Project
 from rye.project.spaces import user_space
+from rye.storage.bounded_file import read_bytes
 
 OVERLAY_SUFFIX = ".toml"
 DIRECTIVE_SUFFIX = ".md"

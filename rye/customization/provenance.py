@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from rye.customization.display import visible
+from rye.text.display import visible
 
 
 class LineOrigin(NamedTuple):

@@ -11,7 +11,6 @@ from datetime import date
 
 from msgspec.structs import replace
 
-from rye.customization.display import visible
 from rye.customization.effective_text import Applied, Effective, effective, reader, unsigned
 from rye.customization.item_overrides import OverrideSource, sources
 from rye.customization.places import rye_places
@@ -23,6 +22,7 @@ from rye.items.reading import ReadOptions
 from rye.project.layout import Project
 from rye.project.spaces import find
 from rye.text.diagnostics import Diagnostic
+from rye.text.display import visible
 
 
 def check_overrides(

@@ -14,7 +14,6 @@ from datetime import date
 
 from msgspec import Struct
 
-from rye.customization.display import visible
 from rye.customization.frontmatter_editing import Frontmatter, FrontmatterError, read_frontmatter
 from rye.customization.heading_path import HeadingPathError, Selector, parse_heading_path, path_text
 from rye.customization.legacy import (
@@ -30,6 +29,7 @@ from rye.customization.merge import drift, merge
 from rye.customization.override_file import CLOSER, ESCAPED_CLOSER, METADATA_END, REQUIRED_FIELDS, opener_operation
 from rye.limits import CONTENT
 from rye.text.diagnostics import Diagnostic
+from rye.text.display import visible
 from rye.text.frontmatter import frontmatter_end
 from rye.text.line_form import read_form, split_lines, trimmed
 from rye.text.markdown_sections import sections

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from rye.customization.display import visible
 from rye.items.agent_tools import widened
 from rye.items.consented import HookAction
 from rye.items.reading import Metadata
 from rye.permissions.containment import diff
 from rye.text.diagnostics import Diagnostic
+from rye.text.display import visible
 
 
 def widenings(base: Metadata | None, effective: Metadata | None) -> tuple[Diagnostic, ...]:

@@ -18,8 +18,8 @@ from rye.installation.audit import Finding, audit_lock, audit_runs
 from rye.installation.fact_rules import by_other_rules
 from rye.installation.policy_files import read_other_policies
 from rye.installation.policy_in_force import policy_in_force
-from rye.installation.signed_release import SignedRelease
 from rye.items.identity import Identity
+from rye.items.signed_release import SignedRelease
 from rye.project.layout import LOCK, Project
 from rye.project.lock import LockedItem
 from rye.project.manifest import Manifest

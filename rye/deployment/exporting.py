@@ -1,7 +1,7 @@
 """``rye deploy export``: writes installed items as a plugin marketplace, or as the well-known index of skills.
 
 It contains what a deploy to the program would write, with the same refusals, except releases that their registry withdrew,
-even if they are locked (:mod:`rye.publishing.marketplaces` has the formats).
+even if they are locked (:mod:`rye.registry.marketplaces` has the formats).
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from rye.deployment.targets.protocol import Target, target
 from rye.items.identity import Identity
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
-from rye.publishing.export_folder import write_export
-from rye.publishing.marketplaces import (
+from rye.registry.export_folder import write_export
+from rye.registry.marketplaces import (
     Export,
     SharedAgent,
     SharedFile,

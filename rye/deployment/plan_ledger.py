@@ -28,7 +28,7 @@ from rye.deployment.plan_values import (
 )
 from rye.deployment.state import FileRow, State
 from rye.deployment.targets.protocol import Code
-from rye.installation.comparing import unified
+from rye.permissions.comparing import unified
 
 DIFF_LINES = 60
 Disk = Callable[[str], OnDisk]

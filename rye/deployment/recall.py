@@ -31,7 +31,7 @@ from rye.project.agent_programs import STATE
 from rye.project.layout import Project
 from rye.project.lock_file import editable_rows
 from rye.project.spaces import user_space
-from rye.storage.verdicts import running_code
+from rye.storage.running_code import running_code
 from rye.workspace.installing.project_texts import bytes_of, joined_manifests
 from rye.workspace.registries.project_registries import user_basis, user_verdicts
 from rye.workspace.trusting.acceptance import memory_of

@@ -54,12 +54,12 @@ from rye.installation.on_disk import Present, drift
 from rye.installation.origin_check import expect_origin
 from rye.installation.overruled import overruled
 from rye.installation.shadows import Shadow
-from rye.installation.signed_release import Mention, SignedRelease
 from rye.installation.source_rows import source_refused, with_signers
 from rye.installation.verified_rows import check_row, check_words
 from rye.items.agent_tools import widened as widened_tools
 from rye.items.identity import Identity
 from rye.items.kinds import KINDS
+from rye.items.signed_release import Mention, SignedRelease
 from rye.permissions.containment import diff
 from rye.permissions.policy import Policy, fact_violations, tool_violations, violations
 from rye.project.forced_versions import unused

@@ -25,9 +25,9 @@ from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.installation.fact_rules import by_other_rules
-from rye.installation.signed_release import SignedRelease, identities_of
 from rye.items.agent_tools import widened as widened_tools
 from rye.items.identity import Identity
+from rye.items.signed_release import SignedRelease, identities_of
 from rye.permissions.containment import diff
 from rye.project.forced_versions import forced_range
 from rye.project.freshness import source_key, wanted_key, wanted_ranges, wrongly_forced

@@ -17,8 +17,8 @@ from rye.signing.keys import PublicKey
 from rye.sources.record import SourceRecord
 
 if TYPE_CHECKING:
-    from rye.installation.signed_release import Mention
     from rye.installation.sources import Record
+    from rye.items.signed_release import Mention
     from rye.project.lock import LockedItem
 
 

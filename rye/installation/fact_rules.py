@@ -15,7 +15,7 @@ from rye.project.lock import LockedItem
 from rye.text.facts.fact import RULES_VERSION
 
 if TYPE_CHECKING:
-    from rye.installation.signed_release import Mention
+    from rye.items.signed_release import Mention
 
 
 def by_other_rules(row: LockedItem) -> bool:

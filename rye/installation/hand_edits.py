@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rye.errors import RyeError
-from rye.installation.comparing import unified
 from rye.installation.on_disk import Drift
 from rye.limits import CONTENT
-from rye.project.bounded_file import read_bytes
+from rye.permissions.comparing import unified
 from rye.project.layout import Project
 from rye.project.placement import item_files
 from rye.registry.store.cache import Cache
+from rye.storage.bounded_file import read_bytes
 from rye.storage.folders import cache_dir
 
 

@@ -18,13 +18,10 @@ from msgspec.structs import replace
 from rye.installation.environment import Environment
 from rye.installation.fact_rules import by_other_rules
 from rye.installation.graph import reached
-from rye.installation.mentions import item_file_name, mentions
 from rye.installation.on_disk import INSTALLED, written_text
 from rye.installation.overruled import overruled
 from rye.installation.plan import Consent, Plan, approved_items, make_plan
 from rye.installation.resolving import Chosen, locked_records
-from rye.installation.signed_release import Mention
-from rye.installation.signer_history import signer_history
 from rye.installation.source_rows import source_item, with_signers
 from rye.installation.sources import Record, Sources, fetch_logged
 from rye.installation.transaction import Change
@@ -32,7 +29,9 @@ from rye.installation.verified import VerifiedItem, judge_files, judgement_input
 from rye.installation.verified_rows import check_row, remember_rows, remembered_rows
 from rye.items.agent_tools import widened as widened_tools
 from rye.items.identity import Identity
+from rye.items.mentions import mentions
 from rye.items.reading import Metadata
+from rye.items.signed_release import Mention
 from rye.permissions.containment import diff
 from rye.project.forced_versions import unused
 from rye.project.freshness import wanted_ranges
@@ -40,6 +39,7 @@ from rye.project.lock import Lock, LockedItem, lock_text
 from rye.project.manifest import Manifest
 from rye.project.placement import item_files, item_folder, item_path
 from rye.registry.trust.records import ReleaseRecord, check_installable
+from rye.registry.trust.signer_history import signer_history
 from rye.sources.record import SourceRecord
 from rye.storage.verdicts import Verdicts
 from rye.text.decoding import msgpack_decoder
@@ -170,7 +170,7 @@ def verify_chosen(chosen: Mapping[Identity, Chosen], sources: Sources) -> dict[I
             entry = chosen[files.record.identity]
             if judged is None:
                 metadata = judge_files(files)
-                judged = _Judged(metadata, mentions({item_file_name(files.record): files.file, **files.attached}))
+                judged = _Judged(metadata, mentions({files.record.release.file_name: files.file, **files.attached}))
                 key = sources.verdicts.key("item", *judgement_inputs(files.record))
                 sources.verdicts.put({key: msgspec.msgpack.encode(judged)})
             item = verify_files(
@@ -184,7 +184,7 @@ def verify_chosen(chosen: Mapping[Identity, Chosen], sources: Sources) -> dict[I
 
 def _source_item(entry: Chosen, record: SourceRecord, verdicts: Verdicts) -> VerifiedItem:
     """Return an item of a source, with its mentions. Its bytes were checked when they were read."""
-    files = {item_file_name(record): record.data, **record.attached}
+    files = {record.release.file_name: record.data, **record.attached}
     hashes = [part for path, data in sorted(files.items()) for part in (path, hashlib.sha256(data).digest())]
     key = verdicts.key("mentions", *hashes)
     with contextlib.suppress(msgspec.MsgspecError):  # written by another version of Rye

@@ -43,9 +43,9 @@ from rye.resolution.versions import Version
 from rye.text.facts.fact import RULES_VERSION
 
 if TYPE_CHECKING:
-    from rye.installation.signed_release import Mention
-    from rye.installation.signer_history import SignerHistory
+    from rye.items.signed_release import Mention
     from rye.permissions.risk import Tier
+    from rye.registry.trust.signer_history import SignerHistory
 
 Action = Literal["add", "update", "downgrade", "replace", "remove", "keep"]
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from rye import __version__
 from rye.installation.audit import HELP, RULE_SEVERITIES, RULES, Finding
-from rye.installation.signed_release import Mention
+from rye.items.signed_release import Mention
 
 _SCORES = {"error": "8.0", "warning": "5.0", "info": "2.0"}
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

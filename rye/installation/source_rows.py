@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from rye.errors import RyeError
-from rye.installation.signed_release import Mention, SignedRelease
 from rye.installation.verified import VerifiedItem, signed_words
 from rye.items.identity import Identity
 from rye.items.runs import attached_runs
+from rye.items.signed_release import Mention, SignedRelease
 from rye.permissions.policy import Policy
 from rye.permissions.source_scale import source_refusal
 from rye.project.lock import LockedFile, LockedItem, LockedSource

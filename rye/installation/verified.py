@@ -13,10 +13,10 @@ from collections.abc import Iterable
 
 from msgspec import Struct
 
-from rye.installation.signed_release import Mention, SignedRelation, SignedRelease
 from rye.items.consented import Run
 from rye.items.reading import Metadata
 from rye.items.runs import attached_runs
+from rye.items.signed_release import Mention, SignedRelation, SignedRelease
 from rye.project.lock import LockedFile, LockedItem
 from rye.registry.protocol.statements import Relation, Release
 from rye.registry.released import ItemFiles

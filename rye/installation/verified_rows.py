@@ -25,9 +25,9 @@ from functools import cache
 import msgspec
 
 from rye.errors import RyeError
-from rye.installation.signed_release import SignedRelease
 from rye.items.agent_tools import EVERY
 from rye.items.identity import Identity
+from rye.items.signed_release import SignedRelease
 from rye.project.lock import LockedItem
 from rye.storage.verdicts import Verdicts
 from rye.text.decoding import msgpack_decoder

@@ -8,10 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rye.installation.signed_release import Mention
-from rye.registry.protocol.statements import Release
-from rye.registry.trust.records import ReleaseRecord
-from rye.sources.record import SourceRecord
+from rye.items.signed_release import Mention
 from rye.text import facts
 from rye.text.facts.decoding import readable_text
 
@@ -25,14 +22,3 @@ def mentions(files: Mapping[str, bytes]) -> tuple[Mention, ...]:
         key = fact.fact if fact.level == facts.NOTE else fact.key
         found.setdefault(key, Mention(fact.fact, fact.value, fact.level, fact.path, fact.line))
     return tuple(sorted(found.values(), key=lambda m: (-facts.severity(m.level), m.fact, m.path, m.line, m.value)))
-
-
-def item_file_name(record: ReleaseRecord | SourceRecord) -> str:
-    """Return the name of the item's main file, for people."""
-    return release_file_name(record.release)
-
-
-def release_file_name(release: Release) -> str:
-    """Return the same for a release that need not be in the log."""
-    suffix = release.file.suffix
-    return f"{release.identity.id.rsplit('/', 1)[-1]}{suffix}" if suffix.startswith(".") else suffix

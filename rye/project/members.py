@@ -28,10 +28,10 @@ from msgspec.structs import replace
 from rye.errors import RyeError, UsageError
 from rye.items.kinds import KINDS
 from rye.limits import PROJECT, WORKSPACE
-from rye.project.bounded_file import read_bytes
 from rye.project.layout import LOCK, MANIFEST
 from rye.project.manifest import Manifest, ManifestError, MemberName, parse_manifest
 from rye.project.member_patterns import is_member_name, is_wild, matches_part
+from rye.storage.bounded_file import read_bytes
 from rye.text.spelling import close_words
 
 _ROOTS_OWN = (

@@ -10,10 +10,10 @@ from msgspec import Struct
 from rye.errors import UsageError
 from rye.items.kinds import KINDS
 from rye.limits import CONTENT
-from rye.project.bounded_file import read_bytes
 from rye.project.item_file import place
 from rye.signing.keys import PublicKey
 from rye.signing.verification import Verification, verify
+from rye.storage.bounded_file import read_bytes
 
 
 class Judged(Struct, frozen=True):

@@ -13,9 +13,9 @@ from rye.items.identity import Identity
 from rye.items.kinds import KINDS
 from rye.items.reading import ReadOptions
 from rye.limits import CONTENT
-from rye.project.bounded_file import read_bytes
 from rye.project.item_file import load_item
 from rye.publishing.release import AttachedBytes, Publishable, publishable
+from rye.storage.bounded_file import read_bytes
 
 
 class Collected(Struct, frozen=True):

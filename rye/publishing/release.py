@@ -19,10 +19,10 @@ from rye.errors import RyeError, UsageError
 from rye.items.identity import Identity, is_id
 from rye.items.reading import Metadata
 from rye.project.item_file import ItemFile
-from rye.publishing.item_secrets import secrets_in_item
 from rye.registry.protocol.derivation import Resolve, derived_lines, note_description
 from rye.registry.protocol.lines import StatementError, read_version
 from rye.registry.protocol.statements import AttachedFile, FileEntry, Release
+from rye.signing.item_secrets import secrets_in_item
 from rye.signing.keys import PublicKey
 from rye.signing.verification import verify
 from rye.text.diagnostics import Diagnostic

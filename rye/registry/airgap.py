@@ -42,7 +42,6 @@ from msgspec import Struct
 from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.limits import MIRROR, MirrorLimits
-from rye.project.bounded_file import read_bytes
 from rye.registry.client import RegistryClient
 from rye.registry.first_contact import AcceptRoot
 from rye.registry.protocol import lines, notes, tiles, wire
@@ -53,6 +52,7 @@ from rye.registry.store.state import StateStore
 from rye.registry.transport.seam import Fetched, FetchError, Request, Transport, not_found, too_large
 from rye.registry.trust.trust_error import TrustError
 from rye.storage.atomic import replace_file
+from rye.storage.bounded_file import read_bytes
 from rye.text.lazy_pattern import lazy_pattern
 
 if TYPE_CHECKING:

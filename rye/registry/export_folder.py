@@ -14,7 +14,7 @@ import re
 from pathlib import Path
 
 from rye.errors import RyeError
-from rye.publishing.marketplaces import Export
+from rye.registry.marketplaces import Export
 from rye.storage.atomic import replace_file
 from rye.storage.links import first_link
 

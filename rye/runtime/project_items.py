@@ -24,7 +24,6 @@ from rye.items.needs import NOTHING
 from rye.items.reading import ReadOptions
 from rye.items.tool.reader import Tool
 from rye.limits import CONTENT
-from rye.project.bounded_file import read_bytes
 from rye.project.context import load_manifest
 from rye.project.layout import Project
 from rye.project.lock import Lock
@@ -37,6 +36,7 @@ from rye.runtime.chain import Level
 from rye.runtime.effects import SearchRow, UsableItem
 from rye.runtime.limits import Limits, of_directive
 from rye.signing.verification import Verification, verify
+from rye.storage.bounded_file import read_bytes
 from rye.workspace.context import Context
 from rye.workspace.installing.hook_approval import approved_hooks
 from rye.workspace.items.agreement import require_agreed

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from rye.errors import RyeError
-from rye.publishing.export_folder import write_export
-from rye.publishing.marketplaces import (
+from rye.registry.export_folder import write_export
+from rye.registry.marketplaces import (
     Export,
     SharedAgent,
     SharedFile,

@@ -16,7 +16,7 @@ VALUES = frozenset(
         "rye.customization.merge",
         "rye.customization.places",
         "rye.installation.audit_choice",
-        "rye.installation.comparing",
+        "rye.permissions.comparing",
         "rye.installation.graph",
         "rye.installation.plan",
         "rye.items.agent.graph",

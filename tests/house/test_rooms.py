@@ -13,7 +13,7 @@ import pytest
 
 import registry_server
 import rye
-from rye.storage.verdicts import FACES
+from rye.storage.running_code import FACES
 
 ROOT = Path(__file__).parents[2]
 
@@ -91,15 +91,42 @@ def test_verdicts_depend_on_the_code_of_all_rooms_up_to_the_use_cases() -> None:
     assert set(FACES) == {room for room, floor in FLOOR.items() if floor > FLOOR["workspace"]} - {"__main__"}
 
 
-def test_the_server_stands_beside_the_faces() -> None:
-    """It uses the rooms below the workspace, and none of the faces."""
-    wrong = [
-        f"{path.relative_to(ROOT)}:{line} imports {name}"
-        for path in sorted((ROOT / "registry_server").rglob("*.py"))
-        for line, name in imports(path)
-        if name.startswith("rye.") and FLOOR.get(name.split(".")[1], 0) >= FLOOR["workspace"]
-    ]
-    assert wrong == []
+LIBRARY = {room for room, floor in FLOOR.items() if floor <= FLOOR["registry"]}
+"""What the server may use: the ground rooms, and what reads, signs, judges, renders and proves items."""
+
+
+def test_the_server_uses_the_library_alone() -> None:
+    """No file of it imports another room of ``rye``, nor does anything that it imports, directly or indirectly (house 2)."""
+    modules = {**modules_of(ROOT / "rye"), **modules_of(ROOT / "registry_server")}
+    modules |= {
+        ".".join(path.parent.relative_to(ROOT).parts): path
+        for package in ("rye", "registry_server")
+        for path in (ROOT / package).rglob("__init__.py")
+    }
+    importers = {name: "" for name in modules if name.split(".")[0] == "registry_server"}
+    pending, wrong = list(importers), []
+    while pending:
+        importer = pending.pop()
+        for imported in _all_imports(modules[importer].read_text("utf-8")).intersection(modules):
+            package, _, rest = imported.partition(".")
+            if package == "rye" and rest and rest.split(".")[0] not in LIBRARY:
+                wrong.append(f"{importer} imports {imported}; who imports it: {importers[importer] or 'the server'}")
+            elif imported not in importers:
+                importers[imported] = importer
+                pending.append(imported)
+    assert sorted(wrong) == []
+    assert "rye.registry.protocol.merkle" in importers
+
+
+@cache
+def _all_imports(source: str) -> frozenset[str]:
+    """The modules that a file imports, also in functions and for types only."""
+    nodes = list(statements(ast.parse(source)))
+    modules = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            modules |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return frozenset(modules)
 
 
 def test_imports_inside_the_server_point_down() -> None:

@@ -8,9 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from rye.installation.completeness import Problem, does_not_fit, problems
-from rye.installation.signed_release import SignedRelation, SignedRelease
 from rye.items.consented import HookAction
 from rye.items.identity import Identity
+from rye.items.signed_release import SignedRelation, SignedRelease
 from rye.project.freshness import wanted_ranges
 from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest, parse_manifest

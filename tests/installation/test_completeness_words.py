@@ -9,9 +9,9 @@ import pytest
 from msgspec.structs import replace
 
 from rye.installation.completeness import OTHER_REGISTRY, RULES, Problem, does_not_fit, next_step, problems
-from rye.installation.signed_release import Mention, SignedRelation, SignedRelease
 from rye.items.consented import HookAction, Run
 from rye.items.identity import Identity
+from rye.items.signed_release import Mention, SignedRelation, SignedRelease
 from rye.project.freshness import wanted_ranges
 from rye.project.lock import Lock
 from rye.project.manifest import Manifest

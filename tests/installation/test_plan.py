@@ -6,8 +6,8 @@ from msgspec.structs import replace
 
 from rye.installation.install import unapproved
 from rye.installation.plan import Consent, approved_items, labels_named, make_plan, refused
-from rye.installation.signed_release import Mention
 from rye.items.consented import HookAction, Run
+from rye.items.signed_release import Mention
 from rye.project.lock import Lock, LockedFile, LockedItem
 
 HOOK = HookAction("cost.current > 1", "tool", "notify")

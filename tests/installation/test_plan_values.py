@@ -20,8 +20,8 @@ from rye.installation.plan import (
     never_approved,
     refused,
 )
-from rye.installation.signed_release import Mention
 from rye.items.consented import HookAction, Run
+from rye.items.signed_release import Mention
 from rye.permissions.risk import Tier
 from rye.project.lock import Lock, LockedFile, LockedItem
 from rye.text.facts.fact import RULES_VERSION

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rye.installation.signed_release import Mention, SignedRelation, SignedRelease
 from rye.installation.verified import judge_files, judgement_inputs, signed_words, verify_files
 from rye.items.agent_tools import agent_tools
 from rye.items.consented import HookAction, Run
 from rye.items.identity import Identity
+from rye.items.signed_release import Mention, SignedRelation, SignedRelease
 from rye.project.lock import LockedFile
 from rye.registry.protocol.statements import AttachedFile, Hook, Relation
 from rye.registry.released import ItemFiles

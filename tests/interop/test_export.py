@@ -9,7 +9,7 @@ from hashlib import sha256
 from registry_server.sequencer.ledger import Ledger
 from registry_server.storage import database
 from registry_server.upkeep.plugins import plugins
-from rye.publishing.marketplaces import Export
+from rye.registry.marketplaces import Export
 from tests.interop.stand import Stand
 
 INDEX = ".well-known/agent-skills/index.json"

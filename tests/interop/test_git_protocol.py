@@ -26,7 +26,7 @@ from registry_server.interop.git_lines import (
 from registry_server.interop.git_objects import BLOB, GitObject, pack, snapshot
 from registry_server.interop.paths import GitPack, GitRefs, wanted
 from rye.errors import RyeError
-from rye.publishing.marketplaces import SharedFile
+from rye.registry.marketplaces import SharedFile
 from tests.interop.stand import Stand
 from tests.server.publishing import error_code
 

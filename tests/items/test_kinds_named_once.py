@@ -21,7 +21,7 @@ NAMES = frozenset(KINDS)
 ENDINGS = tuple(ending for kind in TABLE if kind.telling for ending in kind.endings)
 WINGS = frozenset(kind.module.split(".")[2] for kind in TABLE)
 
-MARKETPLACES = ("registry_server/interop/*.py", "registry_server/upkeep/plugins.py", "rye/publishing/marketplaces.py")
+MARKETPLACES = ("registry_server/interop/*.py", "registry_server/upkeep/plugins.py", "rye/registry/marketplaces.py")
 PAGES = ("registry_server/pages/directive_text.py", "registry_server/pages/frame.py")
 ACCOUNTS = (
     "registry_server/accounts/administration.py",

@@ -1,4 +1,4 @@
-"""The unified diff of two texts (rye.installation.comparing): ``patch`` can read it, and its time is bounded for any texts."""
+"""The unified diff of two texts (rye.permissions.comparing): ``patch`` can read it, and its time is bounded for any texts."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rye.installation.comparing import Version, compare, unified
 from rye.items.reading import Metadata
+from rye.permissions.comparing import Version, compare, unified
 
 TEXTS = st.lists(st.sampled_from(["a", "b", "c", "", "# d", "- e"]), max_size=30).map("\n".join)
 

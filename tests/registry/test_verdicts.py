@@ -22,7 +22,8 @@ import rye
 from rye.registry.trust.records import decode_judged
 from rye.storage import verdict_file
 from rye.storage import verdicts as module
-from rye.storage.verdicts import FACES, Verdicts, code_identity
+from rye.storage.running_code import FACES, code_identity
+from rye.storage.verdicts import Verdicts
 from tests.scenes.effort import tries
 
 EXAMPLES = tries(40, 3_000)

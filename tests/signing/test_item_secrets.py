@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rye.publishing.item_secrets import secrets_in_item
+from rye.signing.item_secrets import secrets_in_item
 
 LOOK_ALIKE = "sk-" + "aB3" * 27 + "AA"
 """86 characters, as a signature can be."""

@@ -7,8 +7,8 @@ import os
 from hashlib import sha256
 from pathlib import Path
 
-from rye.installation.signed_release import SignedRelease
 from rye.installation.verified_rows import remember_rows
+from rye.items.signed_release import SignedRelease
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedFile, LockedItem, lock_text, parse_lock
 from rye.registry.store.pins import state_path

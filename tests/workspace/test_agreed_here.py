@@ -11,9 +11,9 @@ import pytest
 from msgspec.structs import replace
 
 from rye.errors import RyeError
-from rye.installation.signed_release import Mention, SignedRelease
 from rye.items.consented import HookAction, Run
 from rye.items.needs import NOTHING, Needs
+from rye.items.signed_release import Mention, SignedRelease
 from rye.project.layout import Project
 from rye.project.lock import LockedItem, LockedSource
 from rye.project.manifest import Manifest, PolicyTable

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.installation.plan import Asked, Consent, ItemChange, Plan
-from rye.installation.signed_release import Mention
 from rye.items.consented import HookAction, Run
 from rye.items.identity import Identity
+from rye.items.signed_release import Mention
 from rye.permissions.risk import Tier
 from rye.project.lock import LockedItem, LockedSource
 from rye.workspace.installing.consent import accept_lock, change_documents, obtain_consent

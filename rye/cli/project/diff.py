@@ -10,8 +10,8 @@ from msgspec.structs import asdict
 from rye.cli.console import one_line
 from rye.cli.options import Session, command
 from rye.errors import UsageError
-from rye.installation.comparing import Comparison, Version
 from rye.items.consented import HookAction
+from rye.permissions.comparing import Comparison, Version
 from rye.permissions.containment import Change
 from rye.workspace.installing.differences import compare_releases, edited_files
 from rye.workspace.projects import project_of

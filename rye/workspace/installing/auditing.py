@@ -30,10 +30,10 @@ from rye.installation.environment import Environment
 from rye.installation.on_disk import scan
 from rye.installation.sarif import Mentioned, sarif
 from rye.installation.shadows import project_shadows
-from rye.installation.signed_release import SignedRelease
 from rye.installation.sources import Sources
 from rye.installation.verified_rows import remembered_rows
 from rye.items.identity import Identity
+from rye.items.signed_release import SignedRelease
 from rye.project.freshness import in_groups, require_groups
 from rye.project.layout import LOCK, Project
 from rye.project.lock import LockedItem, row_lines

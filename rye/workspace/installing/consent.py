@@ -12,8 +12,8 @@ from rye.workspace.trusting.acceptance import Approval, not_accepted
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from rye.installation.signed_release import Mention
     from rye.items.consented import Run
+    from rye.items.signed_release import Mention
     from rye.workspace.context import Context
 
 _LISTED_LABELS = 8

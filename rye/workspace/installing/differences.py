@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
-from rye.installation.comparing import Comparison, Version, compare
 from rye.installation.graph import locked_item
 from rye.installation.hand_edits import edit_diff, signed_hash
 from rye.installation.on_disk import Drift, edited, scan
@@ -17,6 +16,7 @@ from rye.installation.sources import Sources
 from rye.installation.unlock import Unlock
 from rye.installation.verified import VerifiedItem
 from rye.items.identity import parse_reference
+from rye.permissions.comparing import Comparison, Version, compare
 from rye.project.layout import Project, find_project
 from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest

@@ -24,13 +24,13 @@ from rye.errors import RyeError
 from rye.installation.environment import Environment
 from rye.installation.install import verify_chosen
 from rye.installation.resolving import Chosen
-from rye.installation.signed_release import SignedRelease, identities_of
 from rye.installation.source_rows import differs, source_refused
 from rye.installation.unlock import Unlock
 from rye.installation.verified import VerifiedItem
 from rye.items.identity import Identity
 from rye.items.kinds import KINDS
 from rye.items.reading import ReadOptions
+from rye.items.signed_release import SignedRelease, identities_of
 from rye.project.context import load_manifest
 from rye.project.declared_sources import PathSource
 from rye.project.item_file import ItemFile, item_of

@@ -16,17 +16,17 @@ from msgspec import Struct
 from rye.customization.places import Places
 from rye.errors import RyeError
 from rye.installation.on_disk import Drift, Present, drift, scan
-from rye.installation.signed_release import SignedRelease
 from rye.items.identity import Identity
 from rye.items.reading import ReadOptions
+from rye.items.signed_release import SignedRelease
 from rye.limits import CONTENT
-from rye.project.bounded_file import read_bytes
 from rye.project.item_file import load_item
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
 from rye.project.manifest import Manifest
 from rye.project.placement import item_files, item_folder, item_path
 from rye.project.spaces import Entry
+from rye.storage.bounded_file import read_bytes
 from rye.workspace.context import Context
 from rye.workspace.items.effective_item import EffectiveItem, customized
 from rye.workspace.items.installed_check import modified_item

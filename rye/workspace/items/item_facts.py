@@ -17,11 +17,11 @@ from rye.items.identity import is_segment
 from rye.items.kinds import KINDS
 from rye.items.location import Location
 from rye.limits import CONTENT
-from rye.project.bounded_file import read_bytes
 from rye.project.context import load_manifest
 from rye.project.discovery import Found, expand
 from rye.project.item_file import place
 from rye.project.spaces import looks_like_path
+from rye.storage.bounded_file import read_bytes
 from rye.text.facts import Fact, as_json, difference, find_facts
 from rye.text.facts.decoding import readable_text
 from rye.workspace.context import Context

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from rye.installation.graph import locked_item
-from rye.installation.signed_release import SignedRelease
 from rye.items.identity import parse_reference
+from rye.items.signed_release import SignedRelease
 from rye.project.context import load_manifest
 from rye.project.layout import Project, find_project
 from rye.project.lock import LockedItem

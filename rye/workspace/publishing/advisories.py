@@ -9,12 +9,12 @@ from msgspec import Struct
 
 from rye.errors import RyeError, UsageError
 from rye.items.identity import Identity
-from rye.project.bounded_file import read_bytes
 from rye.registry.protocol import notes
 from rye.registry.protocol.lines import StatementError
 from rye.registry.protocol.notes import MAX_NOTE_BYTES
 from rye.registry.protocol.statements import Advisory
 from rye.resolution.ranges import Range
+from rye.storage.bounded_file import read_bytes
 from rye.workspace.publishing.owner_statements import (
     keyset_in_force,
     one_line,

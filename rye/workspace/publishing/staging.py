@@ -18,11 +18,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.errors import RyeError, UsageError
-from rye.installation.comparing import Comparison, Version, compare
 from rye.items.consented import Run
 from rye.items.identity import parse_reference
 from rye.items.reading import Metadata, ReadOptions
 from rye.items.runs import attached_runs
+from rye.permissions.comparing import Comparison, Version, compare
 from rye.registry.protocol import notes, wire
 from rye.registry.protocol.statements import Keyset, Release
 from rye.registry.trust.file_acceptance import Accepted, Refusal, judge_release_file

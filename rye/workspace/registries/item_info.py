@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from rye.errors import RyeError
-from rye.installation.mentions import item_file_name, mentions
-from rye.installation.signed_release import Mention
 from rye.installation.verified import item_runs, judge_files
 from rye.items.agent_tools import AgentTools
 from rye.items.consented import Run
 from rye.items.identity import Identity
+from rye.items.mentions import mentions
+from rye.items.signed_release import Mention
 from rye.registry.client import RegistryClient
 from rye.registry.trust.keysets import Link
 from rye.registry.trust.records import ItemHistory, ReleaseRecord, latest_release
@@ -64,7 +64,7 @@ def _content(client: RegistryClient, record: ReleaseRecord) -> ItemContent | Non
         metadata = judge_files(files)
     except RyeError:
         return None
-    found = mentions({item_file_name(record): files.file, **files.attached})
+    found = mentions({record.release.file_name: files.file, **files.attached})
     return ItemContent(metadata.agent_tools, item_runs(files, metadata), found)
 
 

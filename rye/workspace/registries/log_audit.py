@@ -13,7 +13,6 @@ from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.limits import CONTENT
-from rye.project.bounded_file import read_bytes
 from rye.registry import mirroring
 from rye.registry.protocol import tlog_proof, wire
 from rye.registry.protocol.notes import VerifierKey
@@ -24,6 +23,7 @@ from rye.registry.transport.factory import open_transport
 from rye.registry.trust.auditing import Auditor
 from rye.registry.trust.keysets import log_keys
 from rye.registry.trust.records import ReleaseRecord
+from rye.storage.bounded_file import read_bytes
 from rye.storage.folders import data_dir
 from rye.workspace.given_file import ReadStream, given_bytes
 from rye.workspace.named_file import NamedFile

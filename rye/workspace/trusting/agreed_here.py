@@ -21,7 +21,7 @@ from rye.workspace.trusting.acceptance import Approval, approvals, not_accepted,
 from rye.workspace.trusting.other_rules import unseen_alarms
 
 if TYPE_CHECKING:
-    from rye.installation.signed_release import SignedRelease
+    from rye.items.signed_release import SignedRelease
     from rye.project.layout import Project
     from rye.project.lock import LockedItem
     from rye.workspace.context import Context

@@ -21,13 +21,13 @@ from rye.installation.policy_files import read_other_policies
 from rye.items.location import locate
 from rye.items.reading import ReadOptions
 from rye.limits import CONTENT, OVERRIDES
-from rye.project.bounded_file import read_bytes
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
 from rye.project.manifest import Manifest
 from rye.project.placement import item_path
 from rye.project.spaces import Entry
 from rye.registry.store.cache import Cache
+from rye.storage.bounded_file import read_bytes
 from rye.storage.folders import cache_dir
 from rye.text.facts import Fact, difference
 from rye.text.facts.finding import find_facts

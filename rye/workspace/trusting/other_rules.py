@@ -16,8 +16,8 @@ from rye.workspace.trusting.acceptance import Approval, unseen
 from rye.workspace.trusting.verified_items import verified_before
 
 if TYPE_CHECKING:
-    from rye.installation.signed_release import SignedRelease
     from rye.items.identity import Identity
+    from rye.items.signed_release import SignedRelease
     from rye.project.layout import Project
     from rye.project.lock import LockedItem
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from rye.errors import RyeError, UsageError
 from rye.limits import KEYS
-from rye.project.bounded_file import read_bytes
 from rye.signing.key_store import KeyStore, StoredKey
 from rye.signing.keys import PrivateKey, PublicKey
 from rye.signing.sealed_form import is_sealed
+from rye.storage.bounded_file import read_bytes
 from rye.storage.folders import config_dir
 
 if TYPE_CHECKING:

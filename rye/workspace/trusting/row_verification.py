@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from rye.errors import RyeError
 from rye.installation.install import check_rows, verify_chosen
 from rye.installation.resolving import Chosen, locked_choice
-from rye.installation.signed_release import SignedRelease
 from rye.installation.sources import Sources
 from rye.installation.unlock import Unlock
 from rye.items.identity import Identity
+from rye.items.signed_release import SignedRelease
 from rye.project.context import load_manifest
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedItem

@@ -16,8 +16,8 @@ from rye.workspace.registries.project_registries import user_basis, user_verdict
 from rye.workspace.trusting.unverified_rows import unverified
 
 if TYPE_CHECKING:
-    from rye.installation.signed_release import SignedRelease
     from rye.items.identity import Identity
+    from rye.items.signed_release import SignedRelease
     from rye.project.layout import Project
     from rye.project.lock import LockedItem
     from rye.workspace.context import Context

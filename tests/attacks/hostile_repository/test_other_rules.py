@@ -8,8 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from rye.installation.plan import make_plan
-from rye.installation.signed_release import Mention, SignedRelease
 from rye.items.identity import Identity
+from rye.items.signed_release import Mention, SignedRelease
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedItem, LockError, lock_text, parse_lock
 from rye.workspace.trusting.acceptance import remember

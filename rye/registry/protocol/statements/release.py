@@ -126,6 +126,12 @@ class Release(Statement, frozen=True):
         keep_sorted(self, "capabilities", str)
         keep_sorted(self, "hooks", Hook.write)
 
+    @property
+    def file_name(self) -> str:
+        """The name of the item's main file, for people: ``review.md``, or ``SKILL.md`` for a skill."""
+        suffix = self.file.suffix
+        return f"{self.identity.id.rsplit('/', 1)[-1]}{suffix}" if suffix.startswith(".") else suffix
+
     def lines(self) -> list[str]:
         """The lines in the order of the grammar; repeated ones are sorted."""
         return [
