@@ -1,0 +1,99 @@
+"""How many modules of rye a command passes through: whoever follows it has as many files to read (house 2)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import Program
+from tests.installation.real_registry import RealRegistry, serving
+from tests.scenes.directive_text import SHELL
+
+pytestmark = pytest.mark.processes
+
+TRACED = """
+import inspect, json, sys, threading
+
+entered = set()
+
+def note(frame, event, _):
+    code = frame.f_code
+    if event == "call" and code.co_flags & inspect.CO_OPTIMIZED and not code.co_name.startswith("<"):
+        entered.add(code.co_filename)
+
+threading.setprofile(note)
+sys.setprofile(note)
+from rye.cli.start import main
+try:
+    main()
+except SystemExit as ended:
+    status = ended.code or 0
+finally:
+    sys.setprofile(None)
+print()
+print(json.dumps([status, sorted(entered)]))
+"""
+"""Runs the command line and prints its status and the files with a function that it entered, in any thread. Bodies of modules and
+classes do not count, and neither do lambdas and comprehensions, which stand in a function."""
+ROOT = Path(__file__).parents[2]
+MOST = {"add": 195, "install": 136}
+"""The bounds to reach are 150 and 95."""
+SKILL = """---
+name: words
+description: Finds words. Use it for words.
+allowed-tools: Read Bash(git:*)
+metadata:
+  version: "1.0.0"
+---
+
+# Words
+"""
+
+
+def modules_entered(program: Program, *arguments: str) -> list[str]:
+    """The modules of rye with a function that a successful command entered."""
+    done = subprocess.run(
+        [sys.executable, "-c", TRACED, *arguments],
+        capture_output=True,
+        cwd=program.folder,
+        env={**program.environment, "PYTHONPATH": str(ROOT)},
+        timeout=60,
+        check=False,
+    )
+    assert done.stdout.endswith(b"]\n"), done
+    status, files = json.loads(done.stdout.splitlines()[-1])
+    assert status == 0, done
+    package = ROOT / "rye"
+    return [str(Path(name).relative_to(ROOT)) for name in files if Path(name).is_relative_to(package)]
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
+    yield from serving(tmp_path_factory)
+
+
+def test_adding_and_installing_pass_through_few_modules(registry: RealRegistry) -> None:
+    """Two directives, one of which needs the other and asks for rights, and a skill; then the same from the lock."""
+    acme = registry.author("acme")
+    acme.release("work/base")
+    acme.release("work/top", depends=(("acme/work/base", "^1.0"),), permissions=SHELL)
+    acme.program.write(".ai/skills/words/SKILL.md", SKILL)
+    acme.program.ok("sign", ".ai/skills/words")
+    acme.publish(".ai/skills/words")
+    user = registry.user()
+
+    adding = modules_entered(user, "add", "acme/work/top", "skill:acme/words", "--yes")
+    assert user.path(".ai/packages/acme/directives/work/base.md").exists()
+    shutil.rmtree(user.path(".ai"))
+    installing = modules_entered(user, "install")
+    assert user.path(".ai/packages/acme/directives/work/base.md").exists()
+
+    trips = {"add": adding, "install": installing}
+    too_long = {command: [len(modules), *modules] for command, modules in trips.items() if len(modules) > MOST[command]}
+    assert too_long == {}
