@@ -5,7 +5,7 @@ imports from its own room and from the rooms in the lines above its own, also in
 
 * :mod:`rye.errors`, :mod:`rye.limits`, :mod:`rye.extras`, :mod:`rye.deprecations`, :mod:`rye.layout`, :mod:`rye.explaining`: what
   every room may use
-* :mod:`rye.storage`: atomic files, private files, the user's folders, what was verified on this machine
+* :mod:`rye.storage`: atomic files, private files, the user's folders, the file of remembered results
 * :mod:`rye.text`: text before it is an item: content rules, Markdown, YAML, TOML, JSON, spelling, secrets, facts
 * :mod:`rye.resolution`: versions, ranges and the solver
 * :mod:`rye.items`: the kinds of items and their readers
@@ -14,6 +14,7 @@ imports from its own room and from the rooms in the lines above its own, also in
 * :mod:`rye.registry`: fetches and proves. Up to here it is the library, which the server uses too
 * :mod:`rye.project`: manifest, lock and the spaces that items are looked up in
 * :mod:`rye.sources`: items from git repositories and folders, where nobody proves anything
+* :mod:`rye.verified`: what was verified on this machine, and whether it still matches
 * :mod:`rye.publishing` writes to a registry; :mod:`rye.customization` keeps local changes through upgrades;
   :mod:`rye.importing` reads other tools' locks and manifests
 * :mod:`rye.installation`: plans a change of the project and makes it as one transaction

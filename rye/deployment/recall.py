@@ -24,7 +24,6 @@ import msgspec
 from msgspec import Struct
 
 from rye.errors import RyeError
-from rye.installation.on_disk import Present, read_present, scan
 from rye.installation.policy_files import other_files
 from rye.limits import DEPLOY
 from rye.project.agent_programs import STATE
@@ -32,6 +31,7 @@ from rye.project.layout import Project
 from rye.project.lock_file import editable_rows
 from rye.project.spaces import user_space
 from rye.storage.running_code import running_code
+from rye.verified.on_disk import Present, read_present, scan
 from rye.workspace.installing.project_texts import bytes_of, joined_manifests
 from rye.workspace.registries.project_registries import user_basis, user_verdicts
 from rye.workspace.trusting.acceptance import memory_of

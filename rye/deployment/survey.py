@@ -29,7 +29,6 @@ from rye.deployment.targets.protocol import Rendered, Target, TargetOptions, Wid
 from rye.errors import RyeError
 from rye.installation.audit import Finding
 from rye.installation.graph import chains
-from rye.installation.on_disk import Present, read_present, scan
 from rye.items.identity import Identity
 from rye.limits import DEPLOY
 from rye.project.agent_programs import STATE, is_made_place, program_names
@@ -40,6 +39,7 @@ from rye.project.lock_file import read_lock
 from rye.project.manifest import Manifest
 from rye.project.placement import item_path
 from rye.project.project_file import read_project_file
+from rye.verified.on_disk import Present, read_present, scan
 from rye.workspace.context import Context
 from rye.workspace.items.installed_items import installed_item, require_installed
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from rye.errors import RyeError
-from rye.installation.on_disk import drift, scan
 from rye.items.kinds import KINDS
 from rye.project.layout import installed_place
 from rye.project.lock_file import read_lock
 from rye.project.placement import item_folder
+from rye.verified.on_disk import drift, scan
 
 
 def attached_problem(main_file: Path) -> str | None:

@@ -50,12 +50,10 @@ from msgspec.structs import replace
 from rye.errors import RyeError
 from rye.installation import completeness, shadows
 from rye.installation.fact_rules import late_alarms, refused_alarms
-from rye.installation.on_disk import Present, drift
 from rye.installation.origin_check import expect_origin
 from rye.installation.overruled import overruled
 from rye.installation.shadows import Shadow
 from rye.installation.source_rows import source_refused, with_signers
-from rye.installation.verified_rows import check_row, check_words
 from rye.items.agent_tools import widened as widened_tools
 from rye.items.identity import Identity
 from rye.items.kinds import KINDS
@@ -73,6 +71,8 @@ from rye.registry.trust.records import ItemHistory, ReleaseRecord, find_locked
 from rye.registry.trust.trust_error import TrustError
 from rye.resolution.problem import Exclusion
 from rye.signing.keys import PublicKey
+from rye.verified.on_disk import Present, drift
+from rye.verified.rows import check_row, check_words
 
 if TYPE_CHECKING:
     from rye.installation.environment import Environment
@@ -239,7 +239,7 @@ class Finding(Struct, frozen=True):
 
 
 def audit_disk(items: Iterable[LockedItem], present: Mapping[str, Present]) -> list[Finding]:
-    """Compare files with the lock. ``present``: the result of :func:`rye.installation.on_disk.scan`."""
+    """Compare files with the lock. ``present``: the result of :func:`rye.verified.on_disk.scan`."""
     found = []
     for entry in drift(items, present):
         name = f" of {entry.item.identity} {entry.item.version}" if entry.item is not None else ""

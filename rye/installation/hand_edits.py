@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rye.errors import RyeError
-from rye.installation.on_disk import Drift
 from rye.limits import CONTENT
 from rye.permissions.comparing import unified
 from rye.project.layout import Project
@@ -13,6 +12,7 @@ from rye.project.placement import item_files
 from rye.registry.store.cache import Cache
 from rye.storage.bounded_file import read_bytes
 from rye.storage.folders import cache_dir
+from rye.verified.on_disk import Drift
 
 
 def signed_hash(entry: Drift) -> tuple[str, int] | None:

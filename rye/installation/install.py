@@ -18,15 +18,12 @@ from msgspec.structs import replace
 from rye.installation.environment import Environment
 from rye.installation.fact_rules import by_other_rules
 from rye.installation.graph import reached
-from rye.installation.on_disk import INSTALLED, written_text
 from rye.installation.overruled import overruled
 from rye.installation.plan import Consent, Plan, approved_items, make_plan
 from rye.installation.resolving import Chosen, locked_records
 from rye.installation.source_rows import source_item, with_signers
 from rye.installation.sources import Record, Sources, fetch_logged
 from rye.installation.transaction import Change
-from rye.installation.verified import VerifiedItem, judge_files, judgement_inputs, signed_words, verify_files
-from rye.installation.verified_rows import check_row, remember_rows, remembered_rows
 from rye.items.agent_tools import widened as widened_tools
 from rye.items.identity import Identity
 from rye.items.mentions import mentions
@@ -44,6 +41,9 @@ from rye.sources.record import SourceRecord
 from rye.storage.verdicts import Verdicts
 from rye.text.decoding import msgpack_decoder
 from rye.text.facts.fact import RULES_VERSION
+from rye.verified.on_disk import INSTALLED, written_text
+from rye.verified.release import VerifiedItem, judge_files, judgement_inputs, signed_words, verify_files
+from rye.verified.rows import check_row, remember_rows, remembered_rows
 
 
 class Prepared(Struct, frozen=True):
@@ -154,7 +154,7 @@ def _is_chosen(item: LockedItem, chosen: Mapping[Identity, Chosen]) -> bool:
 
 
 def verify_chosen(chosen: Mapping[Identity, Chosen], sources: Sources) -> dict[Identity, VerifiedItem]:
-    """Fetch bytes and proofs in one wave per registry, and check each item (:mod:`rye.installation.verified`)."""
+    """Fetch bytes and proofs in one wave per registry, and check each item (:mod:`rye.verified.release`)."""
     verified: dict[Identity, VerifiedItem] = {}
     by_client: dict[int, list[ReleaseRecord]] = {}
     for entry in chosen.values():

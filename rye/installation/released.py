@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from rye.errors import RyeError
 from rye.installation.resolving import identify
 from rye.installation.sources import Sources, fetch_logged
-from rye.installation.verified import VerifiedItem, verify_files
 from rye.items.identity import Identity, Reference
 from rye.project.manifest import Wanted
 from rye.registry.trust.records import ReleaseRecord, check_installable
 from rye.resolution.ranges import Range
 from rye.resolution.versions import Version
+from rye.verified.release import VerifiedItem, verify_files
 
 
 def identify_one(reference: Reference, sources: Sources) -> Identity:

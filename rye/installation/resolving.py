@@ -18,7 +18,6 @@ from rye.installation.origin_check import expect_origin
 from rye.installation.source_rows import locked_source_record
 from rye.installation.sources import History, Record, Sources
 from rye.installation.unlock import Unlock
-from rye.installation.verified_rows import mismatch
 from rye.items.identity import Identity
 from rye.project.forced_versions import ForcedVersion, forced_range
 from rye.project.freshness import wanted_key
@@ -33,6 +32,7 @@ from rye.resolution.ranges import Range
 from rye.resolution.solver import Resolution
 from rye.resolution.versions import Version
 from rye.text.spelling import close_words
+from rye.verified.rows import mismatch
 
 _NEWEST = 5
 """The number of versions that an error lists."""

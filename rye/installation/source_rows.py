@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from msgspec.structs import replace
 
 from rye.errors import RyeError
-from rye.installation.verified import VerifiedItem, signed_words
 from rye.items.identity import Identity
 from rye.items.runs import attached_runs
 from rye.items.signed_release import Mention, SignedRelease
@@ -20,6 +19,7 @@ from rye.permissions.source_scale import source_refusal
 from rye.project.lock import LockedFile, LockedItem, LockedSource
 from rye.registry.trust.records import ItemHistory
 from rye.sources.record import SourceHistory, SourceRecord
+from rye.verified.release import VerifiedItem, signed_words
 
 _FIELDS = ("version", "size", "sha256", "suffix", "attached", "source")
 

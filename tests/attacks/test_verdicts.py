@@ -25,9 +25,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-import rye.installation.verified
 import rye.registry.client
 import rye.registry.judgements
+import rye.verified.release
 from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.registry.client import RegistryClient
@@ -583,7 +583,7 @@ class TestLives:
 
 @pytest.fixture
 def read(monkeypatch: pytest.MonkeyPatch) -> Counter:
-    return Counter(monkeypatch, rye.installation.verified, "judge_release_file")
+    return Counter(monkeypatch, rye.verified.release, "judge_release_file")
 
 
 class TestInstalling:

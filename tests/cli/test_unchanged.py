@@ -15,11 +15,11 @@ from unittest import mock
 import pytest
 
 from rye.cli import unchanged
-from rye.installation.on_disk import scan
 from rye.installation.policy_files import read_other_policies
 from rye.installation.transaction import needs_recovery
 from rye.project.layout import Project
 from rye.project.user_config import read_settings
+from rye.verified.on_disk import scan
 from rye.workspace.installing.project_texts import bytes_of, manifest_text_of
 from tests.cli.running import Program
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from rye.errors import RyeError
-from rye.installation.on_disk import INSTALLED, read_written
 from rye.installation.rollback import previous
 from rye.limits import PROJECT
 from rye.project.context import load_manifest
@@ -18,6 +17,7 @@ from rye.project.lock_file import read_lock
 from rye.project.manifest import ManifestError, parse_manifest
 from rye.project.project_file import read_project_file
 from rye.text.toml_keys import has_long_key
+from rye.verified.on_disk import INSTALLED, read_written
 
 
 def test_a_file_is_read_and_a_missing_one_is_none(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 
 from registry_server.sequencer.acceptance import Candidate, examine
 from rye.errors import RyeError
-from rye.installation.verified import judge_files
 from rye.items.identity import Identity
 from rye.items.kinds import KINDS
 from rye.registry.protocol.notes import SignedNote
@@ -24,6 +23,7 @@ from rye.registry.trust.file_acceptance import Accepted, Refusal, judge_release_
 from rye.registry.trust.trust_error import TrustError
 from rye.signing.keys import PrivateKey
 from rye.signing.sign_item import sign
+from rye.verified.release import judge_files
 from tests.scenes.directive_text import directive
 
 OWNER, STRANGER = PrivateKey(b"o" * 32), PrivateKey(b"s" * 32)

@@ -7,12 +7,12 @@ import os
 from hashlib import sha256
 from pathlib import Path
 
-from rye.installation.verified_rows import remember_rows
 from rye.items.signed_release import SignedRelease
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedFile, LockedItem, lock_text, parse_lock
 from rye.registry.store.pins import state_path
 from rye.storage.folders import data_dir
+from rye.verified.rows import remember_rows
 from rye.workspace.registries.project_registries import user_basis, user_verdicts
 
 

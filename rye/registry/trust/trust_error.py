@@ -91,7 +91,7 @@ RULES: dict[str, str] = {
     "blob-size": _MIRROR,
     "blob-hash": _MIRROR,
     "manifest-mismatch": _PUBLISHER,
-    # items (:mod:`rye.installation.verified`)
+    # items (:mod:`rye.verified.release`)
     "item-misplaced": _PUBLISHER,
     "item-invalid": _PUBLISHER,
     "item-unsigned": _PUBLISHER,

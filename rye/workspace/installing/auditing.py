@@ -27,17 +27,17 @@ from rye.installation.audit import (
 )
 from rye.installation.audit_choice import SetAside, check_rules, set_aside
 from rye.installation.environment import Environment
-from rye.installation.on_disk import scan
 from rye.installation.sarif import Mentioned, sarif
 from rye.installation.shadows import project_shadows
 from rye.installation.sources import Sources
-from rye.installation.verified_rows import remembered_rows
 from rye.items.identity import Identity
 from rye.items.signed_release import SignedRelease
 from rye.project.freshness import in_groups, require_groups
 from rye.project.layout import LOCK, Project
 from rye.project.lock import LockedItem, row_lines
 from rye.project.placement import item_files
+from rye.verified.on_disk import scan
+from rye.verified.rows import remembered_rows
 from rye.workspace.context import Context
 from rye.workspace.customizing.orphaned_overrides import orphaned_overrides
 from rye.workspace.installing.project_state import read_state

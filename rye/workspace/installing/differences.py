@@ -8,13 +8,11 @@ from msgspec import Struct
 
 from rye.installation.graph import locked_item
 from rye.installation.hand_edits import edit_diff, signed_hash
-from rye.installation.on_disk import Drift, edited, scan
 from rye.installation.origin_check import expect_origin
 from rye.installation.released import fetch_releases, find_release, identify_one
 from rye.installation.source_rows import differs, locked_source_record, source_item
 from rye.installation.sources import Sources
 from rye.installation.unlock import Unlock
-from rye.installation.verified import VerifiedItem
 from rye.items.identity import parse_reference
 from rye.permissions.comparing import Comparison, Version, compare
 from rye.project.layout import Project, find_project
@@ -23,6 +21,8 @@ from rye.project.manifest import Manifest
 from rye.project.placement import item_folder
 from rye.registry.trust.records import ReleaseRecord, find_locked
 from rye.sources.record import SourceHistory
+from rye.verified.on_disk import Drift, edited, scan
+from rye.verified.release import VerifiedItem
 from rye.workspace.context import Context
 from rye.workspace.installing.project_state import read_state
 from rye.workspace.registries.project_sources import project_sources

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from rye.errors import RyeError
-from rye.installation.on_disk import Drift, Present, edited
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
 from rye.project.placement import item_files
+from rye.verified.on_disk import Drift, Present, edited
 
 SHOWN_DIFF_LINES = 40
 

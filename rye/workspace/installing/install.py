@@ -1,7 +1,7 @@
 """One installation: a request in, a result out, with consent through one callback.
 
 If there is nothing to do, it uses no network and does not touch the project
-(:mod:`rye.workspace.installing.nothing_to_do`). Otherwise it resolves versions or uses the lock, fetches, verifies,
+(:mod:`rye.workspace.installing.up_to_date`). Otherwise it resolves versions or uses the lock, fetches, verifies,
 shows the plan, gets consent, and writes the files as one transaction (:mod:`rye.workspace.installing.install_steps`).
 Nothing is written before that, and nothing at all if the project was changed since it was read.
 """
@@ -11,13 +11,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rye.installation.fact_rules import by_other_rules
-from rye.installation.on_disk import scan
 from rye.installation.unlock import Unlock
 from rye.project.freshness import in_groups, is_stale, require_fixed
+from rye.verified.on_disk import scan
 from rye.workspace.installing.following import follow
 from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_session import InstallSession, Look, open_session, retry_when_overtaken
-from rye.workspace.installing.nothing_to_do import nothing_to_do
+from rye.workspace.installing.up_to_date import up_to_date
 from rye.workspace.trusting.acceptance import accepted_before, approvals, remember_accepted, trusts_lock
 from rye.workspace.trusting.other_rules import notice, texts, unseen_alarms
 
@@ -57,7 +57,7 @@ def _look(session: InstallSession, unlock: Unlock) -> Look:
     if request.lock_use == "frozen":
         session.refuse_edits("rye install", present)
     unchanged = unlock.is_nothing and session.keeps_manifests
-    if not unchanged or not nothing_to_do(
+    if not unchanged or not up_to_date(
         session.context, before, session.manifest, request.without, present, session.policies
     ):
         return Look(warned, in_order=False)

@@ -9,7 +9,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from rye.errors import RyeError
-from rye.installation.on_disk import Present
 from rye.installation.policy_files import OtherPolicies, read_other_policies
 from rye.installation.shadows import project_shadows, shadows_error
 from rye.project.context import members_of
@@ -19,6 +18,7 @@ from rye.project.layout import Project
 from rye.project.lock import LockedItem
 from rye.project.manifest import Manifest
 from rye.project.members import MemberText, whole_manifest
+from rye.verified.on_disk import Present
 from rye.workspace.installing.hand_edits import refuse_hand_edits
 from rye.workspace.installing.project_state import ProjectState, read_state
 from rye.workspace.trusting.acceptance import Approval, trusts_lock, unseen

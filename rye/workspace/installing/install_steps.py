@@ -11,14 +11,12 @@ from rye.installation.completeness import does_not_fit, problems
 from rye.installation.environment import Environment
 from rye.installation.held_back import held_back
 from rye.installation.install import Prepared, changes, check_rows, choose_locked, new_lock, prepare, verify_chosen
-from rye.installation.on_disk import read_written, scan
 from rye.installation.override_check import override_findings
 from rye.installation.resolving import Chosen, resolve
 from rye.installation.rollback import keep_previous
 from rye.installation.sources import Sources
 from rye.installation.transaction import Round, exclusive
 from rye.installation.unlock import Unlock
-from rye.installation.verified import signed_words
 from rye.items.identity import Identity
 from rye.project.declared_sources import FOLDER_PREFIXES
 from rye.project.freshness import in_groups, is_stale
@@ -27,6 +25,8 @@ from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest
 from rye.project.placement import item_files
 from rye.registry.transport.seam import NoAnswer
+from rye.verified.on_disk import read_written, scan
+from rye.verified.release import signed_words
 from rye.workspace.installing.consent import accept_lock, obtain_consent
 from rye.workspace.installing.following import follow
 from rye.workspace.installing.install_outcome import InstallOutcome

@@ -1,5 +1,5 @@
 """Whether an installed project is up to date, when the quick check cannot tell
-(:mod:`rye.workspace.installing.nothing_to_do`)."""
+(:mod:`rye.workspace.installing.up_to_date`)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from rye.installation.plan import make_plan
 from rye.installation.policy_files import OtherPolicies
 from rye.installation.policy_in_force import policy_in_force
 from rye.installation.source_rows import source_refused, with_signers
-from rye.installation.verified_rows import check_words, remembered_rows
 from rye.items.agent_tools import widened
 from rye.items.signed_release import SignedRelease
 from rye.permissions.policy import fact_violations, tool_violations, violations
 from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest
 from rye.storage.verdicts import Verdicts
+from rye.verified.rows import check_words, remembered_rows
 from rye.workspace.installing.project_state import ProjectState
 from rye.workspace.registries.project_registries import user_basis, user_verdicts, whole_lock_key
 from rye.workspace.trusting.verified_items import verified_before

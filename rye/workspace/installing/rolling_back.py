@@ -8,9 +8,9 @@ from rye.errors import RyeError
 from rye.installation.completeness import does_not_fit, problems
 from rye.installation.install import check_rows, choose_locked, verify_chosen
 from rye.installation.rollback import edits_since, previous, previous_members
-from rye.installation.verified import signed_words
 from rye.project.freshness import is_stale
 from rye.project.layout import Project
+from rye.verified.release import signed_words
 from rye.workspace.context import Context
 from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_request import Agree, InstallRequest

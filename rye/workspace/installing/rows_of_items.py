@@ -13,9 +13,7 @@ from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.installation.graph import reached
-from rye.installation.on_disk import find_drift
 from rye.installation.shadows import CODE, shadow_of
-from rye.installation.verified_rows import check_words
 from rye.items.agent_tools import AgentTools
 from rye.items.identity import Identity
 from rye.permissions.risk import Tier, highest
@@ -25,6 +23,8 @@ from rye.project.layout import Project
 from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest
 from rye.project.spaces import Entry
+from rye.verified.on_disk import find_drift
+from rye.verified.rows import check_words
 from rye.workspace.trusting.verified_items import verified_before, whole_before
 
 _WORST_FIRST = ("changed", "unverified", "missing", "wrong-flag")

@@ -26,7 +26,6 @@ from rye.installation.install import verify_chosen
 from rye.installation.resolving import Chosen
 from rye.installation.source_rows import differs, source_refused
 from rye.installation.unlock import Unlock
-from rye.installation.verified import VerifiedItem
 from rye.items.identity import Identity
 from rye.items.kinds import KINDS
 from rye.items.reading import ReadOptions
@@ -40,6 +39,7 @@ from rye.project.lock_file import editable_rows
 from rye.project.manifest import Manifest
 from rye.project.placement import item_folder, item_path
 from rye.project.spaces import Entry
+from rye.verified.release import VerifiedItem
 from rye.workspace.context import Context
 from rye.workspace.items.installed_check import modified_item
 from rye.workspace.registries.project_sources import judging_environment, project_sources

@@ -15,7 +15,6 @@ from msgspec import Struct
 
 from rye.customization.places import Places
 from rye.errors import RyeError
-from rye.installation.on_disk import Drift, Present, drift, scan
 from rye.items.identity import Identity
 from rye.items.reading import ReadOptions
 from rye.items.signed_release import SignedRelease
@@ -27,6 +26,7 @@ from rye.project.manifest import Manifest
 from rye.project.placement import item_files, item_folder, item_path
 from rye.project.spaces import Entry
 from rye.storage.bounded_file import read_bytes
+from rye.verified.on_disk import Drift, Present, drift, scan
 from rye.workspace.context import Context
 from rye.workspace.items.effective_item import EffectiveItem, customized
 from rye.workspace.items.installed_check import modified_item
@@ -50,7 +50,7 @@ def require_installed(
     """The verified releases of these rows. Requires that their files are on disk, byte for byte, and no others in their folders.
     For an item of an editable folder, the release describes the current files of the folder.
 
-    ``present``: the result of :func:`rye.installation.on_disk.scan`, if already known. Raises RyeError ``unverified-item``,
+    ``present``: the result of :func:`rye.verified.on_disk.scan`, if already known. Raises RyeError ``unverified-item``,
     ``modified-item``, ``not-installed``, and the errors of :func:`rye.workspace.items.editable_items.editable_items`.
     """
     editable, rows = [row for row in rows if row.is_editable], [row for row in rows if not row.is_editable]

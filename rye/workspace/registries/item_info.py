@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from rye.errors import RyeError
-from rye.installation.verified import item_runs, judge_files
 from rye.items.agent_tools import AgentTools
 from rye.items.consented import Run
 from rye.items.identity import Identity
@@ -18,6 +17,7 @@ from rye.registry.trust.keysets import Link
 from rye.registry.trust.records import ItemHistory, ReleaseRecord, latest_release
 from rye.resolution.ranges import Range
 from rye.resolution.versions import comparable
+from rye.verified.release import item_runs, judge_files
 from rye.workspace.registries.published_items import published, registry_of
 from rye.workspace.registries.registry_access import open_registry
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
-from rye.installation.verified_rows import TrustBasis
 from rye.project.declared_sources import is_source_origin
 from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest
@@ -20,6 +19,7 @@ from rye.registry.store.basis import read_basis
 from rye.registry.store.pins import read_addresses
 from rye.storage.folders import data_dir
 from rye.storage.verdicts import VERDICTS, Verdicts
+from rye.verified.rows import TrustBasis
 from rye.workspace.trusting.source_basis import source_basis, source_grounds
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rye.installation.verified_rows import check_words, remembered_rows
+from rye.verified.rows import check_words, remembered_rows
 from rye.workspace.installing.project_texts import bytes_of, joined_manifests
 from rye.workspace.registries.project_registries import user_basis, user_verdicts, whole_lock_key
 from rye.workspace.trusting.unverified_rows import unverified

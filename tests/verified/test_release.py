@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rye.installation.verified import judge_files, judgement_inputs, signed_words, verify_files
 from rye.items.agent_tools import agent_tools
 from rye.items.consented import HookAction, Run
 from rye.items.identity import Identity
@@ -19,6 +18,7 @@ from rye.registry.released import ItemFiles
 from rye.registry.trust.file_acceptance import Refusal, judge_release_file
 from rye.registry.trust.trust_error import TrustError
 from rye.signing.signature_line import MARKDOWN, SignatureLine, content_hash, insert
+from rye.verified.release import judge_files, judgement_inputs, signed_words, verify_files
 from tests.registry.test_file_acceptance import CASES, OWNER, STRANGER, Case, of_directive
 from tests.scenes.directive_text import directive
 

@@ -4,7 +4,7 @@ Rules:
 
 * A row is remembered once its release was found in the log, its signer is in the keyset, its in-file signature is
   valid and its bytes are the signed ones. Only :func:`remember_rows` writes rows, and only with results of
-  :func:`rye.installation.verified.verify_files`.
+  :func:`rye.verified.release.verify_files`.
 * The key is everything that the row says about its release, and what it was checked against: the root that the user
   pinned for its origin, the newest keyset seen for its namespace, and the takedowns seen
   (:mod:`rye.registry.store.basis`; :mod:`rye.storage.verdicts` adds the version of the checking code). So when this

@@ -10,12 +10,12 @@ import pytest
 from msgspec.structs import replace
 
 from rye.errors import RyeError
-from rye.installation.verified_rows import check_row, check_words, mismatch, remember_rows, remembered_rows
 from rye.items.consented import HookAction, Run
 from rye.items.identity import Identity
 from rye.items.signed_release import SignedRelease
 from rye.project.lock import LockedFile, LockedItem, LockedSource
 from rye.storage.verdicts import Verdicts
+from rye.verified.rows import check_row, check_words, mismatch, remember_rows, remembered_rows
 
 FILES = (LockedFile("a.md", 1, "01" * 32), LockedFile("b.py", 4, "ef" * 32, executable=True))
 HOOK = HookAction("always", "tool", "acme/log", ())

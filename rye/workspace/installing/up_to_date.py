@@ -11,9 +11,9 @@ import importlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from rye.installation.on_disk import Present, drift
 from rye.installation.policy_files import OtherPolicies
 from rye.project.freshness import in_groups, is_stale
+from rye.verified.on_disk import Present, drift
 from rye.workspace.registries.project_registries import same_registries, user_verdicts, whole_lock_key
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from rye.workspace.installing.project_state import ProjectState
 
 
-def nothing_to_do(
+def up_to_date(
     context: Context,
     state: ProjectState,
     manifest: Manifest,
@@ -30,7 +30,7 @@ def nothing_to_do(
     present: Mapping[str, Present],
     policies: OtherPolicies,
 ) -> bool:
-    """Whether the project is up to date. ``present``: the result of :func:`rye.installation.on_disk.scan`. ``policies``: those
+    """Whether the project is up to date. ``present``: the result of :func:`rye.verified.on_disk.scan`. ``policies``: those
     besides the project's.
 
     Raises RyeError ``lock-mismatch`` if the lock contradicts an item's release.
