@@ -33,7 +33,7 @@ import httpx
 from publish_tools.peer import LOAD, Measured, measure
 from publish_tools.registry import Registry, letters
 
-from registry_server.pages.analyses import FILE
+from registry_server.pages.analysis_store import FILE
 
 BOUND_PAGES = 500
 BOUND_BYTES = 50_000

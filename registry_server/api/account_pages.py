@@ -42,7 +42,7 @@ from registry_server.api.sign_in import Attempt, Returned, name_in
 from registry_server.pages import account as pages
 from registry_server.pages.account import HOME, DeviceView, LinkView, Signed, SignInView, TeamRow
 from registry_server.pages.errors import error_page
-from registry_server.pages.frame import Page
+from registry_server.pages.page_layout import Page
 from rye.errors import RyeError
 
 _READ = [HttpMethod.GET, HttpMethod.HEAD]

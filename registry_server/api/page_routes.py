@@ -17,16 +17,16 @@ from registry_server.accounts.tokens import Account
 from registry_server.api.private_reading import ACCOUNT_KEY, is_limited
 from registry_server.api.requests import header_of, number_of, service_of
 from registry_server.api.service import Service
-from registry_server.pages import diff, frame
+from registry_server.pages import diff, page_layout
 from registry_server.pages.addresses import ItemAddress, View, read_item_path
 from registry_server.pages.dependents import catch_up
-from registry_server.pages.desk import Answer, Asked, Maker
 from registry_server.pages.errors import error_page
 from registry_server.pages.home import home_page
 from registry_server.pages.item import item_page
 from registry_server.pages.limits import PAGES
-from registry_server.pages.look import Reader
 from registry_server.pages.negotiation import wants_html
+from registry_server.pages.page_cache import Answer, Asked, Maker
+from registry_server.pages.registry_view import Reader
 from registry_server.pages.search import Wanted, search_page
 from registry_server.pages.source import source_page
 from rye.errors import RyeError
@@ -135,7 +135,10 @@ async def _search(request: _Request) -> Response[bytes]:
 
 @route("/-/style/{name:str}", http_method=_READ)
 async def _style(request: _Request, name: FromPath[str]) -> Response[bytes]:
-    files = {frame.style_path(): (frame.style(), "text/css"), frame.icon_path(): (frame.icon(), "image/svg+xml")}
+    files = {
+        page_layout.style_path(): (page_layout.style(), "text/css"),
+        page_layout.icon_path(): (page_layout.icon(), "image/svg+xml"),
+    }
     body, media_type = files.get(f"/-/style/{name}", (b"", ""))
     if not body:
         raise RyeError("not-found", f"There is nothing at /-/style/{name[:80]}.", None)
@@ -143,7 +146,7 @@ async def _style(request: _Request, name: FromPath[str]) -> Response[bytes]:
     return Response(
         b"" if is_head else body,
         media_type=media_type,
-        headers={"cache-control": _STYLE_CACHE, "content-length": str(len(body)), **dict(frame.SAFE_HEADERS)},
+        headers={"cache-control": _STYLE_CACHE, "content-length": str(len(body)), **dict(page_layout.SAFE_HEADERS)},
     )
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from registry_server.accounts.tokens import Account
 from registry_server.api.forwarded import is_secure
 from registry_server.api.reading import Answer
-from registry_server.pages.frame import SAFE_HEADERS
+from registry_server.pages.page_layout import SAFE_HEADERS
 from registry_server.settings import Settings
 from registry_server.storage.served import served
 from rye.errors import RyeError

@@ -13,7 +13,7 @@ from registry_server.accounts.quick_look import Unanswered
 from registry_server.accounts.tokens import Account
 from registry_server.api.private_reading import bearer_of, cookie_of, session_cookie_name
 from registry_server.api.service import Service
-from registry_server.pages.frame import SAFE_HEADERS as PAGE_HEADERS
+from registry_server.pages.page_layout import SAFE_HEADERS as PAGE_HEADERS
 from rye.errors import RyeError
 
 SAFE_HEADERS = {

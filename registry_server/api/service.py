@@ -31,9 +31,9 @@ from registry_server.api.sign_in import SignIn
 from registry_server.api.staging import Staging
 from registry_server.interop.desk import ReaderDesk
 from registry_server.migrations import opening
-from registry_server.pages.analyses import FILE, Analyses
+from registry_server.pages.analysis_store import FILE, AnalysisStore
 from registry_server.pages.analyst import Analyst
-from registry_server.pages.desk import PageDesk
+from registry_server.pages.page_cache import PageCache
 from registry_server.search.desk import SearchDesk
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.ledger import Ledger
@@ -88,9 +88,9 @@ class Service:
         self.exchange = Exchange(self.engine, self.issuers, settings.read != "public")
         self.searches = SearchDesk(settings)
         self._writing = 0
-        analyses = Analyses(settings.data / FILE)
+        analyses = AnalysisStore(settings.data / FILE)
         self.analyst = Analyst(self.engine, self.public, analyses, self._is_publishing)
-        self.pages = PageDesk(
+        self.pages = PageCache(
             settings, self.engine, self.public, lambda: self.address, self._is_publishing, analyses=analyses
         )
         self.readers = ReaderDesk(self.public, settings, lambda: self.address)

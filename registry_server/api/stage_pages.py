@@ -23,7 +23,7 @@ from registry_server.api.sessions import AnyRequest, address_of, form_of, one, r
 from registry_server.pages.account import HOME, stages_page
 from registry_server.pages.comparison import Side
 from registry_server.pages.item import files_of
-from registry_server.pages.look import Look, Reader
+from registry_server.pages.registry_view import Reader, RegistryView
 from registry_server.pages.stage import Content, Staged, content_of, stage_page
 from registry_server.storage import database
 from rye.errors import RyeError
@@ -97,7 +97,7 @@ def _content(service: Service, account: Account, identifier: str) -> tuple[Stage
 
     data, attached = file(release.file.sha256), {entry.path: file(entry.sha256) for entry in release.attached}
     with database.reader(service.engine) as connection:
-        look = Look(connection, service.public, service.pages.site(), Reader(), service.pages.hour())
+        look = RegistryView(connection, service.public, service.pages.site(), Reader(), service.pages.hour())
         links = look.chain(release.identity.namespace).current(look.published.time)
         history = look.history(release.identity)
         last = latest_release(history) if history is not None else None

@@ -15,7 +15,7 @@ from msgspec import Struct
 from registry_server.interop import questions
 from registry_server.interop.changes import Changes
 from registry_server.interop.offers import Offer, named_once, newest, offer_of
-from registry_server.pages.kept import Kept
+from registry_server.pages.lru_cache import LruCache
 from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.offering import like, rank
 from registry_server.settings import Settings
@@ -60,8 +60,8 @@ class Catalogue:
         self._most = settings.reader_skills
         self._versions = settings.reader_versions
         self.changes = Changes()
-        self._offers: Kept[int, Offer] = Kept(_OFFERS)
-        self._listings: Kept[str, Listing] = Kept(_LISTINGS)
+        self._offers: LruCache[int, Offer] = LruCache(_OFFERS)
+        self._listings: LruCache[str, Listing] = LruCache(_LISTINGS)
         self._deriving = threading.Lock()
 
     def listing(self, ledger: Ledger, shown: int, namespace: str | None) -> Listing:

@@ -30,7 +30,7 @@ from registry_server.interop.paths import (
     Wanted,
 )
 from registry_server.interop.repositories import Repositories
-from registry_server.pages.kept import Kept
+from registry_server.pages.lru_cache import LruCache
 from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.offering import item_history
 from registry_server.sequencer.showing import shown_checkpoint
@@ -84,7 +84,7 @@ class ReaderDesk:
         self._settings = settings
         self._address = address
         self.catalogue = Catalogue(settings)
-        self.kept: Kept[str, bytes] = Kept(settings.reader_bytes)
+        self.kept: LruCache[str, bytes] = LruCache(settings.reader_bytes)
         self.folders = skills.Folders(public, self.kept)
         self.repositories = Repositories(self.catalogue, self.folders, settings)
         self._threads = BoundedThreads(

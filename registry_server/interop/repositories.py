@@ -17,7 +17,7 @@ from registry_server.interop.catalogue import Catalogue
 from registry_server.interop.git_objects import Snapshot, snapshot
 from registry_server.interop.offers import Offer
 from registry_server.interop.skills import Folders
-from registry_server.pages.kept import Kept
+from registry_server.pages.lru_cache import LruCache
 from registry_server.sequencer.ledger import Ledger
 from registry_server.settings import Settings
 from rye.errors import RyeError
@@ -42,7 +42,7 @@ class Repositories:
         self._folders = folders
         self._most = settings.repository_bytes
         self._room = settings.reader_bytes
-        self._kept: Kept[str, tuple[Repository, ...]] = Kept(settings.reader_bytes)
+        self._kept: LruCache[str, tuple[Repository, ...]] = LruCache(settings.reader_bytes)
         self._building = threading.Lock()
 
     def newest(self, ledger: Ledger, shown: int, namespace: str) -> Snapshot | None:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha256
 
 from registry_server.interop.offers import Offer
-from registry_server.pages.kept import Kept
+from registry_server.pages.lru_cache import LruCache
 from registry_server.storage.objects import Objects
 from rye.registry.marketplaces import SharedFile, WellKnownSkill, archive, well_known_index
 from rye.registry.protocol import wire
@@ -25,10 +25,10 @@ _DIGESTS = 50_000
 class Folders:
     """The bytes of offers, checked and cached. Thread-safe."""
 
-    def __init__(self, public: Objects, kept: Kept[str, bytes]) -> None:
+    def __init__(self, public: Objects, kept: LruCache[str, bytes]) -> None:
         self._public = public
         self._kept = kept
-        self._digests: Kept[str, tuple[str, int]] = Kept(_DIGESTS)
+        self._digests: LruCache[str, tuple[str, int]] = LruCache(_DIGESTS)
 
     def file(self, sha256_: str) -> bytes | None:
         """Return a file's bytes; None if the store does not have them or has other bytes."""

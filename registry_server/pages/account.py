@@ -15,11 +15,11 @@ from registry_server.accounts.members import Member
 from registry_server.accounts.roles import ROLES, Given
 from registry_server.accounts.scopes import SCOPES
 from registry_server.accounts.tokens import LIFETIME, Account, is_over
-from registry_server.pages import frame
+from registry_server.pages import page_layout
 from registry_server.pages.addresses import namespace_path
-from registry_server.pages.frame import Headers, Page
-from registry_server.pages.look import Site
+from registry_server.pages.page_layout import Headers, Page
 from registry_server.pages.reads import Now
+from registry_server.pages.registry_view import Site
 from rye.registry.protocol.wire import StageRow
 
 HOME = "/-/account"
@@ -32,7 +32,7 @@ PLACES = (
 _REVOKED_SHOWN = 10
 """How many expired or revoked tokens are listed, newest first."""
 HEADERS: Headers = (
-    *((name, value) for name, value in frame.headers("html", is_private=True) if name != "referrer-policy"),
+    *((name, value) for name, value in page_layout.headers("html", is_private=True) if name != "referrer-policy"),
     # With `no-referrer`, browsers would not tell us that a form came from our own page.
     ("referrer-policy", "same-origin"),
 )
@@ -256,7 +256,7 @@ def stages_page(signed: Signed, rows: list[StageRow]) -> Page:
 
 def html(page: Page, site: Site, now: datetime) -> bytes:
     """Render an account page as HTML."""
-    return frame.render(page, "html", site, Now(now)).whole(site)
+    return page_layout.render(page, "html", site, Now(now)).whole(site)
 
 
 def moment(text: str | None) -> datetime | None:

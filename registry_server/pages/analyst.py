@@ -1,6 +1,6 @@
 """The thread that analyses releases before anyone opens their pages, so that the first view is as cheap as later ones.
 
-It follows the log. Only this thread writes and removes stored analyses (:mod:`registry_server.pages.analyses`).
+It follows the log. Only this thread writes and removes stored analyses (:mod:`registry_server.pages.analysis_store`).
 
 Publishing comes first, then readers: a publish never waits for an analysis, and releases are analysed ahead of time
 only after a moment without a publish and without a page that needed an analysis. If that moment never comes, the first
@@ -20,11 +20,11 @@ from datetime import UTC, datetime
 
 import sqlalchemy as sa
 
-from registry_server.pages.analyses import Analyses
-from registry_server.pages.analysis import analyse
+from registry_server.pages.analysis_store import AnalysisStore
 from registry_server.pages.item import files_of
 from registry_server.pages.limits import PAGES
-from registry_server.pages.look import Look, Reader, Site
+from registry_server.pages.registry_view import Reader, RegistryView, Site
+from registry_server.pages.release_analysis import analyse
 from registry_server.sequencer.ledger import Ledger
 from registry_server.storage import database
 from registry_server.storage.objects import Objects
@@ -38,13 +38,13 @@ _log = logging.getLogger("rye.registry")
 
 
 class Analyst:
-    """Analyses the releases of one server ahead of time."""
+    """AnalysisStore the releases of one server ahead of time."""
 
     def __init__(
         self,
         engine: sa.Engine,
         store: Objects,
-        analyses: Analyses,
+        analyses: AnalysisStore,
         is_publishing: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -132,7 +132,7 @@ class Analyst:
         assert isinstance(release, Release)
         try:
             with database.reader(self._engine) as connection:
-                look = Look(connection, self._store, Site("", "", ""), Reader(), datetime.now(UTC))
+                look = RegistryView(connection, self._store, Site("", "", ""), Reader(), datetime.now(UTC))
                 history = look.history(release.identity)
                 records = history.records if history is not None else ()
                 record = next((record for record in records if record.version == release.version), None)

@@ -14,8 +14,8 @@ from msgspec.structs import astuple, replace
 
 from registry_server.pages.comparison import Differences, Hooks, Lists, Rights, Tools
 from registry_server.pages.comparison import Facts as FactChanges
+from registry_server.pages.escaped_text import marked, marked_within
 from registry_server.pages.file_changes import FileChange
-from registry_server.pages.hidden import marked, marked_within
 from registry_server.pages.limits import COMPARISON, PAGES
 from registry_server.pages.text_changes import Hunk, Line, Part
 

@@ -9,11 +9,11 @@ from lxml import etree
 from msgspec import Struct
 
 from registry_server.pages.addresses import item_path
-from registry_server.pages.desk import Maker
-from registry_server.pages.frame import Document, Page
 from registry_server.pages.limits import RECORDS
-from registry_server.pages.look import Look
 from registry_server.pages.name_ranges import offered_names, part_ends, stretches
+from registry_server.pages.page_cache import Maker
+from registry_server.pages.page_layout import Document, Page
+from registry_server.pages.registry_view import RegistryView
 from rye.items.identity import Identity
 
 _SITEMAPS = "http://www.sitemaps.org/schemas/sitemap/0.9"
@@ -28,19 +28,19 @@ class Listed(Struct, frozen=True):
     addresses: tuple[str, ...]
 
 
-def robots_page(look: Look) -> Page:
+def robots_page(registry: RegistryView) -> Page:
     """Return ``/robots.txt``."""
-    rules = [f"Disallow: {path}" for path in (("/",) if look.reader.is_private else _CLOSED)]
-    sitemap = [] if look.reader.is_private else ["", f"Sitemap: {look.site.address}/sitemap.xml"]
+    rules = [f"Disallow: {path}" for path in (("/",) if registry.reader.is_private else _CLOSED)]
+    sitemap = [] if registry.reader.is_private else ["", f"Sitemap: {registry.site.address}/sitemap.xml"]
     text = "\n".join(["User-agent: *", *rules, *sitemap, ""])
     return Page("", Listed(()), "", "", "/robots.txt", document=Document(text.encode(), "text/plain"))
 
 
-def sitemap_index(look: Look) -> Page:
+def sitemap_index(registry: RegistryView) -> Page:
     """Return ``/sitemap.xml``: the index of the parts, each of which begins after a name."""
-    where = stretches(look.reader.namespaces)
-    ends = part_ends(look.connection, where, RECORDS.sitemap_names, RECORDS.sitemap_parts - 1)
-    addresses = [f"{look.site.address}{part_path(after)}" for after in ("", *ends)]
+    where = stretches(registry.reader.namespaces)
+    ends = part_ends(registry.connection, where, RECORDS.sitemap_names, RECORDS.sitemap_parts - 1)
+    addresses = [f"{registry.site.address}{part_path(after)}" for after in ("", *ends)]
     return _page("/sitemap.xml", "sitemapindex", "sitemap", addresses)
 
 
@@ -48,12 +48,12 @@ def sitemap_part(after: str) -> Maker:
     """Return the maker of the part with the items after this name. Empty: the first part, which begins with the home
     page."""
 
-    def make(look: Look) -> Page:
-        found = offered_names(look.connection, stretches(look.reader.namespaces), after, RECORDS.sitemap_names)
+    def make(registry: RegistryView) -> Page:
+        found = offered_names(registry.connection, stretches(registry.reader.namespaces), after, RECORDS.sitemap_names)
         if after and not found:
-            raise look.missing(part_path(after))
+            raise registry.missing(part_path(after))
         pages = [item_path(Identity(kind, identifier)) for kind, _, identifier in (n.partition(":") for n in found)]
-        addresses = [look.site.address + path for path in ([] if after else ["/"]) + pages]
+        addresses = [registry.site.address + path for path in ([] if after else ["/"]) + pages]
         return _page(part_path(after), "urlset", "url", addresses)
 
     return make

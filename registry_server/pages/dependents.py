@@ -14,9 +14,9 @@ from weakref import WeakKeyDictionary
 import sqlalchemy as sa
 from msgspec import Struct
 
-from registry_server.pages.kept import Kept
 from registry_server.pages.limits import PAGES
-from registry_server.pages.look import Look
+from registry_server.pages.lru_cache import LruCache
+from registry_server.pages.registry_view import RegistryView
 from registry_server.storage import database
 from registry_server.storage.prepared import Prepared
 from registry_server.storage.schema import dependents, log_entries, registry, releases
@@ -60,17 +60,17 @@ _filled: WeakKeyDictionary[sa.Engine, int] = WeakKeyDictionary()
 """How many entries of each log the table is known to cover. The number only grows."""
 
 
-def dependents_of(look: Look, identity: Identity) -> Dependents:
+def dependents_of(look: RegistryView, identity: Identity) -> Dependents:
     """Return what depends on an item now. Withdrawn releases do not count."""
     return look.ask(lambda quiet: _dependents_of(quiet, str(identity)))
 
 
-def entries_read(look: Look) -> int:
+def entries_read(look: RegistryView) -> int:
     """Return how many log entries are searched for dependents."""
     return min(look.head.size, _cursor(look.connection) + PAGES.catch_up_entries)
 
 
-def _dependents_of(look: Look, target: str) -> Dependents:
+def _dependents_of(look: RegistryView, target: str) -> Dependents:
     cursor, end = _cursor(look.connection), entries_read(look)
     found = _OF.rows(look.connection, {"target": target})
     is_complete = len(found) < PAGES.dependents
@@ -89,7 +89,7 @@ _Tail = Mapping[str, Sequence[tuple[str, str]]]
 """By name, ``(name, version)`` of the releases that depend on it."""
 
 
-def _tail(look: Look, start: int, end: int) -> _Tail:
+def _tail(look: RegistryView, start: int, end: int) -> _Tail:
     """Return the relations in entries that are not in the table yet."""
     if end <= start:
         return {}
@@ -104,7 +104,7 @@ def _tail(look: Look, start: int, end: int) -> _Tail:
     return known
 
 
-_tails: Kept[tuple[str, str, int, int], _Tail] = Kept(8)
+_tails: LruCache[tuple[str, str, int, int], _Tail] = LruCache(8)
 
 
 def _relations(leaves: Iterable[bytes]) -> Iterator[tuple[str, str, str]]:

@@ -9,11 +9,11 @@ from msgspec import Struct
 from registry_server.pages.addresses import ItemAddress, diff_path, item_path
 from registry_server.pages.comparison import Comparison, Side, compare_sides
 from registry_server.pages.comparison_pages import Paged, paged
-from registry_server.pages.desk import Maker
-from registry_server.pages.frame import Page
-from registry_server.pages.kept import Kept
 from registry_server.pages.limits import COMPARISON
-from registry_server.pages.look import Look
+from registry_server.pages.lru_cache import LruCache
+from registry_server.pages.page_cache import Maker
+from registry_server.pages.page_layout import Page
+from registry_server.pages.registry_view import RegistryView
 from rye.errors import RyeError
 from rye.items.identity import Identity
 from rye.registry.trust.records import ItemHistory, ReleaseRecord
@@ -51,15 +51,15 @@ def diff_page(address: ItemAddress, number: int = 1) -> Maker:
     """Return the maker of ``…/diff/A..B``, and of ``…@VERSION/diff`` against the previous version. ``number``: the
     part, from 1."""
 
-    def make(look: Look) -> Page:
+    def make(registry: RegistryView) -> Page:
         identity = address.identity
-        history = look.history(identity)
+        history = registry.history(identity)
         if history is None:
-            raise look.missing(address.path)
-        old, new = chosen(look, address, history)
-        view = diff_view(_compared(look, old, new), number, [record.version for record in history.records])
+            raise registry.missing(address.path)
+        old, new = chosen(registry, address, history)
+        view = diff_view(_compared(registry, old, new), number, [record.version for record in history.records])
         if not 1 <= number <= view.pages:
-            raise look.missing(address.path)
+            raise registry.missing(address.path)
         path = diff_path(identity, old.version, new.version)
         title = f"{identity.id}: {old.version} to {new.version}"
         words = f"What changed in the {identity.kind} {identity.id} from {old.version} to {new.version}: "
@@ -70,17 +70,17 @@ def diff_page(address: ItemAddress, number: int = 1) -> Maker:
     return make
 
 
-def chosen(look: Look, address: ItemAddress, history: ItemHistory) -> tuple[ReleaseRecord, ReleaseRecord]:
+def chosen(registry: RegistryView, address: ItemAddress, history: ItemHistory) -> tuple[ReleaseRecord, ReleaseRecord]:
     """Return the two releases that an address names. Raises RyeError ``not-found``."""
     records = {record.version: record for record in history.records}
     if address.rest:
         old, _, new = address.rest.partition("..")
         if address.version is not None or old not in records or new not in records:
-            raise look.missing(address.path)
+            raise registry.missing(address.path)
         return records[old], records[new]
     version = address.version if address.version is not None else newest_offered(history)
     if version not in records:
-        raise look.missing(address.path)
+        raise registry.missing(address.path)
     before = version_before(list(records), version)
     if before is None:
         raise RyeError(
@@ -115,23 +115,23 @@ def in_order(versions: Sequence[str]) -> list[str]:
     return sorted(versions, key=lambda text: (comparable(text) is not None, comparable(text) or lowest, text))
 
 
-_kept: Kept[tuple[object, ...], Paged[Comparison]] = Kept(COMPARISON.kept_bytes)
+_kept: LruCache[tuple[object, ...], Paged[Comparison]] = LruCache(COMPARISON.kept_bytes)
 """Recent comparisons: computing one page of a comparison costs as much as computing all its pages."""
 
 
-def _compared(look: Look, old: ReleaseRecord, new: ReleaseRecord) -> Paged[Comparison]:
+def _compared(registry: RegistryView, old: ReleaseRecord, new: ReleaseRecord) -> Paged[Comparison]:
     """Return the comparison, for a reader who may see both versions.
 
     It depends only on the item's history and on the bytes that exist. The bytes are read even on a cache hit, so that
     the look records whether they still exist.
     """
-    sides = _side(look, old), _side(look, new)
+    sides = _side(registry, old), _side(registry, new)
     there = tuple(tuple(sorted(side.files)) for side in sides)
-    key = (look.origin, str(old.identity), *look.basis(old.identity), old.version, new.version, there)
+    key = (registry.origin, str(old.identity), *registry.basis(old.identity), old.version, new.version, there)
     found = _kept.get(key)
     if found is None:
         namespace = old.identity.namespace
-        found = paged(compare_sides(*sides, look.chain(namespace), look.since(namespace)))
+        found = paged(compare_sides(*sides, registry.chain(namespace), registry.since(namespace)))
         size = sum(len(data) for side in sides for data in side.files.values())
         rows = sum(map(len, found.pages))
         _kept.put(key, found, COMPARISON.kept_factor * size + COMPARISON.kept_row_bytes * rows + 10_000)
@@ -200,9 +200,9 @@ def _summary(whole: Comparison) -> Iterator[str]:
         yield "not everything could be compared"
 
 
-def _side(look: Look, record: ReleaseRecord) -> Side:
+def _side(registry: RegistryView, record: ReleaseRecord) -> Side:
     release, namespace = record.release, record.identity.namespace
     hashes = {record.release.file_name: release.file.sha256}
     hashes.update((entry.path, entry.sha256) for entry in release.attached)
-    found = look.files(namespace, list(dict.fromkeys(hashes.values())))
+    found = registry.files(namespace, list(dict.fromkeys(hashes.values())))
     return Side(record, {path: data for path, sha256 in hashes.items() if (data := found[sha256]) is not None})

@@ -6,10 +6,10 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from registry_server.pages import frame
-from registry_server.pages.frame import Page
-from registry_server.pages.look import Site
+from registry_server.pages import page_layout
+from registry_server.pages.page_layout import Page
 from registry_server.pages.reads import Now
+from registry_server.pages.registry_view import Site
 from rye.errors import RyeError
 
 _TITLES = {
@@ -45,4 +45,4 @@ def error_page(error: RyeError, status: int, site: Site, now: datetime) -> bytes
     body = ErrorBody(error.code, error.message[:2000], error.hint[:2000] if error.hint else None)
     title = _TITLES.get(status, "The request failed" if status < 500 else "The registry failed")
     page = Page("error.html", ErrorView(title, body, status == 401), title, title, "/", status, is_indexed=False)
-    return frame.render(page, "html", site, Now(now)).whole(site)
+    return page_layout.render(page, "html", site, Now(now)).whole(site)

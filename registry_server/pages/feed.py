@@ -12,15 +12,15 @@ from lxml import etree
 from msgspec import Struct
 
 from registry_server.pages.addresses import entry_path, item_path
-from registry_server.pages.desk import Maker
 from registry_server.pages.entry_words import EntryWords, entry_words
-from registry_server.pages.frame import Document, Page
-from registry_server.pages.hidden import plain
+from registry_server.pages.escaped_text import plain
 from registry_server.pages.limits import RECORDS
 from registry_server.pages.log import logged_time
-from registry_server.pages.look import Look
 from registry_server.pages.name_ranges import newest_positions, stretches
 from registry_server.pages.namespace import feed_path
+from registry_server.pages.page_cache import Maker
+from registry_server.pages.page_layout import Document, Page
+from registry_server.pages.registry_view import RegistryView
 from rye.items.identity import Identity, is_segment
 from rye.registry.protocol import notes, statements
 from rye.registry.protocol.lines import write_time
@@ -62,46 +62,46 @@ class Feed(Struct, frozen=True):
 def feed_page(namespace: str | None = None) -> Maker:
     """Return the maker of ``/feed.atom``, or of a namespace's feed."""
 
-    def make(look: Look) -> Page:
+    def make(registry: RegistryView) -> Page:
         path = "/feed.atom" if namespace is None else feed_path(namespace)
         if namespace is not None and not (
-            is_segment(namespace) and look.may_read(namespace) and look.chain(namespace).links
+            is_segment(namespace) and registry.may_read(namespace) and registry.chain(namespace).links
         ):
-            raise look.missing(path)
-        feed = feed_of(look, path, namespace)
+            raise registry.missing(path)
+        feed = feed_of(registry, path, namespace)
         return Page("", feed, feed.title, feed.title, path, document=Document(atom(feed), "application/atom+xml"))
 
     return make
 
 
-def feed_of(look: Look, path: str, namespace: str | None) -> Feed:
+def feed_of(registry: RegistryView, path: str, namespace: str | None) -> Feed:
     """Return the feed of the newest entries that this reader may see."""
-    entries = tuple(_entries(look, namespace))
-    origin = look.origin
+    entries = tuple(_entries(registry, namespace))
+    origin = registry.origin
     return Feed(
         origin=origin,
-        address=look.site.address,
+        address=registry.site.address,
         path=path,
         about="/" if namespace is None else path.removesuffix("/feed.atom"),
         title=f"{namespace} at {origin}" if namespace is not None else f"New at {origin}",
-        since=look.roots()[0].time,
-        updated=max((entry.logged for entry in entries), default=look.roots()[0].time),
+        since=registry.roots()[0].time,
+        updated=max((entry.logged for entry in entries), default=registry.roots()[0].time),
         entries=entries,
     )
 
 
-def _entries(look: Look, namespace: str | None) -> Iterator[FeedEntry]:
+def _entries(registry: RegistryView, namespace: str | None) -> Iterator[FeedEntry]:
     left = RECORDS.feed_entries
-    for position, leaf in _newest(look, namespace):
+    for position, leaf in _newest(registry, namespace):
         statement = statements.parse(notes.parse(leaf).text)
         told = entry_words(statement)
-        if told.type in TOLD and told.namespace is not None and look.may_read(told.namespace):
+        if told.type in TOLD and told.namespace is not None and registry.may_read(told.namespace):
             yield FeedEntry(
                 position,
                 told,
                 _title(statement, told),
                 _summary(statement, told),
-                logged_time(look, position) or look.published.time,
+                logged_time(registry, position) or registry.published.time,
             )
             left -= 1
             if not left:
@@ -128,19 +128,19 @@ def _summary(statement: statements.Logged, told: EntryWords) -> str:
     return next((str(text) for text in given if text), told.words)
 
 
-def _newest(look: Look, namespace: str | None) -> Iterator[tuple[int, bytes]]:
+def _newest(registry: RegistryView, namespace: str | None) -> Iterator[tuple[int, bytes]]:
     """Yield candidates, newest first. Without all namespaces, they are found by name."""
-    size = look.published.size
-    wanted = (namespace,) if namespace is not None else look.reader.namespaces
+    size = registry.published.size
+    wanted = (namespace,) if namespace is not None else registry.reader.namespaces
     if wanted is not None:
-        for position in newest_positions(look.connection, stretches(wanted), 2 * RECORDS.feed_entries):
+        for position in newest_positions(registry.connection, stretches(wanted), 2 * RECORDS.feed_entries):
             if position < size:
-                yield position, look.leaves(position, position + 1)[0]
+                yield position, registry.leaves(position, position + 1)[0]
         return
     least = max(size - RECORDS.feed_looks, 0)
     for end in range(size, least, -RECORDS.feed_entries):
         start = max(end - RECORDS.feed_entries, least)
-        leaves = look.leaves(start, end)
+        leaves = registry.leaves(start, end)
         yield from ((start + at, leaves[at]) for at in range(len(leaves) - 1, -1, -1))
 
 

@@ -9,9 +9,9 @@ import sqlalchemy as sa
 from msgspec import Struct
 
 from registry_server.pages.addresses import item_path
-from registry_server.pages.frame import Page
 from registry_server.pages.limits import PAGES
-from registry_server.pages.look import Look, Site
+from registry_server.pages.page_layout import Page
+from registry_server.pages.registry_view import RegistryView, Site
 from registry_server.storage.prepared import Prepared
 from registry_server.storage.schema import log_entries, releases
 from rye.errors import RyeError
@@ -45,9 +45,9 @@ class HomeView(Struct, frozen=True):
     """Newest first, without those that were withdrawn."""
 
 
-def home_page(look: Look) -> Page:
+def home_page(registry: RegistryView) -> Page:
     """Return the page at ``/``."""
-    view = home_view(look.site, look.head.size, newest(look))
+    view = home_view(registry.site, registry.head.size, newest(registry))
     words = f"{view.origin} is a registry of signed text for software agents: directives, skills, tools, agents."
     return Page("home.html", view, "Registry", words, "/", feed="/feed.atom")
 
@@ -58,16 +58,16 @@ def home_view(site: Site, entries: int, found: Sequence[NewRelease]) -> HomeView
     return HomeView(site.origin, site.fingerprint, site.address, pin, entries, tuple(found))
 
 
-def newest(look: Look) -> list[NewRelease]:
+def newest(registry: RegistryView) -> list[NewRelease]:
     """Return the newest releases that this reader may see and that are not withdrawn."""
     found: list[NewRelease] = []
-    before = look.head.size
+    before = registry.head.size
     while len(found) < PAGES.newest and before > 0:
-        rows = _NEWEST.rows(look.connection, {"before": before, "most": PAGES.newest * 4})
+        rows = _NEWEST.rows(registry.connection, {"before": before, "most": PAGES.newest * 4})
         for name, version, position, leaf in rows:
             before = position
             namespace = name.partition(":")[2].partition("/")[0]
-            if look.may_read(namespace) and len(found) < PAGES.newest:
+            if registry.may_read(namespace) and len(found) < PAGES.newest:
                 found.append(_new(name, version, bytes(leaf)))
         if len(rows) < PAGES.newest * 4:
             break

@@ -8,38 +8,38 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from registry_server.pages.addresses import ItemAddress
-from registry_server.pages.analysis import Analysis, Bytes, analyse, parts_of
 from registry_server.pages.dependents import dependents_of, entries_read
-from registry_server.pages.desk import Maker
 from registry_server.pages.diff import newest_offered
 from registry_server.pages.examined import Examined, examine
-from registry_server.pages.frame import Page
 from registry_server.pages.item_view import Found, item_view
-from registry_server.pages.kept import Kept
 from registry_server.pages.limits import PAGES
-from registry_server.pages.look import Look
+from registry_server.pages.lru_cache import LruCache
+from registry_server.pages.page_cache import Maker
+from registry_server.pages.page_layout import Page
+from registry_server.pages.registry_view import RegistryView
+from registry_server.pages.release_analysis import Analysis, Bytes, analyse, parts_of
 from rye.registry.trust.records import ItemHistory, ReleaseRecord
 
 
 def item_page(address: ItemAddress) -> Maker:
     """Return the maker of ``/-/KIND/ID[@VERSION]``."""
 
-    def make(look: Look) -> Page:
-        history, record = chosen(look, address)
+    def make(registry: RegistryView) -> Page:
+        history, record = chosen(registry, address)
         identity, release = record.identity, record.release
-        analysis = analysis_of(look, record)
+        analysis = analysis_of(registry, record)
         may, shape, content = analysis.may, analysis.shape, analysis.content
-        dependents = dependents_of(look, identity)
+        dependents = dependents_of(registry, identity)
         found = Found(
             history=history,
             record=record,
             latest=newest_offered(history),
-            chain=look.chain(identity.namespace),
+            chain=registry.chain(identity.namespace),
             may=may,
             shape=shape,
             content=content,
             dependents=dependents,
-            dependents_entries=0 if dependents.is_whole else entries_read(look),
+            dependents_entries=0 if dependents.is_whole else entries_read(registry),
         )
 
         def parts(share: float) -> Mapping[str, Markup]:
@@ -49,7 +49,7 @@ def item_page(address: ItemAddress) -> Maker:
         title = f"{identity.kind} {identity.id} {record.version}"
         return Page(
             "item.html",
-            item_view(found, look.since(identity.namespace)),
+            item_view(found, registry.since(identity.namespace)),
             title,
             release.description or title,
             address.path,
@@ -57,49 +57,49 @@ def item_page(address: ItemAddress) -> Maker:
             is_indexed=not record.is_withdrawn,
             is_partial=not dependents.is_whole,
             parts=parts,
-            json_fields=lambda: {"dependents_entries": entries_read(look)},
+            json_fields=lambda: {"dependents_entries": entries_read(registry)},
         )
 
     return make
 
 
-def chosen(look: Look, address: ItemAddress) -> tuple[ItemHistory, ReleaseRecord]:
+def chosen(registry: RegistryView, address: ItemAddress) -> tuple[ItemHistory, ReleaseRecord]:
     """Return the history and release that an address names; without a version, the highest that is not withdrawn.
 
     Raises RyeError ``not-found``.
     """
-    history = look.history(address.identity)
+    history = registry.history(address.identity)
     if history is None or not history.records:
-        raise look.missing(address.path)
+        raise registry.missing(address.path)
     version = address.version if address.version is not None else newest_offered(history)
     record = next((record for record in history.records if record.version == version), None)
     if record is None:
-        raise look.missing(address.path)
+        raise registry.missing(address.path)
     return history, record
 
 
-def files_of(look: Look, record: ReleaseRecord) -> Bytes:
+def files_of(registry: RegistryView, record: ReleaseRecord) -> Bytes:
     """Return the bytes of a release. A release that was taken down has none, even if the store still does."""
     release = record.release
     hashes = {record.release.file_name: release.file.sha256, **{e.path: e.sha256 for e in release.attached}}
     if record.takedown is not None:
         return dict.fromkeys(hashes)
-    found = look.files(record.identity.namespace, list(dict.fromkeys(hashes.values())))
+    found = registry.files(record.identity.namespace, list(dict.fromkeys(hashes.values())))
     return {path: found[sha256] for path, sha256 in hashes.items()}
 
 
-def analysis_of(look: Look, record: ReleaseRecord) -> Analysis:
+def analysis_of(registry: RegistryView, record: ReleaseRecord) -> Analysis:
     """Return the analysis of a release: the stored one, or a new one, which is stored if no file is missing."""
-    known = look.analysis(record)
+    known = registry.analysis(record)
     if known is None:
-        files = files_of(look, record)
+        files = files_of(registry, record)
         known = analyse(record, files)
         if None not in files.values():
-            look.keep_analysis(record, known)
+            registry.keep_analysis(record, known)
     return known
 
 
-_examined: Kept[tuple[str, str], Examined] = Kept(PAGES.examined)
+_examined: LruCache[tuple[str, str], Examined] = LruCache(PAGES.examined)
 
 
 class Outline(Struct, frozen=True):
@@ -111,15 +111,15 @@ class Outline(Struct, frozen=True):
     """Whether no file was missing and clients accept them."""
 
 
-def outline_of(look: Look, record: ReleaseRecord) -> Outline:
+def outline_of(registry: RegistryView, record: ReleaseRecord) -> Outline:
     """Return the outline of a release. Without a stored analysis, only the outline is computed."""
-    known = look.analysis(record)
+    known = registry.analysis(record)
     if known is not None:
         return Outline(known.may.tier, known.may.runs.total, known.may.problem is None)
     key = record.line.note, record.link.sha256
     examined = _examined.get(key) if record.takedown is None else None
     if examined is None:
-        files = files_of(look, record)
+        files = files_of(registry, record)
         name = record.release.file_name
         attached = {path: data for path, data in files.items() if path != name}
         examined = examine(record.release, record.link.keyset.keys, files[name], attached)

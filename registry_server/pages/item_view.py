@@ -14,11 +14,11 @@ from msgspec import Struct
 from registry_server.pages.addresses import diff_path, entry_path, item_path, namespace_path
 from registry_server.pages.dependents import Dependents
 from registry_server.pages.diff import in_order
+from registry_server.pages.directive_tables import Shape
 from registry_server.pages.examined import Examined, Facts
-from registry_server.pages.fitting import Rows, fitting, line_cost, rows
 from registry_server.pages.limits import PAGES
 from registry_server.pages.namespace import KeyRow, keys_in_force
-from registry_server.pages.shape import Shape
+from registry_server.pages.page_budget import Rows, fitting, line_cost, rows
 from rye.items.agent_tools import shown
 from rye.items.consented import HookAction, Run
 from rye.items.identity import Identity

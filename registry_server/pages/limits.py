@@ -54,9 +54,9 @@ class PageLimits(Struct, frozen=True):
     analyses_bytes: int = 1024 * MIB
     """The file of stored analyses: about 200,000 of a usual size."""
     analyses_kept_bytes: int = 16 * MIB
-    """Analyses cached in memory."""
+    """AnalysisStore cached in memory."""
     analyses_waiting_bytes: int = 8 * MIB
-    """Analyses that wait to be written. More are not stored."""
+    """AnalysisStore that wait to be written. More are not stored."""
     analysed_entries: int = 200_000
     """The newest log entries, whose releases are analysed ahead of time."""
     analysed_at_once: int = 64

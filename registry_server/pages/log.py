@@ -11,12 +11,12 @@ import sqlalchemy as sa
 from msgspec import Struct
 
 from registry_server.pages.addresses import entry_path, item_path, namespace_path
-from registry_server.pages.desk import Maker
 from registry_server.pages.entry_words import EntryWords, entry_words
-from registry_server.pages.fitting import fitting, line_cost
-from registry_server.pages.frame import Document, Page
 from registry_server.pages.limits import RECORDS
-from registry_server.pages.look import Look
+from registry_server.pages.page_budget import fitting, line_cost
+from registry_server.pages.page_cache import Maker
+from registry_server.pages.page_layout import Document, Page
+from registry_server.pages.registry_view import RegistryView
 from registry_server.storage.prepared import Prepared
 from registry_server.storage.schema import log_entries
 from rye.errors import RyeError
@@ -120,16 +120,16 @@ def read_position(text: str) -> int | None:
 def log_page(before: int | None = None) -> Maker:
     """Return the maker of ``/-/log``. ``before``: list the entries before this position; None: the newest."""
 
-    def make(look: Look) -> Page:
-        size = look.published.size
+    def make(registry: RegistryView) -> Page:
+        size = registry.published.size
         end = size if before is None else before
         path = log_path(None if before in (None, size) else before)
         if not 0 < end <= size:
-            raise look.missing(path)
+            raise registry.missing(path)
         start = max(end - RECORDS.log_rows, 0)
-        leaves = look.leaves(start, end)
+        leaves = registry.leaves(start, end)
         rows = [_row(start + number, leaf) for number, leaf in enumerate(leaves)]
-        view = log_view(look, fitting(rows[::-1], RECORDS.list_characters, _cost), end)
+        view = log_view(registry, fitting(rows[::-1], RECORDS.list_characters, _cost), end)
         words = (
             f"The transparency log of {view.origin}: {view.size:,} entries. Each can be proved, and none ever changes."
         )
@@ -141,8 +141,8 @@ def log_page(before: int | None = None) -> Maker:
 def entry_page(position: int) -> Maker:
     """Return the maker of ``/-/log/N``."""
 
-    def make(look: Look) -> Page:
-        view = entry_view(look, position)
+    def make(registry: RegistryView) -> Page:
+        view = entry_view(registry, position)
         return Page("log_entry.html", view, f"Log entry {position}", view.told.words, entry_path(position))
 
     return make
@@ -151,8 +151,8 @@ def entry_page(position: int) -> Maker:
 def proof_file(position: int) -> Maker:
     """Return the maker of ``/-/log/N/proof``, the proof as a file."""
 
-    def make(look: Look) -> Page:
-        view = entry_view(look, position)
+    def make(registry: RegistryView) -> Page:
+        view = entry_view(registry, position)
         path = f"{entry_path(position)}/proof"
         document = Document(view.proof.encode(), "text/plain")
         return Page("", view, f"Proof of log entry {position}", view.told.words, path, document=document)
@@ -168,43 +168,43 @@ def log_path(before: int | None) -> str:
 # -- views -----------------------------------------------------------------------------------------------------------------
 
 
-def log_view(look: Look, rows: Sequence[EntryRow], end: int) -> LogView:
+def log_view(registry: RegistryView, rows: Sequence[EntryRow], end: int) -> LogView:
     """Return the view of the head and of these rows, newest first. ``end``: the position after the newest row."""
-    published = look.published
+    published = registry.published
     checkpoint = Checkpoint.parse(notes.parse(published.checkpoint).text)
     after = min(end + RECORDS.log_rows, published.size)
     return LogView(
-        origin=look.origin,
-        fingerprint=look.site.fingerprint,
+        origin=registry.origin,
+        fingerprint=registry.site.fingerprint,
         size=published.size,
         time=published.time,
         root_hash=notes.encode_base64(checkpoint.root_hash),
         map=published.map,
         checkpoint=published.checkpoint.decode(),
-        keys=tuple(key.vkey for key in log_keys(look.roots()[-1])),
+        keys=tuple(key.vkey for key in log_keys(registry.roots()[-1])),
         entries=tuple(rows),
         newer=None if end == published.size else log_path(None if after == published.size else after),
         older=log_path(rows[-1].position) if rows[-1].position else None,
     )
 
 
-def entry_view(look: Look, position: int) -> EntryView:
+def entry_view(registry: RegistryView, position: int) -> EntryView:
     """Return the view of one entry. Raises RyeError ``not-found``."""
-    published = look.published
+    published = registry.published
     if not 0 <= position < published.size:
-        raise look.missing(entry_path(position))
-    (leaf,) = look.leaves(position, position + 1)
+        raise registry.missing(entry_path(position))
+    (leaf,) = registry.leaves(position, position + 1)
     note, checkpoint_note = notes.parse(leaf), notes.parse(published.checkpoint)
     checkpoint = Checkpoint.parse(checkpoint_note.text)
-    hashes = inclusion(look, position, checkpoint)
+    hashes = inclusion(registry, position, checkpoint)
     proof = TlogProof(leaf.decode(), position, hashes, published.checkpoint.decode()).text()
-    keys = signing_keys(checkpoint_note, look)
+    keys = signing_keys(checkpoint_note, registry)
     told = entry_words(statements.parse(note.text))
     return EntryView(
         origin=checkpoint.origin,
         position=position,
         told=told,
-        logged=logged_time(look, position),
+        logged=logged_time(registry, position),
         note=note.text,
         signatures=tuple(_signatures(note)),
         leaf_hash=notes.encode_base64(merkle.leaf_hash(leaf)),
@@ -222,20 +222,20 @@ def entry_view(look: Look, position: int) -> EntryView:
     )
 
 
-def inclusion(look: Look, position: int, checkpoint: Checkpoint) -> tuple[bytes, ...]:
+def inclusion(registry: RegistryView, position: int, checkpoint: Checkpoint) -> tuple[bytes, ...]:
     """Return the inclusion proof of an entry in the newest tree, with its hashes checked against that tree's root.
 
     Raises RyeError ``busy`` if the store does not have a tile yet.
     """
-    tiles = {tile: _tile(look, tile) for tile in inclusion_tiles([position], checkpoint.size)}
+    tiles = {tile: _tile(registry, tile) for tile in inclusion_tiles([position], checkpoint.size)}
     reader = VerifiedTiles(tiles, checkpoint.size, checkpoint.root_hash)
     return tuple(merkle.inclusion_proof(position, checkpoint.size, reader))
 
 
-def signing_keys(checkpoint: SignedNote, look: Look) -> tuple[str, ...]:
+def signing_keys(checkpoint: SignedNote, registry: RegistryView) -> tuple[str, ...]:
     """Return the log's keys that signed a checkpoint, as ``name+id+key``."""
     found: list[str] = []
-    for root in reversed(look.roots()):
+    for root in reversed(registry.roots()):
         for key in log_keys(root):
             if key.vkey not in found and _signed(checkpoint, key):
                 found.append(key.vkey)
@@ -250,14 +250,14 @@ def _signed(note: SignedNote, key: VerifierKey) -> bool:
     return True
 
 
-def _tile(look: Look, tile: Tile) -> bytes:
+def _tile(registry: RegistryView, tile: Tile) -> bytes:
     """Return a tile's hashes. Partial tiles and leaves come from the database, which may be ahead of the store."""
     if tile.width < WIDTH:
-        return look.edge().get(tile.level, b"")
+        return registry.edge().get(tile.level, b"")
     if tile.level == 0:
         start = tile.index * WIDTH
-        return b"".join(look.leaf_hashes(start, start + WIDTH))
-    data = look.full_tile(tile.path)
+        return b"".join(registry.leaf_hashes(start, start + WIDTH))
+    data = registry.full_tile(tile.path)
     if data is None or len(data) != WIDTH * HASH_BYTES:
         raise RyeError("busy", "The registry is still writing this part of its log.", "Try again in a moment.")
     return clip(tile, data)
@@ -276,10 +276,10 @@ def _signatures(note: SignedNote) -> Iterable[SignatureRow]:
         yield SignatureRow(line.name, line.key_id.hex(), notes.encode_base64(line.signature))
 
 
-def logged_time(look: Look, position: int) -> datetime | None:
+def logged_time(registry: RegistryView, position: int) -> datetime | None:
     """Return the time of the first snapshot that covered an entry: the registry's time, not the signer's. None: no
     snapshot yet."""
-    row = _NEXT_SNAPSHOT.first(look.connection, {"start": position, "title": Snapshot.TITLE.encode()})
+    row = _NEXT_SNAPSHOT.first(registry.connection, {"start": position, "title": Snapshot.TITLE.encode()})
     if row is None:
         return None
     snapshot = statements.parse(notes.parse(bytes(row[0])).text)

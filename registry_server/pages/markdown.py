@@ -28,7 +28,7 @@ from markupsafe import Markup
 from msgspec import Struct
 
 from registry_server.pages.directive_text import FOLD, Criteria, Fence, Part, Prose, Steps, said, undivided
-from registry_server.pages.hidden import marked, marked_within
+from registry_server.pages.escaped_text import marked, marked_within
 from registry_server.pages.limits import PAGES
 from rye.text.content import hidden_characters
 

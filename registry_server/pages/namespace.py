@@ -11,12 +11,12 @@ from msgspec.structs import replace
 
 from registry_server.accounts import roles
 from registry_server.pages.addresses import entry_path, item_path, namespace_path
-from registry_server.pages.desk import Maker
-from registry_server.pages.fitting import fitting, line_cost
-from registry_server.pages.frame import Page
 from registry_server.pages.limits import RECORDS
-from registry_server.pages.look import Look
 from registry_server.pages.name_ranges import item_rows, stretches
+from registry_server.pages.page_budget import fitting, line_cost
+from registry_server.pages.page_cache import Maker
+from registry_server.pages.page_layout import Page
+from registry_server.pages.registry_view import RegistryView
 from rye.items.identity import Identity, is_segment
 from rye.registry.trust.keysets import KeysetChain, Link
 from rye.signing.keys import PublicKey
@@ -113,16 +113,16 @@ def namespace_page(namespace: str, after: str, owners: Sequence[roles.Given]) ->
     """Return the maker of ``/-/namespaces/NS``. ``after``: the list of items continues after this name; empty: from the
     start."""
 
-    def make(look: Look) -> Page:
+    def make(registry: RegistryView) -> Page:
         path = page_path(namespace, after)
-        if not is_segment(namespace) or not look.may_read(namespace):
-            raise look.missing(path)
-        chain = look.chain(namespace)
+        if not is_segment(namespace) or not registry.may_read(namespace):
+            raise registry.missing(path)
+        chain = registry.chain(namespace)
         if not chain.links:
-            raise look.missing(path)
-        rows = item_rows(look.connection, stretches([namespace]), after, RECORDS.items + 1)
+            raise registry.missing(path)
+        rows = item_rows(registry.connection, stretches([namespace]), after, RECORDS.items + 1)
         items = fitting([_item(*row) for row in rows[: RECORDS.items]], RECORDS.list_characters, _item_cost)
-        view = namespace_view(chain, look.since(namespace), owners, items)
+        view = namespace_view(chain, registry.since(namespace), owners, items)
         if len(rows) > len(items):
             view = replace(view, next_page=page_path(namespace, rows[len(items) - 1][0]))
         words = f"Who may publish as {namespace}: {_count(len(view.keys), 'key')}. Claimed on {view.claimed:%Y-%m-%d}."

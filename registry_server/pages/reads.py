@@ -1,6 +1,7 @@
 """Record what a page is made from. A cached page is valid as long as every answer would be the same.
 
-No one lists what a page depends on. A maker reads through a :class:`registry_server.pages.look.Look`, which records:
+No one lists what a page depends on. A maker reads through a
+:class:`registry_server.pages.registry_view.RegistryView`, which records:
 
 * every SQL statement on its connection, with a digest of the rows (:class:`Listening`). A statement that cannot be
   recorded does not run;
@@ -25,7 +26,7 @@ from msgspec import Struct
 from registry_server.storage.prepared import Row
 
 if TYPE_CHECKING:
-    from registry_server.pages.look import Look
+    from registry_server.pages.registry_view import RegistryView
 
 T = TypeVar("T")
 
@@ -33,7 +34,7 @@ T = TypeVar("T")
 class Asked(Struct, Generic[T], frozen=True):
     """A question that a maker asked, and its answer, compared with ``==``."""
 
-    question: Callable[[Look], T]
+    question: Callable[[RegistryView], T]
     answer: T
 
 
@@ -51,7 +52,7 @@ class Reads(Struct, frozen=True):
     ran: tuple[Ran, ...]
     asked: tuple[Asked[Any], ...]
 
-    def hold(self, look: Look, connection: sa.Connection) -> bool:
+    def hold(self, look: RegistryView, connection: sa.Connection) -> bool:
         """Whether every answer would be the same now. ``look``, ``connection``: ones that do not record."""
         if any(one.question(look) != one.answer for one in self.asked):
             return False

@@ -8,11 +8,11 @@ from datetime import datetime
 from msgspec import Struct
 
 from registry_server.pages.addresses import item_path, search_path
-from registry_server.pages.desk import Maker
-from registry_server.pages.frame import Page
 from registry_server.pages.item import Outline, outline_of
 from registry_server.pages.limits import PAGES
-from registry_server.pages.look import Look
+from registry_server.pages.page_cache import Maker
+from registry_server.pages.page_layout import Page
+from registry_server.pages.registry_view import RegistryView
 from registry_server.search.finding import Found, Hit
 from rye.items.identity import Identity
 from rye.items.kinds import KINDS
@@ -83,21 +83,25 @@ class SearchView(Struct, frozen=True):
 def search_page(wanted: Wanted, found: Found | None, problem: str | None = None) -> Maker:
     """Return the maker of ``/-/search``. ``found``: the search desk's answer; None: no search was made."""
 
-    def make(look: Look) -> Page:
+    def make(registry: RegistryView) -> Page:
         hits = found.hits if found is not None else ()
         identities = [Identity(hit.kind, hit.id) for hit in hits]
-        histories = look.histories(identities) if identities else {}
-        rows = [result_row(look, hit, histories.get(identity)) for hit, identity in zip(hits, identities, strict=True)]
+        histories = registry.histories(identities) if identities else {}
+        rows = [
+            result_row(registry, hit, histories.get(identity)) for hit, identity in zip(hits, identities, strict=True)
+        ]
         view = search_view(wanted, rows, found.total if found is not None else 0, problem)
         title = f"Search: {wanted.query}" if wanted.query else "Search"
-        words = f"Items in {look.site.origin} that match {wanted.query}." if wanted.query else "Search this registry."
+        words = (
+            f"Items in {registry.site.origin} that match {wanted.query}." if wanted.query else "Search this registry."
+        )
         status = 400 if problem is not None and wanted.query else 200
         return Page("search.html", view, title, words, wanted.path, status, is_indexed=False)
 
     return make
 
 
-def result_row(look: Look, hit: Hit, history: ItemHistory | None) -> ResultRow:
+def result_row(registry: RegistryView, hit: Hit, history: ItemHistory | None) -> ResultRow:
     """Return the row of one result, with what the release's own bytes say."""
     page = item_path(Identity(hit.kind, hit.id), hit.version)
     found = [r for r in history.records if r.version == hit.version] if history is not None else []
@@ -106,7 +110,7 @@ def result_row(look: Look, hit: Hit, history: ItemHistory | None) -> ResultRow:
     record = found[0]
     size = record.release.file.size + sum(entry.size for entry in record.release.attached)
     is_small = size <= PAGES.search_item_bytes
-    outline = outline_of(look, record) if is_small else Outline(None, 0, False)
+    outline = outline_of(registry, record) if is_small else Outline(None, 0, False)
     return ResultRow(
         kind=hit.kind,
         id=hit.id,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from msgspec import Struct
 
 from registry_server.pages.addresses import ItemAddress, item_path
-from registry_server.pages.desk import Maker
-from registry_server.pages.frame import Page
 from registry_server.pages.item import chosen
 from registry_server.pages.limits import PAGES
-from registry_server.pages.look import Look
+from registry_server.pages.page_cache import Maker
+from registry_server.pages.page_layout import Page
+from registry_server.pages.registry_view import RegistryView
 from rye.errors import RyeError
 from rye.registry.protocol.wire import blob_path
 from rye.registry.trust.records import ReleaseRecord
@@ -42,14 +42,14 @@ class SourceView(Struct, frozen=True):
 def source_page(address: ItemAddress) -> Maker:
     """Return the maker of ``…@VERSION/source[/PATH]``."""
 
-    def make(look: Look) -> Page:
-        _, record = chosen(look, address)
-        path, size, sha256, executable = _file(look, record, address)
+    def make(registry: RegistryView) -> Page:
+        _, record = chosen(registry, address)
+        path, size, sha256, executable = _file(registry, record, address)
         if record.takedown is not None:
             raise RyeError(
                 "taken-down", f"The registry's owners took this release down: {record.takedown.reason}", None
             )
-        data = look.file(record.identity.namespace, sha256)
+        data = registry.file(record.identity.namespace, sha256)
         text, why = _text(data)
         identity = record.identity
         view = SourceView(
@@ -73,13 +73,13 @@ def source_page(address: ItemAddress) -> Maker:
     return make
 
 
-def _file(look: Look, record: ReleaseRecord, address: ItemAddress) -> tuple[str, int, str, bool]:
+def _file(registry: RegistryView, record: ReleaseRecord, address: ItemAddress) -> tuple[str, int, str, bool]:
     release = record.release
     if not address.rest:
         return record.release.file_name, release.file.size, release.file.sha256, False
     entry = next((entry for entry in release.attached if entry.path == address.rest), None)
     if entry is None:
-        raise look.missing(address.path)
+        raise registry.missing(address.path)
     return entry.path, entry.size, entry.sha256, entry.executable
 
 

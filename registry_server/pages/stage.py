@@ -17,10 +17,10 @@ from registry_server.pages.comparison import Differences, Side, differences
 from registry_server.pages.comparison_pages import paged
 from registry_server.pages.examined import examine, facts_of
 from registry_server.pages.file_changes import Contents
-from registry_server.pages.fitting import Rows, line_cost, rows
-from registry_server.pages.frame import Page
 from registry_server.pages.item_view import MayDo, may_do
 from registry_server.pages.limits import COMPARISON, PAGES
+from registry_server.pages.page_budget import Rows, line_cost, rows
+from registry_server.pages.page_layout import Page
 from rye.items.reading import ReadOptions
 from rye.registry.protocol.statements import Release
 from rye.registry.protocol.wire import StageRow

@@ -22,7 +22,7 @@ ENDINGS = tuple(ending for kind in TABLE if kind.telling for ending in kind.endi
 WINGS = frozenset(kind.module.split(".")[2] for kind in TABLE)
 
 MARKETPLACES = ("registry_server/interop/*.py", "registry_server/upkeep/plugins.py", "rye/registry/marketplaces.py")
-PAGES = ("registry_server/pages/directive_text.py", "registry_server/pages/frame.py")
+PAGES = ("registry_server/pages/directive_text.py", "registry_server/pages/page_layout.py")
 ACCOUNTS = (
     "registry_server/accounts/administration.py",
     "registry_server/api/role_pages.py",

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from registry_server.accounts import keys as server_keys
-from registry_server.pages import analyses, analysis, analyst, frame, item
-from registry_server.pages.analyses import FILE, Analyses
+from registry_server.pages import analysis_store, analyst, item, page_layout, release_analysis
+from registry_server.pages.analysis_store import FILE, AnalysisStore
 from registry_server.pages.analyst import Analyst
 from registry_server.pages.limits import PAGES, PageLimits
 from registry_server.sequencer.ledger import Ledger
@@ -41,7 +41,7 @@ class Clock:
 
 
 class Shelf:
-    """A registry whose analyst works when the test says so. Analyses from bytes are counted."""
+    """A registry whose analyst works when the test says so. AnalysisStore from bytes are counted."""
 
     def __init__(self, data: Path, patch: pytest.MonkeyPatch, settings: str = "", *, make: bool = True) -> None:
         patch.setattr(Analyst, "start", lambda _self: None)
@@ -55,8 +55,8 @@ class Shelf:
         self.analyst = service.analyst
         self.analyst._clock = self.clock
         self.analyst._busy = 0.0
-        self.stored: Analyses = self.analyst._analyses
-        analyse = analysis.analyse
+        self.stored: AnalysisStore = self.analyst._analyses
+        analyse = release_analysis.analyse
 
         def counted(record: Any, files: Any) -> Any:
             self.analysed.append(f"{record.identity.id}@{record.version}")
@@ -188,9 +188,9 @@ class TestOtherCode:
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         def code(readers: bytes, pages: str) -> bytes | None:
-            monkeypatch.setattr(analyses, "running_code", lambda: readers)
-            monkeypatch.setattr(frame, "version", lambda: pages)
-            made = Analyses(tmp_path / FILE)
+            monkeypatch.setattr(analysis_store, "running_code", lambda: readers)
+            monkeypatch.setattr(page_layout, "version", lambda: pages)
+            made = AnalysisStore(tmp_path / FILE)
             made.entries()
             made.close()
             return made._code
@@ -323,7 +323,7 @@ class TestDamage:
         shelf.catch_up()
         rows = shelf.rows()
         database = shelf.stored._open(shelf.file)
-        with pytest.raises(sqlite3.OperationalError), analyses._change(database):
+        with pytest.raises(sqlite3.OperationalError), analysis_store._change(database):
             database.execute("DELETE FROM analysis").execute("DELETE FROM nothing")
         shelf.stored.close()
         shelf.forget_pages()
@@ -343,8 +343,8 @@ class TestDamage:
             raise sqlite3.OperationalError("database is locked")
 
         with monkeypatch.context() as patch:
-            patch.setattr(analyses, "_is_ours", busy)
-            patch.setattr(Analyses, "_judge", lambda _self, _error: None)
+            patch.setattr(analysis_store, "_is_ours", busy)
+            patch.setattr(AnalysisStore, "_judge", lambda _self, _error: None)
             assert shelf.stored.entries() is None
         shelf.forget_pages()
         shelf.page("item")
@@ -431,7 +431,7 @@ class TestDamage:
         assert shelf.analysed == []  # it is still in memory
 
     def test_on_a_full_disk_the_file_gives_its_space_back(self, shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(analyses, "_SETTINGS", (*analyses._SETTINGS, "max_page_count=6"))
+        monkeypatch.setattr(analysis_store, "_SETTINGS", (*analysis_store._SETTINGS, "max_page_count=6"))
         for number in range(8):
             shelf.put(f"n{number}")
         shelf.catch_up()
@@ -445,7 +445,7 @@ class TestDamage:
         assert shelf.file.stat().st_mode & 0o777 == 0o600
 
     def test_of_a_file_that_is_full_the_oldest_rows_go(self, shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(analyses, "PAGES", PageLimits(analyses_bytes=60_000))
+        monkeypatch.setattr(analysis_store, "PAGES", PageLimits(analyses_bytes=60_000))
         monkeypatch.setattr(analyst, "PAGES", PageLimits(analysed_at_once=1, analysis_share=1))
         names = [f"n{number}" for number in range(24)]
         for name in names:
@@ -533,8 +533,8 @@ def test_many_threads_may_read_the_first_analysis_together() -> None:
 
 _FIRST_READS = """
 import os, sys, threading
-from registry_server.pages.analysis import Analysis, Parts, decode, encode
-from registry_server.pages.fitting import Rows
+from registry_server.pages.release_analysis import Analysis, Parts, decode, encode
+from registry_server.pages.page_budget import Rows
 from registry_server.pages.item_view import MayDo
 none = Rows()
 data, _ = encode(Analysis(MayDo(None, none, none, (), none, none, none, none, None), None, None, Parts("", "", "")))

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from registry_server.accounts.tokens import Account
-from registry_server.pages import desk
+from registry_server.pages import page_cache
 from registry_server.pages.limits import PAGES
 from rye.errors import RyeError
 from tests.server.in_process import Local
@@ -20,13 +20,13 @@ ACME = Publisher("acme")
 
 
 class Waits:
-    """The page desk's clock and sleep: nothing waits, and every wait is recorded."""
+    """The page cache's clock and sleep: nothing waits, and every wait is recorded."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
         self.now = 1_000.0
         self.taken: list[float] = []
         clock = type("Clock", (), {"monotonic": lambda _self: self.now})()
-        patch.setattr(desk, "time", clock)
+        patch.setattr(page_cache, "time", clock)
         sleep = asyncio.sleep
 
         async def noted(seconds: float) -> None:

@@ -15,7 +15,7 @@ from lxml import html
 from registry_server.accounts import keys
 from registry_server.pages.diff import in_order, newest_offered, version_before
 from registry_server.pages.limits import PAGES
-from registry_server.pages.look import Look, Reader, Site
+from registry_server.pages.registry_view import Reader, RegistryView, Site
 from registry_server.sequencer.ledger import Ledger
 from registry_server.storage import database
 from registry_server.upkeep import takedown
@@ -540,7 +540,7 @@ def test_the_newest_that_is_offered_is_stable_and_not_withdrawn(shelf: Shelf) ->
     append(shelf.local, shelf.acme, Yank(ORIGIN, identity, "1.1.0", True, 1, now(), "No"))
     with database.reader(shelf.local.service.engine) as connection:
         ledger = Ledger(connection)
-        look = Look(connection, shelf.local.service.public, Site(ledger.origin, "", "", None), Reader(), now())
+        look = RegistryView(connection, shelf.local.service.public, Site(ledger.origin, "", "", None), Reader(), now())
         history = look.history(identity)
     assert history is not None
     assert newest_offered(history) == "1.0.0"

@@ -14,13 +14,13 @@ import sqlalchemy as sa
 
 from registry_server.accounts import keys as server_keys
 from registry_server.accounts import roles
-from registry_server.pages import frame, reads
-from registry_server.pages.desk import Asked, Maker
-from registry_server.pages.frame import Page
+from registry_server.pages import page_layout, reads
 from registry_server.pages.home import HomeView
 from registry_server.pages.limits import PAGES
-from registry_server.pages.look import Head, Look, Reader, Site
+from registry_server.pages.page_cache import Asked, Maker
+from registry_server.pages.page_layout import Page
 from registry_server.pages.reads import Now
+from registry_server.pages.registry_view import Head, Reader, RegistryView, Site
 from registry_server.sequencer.ledger import Ledger
 from registry_server.storage import database, schema
 from registry_server.storage.prepared import Prepared
@@ -52,13 +52,13 @@ class Counted:
         self.acme = Publisher("acme")
         assert self.local.statements(self.local.token(), self.acme.claim()).status_code == 200
         self.made: list[str] = []
-        render = frame.render
+        render = page_layout.render
 
-        def counted(page: Page, form: Any, site: Site, now: Now) -> frame.Rendered:
+        def counted(page: Page, form: Any, site: Site, now: Now) -> page_layout.Rendered:
             self.made.append(page.path)
             return render(page, form, site, now)
 
-        patch.setattr(frame, "render", counted)
+        patch.setattr(page_layout, "render", counted)
 
     def put(self, name: str = "item", version: str = "1.0.0", data: bytes | None = None, **changes: Any) -> Identity:
         identity = Identity("directive", f"acme/a/{name}")
@@ -271,7 +271,7 @@ class TestWhatChanges:
 def test_a_keyset_chain_that_a_question_read_before_is_still_noted(registry: Counted) -> None:
     service = registry.local.service
     with database.reader(service.engine) as connection:
-        look = Look(connection, service.public, Site("", "", ""), Reader(), now()).noting()
+        look = RegistryView(connection, service.public, Site("", "", ""), Reader(), now()).noting()
         look.ask(lambda quiet: len(quiet.chain("acme").links))
         before = len(look.reads().ran)
         look.chain("acme")
@@ -354,7 +354,7 @@ class TestPrivateReading:
 _COUNT = Prepared(sa.select(sa.func.count()).where(names.c.name.startswith("directive:")))
 
 
-def _counting(look: Look) -> Page:
+def _counting(look: RegistryView) -> Page:
     """Build a page that depends on the names without declaring it."""
     ((count,),) = _COUNT.rows(look.connection)
     return Page("home.html", HomeView("x", "x", "x", "x", count, ()), f"{count} names", "", "/count")
@@ -371,11 +371,11 @@ class TestDependencies:
         assert b"2 names" in registry.answer("/count", _counting)
 
     def test_what_a_maker_asks_is_noted_and_what_the_answer_took_is_not(self, registry: Counted) -> None:
-        def are_many(look: Look) -> bool:
+        def are_many(look: RegistryView) -> bool:
             ((count,),) = _COUNT.rows(look.connection)
             return bool(count > 2)
 
-        def make(look: Look) -> Page:
+        def make(look: RegistryView) -> Page:
             words = "many" if look.ask(are_many) else "few"
             return Page("home.html", HomeView("x", "x", "x", "x", 0, ()), words, "", "/many")
 
@@ -389,9 +389,9 @@ class TestDependencies:
 
     @pytest.mark.parametrize("asks", [lambda look: look.head, lambda look: look.published, lambda look: look.edge()])
     def test_a_maker_that_asks_for_the_head_counts_for_one_head(
-        self, registry: Counted, asks: Callable[[Look], object]
+        self, registry: Counted, asks: Callable[[RegistryView], object]
     ) -> None:
-        def make(look: Look) -> Page:
+        def make(look: RegistryView) -> Page:
             asks(look)
             return Page("home.html", HomeView("x", "x", "x", "x", 0, ()), "", "", "/head")
 
@@ -401,7 +401,7 @@ class TestDependencies:
             assert registry.made == ["/head"]
 
     def test_a_statement_that_cannot_be_noted_does_not_run(self, registry: Counted) -> None:
-        def make(look: Look) -> Page:
+        def make(look: RegistryView) -> Page:
             look.connection.execute(sa.select(sa.func.count()).select_from(names))
             raise AssertionError
 
@@ -439,7 +439,7 @@ class TestDependencies:
 
 def test_a_foot_has_the_room_that_pages_leave_for_it() -> None:
     head = Head(10**15, now(), "x")
-    assert len(frame.foot(Site("o", "f" * 64, "", head))) <= PAGES.foot_bytes
+    assert len(page_layout.foot(Site("o", "f" * 64, "", head))) <= PAGES.foot_bytes
 
 
 def test_pages_are_kept_over_postgresql_too(empty: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from lxml import html
 
-from registry_server.pages.hidden import marked, marked_within, parted, plain, shown
+from registry_server.pages.escaped_text import marked, marked_within, parted, plain, shown
 from registry_server.pages.limits import PAGES
 from registry_server.pages.markdown import plain_paragraph, render
 from tests.scenes.effort import tries

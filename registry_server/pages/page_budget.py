@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from msgspec import Struct
 
-from registry_server.pages.hidden import shown
+from registry_server.pages.escaped_text import shown
 from registry_server.pages.limits import PAGES
 
 T = TypeVar("T")

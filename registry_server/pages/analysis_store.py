@@ -3,7 +3,7 @@
 Rules:
 
 * An analysis depends only on the signed note, its keyset, the bytes and the code
-  (:mod:`registry_server.pages.analysis`). Its key is a hash of note and keyset. A file that other code wrote is
+  (:mod:`registry_server.pages.release_analysis`). Its key is a hash of note and keyset. A file that other code wrote is
   deleted, not read.
 * The file is in the server's data folder, next to the database, and is trusted as much: anyone who can write one can
   write the other. It is not part of a backup. Only pages for people read it; clients check the bytes themselves.
@@ -28,10 +28,10 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from registry_server.pages import frame
-from registry_server.pages.analysis import Analysis, decode, encode
-from registry_server.pages.kept import Kept
+from registry_server.pages import page_layout
 from registry_server.pages.limits import PAGES
+from registry_server.pages.lru_cache import LruCache
+from registry_server.pages.release_analysis import Analysis, decode, encode
 from rye.registry.trust.records import ReleaseRecord, release_files
 from rye.storage.running_code import running_code
 
@@ -69,7 +69,7 @@ class Waiting(Struct, frozen=True):
     value: bytes
 
 
-class Analyses:
+class AnalysisStore:
     """The stored analyses of one server. Thread-safe."""
 
     def __init__(self, path: Path | None, code: bytes | None = None) -> None:
@@ -81,7 +81,7 @@ class Analyses:
         self._opened: tuple[int, int] | None = None
         """The open file's device and number."""
         self._lock = threading.Lock()
-        self._kept: Kept[bytes, Analysis] = Kept(PAGES.analyses_kept_bytes)
+        self._kept: LruCache[bytes, Analysis] = LruCache(PAGES.analyses_kept_bytes)
         self._waiting: dict[bytes, Waiting] = {}
         self._waiting_bytes = 0
         self.asked_for = 0
@@ -227,7 +227,7 @@ class Analyses:
             if present is not None:
                 raise OSError(f"another file has taken the place of {path}")
         if self._code is None:
-            self._code = hashlib.sha256(running_code() + frame.version().encode()).digest()
+            self._code = hashlib.sha256(running_code() + page_layout.version().encode()).digest()
         database = _connected(path)
         try:
             if not _is_ours(database, self._code):

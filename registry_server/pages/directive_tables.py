@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from registry_server.pages.fitting import Rows, line_cost, rows
+from registry_server.pages.page_budget import Rows, line_cost, rows
 from rye.items.kinds import KINDS
 
 _STEPS = ("steps", "legs", "synthesis", "template", "aspects")

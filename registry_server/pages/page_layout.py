@@ -1,16 +1,16 @@
 """The frame of every page: what a page is, how it becomes bytes, and which headers it is sent with.
 
-To add a page, write a *maker*: a function from a :class:`registry_server.pages.look.Look` to a :class:`Page`. It reads
-what it needs, builds a frozen ``Struct`` (the *view*) with a pure function, and names the template that shows it. The
-view is the whole content: the template gets it as ``view`` and adds only words and markup, and a request for JSON gets
-exactly the view. A route passes the maker to :func:`registry_server.api.page_routes.page`, which does the rest:
-negotiation, entity tags, ``HEAD``, caching, access, concurrency limits and errors. :mod:`registry_server.pages.home` is
-a small example.
+To add a page, write a *maker*: a function from a :class:`registry_server.pages.registry_view.RegistryView` to a
+:class:`Page`. It reads what it needs, builds a frozen ``Struct`` (the *view*) with a pure function, and names the
+template that shows it. The view is the whole content: the template gets it as ``view`` and adds only words and markup,
+and a request for JSON gets exactly the view. A route passes the maker to
+:func:`registry_server.api.page_routes.page`, which does the rest: negotiation, entity tags, ``HEAD``, caching, access,
+concurrency limits and errors. :mod:`registry_server.pages.home` is a small example.
 
 Templates are in ``templates/``, extend ``base.html`` and fill the block ``content``. Everything is escaped. Their
 filters:
 
-``marked``       untrusted text, with hidden characters made visible (:mod:`registry_server.pages.hidden`)
+``marked``       untrusted text, with hidden characters made visible (:mod:`registry_server.pages.escaped_text`)
 ``short``        the same on one line, cut
 ``parted``       the same for an id or a right, which may wrap after its slashes and dots
 ``fitted``       the same with its line breaks, cut to a size in HTML
@@ -43,12 +43,12 @@ from markupsafe import Markup
 from msgspec import Struct
 from msgspec.structs import replace
 
-from registry_server.pages import addresses, directive_text, hidden, markdown
-from registry_server.pages.kept import Kept
+from registry_server.pages import addresses, directive_text, escaped_text, markdown
 from registry_server.pages.limits import PAGES
-from registry_server.pages.look import Site
+from registry_server.pages.lru_cache import LruCache
 from registry_server.pages.negotiation import Form
 from registry_server.pages.reads import Now
+from registry_server.pages.registry_view import Site
 from rye.registry.protocol.lines import write_time
 from rye.signing.sign_item import unsigned_text
 from rye.signing.signature_line import layout_of
@@ -223,11 +223,11 @@ def environment() -> Environment:
     )
     made.globals["limits"] = PAGES
     made.filters.update(
-        marked=hidden.marked,
+        marked=escaped_text.marked,
         short=_short,
         parted=_parted,
         fitted=fitted,
-        plain=hidden.plain,
+        plain=escaped_text.plain,
         day=_day,
         time=_time,
         moment=_moment,
@@ -243,16 +243,16 @@ def environment() -> Environment:
 
 
 def _short(text: str, most: int = PAGES.line_characters) -> Markup:
-    return hidden.shown(text, most)
+    return escaped_text.shown(text, most)
 
 
 def _parted(text: str, most: int = PAGES.line_characters) -> Markup:
-    return hidden.parted(text, most)
+    return escaped_text.parted(text, most)
 
 
 def fitted(text: str, most: int = PAGES.fitted_characters) -> Markup:
     """Return as much of the text as fits into ``most`` characters of HTML, and say how much is left out."""
-    cut, taken = hidden.marked_within(text, most)
+    cut, taken = escaped_text.marked_within(text, most)
     rest = len(text) - taken
     return Markup(f"{cut}… ({rest:,} more characters)") if rest else cut
 
@@ -277,7 +277,7 @@ class Beginning(Struct, frozen=True):
 
 
 def _beginning(text: str, most: int) -> Beginning:
-    html, taken = hidden.marked_within(text, most)
+    html, taken = escaped_text.marked_within(text, most)
     return Beginning(html, taken < len(text))
 
 
@@ -292,7 +292,7 @@ def _rendered(text: str, most: int, files: Sequence[Attached] = (), kind: str = 
     return known
 
 
-_texts: Kept[tuple[str, int, tuple[tuple[str, str], ...], str], markdown.Text] = Kept(PAGES.rendered_bytes)
+_texts: LruCache[tuple[str, int, tuple[tuple[str, str], ...], str], markdown.Text] = LruCache(PAGES.rendered_bytes)
 """Rendered texts. They stay the same when a new head changes their pages."""
 
 

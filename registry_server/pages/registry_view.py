@@ -1,7 +1,7 @@
 """One transaction's view of the registry: everything that a page is made from.
 
-Only a :class:`Look` knows what its reader may see. For anything that belongs to a namespace, makers ask it and never
-the tables: :meth:`Look.may_read`, :meth:`Look.history`, :meth:`Look.file`.
+Only a :class:`RegistryView` knows what its reader may see. For anything that belongs to a namespace, makers ask it and never
+the tables: :meth:`RegistryView.may_read`, :meth:`RegistryView.history`, :meth:`RegistryView.file`.
 
 A look records everything that it is asked (:mod:`registry_server.pages.reads`), so that a page can be cached as long as
 none of it changes. A page whose maker asks for the head is valid only for that head; ``look.ask`` records a narrower
@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import sqlalchemy as sa
 from msgspec import Struct
 
-from registry_server.pages.kept import Kept
 from registry_server.pages.limits import PAGES
+from registry_server.pages.lru_cache import LruCache
 from registry_server.pages.reads import Asked, Listening, Now, Reads
 from registry_server.sequencer.ledger import Ledger, Published
 from registry_server.storage.objects import Objects
@@ -34,8 +34,8 @@ from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import read_line
 
 if TYPE_CHECKING:
-    from registry_server.pages.analyses import Analyses
-    from registry_server.pages.analysis import Analysis
+    from registry_server.pages.analysis_store import AnalysisStore
+    from registry_server.pages.release_analysis import Analysis
 
 T = TypeVar("T")
 
@@ -76,7 +76,7 @@ class Reader(Struct, frozen=True):
         return self.namespaces is None or namespace in self.namespaces
 
 
-class Look:
+class RegistryView:
     """One transaction's view. Belongs to one page and one thread."""
 
     def __init__(
@@ -86,7 +86,7 @@ class Look:
         site: Site,
         reader: Reader,
         now: datetime,
-        analyses: Analyses | None = None,
+        analyses: AnalysisStore | None = None,
     ) -> None:
         """``now``: rounded to the hour, so that ages are the same for everyone who gets the page; ``analyses`` None:
         none stored."""
@@ -100,16 +100,16 @@ class Look:
         self._connection = connection
         self._listening: Listening | None = None
         self._asked: list[Asked[Any]] = []
-        self._notes_nothing: Look | None = None
+        self._notes_nothing: RegistryView | None = None
         self._chains: dict[str, KeysetChain] = {}
         self.connection = connection
         self.reader = reader
         self.now = Now(now)
         self.site = site
 
-    def noting(self) -> Look:
+    def noting(self) -> RegistryView:
         """Return the same look in the same transaction, but one that records what it is asked."""
-        made = Look.__new__(Look)
+        made = RegistryView.__new__(RegistryView)
         made.__dict__.update(self.__dict__)
         made._listening = Listening(self._connection)
         made._asked = []
@@ -122,7 +122,7 @@ class Look:
 
     # -- what was read ---------------------------------------------------------------------------------------------------
 
-    def ask(self, question: Callable[[Look], T]) -> T:
+    def ask(self, question: Callable[[RegistryView], T]) -> T:
         """Answer a question, and record question and answer. The question must depend only on the given look."""
         answer = question(self._quiet)
         if self._listening is not None:
@@ -142,7 +142,7 @@ class Look:
         return head_of(self._published)
 
     @property
-    def _quiet(self) -> Look:
+    def _quiet(self) -> RegistryView:
         return self._notes_nothing or self
 
     # -- the registry ----------------------------------------------------------------------------------------------------
@@ -294,7 +294,7 @@ def head_of(published: Published) -> Head:
     return Head(published.size, published.time, f"{published.size}-{published.map[:16]}")
 
 
-def _published(look: Look) -> Published:
+def _published(look: RegistryView) -> Published:
     return look._published
 
 
@@ -305,4 +305,4 @@ def _latest_recovery(chain: KeysetChain, time: datetime) -> datetime:
 
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 _INDEXES = Prepared(sa.select(names.c.name, names.c.index_sha256).where(Among(names.c.name)))
-_judged: Kept[tuple[object, ...], ItemHistory] = Kept(PAGES.judged_bytes)
+_judged: LruCache[tuple[object, ...], ItemHistory] = LruCache(PAGES.judged_bytes)

@@ -11,7 +11,7 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-class Kept(Generic[K, V]):
+class LruCache(Generic[K, V]):
     """A cache bounded by the sizes given with the values. Thread-safe."""
 
     def __init__(self, most: int) -> None:

@@ -2,7 +2,7 @@
 Pure.
 
 It is determined by the signed note, its keyset, the bytes and this version of the code, so it can be stored
-(:mod:`registry_server.pages.analyses`). Nothing here may depend on the log, the time or the reader.
+(:mod:`registry_server.pages.analysis_store`). Nothing here may depend on the log, the time or the reader.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import msgspec
 from markupsafe import Markup
 from msgspec import Struct
 
-from registry_server.pages import frame
+from registry_server.pages import page_layout
 from registry_server.pages.addresses import item_path
+from registry_server.pages.directive_tables import Shape, shape_of
 from registry_server.pages.examined import examine_item, facts_of
 from registry_server.pages.item_view import Content, MayDo, attached_files, item_info, may_do
 from registry_server.pages.limits import PAGES
-from registry_server.pages.shape import Shape, shape_of
 from rye.items.kinds import KINDS
 from rye.registry.protocol.statements import Release
 from rye.registry.protocol.wire import blob_path
@@ -86,7 +86,7 @@ def parts_of(release: Release, may: MayDo, shape: Shape | None, content: Content
 @cache
 def _macros() -> Any:
     """The macros ``may``, ``shape`` and ``text``."""
-    return frame.environment().get_template("item_parts.html").module
+    return page_layout.environment().get_template("item_parts.html").module
 
 
 def encode(analysis: Analysis) -> tuple[bytes, int]:

@@ -22,13 +22,13 @@ import sqlalchemy as sa
 from msgspec import Struct
 from msgspec.structs import replace
 
-from registry_server.pages import frame
-from registry_server.pages.frame import Headers, Page, Rendered
-from registry_server.pages.kept import Kept
+from registry_server.pages import page_layout
 from registry_server.pages.limits import PAGES
-from registry_server.pages.look import Head, Look, Reader, Site, head_of
+from registry_server.pages.lru_cache import LruCache
 from registry_server.pages.negotiation import Form, form_of
+from registry_server.pages.page_layout import Headers, Page, Rendered
 from registry_server.pages.reads import Now, Reads
+from registry_server.pages.registry_view import Head, Reader, RegistryView, Site, head_of
 from registry_server.search.desk import search_engine
 from registry_server.sequencer.ledger import Ledger
 from registry_server.settings import Settings
@@ -38,9 +38,9 @@ from registry_server.storage.objects import Objects
 from rye.errors import RyeError
 
 if TYPE_CHECKING:
-    from registry_server.pages.analyses import Analyses
+    from registry_server.pages.analysis_store import AnalysisStore
 
-Maker = Callable[[Look], Page]
+Maker = Callable[[RegistryView], Page]
 """A function that makes one page. Its RyeErrors, such as ``not-found``, become error pages."""
 _T = TypeVar("_T")
 
@@ -79,12 +79,12 @@ class _Made(Struct, frozen=True):
     """None: it was made from something that is not recorded, so it is valid only for this head."""
     now: Now
 
-    def holds(self, look: Look, hour: datetime) -> bool:
+    def holds(self, look: RegistryView, hour: datetime) -> bool:
         """Whether this look would give the same page, apart from its foot."""
         return self.reads is not None and self.now.is_same(hour) and look.hold(self.reads)
 
 
-class PageDesk:
+class PageCache:
     """Renders and caches pages. Belongs to one event loop; threads do the work."""
 
     def __init__(
@@ -95,7 +95,7 @@ class PageDesk:
         address: Callable[[], str],
         is_publishing: Callable[[], bool] = lambda: False,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
-        analyses: Analyses | None = None,
+        analyses: AnalysisStore | None = None,
     ) -> None:
         """``engine``: for the little that pages write; ``address``: called for each page, because a registry can learn
         its port late; ``is_publishing``: whether a publishing request is running."""
@@ -112,7 +112,7 @@ class PageDesk:
         self._threads = BoundedThreads(
             "rye-pages", settings.page_threads, settings.page_waiting, "The registry is making too many pages."
         )
-        self._made: Kept[tuple[object, ...], _Made] = Kept(PAGES.cached_bytes)
+        self._made: LruCache[tuple[object, ...], _Made] = LruCache(PAGES.cached_bytes)
         self._fixed: tuple[str, str] | None = None
         self._head: tuple[float, Head] | None = None
         self._looking: asyncio.Task[Head] | None = None
@@ -149,12 +149,12 @@ class PageDesk:
             if made.head.size > head.size:  # a newer head appeared meanwhile
                 self._head = (began, made.head)
         media_type = made.page.media_type
-        headers = frame.headers(form, is_private=asked.reader.is_private, tag=made.tag, media_type=media_type)
+        headers = page_layout.headers(form, is_private=asked.reader.is_private, tag=made.tag, media_type=media_type)
         if (
             made.tag
             and asked.if_none_match
             and made.page.status == 200
-            and frame.is_same(asked.if_none_match, made.tag)
+            and page_layout.is_same(asked.if_none_match, made.tag)
         ):
             return Answer(304, headers, b"")
         return Answer(made.page.status, headers, made.page.whole(self._site(made.head)))
@@ -193,14 +193,14 @@ class PageDesk:
         if asked.prepare is not None and self._head is not None:
             asked.prepare(self._writing, self._head[1].size)
         with database.reader(self._engine) as connection:
-            look = Look(connection, self._store, self._site(None), asked.reader, hour, self._analyses)
+            look = RegistryView(connection, self._store, self._site(None), asked.reader, hour, self._analyses)
             head = look.newest()
             if before is not None and before.holds(look, hour):
                 tag = self._tag(asked, form, head, before.sha256)
                 return replace(before, head=head, hour=hour, tag=tag)
             noting = look.noting()
             page = make(noting)
-            rendered = frame.render(page, form, noting.site, noting.now)
+            rendered = page_layout.render(page, form, noting.site, noting.now)
             reads = noting.reads() if is_noted else None
         sha256 = hashlib.sha256(rendered.body).hexdigest()
         tag = self._tag(asked, form, head, sha256) if not page.is_partial else ""
@@ -208,7 +208,15 @@ class PageDesk:
 
     def _tag(self, asked: Asked, form: Form, head: Head, sha256: str) -> str:
         """Return the entity tag: a hash of head, code and templates, reader, and everything above the foot."""
-        parts = (head.tag, frame.version(), asked.path, form, repr(asked.reader.namespaces), self._address(), sha256)
+        parts = (
+            head.tag,
+            page_layout.version(),
+            asked.path,
+            form,
+            repr(asked.reader.namespaces),
+            self._address(),
+            sha256,
+        )
         return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:32]
 
     def _know(self, ledger: Ledger) -> None:
