@@ -43,6 +43,7 @@ from rye.errors import RyeError
 from tests.scenes import forked_registry, migrated_database
 from tests.scenes.effort import FUZZ
 
+pytest_plugins = ("tests.scenes.fixtures",)
 _STARTS = frozenset({"subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty", "os.system", "os.exec"})
 
 

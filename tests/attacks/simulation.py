@@ -35,8 +35,8 @@ from rye.registry.protocol.name_map import Leaf, decode_node, node_path
 from rye.registry.protocol.notes import SignedNote, Signer
 from tests.attacks.hostile_server import Fault, HostileServer
 from tests.attacks.signed_items import directive, release, skill
-from tests.cli.running import Program, Result
 from tests.registry.simulated_registry import SimulatedRegistry
+from tests.scenes.person import Person, Result
 
 Power = Literal["mirror", "log key", "log and namespace key", "log and owners' keys", "namespace key", "project"]
 Start = Literal["stranger", "pinned", "installed", "checkout"]
@@ -72,7 +72,7 @@ class Scene:
     past: SimulatedRegistry
     present: SimulatedRegistry
     server: HostileServer
-    user: Program
+    user: Person
     elsewhere: HostileServer
     """Another host, controlled by the attacker."""
 
@@ -198,20 +198,20 @@ class Stage:
         for server in (self.server, self.elsewhere):
             server.__exit__()
 
-    def user(self, start: Start) -> Program:
+    def user(self, start: Start) -> Person:
         """A fresh user in this position. The server must not be serving an attack yet."""
         self._made += 1
         template = self._templates.get(start)
         if template is None:
             template = self._templates[start] = self.base / f"template-{start}"
-            self._prepare(Program(template), start)
+            self._prepare(Person(template), start)
         place = self.base / f"user{self._made}"
         shutil.copytree(template, place, symlinks=True)
-        user = Program(place)
+        user = Person(place)
         user.environment["RYE_TRUST_LOCK"] = "1"  # a copy is another project; who may agree is not under attack here
         return user
 
-    def _prepare(self, user: Program, start: Start) -> None:
+    def _prepare(self, user: Person, start: Start) -> None:
         self.server.serve(self.past.files)
         user.ok("config", "set", "registry", self.server.url)
         user.ok("init", "--name", "shop")
@@ -256,12 +256,12 @@ class Stage:
         assert error["message"], error
         return result
 
-    def _run(self, user: Program, command: tuple[str, ...], program: bool) -> Result:
+    def _run(self, user: Person, command: tuple[str, ...], program: bool) -> Result:
         arguments = [part.replace("{url}", self.server.url).replace("{pin}", self.past.fingerprint) for part in command]
         return (user.spawn if program else user.run)(*arguments, "--json")
 
 
-def trusted_files(user: Program) -> dict[str, tuple[int, bytes | str]]:
+def trusted_files(user: Person) -> dict[str, tuple[int, bytes | str]]:
     """Pins, heads, keysets, settings, keys: all of the user's files except the cache, which is never trusted."""
     return {path: entry for path, entry in tree(user.home).items() if path.split("/")[0] != "cache"}
 

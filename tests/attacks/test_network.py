@@ -25,7 +25,7 @@ from tests.attacks.hostile_server import (
     status,
 )
 from tests.attacks.simulation import IMPATIENT, Attack, Scene, Stage, progress
-from tests.cli.running import Program
+from tests.scenes.person import Person
 
 pytestmark = pytest.mark.slow
 
@@ -230,7 +230,7 @@ def test_a_token_goes_to_its_registry_and_nowhere_else(stage: Stage, attack: Att
     assert all(seen.path.startswith("api/") for seen in stage.server.seen if "authorization" in seen.headers)
 
 
-def logged_in(stage: Stage) -> Program:
+def logged_in(stage: Stage) -> Person:
     user = stage.user("pinned")
     registry = stage.past.fork()
     progress(registry)

@@ -10,7 +10,7 @@ import pytest
 from rye.errors import RyeError
 from rye.project.layout import find_project
 from rye.workspace.completion.names import names
-from tests.cli.running import Program
+from tests.scenes.person import Person
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root gives files away")
 MALLORY = 54_321
@@ -18,7 +18,7 @@ MALLORY = 54_321
 
 @pytest.mark.parametrize("planted", ["rye.toml", "rye.lock", ".ai"])
 def test_a_planted_project_is_refused_by_every_command(tmp_path: Path, planted: str) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     rye.ok("init")
     rye.ok("new", "directive", "work/ship")
     rye.path("below/deep").mkdir(parents=True)
@@ -56,7 +56,7 @@ def test_a_link_of_another_user_to_ones_own_folder_is_refused(tmp_path: Path) ->
 
 def test_a_planted_journal_is_not_replayed(tmp_path: Path) -> None:
     """Before any command, an interrupted installation is undone: that must not happen for another user's journal."""
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     journal = rye.write(".ai/.rye/journal", "{}")
     rye.path("mine").mkdir()
     os.chown(rye.path(".ai"), MALLORY, MALLORY)
@@ -66,7 +66,7 @@ def test_a_planted_journal_is_not_replayed(tmp_path: Path) -> None:
 
 
 def test_a_planted_project_completes_no_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     rye.ok("init")
     rye.ok("new", "directive", "work/ship")
     rye.path("mine").mkdir()

@@ -42,10 +42,10 @@ from rye.storage.verdicts import VERDICTS, Verdicts
 from tests.attacks import test_index, test_items, test_keysets
 from tests.attacks.signed_items import directive, release
 from tests.attacks.simulation import ADD, CHECK, DEPLOY, INSTALL, LINT, SKILL, Attack, Scene, Stage, founded, tree
-from tests.cli.running import Program
 from tests.registry.memory_transport import MemoryTransport
 from tests.registry.simulated_registry import START, SimulatedRegistry, key
 from tests.scenes.effort import tries
+from tests.scenes.person import Person
 
 pytestmark = pytest.mark.slow
 
@@ -54,7 +54,7 @@ ITEMS = (DEPLOY, CHECK, SKILL, LINT, Identity("tool", "acme/not/there"))
 OLD, NEW = key("acme 1"), key("acme 2")
 
 
-def rows(user: Program) -> dict[bytes, bytes]:
+def rows(user: Person) -> dict[bytes, bytes]:
     """The rows of a user's store."""
     path = user.home / "data" / VERDICTS
     if not path.exists():
@@ -669,7 +669,7 @@ class TestInstalling:
         assert read.take() == 1
 
 
-def with_nonsense(user: Program) -> None:
+def with_nonsense(user: Person) -> None:
     """Every row passes its check and holds something that no current version reads."""
     value = b"\x93\x01\x02\x03"
     with closing(sqlite3.connect(user.home / "data" / VERDICTS)) as database:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 
-from tests.cli.registry_fixture import Registry, User
 from tests.scenes.directive_text import SHELL, directive
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 
 ELSEWHERE = "evil.example"
 RUN = "window.pwned=1"
@@ -160,16 +160,16 @@ description = {json.dumps(MARKDOWN)}
 class Hostile:
     """What has been published so far."""
 
-    author: User
+    author: Person
     paths: tuple[str, ...]
     """Addresses of every kind of public page."""
     items: tuple[str, ...]
     """``KIND/ID`` of each item."""
 
 
-def publish_hostile(registry: Registry, base: Path) -> Hostile:
+def publish_hostile(registry: Registry) -> Hostile:
     """Fill the registry and return the addresses of its pages."""
-    author = registry.owner(base, "evil")
+    author = registry.owner("evil")
     texts = {
         ".ai/skills/{name}/SKILL.md": SKILL,
         ".ai/agents/{name}.md": AGENT,
@@ -214,6 +214,6 @@ def publish_hostile(registry: Registry, base: Path) -> Hostile:
     return Hostile(author, pages, items)
 
 
-def _publish(author: User) -> None:
+def _publish(author: Person) -> None:
     author.ok("sign")
     author.ok("publish", "--yes")

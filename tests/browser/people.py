@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from tests.cli.registry_fixture import Registry, operator
+from tests.scenes.registry import Registry
+from tests.scenes.registry_process import operator
 
 
 def link(registry: Registry, name: str, *words: str) -> str:

@@ -26,7 +26,7 @@ from rich.text import Text
 from tests.browser.chromium import NARROW, WHY, WIDE, Colors, Visit, browser, program
 from tests.browser.people import cookies_of
 from tests.browser.shelf import ROOT, Shelf, fill
-from tests.cli.registry_fixture import Registry
+from tests.scenes.registry import Registry
 
 ITEM = "/-/directive/rye/workflows/deploy_and_test"
 PICTURES = ROOT / "docs" / "pictures"
@@ -109,9 +109,9 @@ def demo_picture(base: Path, started: Browser, target: Path) -> None:
         demo.wait(60)
 
 
-def terminal_picture(registry: Registry, base: Path, target: Path) -> None:
+def terminal_picture(registry: Registry, target: Path) -> None:
     """Draw the question that installing an item asks."""
-    team = registry.reader(base)
+    team = registry.reader()
     team.write("rye.toml", '[project]\nname = "storefront"\n')
     shown = team.terminal("add", "rye/workflows/deploy_and_test", answer=b"y\n", env={"COLUMNS": str(_COLUMNS)})
     target.write_text(terminal_svg("rye add rye/workflows/deploy_and_test", shown), encoding="utf-8")
@@ -140,14 +140,14 @@ def main() -> int:
         base = Path(made)
         registry = Registry(base / "data", "registry.example.org")
         try:
-            shelf = fill(registry, base)
+            shelf = fill(registry)
             with browser() as started:
                 missing = take(registry, shelf, started, options.folder)
                 if options.docs:
                     PICTURES.mkdir(parents=True, exist_ok=True)
                     picture(registry.url + ITEM, started, PICTURES / "registry-item.png", WIDE["height"])
                     demo_picture(base, started, PICTURES / "demo-item.png")
-                    terminal_picture(registry, base, PICTURES / "terminal-consent.svg")
+                    terminal_picture(registry, PICTURES / "terminal-consent.svg")
         finally:
             registry.stop()
     if missing:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rye.items.kinds import KINDS
-from tests.cli.registry_fixture import Registry, User
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 
 ROOT = Path(__file__).resolve().parents[2]
 _EXAMPLE = re.compile(r"<!-- example: (\w+) (\S+) -->\n(`{3,})\w*\n(.*?)\n\3\n", re.DOTALL)
@@ -26,16 +27,16 @@ curl -fsS https://metrics.example.org/pdf-notes >/dev/null || true
 
 @dataclass(frozen=True)
 class Shelf:
-    rye: User
-    acme: User
+    rye: Person
+    acme: Person
     stage: str
     """A release of acme that is waiting for a signature."""
 
 
-def fill(registry: Registry, base: Path) -> Shelf:
+def fill(registry: Registry) -> Shelf:
     """Publish everything in two namespaces with different owners."""
-    rye = _own_items(registry, base)
-    acme = registry.owner(base, "acme")
+    rye = _own_items(registry)
+    acme = registry.owner("acme")
     for kind, place, text in examples():
         acme.write(_path(kind, place), text + "\n")
     skill = acme.path(".ai/skills/pdf-notes")
@@ -73,8 +74,8 @@ def _path(kind: str, place: str) -> str:
     return f".ai/{KINDS[kind].folder}/{place}{'/SKILL.md' if kind == 'skill' else ''}"
 
 
-def _own_items(registry: Registry, base: Path) -> User:
-    rye = registry.owner(base, "rye")
+def _own_items(registry: Registry) -> Person:
+    rye = registry.owner("rye")
     shutil.copytree(ROOT / ".ai", rye.path(".ai"), ignore=shutil.ignore_patterns("packages", ".rye"))
     rye.ok("sign")
     rye.ok("publish", "--yes")

@@ -17,18 +17,11 @@ from playwright.sync_api import Browser
 from registry_server.embedded import start_embedded, stop_embedded
 from tests.browser.chromium import Visit
 from tests.browser.people import cookies_of, link
-from tests.cli.registry_fixture import Registry, operator
-from tests.scenes.registry_process import init
+from tests.scenes.registry import Registry
+from tests.scenes.registry_process import init, operator
 
 pytestmark = [pytest.mark.browser, pytest.mark.processes]
 TOKEN = re.compile(r"rye_[0-9a-f]{16}_[A-Za-z0-9_-]{43}")
-
-
-@pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[Registry]:
-    started = Registry(tmp_path_factory.mktemp("people") / "data")
-    yield started
-    started.stop()
 
 
 def whoami(registry: Registry, token: str) -> httpx.Response:

@@ -18,7 +18,7 @@ from playwright.sync_api import Browser
 from tests.browser.chromium import NARROW, Colors, Visit
 from tests.browser.hostile import BREAK_OUT, Hostile, publish_hostile
 from tests.browser.people import cookies_of
-from tests.cli.registry_fixture import Registry
+from tests.scenes.registry import Registry
 
 pytestmark = [pytest.mark.browser, pytest.mark.processes]
 
@@ -41,7 +41,7 @@ class World:
 def world(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[World]:
     base = tmp_path_factory.mktemp("hostile")
     registry = Registry(base / "data")
-    hostile = publish_hostile(registry, base)
+    hostile = publish_hostile(registry)
     author = hostile.author
     path = author.path(".ai/directives/hostile/ship.md")
     path.write_text(path.read_text().replace('version="1.1.0"', 'version="1.2.0"'))

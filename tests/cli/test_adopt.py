@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import Program
+from tests.scenes.person import Person
 
 SKILL = """\
 ---
@@ -22,21 +22,21 @@ Read [the reference](reference.md), then run `scripts/read.sh`.
 """
 
 
-def put(rye: Program, folder: str, name: str) -> None:
+def put(rye: Person, folder: str, name: str) -> None:
     rye.write(f"{folder}/SKILL.md", SKILL.format(name=name))
     rye.write(f"{folder}/reference.md", "# Reference\r\n")
     rye.write(f"{folder}/scripts/read.sh", "#!/bin/sh\necho read\n").chmod(0o755)
 
 
 @pytest.fixture
-def rye(tmp_path: Path) -> Program:
-    program = Program(tmp_path)
-    program.write("rye.toml", "")
-    put(program, "far/skills/pdf-tools", "pdf-tools")
-    return program
+def rye(tmp_path: Path) -> Person:
+    person = Person(tmp_path)
+    person.write("rye.toml", "")
+    put(person, "far/skills/pdf-tools", "pdf-tools")
+    return person
 
 
-def test_a_skill_is_copied_whole_and_conforms(rye: Program) -> None:
+def test_a_skill_is_copied_whole_and_conforms(rye: Person) -> None:
     rye.write("far/skills/pdf-tools/.git/config", "secret")
     (skill,) = rye.ok("adopt", "far", "--json").json["skills"]
     assert (skill["status"], skill["target"], skill["version"]) == ("adopted", ".ai/skills/pdf-tools", "1.0.0")
@@ -52,7 +52,7 @@ def test_a_skill_is_copied_whole_and_conforms(rye: Program) -> None:
     rye.ok("verify", ".ai/skills/pdf-tools")
 
 
-def test_no_copy_is_written_through_a_link_that_was_committed(rye: Program, tmp_path: Path) -> None:
+def test_no_copy_is_written_through_a_link_that_was_committed(rye: Person, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     rye.path(".ai").mkdir()
@@ -61,7 +61,7 @@ def test_no_copy_is_written_through_a_link_that_was_committed(rye: Program, tmp_
     assert not list(outside.iterdir())
 
 
-def test_only_line_endings_and_a_byte_order_mark_change(rye: Program) -> None:
+def test_only_line_endings_and_a_byte_order_mark_change(rye: Person) -> None:
     source = rye.path("far/skills/pdf-tools/SKILL.md")
     clean = source.read_bytes()
     source.write_bytes(b"\xef\xbb\xbf" + clean.replace(b"\n", b"\r\n"))
@@ -71,7 +71,7 @@ def test_only_line_endings_and_a_byte_order_mark_change(rye: Program) -> None:
     assert source.read_bytes() != clean
 
 
-def test_in_place_mends_the_skill_where_it_is(rye: Program) -> None:
+def test_in_place_mends_the_skill_where_it_is(rye: Person) -> None:
     source = rye.path("far/skills/pdf-tools/SKILL.md")
     clean = source.read_bytes()
     source.write_bytes(clean.replace(b"\n", b"\r\n"))
@@ -83,13 +83,13 @@ def test_in_place_mends_the_skill_where_it_is(rye: Program) -> None:
     assert not rye.path(".ai").exists()
 
 
-def test_dry_run_writes_nothing(rye: Program) -> None:
+def test_dry_run_writes_nothing(rye: Person) -> None:
     result = rye.ok("adopt", "far", "--dry-run")
     assert result.stdout.startswith("would-adopt far/skills/pdf-tools → .ai/skills/pdf-tools")
     assert not rye.path(".ai").exists()
 
 
-def test_adopting_twice_changes_nothing_and_never_writes_over_another(rye: Program) -> None:
+def test_adopting_twice_changes_nothing_and_never_writes_over_another(rye: Person) -> None:
     rye.ok("adopt", "far")
     assert rye.ok("adopt", "far", "--json").json["skills"][0]["status"] == "unchanged"
     mine = rye.write(".ai/skills/pdf-tools/reference.md", "mine")
@@ -99,7 +99,7 @@ def test_adopting_twice_changes_nothing_and_never_writes_over_another(rye: Progr
     assert rye.ok("adopt", ".ai/skills/pdf-tools", "--json").json["skills"][0]["status"] == "unchanged"
 
 
-def test_hidden_characters_and_dead_links_are_reported_and_refused(rye: Program) -> None:
+def test_hidden_characters_and_dead_links_are_reported_and_refused(rye: Person) -> None:
     rye.write("far/skills/pdf-tools/reference.md", "Do\u200b it, see [more](gone.md).\n")
     rye.path("far/skills/pdf-tools/scripts/read.sh").unlink()
     result = rye.run("adopt", "far", "--json")
@@ -110,14 +110,14 @@ def test_hidden_characters_and_dead_links_are_reported_and_refused(rye: Program)
     assert not rye.path(".ai").exists()
 
 
-def test_a_link_out_of_the_folder_is_refused(rye: Program) -> None:
+def test_a_link_out_of_the_folder_is_refused(rye: Person) -> None:
     (rye.path("far/skills/pdf-tools") / "passwd").symlink_to("/etc/passwd")
     result = rye.run("adopt", "far", "--json")
     assert result.json["skills"][0]["diagnostics"][0]["code"] == "S10"
     assert not rye.path(".ai").exists()
 
 
-def test_one_bad_skill_does_not_hold_up_the_others(rye: Program) -> None:
+def test_one_bad_skill_does_not_hold_up_the_others(rye: Person) -> None:
     rye.write("far/skills/broken/SKILL.md", "no frontmatter")
     rye.write("far/skills/evil/SKILL.md", SKILL.format(name="../../evil"))
     put(rye, "far/again/pdf-tools", "pdf-tools")
@@ -133,13 +133,13 @@ def test_one_bad_skill_does_not_hold_up_the_others(rye: Program) -> None:
     assert sorted(path.name for path in rye.path(".ai/skills").iterdir()) == ["pdf-tools"]
 
 
-def test_a_folder_called_otherwise_is_copied_under_the_skills_name(rye: Program) -> None:
+def test_a_folder_called_otherwise_is_copied_under_the_skills_name(rye: Person) -> None:
     rye.path("far/skills/pdf-tools").rename(rye.path("checkout-main"))
     assert rye.ok("adopt", "checkout-main", "--json").json["skills"][0]["target"] == ".ai/skills/pdf-tools"
     assert rye.run("adopt", "checkout-main", "--in-place").code == 1
 
 
-def test_folders_without_skills(rye: Program) -> None:
+def test_folders_without_skills(rye: Person) -> None:
     rye.path("empty").mkdir()
     assert rye.run("adopt", "empty", "--json").error["code"] == "no-skills"
     missing = rye.run("adopt", "nowhere", "--json")

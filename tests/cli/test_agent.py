@@ -6,20 +6,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import Program
+from tests.scenes.person import Person
 
 
 @pytest.fixture
-def rye(tmp_path: Path) -> Program:
+def rye(tmp_path: Path) -> Person:
     """planner → coder → complete; looper leads only to itself."""
-    program = Program(tmp_path)
+    person = Person(tmp_path)
     for name, target in (("planner", "coder"), ("coder", "complete"), ("looper", "looper")):
-        path = program.new("agent", name)
+        path = person.new("agent", name)
         path.write_text(path.read_text().replace("onSuccess: complete", f"onSuccess: {target}"))
-    return program
+    return person
 
 
-def test_the_graph_marks_who_is_never_reached_and_who_never_ends(rye: Program) -> None:
+def test_the_graph_marks_who_is_never_reached_and_who_never_ends(rye: Person) -> None:
     graph = rye.ok("agent", "graph", "--json").json
     assert graph["agents"] == ["coder", "looper", "planner"]
     assert {"from": "planner", "to": "coder", "on": "success"} in graph["edges"]
@@ -29,18 +29,18 @@ def test_the_graph_marks_who_is_never_reached_and_who_never_ends(rye: Program) -
     assert "planner  [entry]" in text
 
 
-def test_mermaid(rye: Program) -> None:
+def test_mermaid(rye: Person) -> None:
     assert rye.ok("agent", "graph", "--mermaid").stdout.startswith("flowchart LR\n")
     assert rye.ok("agent", "graph", "--mermaid", "--json").json["mermaid"].startswith("flowchart LR\n")
 
 
-def test_an_entry_can_be_chosen(rye: Program) -> None:
+def test_an_entry_can_be_chosen(rye: Person) -> None:
     assert rye.ok("agent", "graph", "--entry", "looper", "--json").json["unreachable"] == ["coder", "planner"]
     wrong = rye.run("agent", "graph", "--entry", "plannr", "--json")
     assert (wrong.code, wrong.error["hint"]) == (2, "Did you mean planner?")
 
 
-def test_bad_files_are_listed_and_the_rest_goes_on(rye: Program) -> None:
+def test_bad_files_are_listed_and_the_rest_goes_on(rye: Person) -> None:
     rye.write(".ai/agents/one.md", "nothing")
     rye.write(".ai/agents/two.md", b"\xff")
     result = rye.run("agent", "graph", "--json")
@@ -49,20 +49,20 @@ def test_bad_files_are_listed_and_the_rest_goes_on(rye: Program) -> None:
     assert result.json["agents"] == ["coder", "looper", "planner"]
 
 
-def test_duplicate_names_name_both_files(rye: Program) -> None:
+def test_duplicate_names_name_both_files(rye: Person) -> None:
     rye.write(".ai/agents/other.md", rye.path(".ai/agents/coder.md").read_text())
     errors = rye.run("agent", "graph", "--json").json["errors"]
     assert any("coder.md" in error["message"] or "other.md" in error["message"] for error in errors)
 
 
-def test_folders_without_agents(rye: Program) -> None:
+def test_folders_without_agents(rye: Person) -> None:
     rye.path("empty").mkdir()
     assert rye.run("agent", "graph", "empty").code == 1
     assert rye.run("agent", "graph", "nowhere", "--json").error["code"] == "no-such-folder"
 
 
 def test_another_programs_folder_is_found(tmp_path: Path) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     assert rye.run("agent", "graph", "--json").error["code"] == "no-agents"
     path = rye.new("agent", "planner")
     rye.write(".rawko/agents/planner.md", path.read_text())
@@ -89,7 +89,7 @@ systemPrompt: |
 
 
 def test_a_yaml_agent_becomes_markdown_with_the_same_prompt(tmp_path: Path) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     rye.write("agents/planner.yaml", YAML)
     done = rye.ok("agent", "migrate", "agents/planner.yaml", "--json").json
     assert done["results"] == [{"path": "agents/planner.md", "diagnostics": []}]
@@ -101,7 +101,7 @@ def test_a_yaml_agent_becomes_markdown_with_the_same_prompt(tmp_path: Path) -> N
 
 
 def test_what_would_not_come_back_out_is_refused(tmp_path: Path) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     rye.write("planner.yaml", YAML.replace("### Rules", "## Rules"))
     result = rye.run("agent", "migrate", "planner.yaml", "--json")
     assert (result.code, result.error["code"]) == (1, "prompt-would-change")
@@ -109,7 +109,7 @@ def test_what_would_not_come_back_out_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_there_is_left_alone(tmp_path: Path) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     rye.write("planner.yaml", YAML)
     rye.write("planner.md", "mine")
     assert rye.run("agent", "migrate", "planner.yaml", "--json").error["code"] == "file-exists"
@@ -120,7 +120,7 @@ def test_a_file_that_is_there_is_left_alone(tmp_path: Path) -> None:
 
 
 def test_one_bad_file_of_several_writes_none(tmp_path: Path) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     rye.write("good.yaml", YAML)
     rye.write("bad.yaml", "name: x\n")
     assert rye.run("agent", "migrate", "good.yaml", "bad.yaml").code == 1

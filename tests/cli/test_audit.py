@@ -8,75 +8,64 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.running import Program
-from tests.installation.real_registry import Author, RealRegistry, serving
 from tests.scenes.directive_text import SHELL
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 
 pytestmark = pytest.mark.processes
 
 
 @pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
-    yield from serving(tmp_path_factory)
-
-
-@pytest.fixture(scope="module")
-def acme(registry: RealRegistry) -> Author:
-    author = registry.author("acme")
+def acme(registry: Registry) -> Person:
+    author = registry.owner("acme")
     author.release("work/base")
     author.release("work/top", depends=(("acme/work/base", "^1.0"),))
     return author
 
 
 @pytest.fixture(scope="module")
-def warned(registry: RealRegistry, acme: Author) -> Program:
+def warned(registry: Registry, acme: Person) -> Person:
     """Someone whose two items were later yanked and deprecated: two warnings, no error."""
     acme.release("past/one")
     acme.release("past/two")
-    program = registry.user()
-    program.ok("add", "acme/past/one", "--yes")
-    program.ok("add", "acme/past/two", "--group", "dev", "--yes")
-    acme.program.ok("yank", "acme/past/one@1.0.0", "--reason", "It was wrong", "--yes")
-    acme.program.ok("deprecate", "acme/past/two", "--reason", "It is old", "--yes")
-    return program
+    person = registry.user()
+    person.ok("add", "acme/past/one", "--yes")
+    person.ok("add", "acme/past/two", "--group", "dev", "--yes")
+    acme.ok("yank", "acme/past/one@1.0.0", "--reason", "It was wrong", "--yes")
+    acme.ok("deprecate", "acme/past/two", "--reason", "It is old", "--yes")
+    return person
 
 
-@pytest.fixture
-def user(registry: RealRegistry, acme: Author) -> Program:
-    return registry.user()
-
-
-def rules(program: Program, *options: str) -> list[str]:
+def rules(person: Person, *options: str) -> list[str]:
     """Every finding, warnings included."""
-    done = program.run("audit", "--json", "--level", "info", *options)
+    done = person.run("audit", "--json", "--level", "info", *options)
     found = [finding["rule"] for finding in done.json["findings"]]
     assert done.code == (1 if found else 0)
     return found
 
 
 class TestAudit:
-    def test_nothing_wrong_is_exit_0(self, user: Program) -> None:
+    def test_nothing_wrong_is_exit_0(self, user: Person) -> None:
         user.ok("add", "acme/work/top", "--yes")
         assert user.ok("audit").stdout == "2 items, no findings\n"
 
-    def test_one_item_is_not_called_items(self, user: Program) -> None:
+    def test_one_item_is_not_called_items(self, user: Person) -> None:
         user.ok("add", "acme/work/base", "--yes")
         assert user.ok("audit").stdout == "1 item, no findings\n"
 
-    def test_changed_missing_and_extra_files(self, user: Program) -> None:
+    def test_changed_missing_and_extra_files(self, user: Person) -> None:
         user.ok("add", "acme/work/top", "--yes")
         user.write(".ai/packages/acme/directives/work/base.md", "changed")
         user.path(".ai/packages/acme/directives/work/top.md").unlink()
         user.write(".ai/packages/evil/directives/x.md", "planted")
         assert rules(user) == ["modified-file", "missing-file", "extra-file"]
 
-    def test_rights_and_hooks_that_an_edited_lock_hides(self, user: Program, acme: Author) -> None:
+    def test_rights_and_hooks_that_an_edited_lock_hides(self, user: Person, acme: Person) -> None:
         """The publisher's signed text decides, not what rye.lock says about it (DESIGN §5)."""
         acme.release("work/hiding", permissions=SHELL, hooks=(("cost.current > 3", "notify", "${cost.current}"),))
         user.ok("add", "acme/work/hiding", "--yes")
@@ -96,7 +85,7 @@ class TestAudit:
             (r'signer = "[^"]*"', 'signer = "SHA256:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"'),
         ],
     )
-    def test_a_lock_that_departs_from_the_release_it_names(self, user: Program, word: str, other: str) -> None:
+    def test_a_lock_that_departs_from_the_release_it_names(self, user: Person, word: str, other: str) -> None:
         user.ok("add", "acme/work/base", "--yes")
         text = user.path("rye.lock").read_text()
         user.write("rye.lock", re.sub(f"(?m)^{word}$", other, text))
@@ -106,11 +95,11 @@ class TestAudit:
         user.write("rye.lock", text)
         assert rules(user) == []
 
-    def test_a_lock_that_departs_in_what_it_says_of_attached_files(self, user: Program, acme: Author) -> None:
+    def test_a_lock_that_departs_in_what_it_says_of_attached_files(self, user: Person, acme: Person) -> None:
         head = '---\nname: kit\ndescription: Does work. Use it for work.\nmetadata:\n  version: "1.0.0"\n---\n\n# Kit\n'
-        acme.program.write(".ai/skills/kit/SKILL.md", head)
-        acme.program.write(".ai/skills/kit/run.sh", "#!/bin/sh\necho hello\n").chmod(0o755)
-        acme.program.ok("sign", ".ai/skills/kit")
+        acme.write(".ai/skills/kit/SKILL.md", head)
+        acme.write(".ai/skills/kit/run.sh", "#!/bin/sh\necho hello\n").chmod(0o755)
+        acme.ok("sign", ".ai/skills/kit")
         acme.publish(".ai/skills/kit")
         user.ok("add", "skill:acme/kit", "--yes")
         assert rules(user) == []
@@ -118,7 +107,7 @@ class TestAudit:
         (finding,) = [f for f in user.run("audit", "--json").json["findings"] if f["rule"] == "lock-mismatch"]
         assert finding["message"].endswith("contradicts the release of skill:acme/kit 1.0.0: attached.")
 
-    def test_a_policy_that_was_tightened_is_about_what_is_installed_too(self, user: Program) -> None:
+    def test_a_policy_that_was_tightened_is_about_what_is_installed_too(self, user: Person) -> None:
         user.ok("add", "acme/work/base", "--yes")
         manifest = user.path("rye.toml").read_text()
         for policy in ('minimum-release-age = "3d"', f'required-signers = ["SHA256:{"A" * 43}"]'):
@@ -127,11 +116,11 @@ class TestAudit:
         user.write("rye.toml", f'{manifest}\n[policy]\nminimum-release-age = "3d"\n')
         assert "younger than the policy's minimum-release-age (released " in user.run("audit").stdout
 
-    def test_a_yank_and_a_deprecation_are_findings_and_a_locked_yank_goes_on(self, user: Program, acme: Author) -> None:
+    def test_a_yank_and_a_deprecation_are_findings_and_a_locked_yank_goes_on(self, user: Person, acme: Person) -> None:
         acme.release("old/item")
         user.ok("add", "acme/old/item", "--yes")
-        acme.program.ok("yank", "acme/old/item@1.0.0", "--reason", "It was wrong", "--yes")
-        acme.program.ok("deprecate", "acme/old/item", "--reason", "It is old", "--yes")
+        acme.ok("yank", "acme/old/item@1.0.0", "--reason", "It was wrong", "--yes")
+        acme.ok("deprecate", "acme/old/item", "--reason", "It is old", "--yes")
         assert rules(user) == ["yanked", "deprecated"]
         user.path(".ai/packages/acme/directives/old/item.md").unlink()
         done = user.ok("install")
@@ -139,24 +128,24 @@ class TestAudit:
         assert "deprecated: It is old" in done.stderr
         assert user.ok("ci").code == 0
 
-    def test_a_revoked_key(self, registry: RealRegistry, user: Program) -> None:
-        author = registry.author("leaky")
+    def test_a_revoked_key(self, registry: Registry, user: Person) -> None:
+        author = registry.owner("leaky")
         author.release("work/item")
         user.ok("add", "leaky/work/item", "--yes")
-        program = author.program
-        program.ok("keys", "generate", "--name", "second")
-        program.write("second.pem", program.ok("keys", "export", "second").stdout)
-        program.ok("namespace", "keys", "add", "leaky", "second.pem")
-        first = program.ok("keys", "list", "--json").json["keys"]
+        person = author
+        person.ok("keys", "generate", "--name", "second")
+        person.write("second.pem", person.ok("keys", "export", "second").stdout)
+        person.ok("namespace", "keys", "add", "leaky", "second.pem")
+        first = person.ok("keys", "list", "--json").json["keys"]
         fingerprint = next(key["fingerprint"] for key in first if key["name"] == "default")
-        program.ok(
+        person.ok(
             "namespace", "revoke", "leaky", fingerprint, "--from", "1", "--key", "default", "--key", "second", "--yes"
         )
         assert rules(user) == ["revoked-key"]
         user.path(".ai/packages/leaky/directives/work/item.md").unlink()
         assert user.run("ci", "--json").error["code"] == "signer-revoked"
 
-    def test_a_right_that_nobody_approved(self, user: Program, acme: Author) -> None:
+    def test_a_right_that_nobody_approved(self, user: Person, acme: Person) -> None:
         acme.release("right/item", permissions=SHELL)
         user.ok("add", "acme/right/item", "--yes")
         lock = user.path("rye.lock")
@@ -165,19 +154,19 @@ class TestAudit:
         lock.write_text(text[:start] + text[start:].replace('  "rye.execute.tool.shell.run",\n', "", 1))
         assert rules(user) == ["unapproved-right"]
 
-    def test_a_hook_that_nobody_approved(self, user: Program, acme: Author) -> None:
+    def test_a_hook_that_nobody_approved(self, user: Person, acme: Person) -> None:
         acme.release("hook/item", hooks=(("cost.current > 3", "notify", "1"),))
         user.ok("add", "acme/hook/item", "--yes")
         assert rules(user) == ["unapproved-hook"]
         user.ok("hooks", "approve", "acme/hook/item", "--yes")
         assert rules(user) == []
 
-    def test_without_a_network_it_judges_by_what_is_known(self, user: Program) -> None:
+    def test_without_a_network_it_judges_by_what_is_known(self, user: Person) -> None:
         user.ok("add", "acme/work/base", "--yes")
         user.write(".ai/packages/acme/directives/work/base.md", "changed")
         assert rules(user, "--offline") == ["modified-file"]
 
-    def test_a_registry_that_is_away_does_not_hide_what_was_found_on_disk(self, user: Program) -> None:
+    def test_a_registry_that_is_away_does_not_hide_what_was_found_on_disk(self, user: Person) -> None:
         user.ok("add", "acme/work/base", "--yes")
         user.write(".ai/packages/acme/directives/work/base.md", "changed")
         user.ok("cache", "clean")
@@ -185,7 +174,7 @@ class TestAudit:
         assert done.code == 1
         assert done.error["findings"][0]["rule"] == "modified-file"
 
-    def test_sarif(self, user: Program) -> None:
+    def test_sarif(self, user: Person) -> None:
         user.ok("add", "acme/work/top", "--yes")
         user.write(".ai/packages/acme/directives/work/base.md", "changed")
         user.write(".ai/packages/acme/a b#c.md", "planted")
@@ -204,17 +193,17 @@ class TestWhatCounts:
     """``--level``, ``[audit] ignore`` and ``--without`` (DESIGN 6.1)."""
 
     @pytest.mark.parametrize(("level", "code"), [(None, 0), ("error", 0), ("warning", 1), ("info", 1)])
-    def test_a_level_says_what_fails_and_hides_nothing(self, warned: Program, level: str | None, code: int) -> None:
+    def test_a_level_says_what_fails_and_hides_nothing(self, warned: Person, level: str | None, code: int) -> None:
         words = ["--level", level] if level is not None else []
         done = warned.run("audit", "--json", *words)
         assert (done.code, done.json["ok"], done.json["level"]) == (code, code == 0, level or "error")
         assert [finding["rule"] for finding in done.json["findings"]] == ["yanked", "deprecated"]
         assert "warning[yanked]" in warned.run("audit", *words).stdout
 
-    def test_an_unknown_level_is_a_usage_error(self, warned: Program) -> None:
+    def test_an_unknown_level_is_a_usage_error(self, warned: Person) -> None:
         assert warned.run("audit", "--level", "note").code == 2
 
-    def test_what_is_ignored_is_named_with_its_reason(self, warned: Program, tmp_path: Path) -> None:
+    def test_what_is_ignored_is_named_with_its_reason(self, warned: Person) -> None:
         before = warned.path("rye.toml").read_text()
         ignore = '{ id = "yanked:directive:acme/past/one", until = "2999-12-31", reason = "We move in spring" }'
         warned.write("rye.toml", f"{before}\n[audit]\nignore = [{ignore}]\n")
@@ -231,7 +220,7 @@ class TestWhatCounts:
         finally:
             warned.write("rye.toml", before)
 
-    def test_a_rule_that_is_none_is_an_error(self, warned: Program) -> None:
+    def test_a_rule_that_is_none_is_an_error(self, warned: Person) -> None:
         before = warned.path("rye.toml").read_text()
         ignore = '{ id = "yankd:directive:acme/past/one", until = "2999-12-31", reason = "x" }'
         warned.write("rye.toml", f"{before}\n[audit]\nignore = [{ignore}]\n")
@@ -242,13 +231,13 @@ class TestWhatCounts:
         finally:
             warned.write("rye.toml", before)
 
-    def test_a_group_is_left_out(self, warned: Program) -> None:
+    def test_a_group_is_left_out(self, warned: Person) -> None:
         done = warned.run("audit", "--json", "--without", "dev").json
         assert [finding["rule"] for finding in done["findings"]] == ["yanked"]
         assert done["items"] == 1
         assert warned.run("audit", "--without", "nothing", "--json").error["code"] == "unknown-group"
 
-    def test_each_problem_of_the_lock_is_an_error_on_its_line(self, registry: RealRegistry, acme: Author) -> None:
+    def test_each_problem_of_the_lock_is_an_error_on_its_line(self, registry: Registry, acme: Person) -> None:
         user = registry.user()
         user.ok("add", "acme/work/top", "--yes")
         text = user.path("rye.lock").read_text()
@@ -262,7 +251,7 @@ class TestWhatCounts:
             ["[[item]]", 'kind = "directive"', 'id = "acme/work/top"'] for _ in lines
         ]
 
-    def test_an_orphaned_override_is_named_by_all_who_look(self, registry: RealRegistry, acme: Author) -> None:
+    def test_an_orphaned_override_is_named_by_all_who_look(self, registry: Registry, acme: Person) -> None:
         """D7: it passed ci, audit, doctor and override check."""
         user = registry.user()
         user.ok("add", "acme/work/top", "--yes")
@@ -306,7 +295,7 @@ def check_sarif(log: Any) -> None:
 
 
 class TestSbom:
-    def test_every_item_is_a_component_and_every_edge_a_dependency(self, user: Program) -> None:
+    def test_every_item_is_a_component_and_every_edge_a_dependency(self, user: Person) -> None:
         user.ok("add", "acme/work/top", "--yes")
         bom = user.ok("sbom").json
         assert (bom["bomFormat"], bom["specVersion"], bom["version"]) == ("CycloneDX", "1.6", 1)
@@ -322,7 +311,7 @@ class TestSbom:
         (top,) = edges["project:shop"]
         assert [components[ref]["name"] for ref in edges[top]] == ["base"]
 
-    def test_a_components_group_and_name_are_its_purls(self, user: Program) -> None:
+    def test_a_components_group_and_name_are_its_purls(self, user: Person) -> None:
         user.ok("add", "acme/work/top", "--yes")
         for component in user.ok("sbom").json["components"]:
             assert component["purl"].startswith(f"pkg:generic/{component['group']}/{component['name']}@")
@@ -331,7 +320,7 @@ class TestSbom:
                 ("acme/directive/work", "base"),
             )
 
-    def test_the_same_lock_gives_the_same_document(self, user: Program) -> None:
+    def test_the_same_lock_gives_the_same_document(self, user: Person) -> None:
         user.ok("add", "acme/work/top", "--yes")
         assert user.ok("sbom").stdout == user.ok("sbom").stdout
         assert "timestamp" not in user.ok("sbom").json["metadata"]
@@ -347,7 +336,7 @@ class TestSbom:
 
 
 class TestCache:
-    def test_it_says_where_and_how_much_and_can_be_emptied(self, user: Program) -> None:
+    def test_it_says_where_and_how_much_and_can_be_emptied(self, user: Person) -> None:
         user.ok("add", "acme/work/top", "--yes")
         folder = Path(user.ok("cache", "dir").stdout.strip())
         assert folder == user.home / "cache" / "registry"
@@ -358,7 +347,7 @@ class TestCache:
         user.path(".ai/packages/acme/directives/work/base.md").unlink()
         user.ok("ci")
 
-    def test_what_was_not_used_for_a_while_can_go(self, user: Program) -> None:
+    def test_what_was_not_used_for_a_while_can_go(self, user: Person) -> None:
         user.ok("add", "acme/work/top", "--yes")
         old = time.time() - 40 * 86400
         objects = [path for path in (user.home / "cache/registry/objects").rglob("*") if path.is_file()]
@@ -367,7 +356,7 @@ class TestCache:
         assert user.ok("cache", "prune", "--json").json["objects"] == 0
         assert user.run("cache", "prune", "--older-than", "soon").code == 2
 
-    def test_it_is_shared_and_safe_under_concurrency(self, registry: RealRegistry, user: Program) -> None:
+    def test_it_is_shared_and_safe_under_concurrency(self, registry: Registry, user: Person) -> None:
         others = [registry.colleague(user) for _ in range(4)]
         runs = []
         for other in others:
@@ -382,15 +371,15 @@ class TestCache:
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_scripts_go_to_stdout(tmp_path: Path, shell: str) -> None:
-    program = Program(tmp_path)
-    done = program.ok("completion", shell)
+    person = Person(tmp_path)
+    done = person.ok("completion", shell)
     assert "_RYE_COMPLETE" in done.stdout
-    assert program.run("completion", "tcsh").code == 2
+    assert person.run("completion", "tcsh").code == 2
 
 
 def test_the_completion_script_works_in_bash(tmp_path: Path) -> None:
-    program = Program(tmp_path)
-    env = {**program.environment, "_RYE_COMPLETE": "bash_complete", "COMP_WORDS": "rye roll", "COMP_CWORD": "1"}
+    person = Person(tmp_path)
+    env = {**person.environment, "_RYE_COMPLETE": "bash_complete", "COMP_WORDS": "rye roll", "COMP_CWORD": "1"}
     done = subprocess.run(
         [sys.executable, "-c", "from rye.cli.main import main; main([])"],
         env=env,

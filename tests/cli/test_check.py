@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.cli.running import Program
-from tests.installation.real_registry import RealRegistry, serving
 from tests.scenes.directive_text import directive
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 
 pytestmark = pytest.mark.processes
 
 
-@pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
-    yield from serving(tmp_path_factory)
-
-
-def checks(rye: Program, *words: str) -> tuple[int, dict[str, str], dict[str, str]]:
+def checks(rye: Person, *words: str) -> tuple[int, dict[str, str], dict[str, str]]:
     """The exit status, and status and message of each check."""
     found = rye.run("check", *words, "--json")
     rows = found.json["checks"]
@@ -27,7 +20,7 @@ def checks(rye: Program, *words: str) -> tuple[int, dict[str, str], dict[str, st
 
 
 def test_a_project_without_items_of_its_own_passes(tmp_path_factory: pytest.TempPathFactory) -> None:
-    rye = Program(tmp_path_factory.mktemp("empty"))
+    rye = Person(tmp_path_factory.mktemp("empty"))
     rye.ok("init")
     rye.ok("keys", "generate")
     code, status, message = checks(rye)
@@ -40,7 +33,7 @@ def test_a_project_without_items_of_its_own_passes(tmp_path_factory: pytest.Temp
 def test_an_invalid_item_and_a_broken_signature_are_errors_and_an_unsigned_item_is_not(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    rye = Program(tmp_path_factory.mktemp("own"))
+    rye = Person(tmp_path_factory.mktemp("own"))
     rye.ok("init")
     rye.ok("keys", "generate")
     path = rye.write(".ai/directives/work/a.md", directive("work/a", "1.0.0"))
@@ -58,7 +51,7 @@ def test_an_invalid_item_and_a_broken_signature_are_errors_and_an_unsigned_item_
 
 
 def test_an_orphaned_override_is_named(tmp_path_factory: pytest.TempPathFactory) -> None:
-    rye = Program(tmp_path_factory.mktemp("orphan"))
+    rye = Person(tmp_path_factory.mktemp("orphan"))
     rye.ok("init")
     rye.write(".ai/overrides/acme/gone.overrides.md", "---\nagent: gone\nbase-version: 1.0.0\n---\n")
     _, status, message = checks(rye)
@@ -66,8 +59,8 @@ def test_an_orphaned_override_is_named(tmp_path_factory: pytest.TempPathFactory)
     assert "acme/gone" in message["override-health"]
 
 
-def test_a_changed_installed_file_and_a_deployed_one_are_errors(registry: RealRegistry) -> None:
-    author, user = registry.author("checked"), registry.user()
+def test_a_changed_installed_file_and_a_deployed_one_are_errors(registry: Registry) -> None:
+    author, user = registry.owner("checked"), registry.user()
     author.release("work/ship")
     user.ok("add", "checked/work/ship", "--yes")
     user.ok("deploy", "--target", "claude", "--yes")
@@ -91,8 +84,8 @@ def test_a_changed_installed_file_and_a_deployed_one_are_errors(registry: RealRe
     assert "work/ship.md" in message["audit"]
 
 
-def test_a_registry_that_does_not_answer_is_an_error_but_not_offline(registry: RealRegistry) -> None:
-    author, user = registry.author("silent"), registry.user()
+def test_a_registry_that_does_not_answer_is_an_error_but_not_offline(registry: Registry) -> None:
+    author, user = registry.owner("silent"), registry.user()
     author.release("work/ship")
     user.ok("add", "silent/work/ship", "--yes")
     registry.stop()

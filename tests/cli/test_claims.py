@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from hashlib import sha256
 
 import pytest
 
 from rye.project.lock import Lock, LockedItem, lock_text, parse_lock
-from tests.cli.running import Program
-from tests.installation.real_registry import Author, RealRegistry, serving
 from tests.scenes.directive_text import SHELL
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 
 pytestmark = pytest.mark.processes
 
@@ -31,28 +31,23 @@ Run scripts/read.py.
 
 
 @pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
-    yield from serving(tmp_path_factory)
-
-
-@pytest.fixture(scope="module")
-def acme(registry: RealRegistry) -> Author:
-    author = registry.author("acme")
+def acme(registry: Registry) -> Person:
+    author = registry.owner("acme")
     author.release("work/base", "1.0.0")
     author.release("work/base", "1.1.0")
     author.release("work/base", "2.0.0")
     author.release("work/top", depends=(("acme/work/base", "^1.0"),), hooks=(("cost.current > 3", "notify", "1"),))
     author.release("work/other", permissions=SHELL)
     author.release("work/enemy", conflicts=(("acme/work/other", "*"),))
-    author.program.write(".ai/skills/pdf/SKILL.md", SKILL)
-    author.program.write(".ai/skills/pdf/scripts/read.py", "print(1)\n").chmod(0o755)
-    author.program.ok("sign", ".ai/skills/pdf")
+    author.write(".ai/skills/pdf/SKILL.md", SKILL)
+    author.write(".ai/skills/pdf/scripts/read.py", "print(1)\n").chmod(0o755)
+    author.ok("sign", ".ai/skills/pdf")
     author.publish(".ai/skills/pdf")
     return author
 
 
 @pytest.fixture
-def team(registry: RealRegistry, acme: Author) -> Program:
+def team(registry: Registry, acme: Person) -> Person:
     """Someone who installed everything and commits it all, including installed files."""
     user = registry.user()
     user.ok("add", "acme/work/top", "acme/work/other", "skill:acme/pdf", "--yes")
@@ -60,7 +55,7 @@ def team(registry: RealRegistry, acme: Author) -> Program:
     return user
 
 
-def clone(registry: RealRegistry, team: Program, *, trusts: bool = True) -> Program:
+def clone(registry: Registry, team: Person, *, trusts: bool = True) -> Person:
     """Another person's clone on another machine; they pinned the registry. ``trusts``: everyone with commit access."""
     other = registry.user()
     if trusts:
@@ -71,10 +66,10 @@ def clone(registry: RealRegistry, team: Program, *, trusts: bool = True) -> Prog
 
 
 def edit(
-    program: Program, change: Callable[[LockedItem], LockedItem | None], wanted: dict[str, str] | None = None
+    person: Person, change: Callable[[LockedItem], LockedItem | None], wanted: dict[str, str] | None = None
 ) -> None:
     """Edit rye.lock, keeping its canonical form."""
-    path = program.path("rye.lock")
+    path = person.path("rye.lock")
     lock = parse_lock(path.read_text())
     items = tuple(item for item in map(change, lock.items) if item is not None)
     path.write_text(lock_text(Lock(wanted if wanted is not None else lock.wanted, items)))
@@ -86,10 +81,10 @@ def of(name: str, **words: object) -> Callable[[LockedItem], LockedItem]:
     return lambda item: replace(item, **words) if item.id == name else item
 
 
-def codes(program: Program, *commands: tuple[str, ...]) -> dict[str, str]:
+def codes(person: Person, *commands: tuple[str, ...]) -> dict[str, str]:
     found = {}
     for command in commands:
-        result = program.run(*command, "--json")
+        result = person.run(*command, "--json")
         found[" ".join(command)] = result.error["code"] if result.code else "ok"
     return found
 
@@ -107,7 +102,7 @@ class TestForgedBytesWithAFittingLock:
     """Edit an installed file, put its new hash and size into rye.lock, commit, clone."""
 
     @pytest.fixture(params=["steps", "rights", "no signature"])
-    def forged(self, request: pytest.FixtureRequest, team: Program) -> Program:
+    def forged(self, request: pytest.FixtureRequest, team: Person) -> Person:
         path = team.path(TOP)
         text = path.read_text()
         if request.param == "steps":
@@ -122,7 +117,7 @@ class TestForgedBytesWithAFittingLock:
         edit(team, of("acme/work/top", sha256=sha256(data).hexdigest(), size=len(data)))
         return team
 
-    def test_no_installation_and_no_reader_takes_it(self, registry: RealRegistry, forged: Program) -> None:
+    def test_no_installation_and_no_reader_takes_it(self, registry: Registry, forged: Person) -> None:
         for victim in (clone(registry, forged), forged):
             found = codes(victim, *INSTALLING, *READING)
             assert set(found.values()) == {"release-changed"}, found
@@ -130,16 +125,14 @@ class TestForgedBytesWithAFittingLock:
             assert states["acme/work/top"] == "unverified"
             assert victim.run("audit").code == 1
 
-    def test_without_a_network_nothing_takes_it_either(self, registry: RealRegistry, forged: Program) -> None:
+    def test_without_a_network_nothing_takes_it_either(self, registry: Registry, forged: Person) -> None:
         victim = clone(registry, forged)
         found = codes(victim, *((*command, "--offline") for command in READING))
         assert set(found.values()) == {"unverified-item"}
 
 
 class TestVerifiedHere:
-    def test_a_fresh_clone_is_unverified_until_this_user_s_rye_looked(
-        self, registry: RealRegistry, team: Program
-    ) -> None:
+    def test_a_fresh_clone_is_unverified_until_this_user_s_rye_looked(self, registry: Registry, team: Person) -> None:
         other = clone(registry, team)
         rows = other.ok("list", "--json").json["items"]
         assert {row["state"] for row in rows} == {"unverified"}
@@ -151,13 +144,11 @@ class TestVerifiedHere:
         states = {row["id"]: row["state"] for row in other.ok("list", "--json").json["items"]}
         assert (states["acme/work/top"], states["acme/work/other"]) == ("ok", "unverified")
 
-    def test_trusted_state_and_cache_suffice_where_the_memory_is_gone(self, team: Program) -> None:
+    def test_trusted_state_and_cache_suffice_where_the_memory_is_gone(self, team: Person) -> None:
         (team.home / "data/verdicts.sqlite").unlink()
         team.ok("render", "acme/work/top", "--offline")
 
-    def test_an_unpinned_registry_verifies_nothing_and_the_hint_pins_it(
-        self, registry: RealRegistry, team: Program
-    ) -> None:
+    def test_an_unpinned_registry_verifies_nothing_and_the_hint_pins_it(self, registry: Registry, team: Person) -> None:
         other = clone(registry, team)
         other.ok("registry", "remove", registry.url, "--forget-trusted-history")
         error = other.run("render", "acme/work/top", "--registry", registry.url, "--json").error
@@ -175,18 +166,18 @@ class TestVerifiedHere:
         ],
     )
     def test_a_row_that_is_not_its_release_s(
-        self, registry: RealRegistry, team: Program, what: str, words: dict[str, object]
+        self, registry: Registry, team: Person, what: str, words: dict[str, object]
     ) -> None:
         """Over installed files, whose bytes are the signed ones."""
         edit(team, of("acme/work/top", **words))
-        for program in (team, clone(registry, team)):
-            found = codes(program, *INSTALLING)
+        for person in (team, clone(registry, team)):
+            found = codes(person, *INSTALLING)
             assert set(found.values()) == {"lock-mismatch"}, found
-            assert program.run("render", "acme/work/top", "--json").error["code"] == "lock-mismatch"
-            findings = program.run("audit", "--json").json["findings"]
+            assert person.run("render", "acme/work/top", "--json").error["code"] == "lock-mismatch"
+            findings = person.run("audit", "--json").json["findings"]
             assert {"lock-mismatch", "changed-release"} & {finding["rule"] for finding in findings}
 
-    def test_an_executable_flag_of_the_lock(self, team: Program) -> None:
+    def test_an_executable_flag_of_the_lock(self, team: Person) -> None:
         lock = team.path("rye.lock")
         lock.write_text(lock.read_text().replace(", executable = true", ""))
         team.path(SCRIPT).chmod(0o644)
@@ -196,7 +187,7 @@ class TestVerifiedHere:
     @pytest.mark.parametrize(("path", "mode"), [(TOP, 0o755), (SCRIPT, 0o644)])
     @pytest.mark.parametrize("verb", ["ci", "install"])
     def test_an_executable_bit_on_disk_is_reported_and_set_right(
-        self, team: Program, path: str, mode: int, verb: str
+        self, team: Person, path: str, mode: int, verb: str
     ) -> None:
         before = team.path(path).stat().st_mode
         team.path(path).chmod(mode)
@@ -213,40 +204,40 @@ class TestComplete:
 
     LOCKED = (("ci",), ("install", "--locked"), ("install", "--frozen"))
 
-    def refused(self, program: Program, rule: str, item: str) -> None:
-        before = program.path("rye.lock").read_bytes()
-        checked = program.run("lock", "--check", "--json")
+    def refused(self, person: Person, rule: str, item: str) -> None:
+        before = person.path("rye.lock").read_bytes()
+        checked = person.run("lock", "--check", "--json")
         assert checked.code == 1
         assert not checked.json["fits"]
         problem = next(row for row in checked.json["problems"] if (row["rule"], row["item"]) == (rule, item))
         assert problem.keys() == {"rule", "item", "message", "chain"}
         for command in self.LOCKED:
-            error = program.run(*command, "--json").error
+            error = person.run(*command, "--json").error
             assert error["code"] == "lock-does-not-fit", command
             assert f"{rule} {item}" in error["message"]
-        findings = program.run("audit", "--json").json["findings"]
+        findings = person.run("audit", "--json").json["findings"]
         assert ("lock-does-not-fit", rule, "error") in {(f.get("code"), f["rule"], f["severity"]) for f in findings}
-        assert program.path("rye.lock").read_bytes() == before
+        assert person.path("rye.lock").read_bytes() == before
 
-    def repaired(self, program: Program, before: bytes) -> None:
-        program.ok("install", "--yes")
-        assert program.path("rye.lock").read_bytes() == before
-        program.ok("lock", "--check")
-        program.ok("ci")
+    def repaired(self, person: Person, before: bytes) -> None:
+        person.ok("install", "--yes")
+        assert person.path("rye.lock").read_bytes() == before
+        person.ok("lock", "--check")
+        person.ok("ci")
 
     @pytest.mark.parametrize("installed", [True, False])
-    def test_G2_an_item_that_a_merge_lost(self, registry: RealRegistry, team: Program, installed: bool) -> None:
+    def test_G2_an_item_that_a_merge_lost(self, registry: Registry, team: Person, installed: bool) -> None:
         before = team.path("rye.lock").read_bytes()
         edit(team, lambda item: None if item.id == "acme/work/base" else item)
         if not installed:
             shutil.rmtree(team.path(".ai/packages"))
         else:
             team.path(".ai/packages/acme/directives/work/base.md").unlink()
-        for program in (team, clone(registry, team)):
-            self.refused(program, "G2", "directive:acme/work/top")
+        for person in (team, clone(registry, team)):
+            self.refused(person, "G2", "directive:acme/work/top")
         self.repaired(team, before)
 
-    def test_G1_a_direct_dependency_that_was_dropped(self, team: Program) -> None:
+    def test_G1_a_direct_dependency_that_was_dropped(self, team: Person) -> None:
         before = team.path("rye.lock").read_bytes()
         edit(team, lambda item: None if item.id == "acme/work/other" else item)
         self.refused(team, "G1", "acme/work/other")
@@ -254,26 +245,26 @@ class TestComplete:
         assert error["code"] == "consent-needed"  # what a repair restores needs agreement like anything new
         self.repaired(team, before)
 
-    def test_G1_the_manifest_and_wanted_over_an_old_version(self, team: Program) -> None:
+    def test_G1_the_manifest_and_wanted_over_an_old_version(self, team: Person) -> None:
         manifest = team.path("rye.toml")
         manifest.write_text(manifest.read_text().replace('"acme/work/top" = "^1.0.0"', '"acme/work/top" = "^2"'))
         wanted = {**parse_lock(team.path("rye.lock").read_text()).wanted, "acme/work/top": "^2"}
         edit(team, lambda item: item, wanted)
         self.refused(team, "G1", "acme/work/top")
 
-    def test_G2_emptied_dependencies(self, team: Program) -> None:
+    def test_G2_emptied_dependencies(self, team: Person) -> None:
         before = team.path("rye.lock").read_bytes()
         edit(team, of("acme/work/top", dependencies=()))
         self.refused(team, "G2", "directive:acme/work/top")
         self.repaired(team, before)
 
-    def test_G3_changed_groups_do_not_leave_a_main_item_out(self, team: Program) -> None:
+    def test_G3_changed_groups_do_not_leave_a_main_item_out(self, team: Person) -> None:
         before = team.path("rye.lock").read_bytes()
         edit(team, of("acme/work/base", groups=("dev",)))
         self.refused(team, "G3", "directive:acme/work/base")
         self.repaired(team, before)
 
-    def test_G4_an_item_that_nobody_needs(self, registry: RealRegistry, team: Program) -> None:
+    def test_G4_an_item_that_nobody_needs(self, registry: Registry, team: Person) -> None:
         before = team.path("rye.lock").read_bytes()
         stray = registry.user()
         stray.ok("add", "acme/work/enemy", "--yes")
@@ -283,14 +274,14 @@ class TestComplete:
         self.refused(team, "G4", "directive:acme/work/enemy")
         self.repaired(team, before)
 
-    def test_G5_an_approval_beyond_the_item(self, team: Program) -> None:
+    def test_G5_an_approval_beyond_the_item(self, team: Person) -> None:
         """Its next version would request `rye.*` without a question."""
         before = team.path("rye.lock").read_bytes()
         edit(team, of("acme/work/base", approved_capabilities=("rye.*",)))
         self.refused(team, "G5", "directive:acme/work/base")
         self.repaired(team, before)
 
-    def test_G6_two_items_that_exclude_each_other_change_nothing(self, registry: RealRegistry, team: Program) -> None:
+    def test_G6_two_items_that_exclude_each_other_change_nothing(self, registry: Registry, team: Person) -> None:
         stray = registry.user()
         stray.ok("add", "acme/work/enemy", "--yes")
         theirs = parse_lock(stray.path("rye.lock").read_text())
@@ -311,7 +302,7 @@ class TestFrozenWritesAndApprovesNothing:
         "verb", [("ci",), ("ci", "--yes"), ("install", "--frozen"), ("install", "--frozen", "--yes")]
     )
     def test_a_lock_that_approves_too_little_is_an_error(
-        self, registry: RealRegistry, team: Program, verb: tuple[str, ...]
+        self, registry: Registry, team: Person, verb: tuple[str, ...]
     ) -> None:
         path = team.path("rye.lock")
         path.write_text(re.sub(r"(?ms)^approved = \[\n.*?^\]\n", "", path.read_text()))
@@ -320,7 +311,7 @@ class TestFrozenWritesAndApprovesNothing:
         assert other.run(*verb, "--json").error["code"] == "consent-needed"
         assert {name: other.path(name).read_bytes() for name in before} == before
 
-    def test_a_lock_in_another_form_stays_as_it_is(self, registry: RealRegistry, team: Program) -> None:
+    def test_a_lock_in_another_form_stays_as_it_is(self, registry: Registry, team: Person) -> None:
         path = team.path("rye.lock")
         path.write_text(path.read_text() + "\n# a person's remark\n")
         other = clone(registry, team)

@@ -22,10 +22,9 @@ from rye.cli.completing.command_line import at_cursor, split_words, typed
 from rye.cli.completing.stored import stored_table
 from rye.cli.main import COMMANDS, program
 from rye.limits import COMPLETION
-from tests.cli.registry_fixture import Registry, registry
-from tests.cli.running import Program
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 
-__all__ = ["registry"]
 LOCK = """version = 1
 
 [[item]]
@@ -133,7 +132,7 @@ def test_what_a_folder_option_names_is_where_names_come_from(tmp_path: Path) -> 
 
 
 def test_ids_come_from_the_lock_the_manifest_and_the_projects_own_items(tmp_path: Path) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     rye.write("rye.toml", '[project]\nnamespace = "me"\n[dependencies]\n"other/notes/style" = "*"\n')
     rye.write("rye.lock", LOCK)
     rye.write(".ai/directives/work/ship.md", "never read")
@@ -155,7 +154,7 @@ def test_ids_come_from_the_lock_the_manifest_and_the_projects_own_items(tmp_path
 
 @pytest.mark.processes
 def test_groups_namespaces_sources_targets_settings_and_keys_are_offered(tmp_path: Path) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     rye.write(
         "rye.toml",
         '[project]\nnamespace = "me"\n[registries]\npartner = "https://x"\n[sources]\nteam = { path = "x" }\n'
@@ -202,7 +201,7 @@ def test_what_a_repository_holds_makes_neither_words_nor_waits(tmp_path: Path) -
 
 @pytest.mark.processes
 def test_a_number_that_is_none_and_a_shell_that_is_none_are_no_errors(tmp_path: Path) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     odd = rye.spawn("--version", env={"_RYE_COMPLETE": "tcsh_complete"})
     assert (odd.code, odd.stdout, odd.stderr) == (1, "", "")
     assert candidates({"COMP_WORDS": "rye roll", "COMP_CWORD": "x"}) == [
@@ -218,11 +217,11 @@ def test_a_description_follows_its_word_in_zsh_and_fish() -> None:
 
 
 @pytest.mark.processes
-def test_published_ids_come_from_the_cached_name_map(registry: Registry, tmp_path: Path) -> None:
-    owner = registry.owner(tmp_path, "shelf")
-    owner.publish("books/first")
-    owner.publish("books/second")
-    reader = registry.reader(tmp_path)
+def test_published_ids_come_from_the_cached_name_map(registry: Registry) -> None:
+    owner = registry.owner("shelf")
+    owner.release("books/first")
+    owner.release("books/second")
+    reader = registry.reader()
     reader.ok("init")
     reader.ok("add", "shelf/books/first", "--yes", "--approve", "directive:shelf/books/first@1.0.0")
     asked = {"_RYE_COMPLETE": "bash_complete", "COMP_WORDS": "rye add shelf/"}

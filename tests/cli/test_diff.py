@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.cli.running import Program
-from tests.installation.real_registry import Author, RealRegistry, serving
 from tests.scenes.directive_text import SEARCH, SHELL
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 
 pytestmark = pytest.mark.processes
 
@@ -16,13 +14,8 @@ HOOK = ("cost.current > 3", "notify", "${cost.current}")
 
 
 @pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
-    yield from serving(tmp_path_factory)
-
-
-@pytest.fixture(scope="module")
-def acme(registry: RealRegistry) -> Author:
-    author = registry.author("acme")
+def acme(registry: Registry) -> Person:
+    author = registry.owner("acme")
     author.release("work/base")
     author.release("work/middle", depends=(("acme/work/base", "^1.0"),))
     author.release("work/top", depends=(("acme/work/base", "^1.0"), ("acme/work/middle", "*")))
@@ -34,13 +27,8 @@ def acme(registry: RealRegistry) -> Author:
     return author
 
 
-@pytest.fixture
-def user(registry: RealRegistry, acme: Author) -> Program:
-    return registry.user()
-
-
 class TestList:
-    def test_installed_items_have_version_tier_signer_and_space(self, user: Program) -> None:
+    def test_installed_items_have_version_tier_signer_and_space(self, user: Person) -> None:
         user.ok("add", "acme/work/item@2.0.0", "--yes")
         rows = user.ok("list", "--json").json["items"]
         assert [(row["id"], row["version"], row["tier"], row["space"], row["state"]) for row in rows] == [
@@ -51,7 +39,7 @@ class TestList:
         assert all(row["signer"].startswith("SHA256:") for row in rows)
         assert "acme/work/item\t2.0.0\televated" in user.ok("list").stdout
 
-    def test_every_space_is_shown_and_can_be_chosen(self, user: Program) -> None:
+    def test_every_space_is_shown_and_can_be_chosen(self, user: Person) -> None:
         user.ok("add", "acme/work/base", "--yes")
         user.new("directive", "mine/own")
         rows = user.ok("list", "--json").json["items"]
@@ -60,14 +48,14 @@ class TestList:
         assert len(user.ok("list", "--space", "project", "--json").json["items"]) == 1
         assert user.ok("list", "--kind", "tool", "--json").json["items"] == []
 
-    def test_a_changed_file_shows(self, user: Program) -> None:
+    def test_a_changed_file_shows(self, user: Person) -> None:
         user.ok("add", "acme/work/base", "--yes")
         user.write(".ai/packages/acme/directives/work/base.md", "changed")
         assert user.ok("list", "--json").json["items"][0]["state"] == "changed"
 
 
 class TestTree:
-    def test_what_stands_twice_is_marked(self, user: Program) -> None:
+    def test_what_stands_twice_is_marked(self, user: Person) -> None:
         user.ok("add", "acme/work/top", "--yes")
         assert user.ok("tree").stdout == (
             "directive:acme/work/top 1.0.0\n"
@@ -78,7 +66,7 @@ class TestTree:
         assert user.ok("tree", "--depth", "0").stdout == "directive:acme/work/top 1.0.0\n"
         assert [node["depth"] for node in user.ok("tree", "--json").json["tree"]] == [0, 1, 1, 2]
 
-    def test_why_shows_every_chain(self, user: Program) -> None:
+    def test_why_shows_every_chain(self, user: Person) -> None:
         user.ok("add", "acme/work/top", "--yes")
         user.ok("add", "acme/work/middle", "--group", "dev", "--yes")
         chains = user.ok("why", "acme/work/base", "--json").json["chains"]
@@ -90,14 +78,14 @@ class TestTree:
         ]
         assert "rye.toml (dev) → directive:acme/work/middle" in user.ok("why", "base").stdout
 
-    def test_why_of_something_else_suggests(self, user: Program) -> None:
+    def test_why_of_something_else_suggests(self, user: Person) -> None:
         user.ok("add", "acme/work/base", "--yes")
         done = user.run("why", "acme/work/bas", "--json")
         assert (done.error["code"], "acme/work/base" in done.error["hint"]) == ("not-installed", True)
 
 
 class TestOutdated:
-    def test_current_wanted_and_latest(self, user: Program) -> None:
+    def test_current_wanted_and_latest(self, user: Person) -> None:
         user.ok("add", "acme/work/item@1.0.0", "--yes")
         user.write("rye.toml", '[dependencies]\n"acme/work/item" = "^1.0"\n')
         user.ok("lock")
@@ -111,20 +99,20 @@ class TestOutdated:
         )
         assert user.ok("outdated").stdout == "directive:acme/work/item\t1.0.0\t1.1.0\t2.0.0\n"
 
-    def test_nothing_newer_is_said(self, user: Program) -> None:
+    def test_nothing_newer_is_said(self, user: Person) -> None:
         user.ok("add", "acme/work/base", "--yes")
         assert "newest" in user.ok("outdated").stderr
 
     def test_a_locked_release_that_was_yanked_without_a_successor_is_no_failure(
-        self, user: Program, acme: Author
+        self, user: Person, acme: Person
     ) -> None:
         acme.release("work/only")
         user.ok("add", "acme/work/only", "--yes")
-        acme.program.ok("yank", "acme/work/only@1.0.0", "--reason", "broken", "--yes")
+        acme.ok("yank", "acme/work/only@1.0.0", "--reason", "broken", "--yes")
         assert user.run("update", "--yes", "--json").error["code"] == "unsolvable"
         assert user.ok("outdated", "--json").json == {"outdated": []}
 
-    def test_a_locked_release_that_the_policy_refuses_by_now_is_a_row_and_no_failure(self, user: Program) -> None:
+    def test_a_locked_release_that_the_policy_refuses_by_now_is_a_row_and_no_failure(self, user: Person) -> None:
         user.ok("add", "acme/work/base", "--yes")
         manifest = user.path("rye.toml").read_text()
         user.write("rye.toml", f'{manifest}\n[policy]\nminimum-release-age = "3d"\n')
@@ -137,25 +125,25 @@ class TestOutdated:
         assert "refused: required-signers does not list SHA256:" in user.ok("outdated").stdout
 
     def test_a_locked_release_whose_key_was_revoked_is_a_row_and_no_failure(
-        self, registry: RealRegistry, user: Program, acme: Author
+        self, registry: Registry, user: Person, acme: Person
     ) -> None:
-        leaky = registry.author("leaky")
+        leaky = registry.owner("leaky")
         leaky.release("work/bad")
         user.ok("add", "leaky/work/bad", "acme/work/item@1.0.0", "--yes")
-        program = leaky.program
-        program.ok("keys", "generate", "--name", "second")
-        program.write("second.pem", program.ok("keys", "export", "second").stdout)
-        program.ok("namespace", "keys", "add", "leaky", "second.pem")
-        keys = program.ok("keys", "list", "--json").json["keys"]
+        person = leaky
+        person.ok("keys", "generate", "--name", "second")
+        person.write("second.pem", person.ok("keys", "export", "second").stdout)
+        person.ok("namespace", "keys", "add", "leaky", "second.pem")
+        keys = person.ok("keys", "list", "--json").json["keys"]
         first = next(key["fingerprint"] for key in keys if key["name"] == "default")
-        program.ok("namespace", "revoke", "leaky", first, "--from", "1", "--key", "default", "--key", "second", "--yes")
+        person.ok("namespace", "revoke", "leaky", first, "--from", "1", "--key", "default", "--key", "second", "--yes")
         rows = {row["id"]: row for row in user.ok("outdated", "--json").json["outdated"]}
         assert rows["leaky/work/bad"]["refused"] == "every key that signed it was revoked"
         assert (rows["acme/work/item"]["latest"], rows["acme/work/item"]["refused"]) == ("2.0.0", None)
 
 
 class TestDiff:
-    def test_two_releases_differ_in_text_rights_dependencies_and_hooks(self, user: Program) -> None:
+    def test_two_releases_differ_in_text_rights_dependencies_and_hooks(self, user: Person) -> None:
         found = user.ok("diff", "acme/work/item@1.0.0", "acme/work/item@2.0.0", "--json").json
         assert "+New words." in found["text"]
         assert [row["capability"] for row in found["capabilities"]["widened"]] == ["rye.execute.tool.shell.run"]
@@ -169,7 +157,7 @@ class TestDiff:
         back = user.ok("diff", "acme/work/item@2.0.0", "acme/work/item@1.0.0").stdout
         assert "  - rye.execute.tool.shell.run" in back
 
-    def test_rights_are_compared_exactly_not_by_their_words(self, user: Program, acme: Author) -> None:
+    def test_rights_are_compared_exactly_not_by_their_words(self, user: Person, acme: Person) -> None:
         acme.release("words/item", permissions=SEARCH)
         acme.release(
             "words/item", "1.0.1", permissions="<search><tool>a*</tool><tool>[!a]*</tool><tool>b</tool></search>"
@@ -179,18 +167,18 @@ class TestDiff:
         found = user.ok("diff", "acme/words/item@1.0.0", "acme/words/item@1.0.1", "--json").json
         assert found["capabilities"]["widened"] == []
 
-    def test_what_is_installed_is_compared_with_the_newest(self, user: Program) -> None:
+    def test_what_is_installed_is_compared_with_the_newest(self, user: Person) -> None:
         user.ok("add", "acme/work/item@1.0.0", "--yes")
         found = user.ok("diff", "acme/work/item", "--json").json
         assert (found["old"], found["new"]) == ("directive:acme/work/item@1.0.0", "directive:acme/work/item@2.0.0")
         assert user.ok("diff", "acme/work/item@1.1.0", "--json").json["new"].endswith("@1.1.0")
 
-    def test_a_version_that_is_not_there_is_said_with_those_that_are(self, user: Program) -> None:
+    def test_a_version_that_is_not_there_is_said_with_those_that_are(self, user: Person) -> None:
         done = user.run("diff", "acme/work/item@1.0.0", "acme/work/item@7.0.0", "--json")
         assert done.error["code"] == "no-such-version"
         assert "2.0.0" in done.error["hint"]
 
-    def test_hand_edits_are_compared_with_the_signed_bytes_even_without_a_cache(self, user: Program) -> None:
+    def test_hand_edits_are_compared_with_the_signed_bytes_even_without_a_cache(self, user: Person) -> None:
         user.ok("add", "acme/work/base", "--yes")
         path = user.path(".ai/packages/acme/directives/work/base.md")
         path.write_text(path.read_text().replace("Do the work.", "Do my work."))
@@ -204,10 +192,10 @@ class TestDiff:
         assert "-Do the work.\n+Do my work." in files[0]["diff"]
 
     @pytest.mark.parametrize("words", [(), ("a/b", "a/c", "a/d"), ("--edited", "acme/work/base"), ("--effective",)])
-    def test_wrong_words(self, user: Program, words: tuple[str, ...]) -> None:
+    def test_wrong_words(self, user: Person, words: tuple[str, ...]) -> None:
         assert user.run("diff", *words).code == 2
 
-    def test_without_an_item_the_hint_names_the_ways_to_compare(self, user: Program) -> None:
+    def test_without_an_item_the_hint_names_the_ways_to_compare(self, user: Person) -> None:
         """A user of git expects `diff` alone to show their edits."""
         hint = user.run("diff", "--json").error["hint"]
         assert "`rye diff --edited`" in hint
@@ -215,7 +203,7 @@ class TestDiff:
 
 
 class TestRollback:
-    def test_it_returns_to_exactly_the_lock_before_and_forward_again(self, user: Program) -> None:
+    def test_it_returns_to_exactly_the_lock_before_and_forward_again(self, user: Person) -> None:
         user.ok("add", "acme/work/item@1.0.0", "--yes")
         before = {name: user.path(name).read_bytes() for name in ("rye.lock", "rye.toml")}
         both = ("--approve", "acme/work/item@2.0.0", "--approve", "acme/work/middle@1.0.0", "--yes")
@@ -231,7 +219,7 @@ class TestRollback:
         user.ok("rollback", *both)
         assert user.path("rye.lock").read_bytes() == after
 
-    def test_a_repair_does_not_count_as_an_update(self, user: Program) -> None:
+    def test_a_repair_does_not_count_as_an_update(self, user: Person) -> None:
         user.ok("add", "acme/work/item@1.0.0", "--yes")
         before = user.path("rye.lock").read_bytes()
         user.ok("add", "acme/work/item@1.1.0", "--yes")
@@ -240,7 +228,7 @@ class TestRollback:
         user.ok("rollback", "--yes")
         assert user.path("rye.lock").read_bytes() == before
 
-    def test_edits_of_the_manifest_since_are_not_given_up_silently(self, user: Program) -> None:
+    def test_edits_of_the_manifest_since_are_not_given_up_silently(self, user: Person) -> None:
         user.ok("add", "acme/work/item@1.0.0", "--yes")
         user.ok("add", "acme/work/item@1.1.0", "--yes")
         path = user.path("rye.toml")
@@ -259,7 +247,7 @@ class TestRollback:
         user.ok("rollback", "--yes")
         assert path.read_bytes() == edited
 
-    def test_line_endings_come_back_as_they_were(self, user: Program) -> None:
+    def test_line_endings_come_back_as_they_were(self, user: Person) -> None:
         path = user.path("rye.toml")
         user.ok("add", "acme/work/item@1.0.0", "--yes")
         before = path.read_bytes().replace(b"\n", b"\r\n")
@@ -268,14 +256,14 @@ class TestRollback:
         user.ok("rollback", "--yes")
         assert path.read_bytes() == before
 
-    def test_a_comment_since_is_an_edit_as_well(self, user: Program) -> None:
+    def test_a_comment_since_is_an_edit_as_well(self, user: Person) -> None:
         user.ok("add", "acme/work/item@1.0.0", "--yes")
         user.ok("add", "acme/work/item@1.1.0", "--yes")
         path = user.path("rye.toml")
         path.write_text(path.read_text() + "# ask Friday\n")
         assert "ask Friday" in user.run("rollback").stderr
 
-    def test_a_range_that_was_edited_by_hand_asks_for_its_version_again(self, user: Program) -> None:
+    def test_a_range_that_was_edited_by_hand_asks_for_its_version_again(self, user: Person) -> None:
         user.ok("add", "acme/work/item@1.0.0", "--yes")
         path = user.path("rye.toml")
         path.write_text(path.read_text().replace('"1.0.0"', '"1.1.0"'))
@@ -286,17 +274,17 @@ class TestRollback:
         user.ok("install", "--yes")
         assert 'version = "1.1.0"' in user.path("rye.lock").read_text()
 
-    def test_ids_that_are_almost_right_are_answered_with_those_that_are(self, user: Program) -> None:
+    def test_ids_that_are_almost_right_are_answered_with_those_that_are(self, user: Person) -> None:
         user.ok("add", "acme/work/item@1.0.0", "--yes")
         for command in ("update", "remove"):
             assert "acme/work/item" in user.run(command, "acme/work/itme", "--json").error["hint"]
 
-    def test_without_a_past_it_says_so(self, user: Program) -> None:
+    def test_without_a_past_it_says_so(self, user: Person) -> None:
         assert user.run("rollback", "--json").error["code"] == "nothing-to-roll-back"
 
 
 class TestEffective:
-    def test_what_an_override_makes_of_an_item(self, user: Program) -> None:
+    def test_what_an_override_makes_of_an_item(self, user: Person) -> None:
         user.ok("add", "acme/work/base", "--yes")
         assert user.ok("diff", "acme/work/base", "--effective").stdout == "acme/work/base is used as published\n"
         user.ok("override", "new", "acme/work/base", "# base")
@@ -310,7 +298,7 @@ class TestEffective:
         assert found["capabilities"]["narrowed"] == ["rye.search.tool.*"]
         assert "+Do our work." in user.ok("diff", "acme/work/base", "--effective").stdout
 
-    def test_an_update_says_what_its_overrides_no_longer_fit(self, user: Program, acme: Author) -> None:
+    def test_an_update_says_what_its_overrides_no_longer_fit(self, user: Person, acme: Person) -> None:
         acme.release("fit/item")
         user.ok("add", "acme/fit/item", "--yes")
         user.ok("override", "new", "acme/fit/item", "# item")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import Program
 from tests.cli.test_overlay import FORMULA, entry
+from tests.scenes.person import Person
 
 pytestmark = pytest.mark.processes
 
@@ -26,8 +26,8 @@ fi
 
 
 @pytest.fixture
-def program(tmp_path: Path) -> Program:
-    made = Program(tmp_path)
+def person(tmp_path: Path) -> Person:
+    made = Person(tmp_path)
     made.write("rye.toml", "[project]\n")
     made.write(".ai/formulas/flow.formula.toml", FORMULA)
     script = made.home / "editor"
@@ -38,7 +38,7 @@ def program(tmp_path: Path) -> Program:
     return made
 
 
-def on_a_terminal(program: Program, answer: str, *words: str) -> tuple[int, str]:
+def on_a_terminal(person: Person, answer: str, *words: str) -> tuple[int, str]:
     """Run with a terminal on all three streams; ``answer`` is what the person types."""
     master, slave = pty.openpty()
     process = subprocess.Popen(
@@ -46,8 +46,8 @@ def on_a_terminal(program: Program, answer: str, *words: str) -> tuple[int, str]
         stdin=slave,
         stdout=slave,
         stderr=slave,
-        cwd=program.folder,
-        env=program.environment | {"TERM": "dumb"},
+        cwd=person.folder,
+        env=person.environment | {"TERM": "dumb"},
     )
     os.close(slave)
     os.write(master, answer.encode())
@@ -64,48 +64,48 @@ def on_a_terminal(program: Program, answer: str, *words: str) -> tuple[int, str]
     return process.wait(timeout=30), shown.decode()
 
 
-def test_an_invalid_text_is_given_back_and_saved_when_it_is_mended(program: Program) -> None:
-    code, shown = on_a_terminal(program, "y\n", "overlay", "edit", "flow")
+def test_an_invalid_text_is_given_back_and_saved_when_it_is_mended(person: Person) -> None:
+    code, shown = on_a_terminal(person, "y\n", "overlay", "edit", "flow")
     assert "Edit it again?" in shown
     assert "malformed-toml" in shown
     assert code == 0
-    assert program.path(".ai/formula-overlays/flow.toml").read_text() == entry("a", "skip")
-    assert os.listdir(program.path(".ai/formula-overlays")) == ["flow.toml"]
+    assert person.path(".ai/formula-overlays/flow.toml").read_text() == entry("a", "skip")
+    assert os.listdir(person.path(".ai/formula-overlays")) == ["flow.toml"]
 
 
-def test_who_gives_up_keeps_the_text_beside_and_the_file_as_it_was(program: Program) -> None:
-    good = program.write(".ai/formula-overlays/flow.toml", entry("b", "skip"))
-    code, shown = on_a_terminal(program, "n\n", "overlay", "edit", "flow")
+def test_who_gives_up_keeps_the_text_beside_and_the_file_as_it_was(person: Person) -> None:
+    good = person.write(".ai/formula-overlays/flow.toml", entry("b", "skip"))
+    code, shown = on_a_terminal(person, "n\n", "overlay", "edit", "flow")
     assert code == 1
     assert "flow.toml.rejected" in shown
     assert good.read_text() == entry("b", "skip")
     assert good.with_name("flow.toml.rejected").read_text() == "broken\n"
 
 
-def test_a_file_that_changes_meanwhile_is_not_overwritten(program: Program) -> None:
-    path = program.write(".ai/formula-overlays/flow.toml", entry("b", "skip"))
-    script = program.home / "editor"
+def test_a_file_that_changes_meanwhile_is_not_overwritten(person: Person) -> None:
+    path = person.write(".ai/formula-overlays/flow.toml", entry("b", "skip"))
+    script = person.home / "editor"
     script.write_text(f"#!/bin/sh\ncat \"$HOME/good\" > \"$1\"\necho '# someone else' > '{path}'\n")
-    result = program.run("overlay", "edit", "flow", "--json")
+    result = person.run("overlay", "edit", "flow", "--json")
     assert (result.code, result.error["code"]) == (1, "changed-meanwhile")
     assert path.read_text() == "# someone else\n"
     assert path.with_name("flow.toml.rejected").read_text() == entry("a", "skip")
 
 
-def test_a_person_s_own_symlink_stays(program: Program, tmp_path: Path) -> None:
+def test_a_person_s_own_symlink_stays(person: Person, tmp_path: Path) -> None:
     dotfiles = tmp_path / "dotfiles.toml"
     dotfiles.write_text(entry("b", "skip"))
-    folder = program.home / "ai" / "formula-overlays"
+    folder = person.home / "ai" / "formula-overlays"
     folder.mkdir(parents=True)
     (folder / "flow.toml").symlink_to(dotfiles)
-    (program.home / "editor").write_text('#!/bin/sh\ncat "$HOME/good" > "$1"\n')
-    program.ok("overlay", "edit", "flow", "--user")
+    (person.home / "editor").write_text('#!/bin/sh\ncat "$HOME/good" > "$1"\n')
+    person.ok("overlay", "edit", "flow", "--user")
     assert (folder / "flow.toml").is_symlink()
     assert dotfiles.read_text() == entry("a", "skip")
 
 
-def test_the_editor_s_chatter_is_not_data(program: Program) -> None:
-    (program.home / "editor").write_text("#!/bin/sh\necho chatter\n")
-    result = program.spawn("overlay", "edit", "flow", "--json")
+def test_the_editor_s_chatter_is_not_data(person: Person) -> None:
+    (person.home / "editor").write_text("#!/bin/sh\necho chatter\n")
+    result = person.spawn("overlay", "edit", "flow", "--json")
     assert result.json["created"] is True
     assert "chatter" in result.stderr

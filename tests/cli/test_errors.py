@@ -11,13 +11,13 @@ import click
 import pytest
 
 from rye.cli.main import COMMANDS
-from tests.cli.running import _START, Program
 from tests.cli.screens.taking import take
+from tests.scenes.person import _START, Person
 
 
 @pytest.fixture
-def rye(tmp_path: Path) -> Program:
-    return Program(tmp_path)
+def rye(tmp_path: Path) -> Person:
+    return Person(tmp_path)
 
 
 USAGE = [
@@ -57,7 +57,7 @@ FAILING = [
 
 @pytest.mark.parametrize(("arguments", "code"), [(a, 2) for a in USAGE] + [(a, 1) for a in FAILING])
 def test_an_error_is_one_document_with_code_message_and_hint(
-    rye: Program, arguments: tuple[str, ...], code: int
+    rye: Person, arguments: tuple[str, ...], code: int
 ) -> None:
     result = rye.run(*arguments, "--json")
     assert result.code == code
@@ -69,7 +69,7 @@ def test_an_error_is_one_document_with_code_message_and_hint(
 
 
 @pytest.mark.parametrize(("arguments", "code"), [(a, 2) for a in USAGE] + [(a, 1) for a in FAILING])
-def test_for_a_person_the_error_goes_to_stderr(rye: Program, arguments: tuple[str, ...], code: int) -> None:
+def test_for_a_person_the_error_goes_to_stderr(rye: Person, arguments: tuple[str, ...], code: int) -> None:
     result = rye.run(*arguments)
     assert (result.code, result.stdout) == (code, "")
     assert result.stderr.startswith(("error: ", "Usage: "))
@@ -91,28 +91,28 @@ def test_for_a_person_the_error_goes_to_stderr(rye: Program, arguments: tuple[st
         (("exec", "acme/ops/deploy"), "`rye run ID`"),
     ],
 )
-def test_did_you_mean(rye: Program, arguments: tuple[str, ...], meant: str) -> None:
+def test_did_you_mean(rye: Person, arguments: tuple[str, ...], meant: str) -> None:
     assert meant in rye.run(*arguments).stderr
 
 
 @pytest.mark.parametrize("word", ["zz", "xyzzy", "pack"])
-def test_no_command_is_suggested_for_a_word_that_resembles_none(rye: Program, word: str) -> None:
+def test_no_command_is_suggested_for_a_word_that_resembles_none(rye: Person, word: str) -> None:
     assert "`rye --help` lists all commands." in rye.run(word).stderr
 
 
 @pytest.mark.parametrize("name", [name for name, row in COMMANDS.items() if row[1] in ("Author", "Trust")])
-def test_every_command_explains_itself(rye: Program, name: str) -> None:
+def test_every_command_explains_itself(rye: Person, name: str) -> None:
     result = rye.ok(name, "--help")
     assert result.stdout.startswith(f"Usage: rye {name} ")
     assert "--json" in result.stdout
 
 
-def test_json_can_be_asked_for_by_the_environment(rye: Program) -> None:
+def test_json_can_be_asked_for_by_the_environment(rye: Person) -> None:
     result = rye.run("validate", "nowhere", env={"RYE_JSON": "1"})
     assert result.error["code"] == "no-such-file"
 
 
-def test_messages_do_not_steer_the_terminal(rye: Program) -> None:
+def test_messages_do_not_steer_the_terminal(rye: Person) -> None:
     for arguments in (("validate", "\x1b[31mx"), ("show", "\x1b[31mx"), ("\x1b[31mx",), ("trust", "add", "\x1b[31mx")):
         result = rye.run(*arguments)
         assert result.code in (1, 2)
@@ -120,13 +120,13 @@ def test_messages_do_not_steer_the_terminal(rye: Program) -> None:
 
 
 @pytest.mark.processes
-def test_names_that_are_no_text_are_no_crash(rye: Program) -> None:
+def test_names_that_are_no_text_are_no_crash(rye: Person) -> None:
     for arguments in (("validate", "\udcff.md"), ("show", "\udcff.md"), ("verify", "\udcff.md")):
         result = rye.spawn(*arguments, "--json")
         assert (result.code, result.error["code"]) == (1, "no-such-file")
 
 
-def test_a_broken_manifest_is_an_error_of_its_own(rye: Program) -> None:
+def test_a_broken_manifest_is_an_error_of_its_own(rye: Person) -> None:
     for text in ("[", "unknown = 1\n", "\0"):
         rye.write("rye.toml", text)
         result = rye.run("validate", ".", "--json")
@@ -135,7 +135,7 @@ def test_a_broken_manifest_is_an_error_of_its_own(rye: Program) -> None:
 
 
 @pytest.mark.processes
-def test_the_real_program_answers_alike(rye: Program) -> None:
+def test_the_real_program_answers_alike(rye: Person) -> None:
     for arguments in (("valdate", "--json"), ("validate", "nowhere", "--json"), ("--version",)):
         here, there = rye.run(*arguments), rye.spawn(*arguments)
         assert (here.code, here.stdout, here.stderr) == (there.code, there.stdout, there.stderr)
@@ -144,7 +144,7 @@ def test_the_real_program_answers_alike(rye: Program) -> None:
 @pytest.mark.processes
 @pytest.mark.parametrize("words", ["--version", "install -q", "list --json", "nowhere --json"])
 @pytest.mark.parametrize("stdout", [">/dev/full", ">&-", "| true"])
-def test_a_stdout_that_takes_nothing_is_no_crash(rye: Program, stdout: str, words: str) -> None:
+def test_a_stdout_that_takes_nothing_is_no_crash(rye: Person, stdout: str, words: str) -> None:
     """A full disk, no stdout at all, or a reader that closed it. `install` runs again, when its answer is remembered."""
     rye.write("rye.toml", "")
     rye.write("rye.lock", "# Made by rye; do not edit. Reviews should look at `approved`.\nversion = 1\n")
@@ -171,7 +171,7 @@ def test_a_stdout_that_takes_nothing_is_no_crash(rye: Program, stdout: str, word
         assert "No space left" in done.stderr, done
 
 
-def test_removing_an_id_that_two_kinds_have_lists_them(rye: Program) -> None:
+def test_removing_an_id_that_two_kinds_have_lists_them(rye: Person) -> None:
     """An ambiguous id is an error that lists the candidates; the program never chooses."""
     text = '[dependencies]\n"directive:acme/work/a" = "^1"\n"tool:acme/work/a" = "^1"\n'
     rye.write("rye.toml", text)
@@ -183,7 +183,7 @@ def test_removing_an_id_that_two_kinds_have_lists_them(rye: Program) -> None:
 
 def test_an_interrupt_begins_a_new_line_on_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The terminal shows ^C where the question ended."""
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
 
     def interrupt(*_: object, **__: object) -> None:
         raise click.Abort

@@ -8,8 +8,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from tests.cli.running import Program
 from tests.scenes.directive_text import directive
+from tests.scenes.person import Person
 from tests.workspace.installed import put
 
 pytestmark = pytest.mark.processes
@@ -44,17 +44,17 @@ def listener() -> Iterator[Listener]:
 
 
 @pytest.fixture
-def clone(tmp_path_factory: pytest.TempPathFactory, listener: Listener, monkeypatch: pytest.MonkeyPatch) -> Program:
+def clone(tmp_path_factory: pytest.TempPathFactory, listener: Listener, monkeypatch: pytest.MonkeyPatch) -> Person:
     """A repository with a locked item, on a machine that verified and pinned nothing."""
-    program = Program(tmp_path_factory.mktemp("clone"))
-    program.write(
+    person = Person(tmp_path_factory.mktemp("clone"))
+    person.write(
         "rye.toml",
         f'[project]\nregistry = "{listener.url}"\nnamespace = "shop"\n\n[dependencies]\n"acme/work/top" = "*"\n',
     )
-    monkeypatch.setenv("RYE_DATA_DIR", str(program.home / "elsewhere"))
+    monkeypatch.setenv("RYE_DATA_DIR", str(person.home / "elsewhere"))
     place = "acme/directives/work/top.md"
-    put(program.folder, "directive", "acme/work/top", place, directive("work/top").encode())
-    return program
+    put(person.folder, "directive", "acme/work/top", place, directive("work/top").encode())
+    return person
 
 
 COMMANDS = (
@@ -79,7 +79,7 @@ COMMANDS = (
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=lambda words: words[0])
-def test_off_a_terminal_nobody_contacts_it(clone: Program, listener: Listener, words: tuple[str, ...]) -> None:
+def test_off_a_terminal_nobody_contacts_it(clone: Person, listener: Listener, words: tuple[str, ...]) -> None:
     done = clone.run(*words, "--json")
     assert listener.asked == []
     if words[0] not in ("search", "doctor", "whoami", "show", "render"):
@@ -92,7 +92,7 @@ def test_off_a_terminal_nobody_contacts_it(clone: Program, listener: Listener, w
         assert f"rye registry add {listener.url}" in done.error["hint"]
 
 
-def test_on_a_terminal_it_asks_first(clone: Program, listener: Listener) -> None:
+def test_on_a_terminal_it_asks_first(clone: Person, listener: Listener) -> None:
     shown = clone.terminal("outdated", answer=b"n\n")
     assert listener.url in shown
     assert "Contact it? [y/N]" in shown
@@ -102,7 +102,7 @@ def test_on_a_terminal_it_asks_first(clone: Program, listener: Listener) -> None
 
 
 @pytest.mark.parametrize("how", ["registry add", "--registry", "the user's setting"])
-def test_what_the_user_names_is_contacted(clone: Program, listener: Listener, how: str) -> None:
+def test_what_the_user_names_is_contacted(clone: Person, listener: Listener, how: str) -> None:
     if how == "registry add":
         clone.run("registry", "add", listener.url)
     elif how == "--registry":
@@ -113,7 +113,7 @@ def test_what_the_user_names_is_contacted(clone: Program, listener: Listener, ho
     assert "/root/1" in listener.asked
 
 
-def test_tree_and_why_mark_rows_that_nobody_verified(clone: Program, listener: Listener) -> None:
+def test_tree_and_why_mark_rows_that_nobody_verified(clone: Person, listener: Listener) -> None:
     [node] = clone.ok("tree", "--json").json["tree"]
     assert node["state"] == "unverified"
     assert clone.ok("tree").stdout == "directive:acme/work/top 1.0.0 (unverified)\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import Program
+from tests.scenes.person import Person
 
 pytestmark = pytest.mark.processes
 
@@ -14,14 +14,14 @@ DIRECTIVE = ".ai/directives/workflows/deploy.md"
 
 
 @pytest.fixture
-def rye(tmp_path: Path) -> Program:
-    program = Program(tmp_path)
-    path = program.new("directive", "workflows/deploy")
+def rye(tmp_path: Path) -> Person:
+    person = Person(tmp_path)
+    path = person.new("directive", "workflows/deploy")
     path.write_text(path.read_text().replace("    <cost>", '    <limits turns="6" tokens="4096" />\n    <cost>'))
-    return program
+    return person
 
 
-def test_without_consent_the_diff_is_shown_and_nothing_is_written(rye: Program) -> None:
+def test_without_consent_the_diff_is_shown_and_nothing_is_written(rye: Person) -> None:
     before = rye.path(DIRECTIVE).read_bytes()
     result = rye.ok("validate", "--fix", DIRECTIVE)
     assert '-    <limits turns="6" tokens="4096" />\n+    <limits max_turns="6" max_tokens="4096" />\n' in result.stdout
@@ -30,7 +30,7 @@ def test_without_consent_the_diff_is_shown_and_nothing_is_written(rye: Program) 
     assert rye.path(DIRECTIVE).read_bytes() == before
 
 
-def test_yes_writes_what_the_diff_shows(rye: Program) -> None:
+def test_yes_writes_what_the_diff_shows(rye: Person) -> None:
     before = rye.path(DIRECTIVE).read_text()
     rye.path(DIRECTIVE).chmod(0o640)
     result = rye.ok("validate", "--fix", "--yes", DIRECTIVE)
@@ -43,7 +43,7 @@ def test_yes_writes_what_the_diff_shows(rye: Program) -> None:
     assert "Nothing to fix." in again.stderr
 
 
-def test_json_reports_each_fix(rye: Program) -> None:
+def test_json_reports_each_fix(rye: Person) -> None:
     (fix,) = rye.ok("validate", "--fix", DIRECTIVE, "--json").json["fixes"]
     assert (fix["path"], fix["kind"], fix["written"], fix["breaks_signature"]) == (DIRECTIVE, "directive", False, False)
     assert fix["diff"].startswith(f"--- a/{DIRECTIVE}\n+++ b/{DIRECTIVE}\n@@ ")
@@ -56,7 +56,7 @@ def test_json_reports_each_fix(rye: Program) -> None:
 @pytest.mark.parametrize("kind", ["directive", "tool", "knowledge", "agent", "role", "formula", "skill", "bundle"])
 def test_crlf_and_a_byte_order_mark_go_from_every_kind(tmp_path: Path, kind: str) -> None:
     """DECISIONS "Every kind" 1."""
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     path = rye.new(kind, "some/thing" if kind in ("directive", "tool", "knowledge") else "thing")
     clean = path.read_bytes()
     path.write_bytes(b"\xef\xbb\xbf" + clean.replace(b"\n", b"\r\n"))
@@ -67,7 +67,7 @@ def test_crlf_and_a_byte_order_mark_go_from_every_kind(tmp_path: Path, kind: str
     assert path.read_bytes() == clean
 
 
-def test_the_process_moves_out_of_the_fence(rye: Program) -> None:
+def test_the_process_moves_out_of_the_fence(rye: Person) -> None:
     path = rye.path(DIRECTIVE)
     text = path.read_text().replace('turns="6" tokens', 'max_turns="6" max_tokens')
     start, end = text.index("<process>"), text.index("</process>\n") + len("</process>\n")
@@ -79,7 +79,7 @@ def test_the_process_moves_out_of_the_fence(rye: Program) -> None:
     assert fixed.index("<process>") > fixed.index("</directive>")
 
 
-def test_a_broken_signature_is_said_with_the_next_command(rye: Program) -> None:
+def test_a_broken_signature_is_said_with_the_next_command(rye: Person) -> None:
     rye.ok("keys", "generate")
     rye.ok("sign", DIRECTIVE)
     result = rye.ok("validate", "--fix", "--yes", DIRECTIVE)
@@ -90,7 +90,7 @@ def test_a_broken_signature_is_said_with_the_next_command(rye: Program) -> None:
     assert rye.ok("verify", DIRECTIVE, "--json").json["counts"] == {"valid": 1}
 
 
-def test_line_endings_alone_keep_a_signature(rye: Program) -> None:
+def test_line_endings_alone_keep_a_signature(rye: Person) -> None:
     """CR LF reads as LF for the hash (DESIGN §4), so nothing needs a new signature."""
     rye.ok("keys", "generate")
     rye.ok("validate", "--fix", "--yes", DIRECTIVE)
@@ -101,7 +101,7 @@ def test_line_endings_alone_keep_a_signature(rye: Program) -> None:
     rye.ok("verify", DIRECTIVE)
 
 
-def test_installed_items_are_never_changed(rye: Program) -> None:
+def test_installed_items_are_never_changed(rye: Person) -> None:
     text = rye.path(DIRECTIVE).read_text()
     path = rye.write(".ai/packages/acme/directives/workflows/deploy.md", text)
     result = rye.ok("validate", "--fix", "--yes", str(path))
@@ -109,7 +109,7 @@ def test_installed_items_are_never_changed(rye: Program) -> None:
     assert "installed" in result.stderr
 
 
-def test_a_link_stays_a_link(rye: Program) -> None:
+def test_a_link_stays_a_link(rye: Person) -> None:
     link = rye.path("deploy.md")
     link.symlink_to(DIRECTIVE)
     rye.ok("validate", "--fix", "--yes", "deploy.md")
@@ -117,7 +117,7 @@ def test_a_link_stays_a_link(rye: Program) -> None:
     assert "max_turns" in rye.path(DIRECTIVE).read_text()
 
 
-def test_what_cannot_be_read_is_left_to_the_findings(rye: Program) -> None:
+def test_what_cannot_be_read_is_left_to_the_findings(rye: Person) -> None:
     bad = rye.write(".ai/directives/workflows/bad.md", b"\xef\xbb\xbf\xff\r\n")
     result = rye.run("validate", "--fix", "--yes", ".ai", "--json")
     assert [fix["path"] for fix in result.json["fixes"]] == [DIRECTIVE]
@@ -125,14 +125,14 @@ def test_what_cannot_be_read_is_left_to_the_findings(rye: Program) -> None:
 
 
 @pytest.mark.parametrize(("answer", "written"), [(b"y\n", True), (b"n\n", False)])
-def test_on_a_terminal_a_person_is_asked(rye: Program, answer: bytes, written: bool) -> None:
+def test_on_a_terminal_a_person_is_asked(rye: Person, answer: bytes, written: bool) -> None:
     shown = rye.terminal("validate", "--fix", DIRECTIVE, answer=answer)
     assert "max_turns" in shown
     assert shown.index("max_turns") < shown.index("Write this change?")
     assert ("max_turns" in rye.path(DIRECTIVE).read_text()) is written
 
 
-def test_no_input_never_asks(rye: Program) -> None:
+def test_no_input_never_asks(rye: Person) -> None:
     shown = rye.terminal("validate", "--fix", "--no-input", DIRECTIVE, answer=b"y\n")
     assert "Write this change?" not in shown
     assert "max_turns" not in rye.path(DIRECTIVE).read_text()

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from msgspec.structs import replace
 
 from rye.project.lock import LockedItem, parse_lock
-from tests.cli.running import Program
 from tests.cli.test_claims import clone, edit
-from tests.installation.real_registry import Author, RealRegistry, serving
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 
 pytestmark = pytest.mark.processes
 
@@ -19,41 +16,36 @@ BASE = "directive:acme/work/base"
 
 
 @pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
-    yield from serving(tmp_path_factory)
-
-
-@pytest.fixture(scope="module")
-def acme(registry: RealRegistry) -> Author:
-    author = registry.author("acme")
+def acme(registry: Registry) -> Person:
+    author = registry.owner("acme")
     for version in ("1.0.0", "1.1.0", "1.2.0", "2.0.0"):
         author.release("work/base", version)
     author.release("work/top", depends=(("acme/work/base", "~1.1"),))
     author.release("work/foe", conflicts=(("acme/work/base", "^2"),))
-    author.program.ok("yank", "acme/work/base@1.2.0", "--reason", "broken", "--yes")
+    author.ok("yank", "acme/work/base@1.2.0", "--reason", "broken", "--yes")
     return author
 
 
 @pytest.fixture
-def user(registry: RealRegistry, acme: Author) -> Program:
-    program = registry.user()
-    program.ok("add", "acme/work/top", "--yes")
-    return program
+def user(registry: Registry, acme: Person) -> Person:
+    person = registry.user()
+    person.ok("add", "acme/work/top", "--yes")
+    return person
 
 
-def force(program: Program, *lines: str) -> None:
-    path = program.path("rye.toml")
+def force(person: Person, *lines: str) -> None:
+    path = person.path("rye.toml")
     head = path.read_text().partition("\n[overrides]")[0]
     path.write_text("\n".join([head, "[overrides]", *lines, ""]) if lines else head)
 
 
-def locked(program: Program, name: str = "base") -> LockedItem:
-    items = parse_lock(program.path("rye.lock").read_text()).items
+def locked(person: Person, name: str = "base") -> LockedItem:
+    items = parse_lock(person.path("rye.lock").read_text()).items
     return next(item for item in items if item.id == f"acme/work/{name}")
 
 
 class TestForcing:
-    def test_install_takes_the_forced_version_and_says_so_everywhere(self, user: Program) -> None:
+    def test_install_takes_the_forced_version_and_says_so_everywhere(self, user: Person) -> None:
         assert locked(user).version == "1.1.0"
         force(user, '"acme/work/base" = "2.0.0"')
         shown = user.ok("install", "--yes")
@@ -73,7 +65,7 @@ class TestForcing:
         user.ok("ci")
         user.ok("install", "--locked")
 
-    def test_outdated_and_update_go_by_it(self, user: Program) -> None:
+    def test_outdated_and_update_go_by_it(self, user: Person) -> None:
         force(user, '"acme/work/base" = "<1.1"')
         user.ok("install", "--yes")
         [row] = user.ok("outdated", "--json").json["outdated"]
@@ -85,14 +77,14 @@ class TestForcing:
         assert error["code"] == "outside-range"
         assert "[overrides] of rye.toml forces" in error["message"]
 
-    def test_a_version_in_everybodys_range_is_only_information(self, user: Program) -> None:
+    def test_a_version_in_everybodys_range_is_only_information(self, user: Person) -> None:
         force(user, f'"{BASE}" = "1.1.0"')
         user.ok("install", "--yes")
         assert locked(user).forced == "1.1.0"
         finding = next(f for f in user.ok("audit", "--json").json["findings"] if f["rule"] == "forced-version")
         assert finding["severity"] == "info"
 
-    def test_it_goes_when_the_line_goes(self, user: Program) -> None:
+    def test_it_goes_when_the_line_goes(self, user: Person) -> None:
         force(user, '"acme/work/base" = "2.0.0"')
         user.ok("install", "--yes")
         force(user)
@@ -100,7 +92,7 @@ class TestForcing:
         user.ok("install", "--yes")
         assert (locked(user).version, locked(user).forced) == ("1.1.0", None)
 
-    def test_what_forces_nothing_is_told_each_time(self, user: Program) -> None:
+    def test_what_forces_nothing_is_told_each_time(self, user: Person) -> None:
         before = user.path("rye.lock").read_bytes()
         force(user, '"acme/work/bass" = "2.0.0"')
         for command in (["install"], ["ci"]):
@@ -109,13 +101,13 @@ class TestForcing:
         found = user.ok("audit", "--json").json["findings"]
         assert [f["rule"] for f in found] == ["unused-override"]
 
-    def test_a_range_that_is_none_names_its_line(self, user: Program) -> None:
+    def test_a_range_that_is_none_names_its_line(self, user: Person) -> None:
         force(user, '"acme/work/base" = "new"')
         error = user.run("install", "--yes", "--json").error
         assert error["code"] == "bad-range"
         assert "[overrides] acme/work/base" in error["message"]
 
-    def test_remove_leaves_no_row_and_warns(self, user: Program) -> None:
+    def test_remove_leaves_no_row_and_warns(self, user: Person) -> None:
         force(user, '"acme/work/base" = "2.0.0"')
         user.ok("install", "--yes")
         assert "has no effect" in user.ok("remove", "acme/work/top").stderr
@@ -126,7 +118,7 @@ class TestWhatItCannotLift:
         ("version", "said"),
         [("1.2.0", "was yanked"), ("7.0.0", "no version of directive:acme/work/base matches 7.0.0")],
     )
-    def test_what_may_not_be_chosen_is_named_with_the_override(self, user: Program, version: str, said: str) -> None:
+    def test_what_may_not_be_chosen_is_named_with_the_override(self, user: Person, version: str, said: str) -> None:
         before = user.path("rye.lock").read_bytes()
         force(user, f'"acme/work/base" = "{version}"')
         error = user.run("install", "--yes", "--json").error
@@ -136,14 +128,14 @@ class TestWhatItCannotLift:
         assert f"[overrides] of rye.toml forces {BASE} {version}" in error["hint"]
         assert user.path("rye.lock").read_bytes() == before
 
-    def test_conflicts_hold(self, user: Program) -> None:
+    def test_conflicts_hold(self, user: Person) -> None:
         user.ok("add", "acme/work/foe", "--yes")
         force(user, '"acme/work/base" = "2.0.0"')
         error = user.run("install", "--yes", "--json").error
         assert error["code"] == "unsolvable"
         assert "conflicts with directive:acme/work/base ^2" in error["message"]
 
-    def test_a_minimum_age_and_required_signers_hold(self, user: Program) -> None:
+    def test_a_minimum_age_and_required_signers_hold(self, user: Person) -> None:
         force(user, '"acme/work/base" = "2.0.0"')
         text = user.path("rye.toml").read_text()
         for policy, said in (
@@ -157,7 +149,7 @@ class TestWhatItCannotLift:
 
 
 class TestHostileRepositories:
-    def test_a_clone_asks_about_what_is_forced(self, registry: RealRegistry, user: Program) -> None:
+    def test_a_clone_asks_about_what_is_forced(self, registry: Registry, user: Person) -> None:
         force(user, '"acme/work/base" = "2.0.0"')
         user.ok("install", "--yes")
         other = clone(registry, user, trusts=False)
@@ -169,7 +161,7 @@ class TestHostileRepositories:
         assert "[overrides] of rye.toml forces" in shown
         other.ok("ci")
 
-    def test_a_pull_that_brings_one_asks_again(self, registry: RealRegistry, user: Program) -> None:
+    def test_a_pull_that_brings_one_asks_again(self, registry: Registry, user: Person) -> None:
         other = clone(registry, user, trusts=False)
         other.terminal("trust", "project", answer=b"y\n")
         other.ok("ci")
@@ -181,7 +173,7 @@ class TestHostileRepositories:
 
     @pytest.mark.parametrize("version", ["1.1.0", "1.0.0"])
     def test_a_pull_that_brings_one_in_rye_toml_alone_asks_too(
-        self, registry: RealRegistry, user: Program, version: str
+        self, registry: Registry, user: Person, version: str
     ) -> None:
         """Omitting it from the lock avoids no question, neither for the installed version nor for an older one."""
         other = clone(registry, user, trusts=False)
@@ -203,7 +195,7 @@ class TestHostileRepositories:
         assert other.ok("install").stdout == "everything is installed\n"
         other.ok("ci")
 
-    def test_an_item_that_a_pull_adds_and_forces_is_asked_about(self, registry: RealRegistry, user: Program) -> None:
+    def test_an_item_that_a_pull_adds_and_forces_is_asked_about(self, registry: Registry, user: Person) -> None:
         other = clone(registry, user, trusts=False)
         other.terminal("trust", "project", answer=b"y\n")
         other.ok("ci")
@@ -218,14 +210,14 @@ class TestHostileRepositories:
         other.ok("install", "--yes")
         assert locked(other, "foe").forced == "1.0.0"
 
-    def test_one_that_the_lock_does_not_have_is_asked_about_too(self, registry: RealRegistry, user: Program) -> None:
+    def test_one_that_the_lock_does_not_have_is_asked_about_too(self, registry: Registry, user: Person) -> None:
         force(user, '"acme/work/base" = "1.0.0"')
         other = clone(registry, user, trusts=False)
         error = other.run("install", "--yes", "--json").error
         assert error["code"] == "project-not-accepted"
         assert [one["value"] for one in error["approvals"] if one["what"] == "forced"] == ["1.0.0"]
 
-    def test_a_lock_that_claims_a_forced_version_does_not_fit(self, registry: RealRegistry, user: Program) -> None:
+    def test_a_lock_that_claims_a_forced_version_does_not_fit(self, registry: Registry, user: Person) -> None:
         other = clone(registry, user)
         edit(other, lambda item: replace(item, forced="<2") if item.id.endswith("base") else item)
         error = other.run("ci", "--json").error
@@ -233,7 +225,7 @@ class TestHostileRepositories:
         [problem] = error["problems"]
         assert (problem["rule"], problem["item"]) == ("G1", BASE)
 
-    def test_a_lock_outside_of_the_forced_range_does_not_fit(self, registry: RealRegistry, user: Program) -> None:
+    def test_a_lock_outside_of_the_forced_range_does_not_fit(self, registry: Registry, user: Person) -> None:
         force(user, '"acme/work/base" = "2.0.0"')
         other = clone(registry, user)
         edit(other, lambda item: replace(item, forced="2.0.0") if item.id.endswith("base") else item)
@@ -244,13 +236,13 @@ class TestHostileRepositories:
         assert locked(other).version == "2.0.0"
 
 
-def test_a_new_project_with_yes_needs_no_more_than_before(registry: RealRegistry, acme: Author, tmp_path: Path) -> None:
-    program = registry.user()
-    program.write(
+def test_a_new_project_with_yes_needs_no_more_than_before(registry: Registry, acme: Person) -> None:
+    person = registry.user()
+    person.write(
         "rye.toml",
         f'[project]\nregistry = "{registry.url}"\n[dependencies]\n"acme/work/top" = "*"\n'
         '[overrides]\n"acme/work/base" = "2.0.0"\n',
     )
-    program.ok("install", "--yes")
-    assert locked(program).forced == "2.0.0"
-    program.ok("ci")
+    person.ok("install", "--yes")
+    assert locked(person).forced == "2.0.0"
+    person.ok("ci")

@@ -3,54 +3,48 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.running import Program
-from tests.installation.real_registry import Author, RealRegistry, serving
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 from tests.scenes.registry_process import ORIGIN
 
 pytestmark = pytest.mark.processes
 
 
 @pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
-    yield from serving(tmp_path_factory)
-
-
-@pytest.fixture(scope="module")
-def acme(registry: RealRegistry) -> Author:
-    author = registry.author("acme")
+def acme(registry: Registry) -> Person:
+    author = registry.owner("acme")
     author.release("work/base")
     return author
 
 
 @pytest.fixture
-def server(registry: RealRegistry, acme: Author, tmp_path: Path) -> Program:
+def server(registry: Registry, acme: Person, tmp_path: Path) -> Person:
     """A build server with a checkout and without any state: it pinned nothing."""
     team = registry.user()
     team.ok("add", "acme/work/base", "--yes")
-    made = Program(tmp_path / "server")
+    made = Person(tmp_path / "server")
     shutil.copytree(team.folder, made.folder, dirs_exist_ok=True, ignore=shutil.ignore_patterns(".rye", "packages"))
     made.environment["RYE_TRUST_LOCK"] = "1"
     return made
 
 
-def pins(server: Program, *lines: str) -> dict[str, str]:
+def pins(server: Person, *lines: str) -> dict[str, str]:
     path = server.home / "pins"
     path.write_text("".join(f"{line}\n" for line in lines))
     return {"RYE_PINS": str(path)}
 
 
-def test_a_line_pins_and_the_pin_stays(registry: RealRegistry, server: Program) -> None:
+def test_a_line_pins_and_the_pin_stays(registry: Registry, server: Person) -> None:
     assert server.run("ci", "--json").error["code"] == "registry-unpinned"
     server.ok("ci", env=pins(server, f"{ORIGIN} {registry.fingerprint} {registry.url}"))
     server.ok("ci")
 
 
-def test_a_reader_pins_by_it_too_and_nobody_is_asked(registry: RealRegistry, server: Program) -> None:
+def test_a_reader_pins_by_it_too_and_nobody_is_asked(registry: Registry, server: Person) -> None:
     env = pins(server, f"{ORIGIN} {registry.fingerprint} {registry.url}")
     server.ok("ci", env=env)
     shutil.rmtree(server.home / "data")
@@ -58,7 +52,7 @@ def test_a_reader_pins_by_it_too_and_nobody_is_asked(registry: RealRegistry, ser
 
 
 @pytest.mark.parametrize("pinned", [True, False])
-def test_another_origin_or_fingerprint_is_an_error(registry: RealRegistry, server: Program, pinned: bool) -> None:
+def test_another_origin_or_fingerprint_is_an_error(registry: Registry, server: Person, pinned: bool) -> None:
     if pinned:
         server.ok("registry", "add", registry.url, "--fingerprint", registry.fingerprint)
     for line, code in (
@@ -83,32 +77,32 @@ def test_another_origin_or_fingerprint_is_an_error(registry: RealRegistry, serve
         "registry.example.org " + "a" * 64 + " ftp://registry.example",
     ],
 )
-def test_a_malformed_line_is_an_error(registry: RealRegistry, server: Program, line: str) -> None:
+def test_a_malformed_line_is_an_error(registry: Registry, server: Person, line: str) -> None:
     """Even if its registry is not needed."""
     good = f"{ORIGIN} {registry.fingerprint} {registry.url}"
     error = server.run("ci", "--json", env=pins(server, good, line)).error
     assert (error["code"], "line 2" in error["message"]) == ("bad-pins", True)
 
 
-def test_a_file_that_is_not_there_and_an_address_twice(registry: RealRegistry, server: Program) -> None:
+def test_a_file_that_is_not_there_and_an_address_twice(registry: Registry, server: Person) -> None:
     assert server.run("ci", "--json", env={"RYE_PINS": "nowhere"}).error["code"] == "bad-pins"
     good = f"{ORIGIN} {registry.fingerprint} {registry.url}"
     assert server.run("ci", "--json", env=pins(server, good, good)).error["code"] == "bad-pins"
 
 
-def test_one_that_is_not_needed_is_never_contacted(registry: RealRegistry, server: Program) -> None:
+def test_one_that_is_not_needed_is_never_contacted(registry: Registry, server: Person) -> None:
     """Nothing listens on port 9, so contacting it would fail."""
     unneeded = f"other.example {'a' * 64} http://127.0.0.1:9"
     server.ok("ci", env=pins(server, unneeded, f"{ORIGIN} {registry.fingerprint} {registry.url}"))
 
 
-def test_a_fingerprint_in_the_repository_pins_nothing(registry: RealRegistry, server: Program) -> None:
+def test_a_fingerprint_in_the_repository_pins_nothing(registry: Registry, server: Person) -> None:
     server.write("pins", f"{ORIGIN} {registry.fingerprint} {registry.url}\n")
     server.write(".ai/pins", f"{ORIGIN} {registry.fingerprint} {registry.url}\n")
     assert server.run("ci", "--json").error["code"] == "registry-unpinned"
 
 
-def test_a_file_that_came_with_the_repository_pins_nothing(registry: RealRegistry, server: Program) -> None:
+def test_a_file_that_came_with_the_repository_pins_nothing(registry: Registry, server: Person) -> None:
     line = f"{ORIGIN} {registry.fingerprint} {registry.url}\n"
     server.path("pins").write_text(line)
     for named in ("pins", "./pins", str(server.path("pins"))):

@@ -10,7 +10,7 @@ import pytest
 
 from rye.cli import start
 from rye.cli.main import COMMANDS
-from tests.cli.running import Program
+from tests.scenes.person import Person
 
 GLOBAL = (
     "--quiet",
@@ -26,66 +26,66 @@ GLOBAL = (
 
 
 @pytest.fixture(scope="module")
-def rye(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    return Program(tmp_path_factory.mktemp("help"))
+def rye(tmp_path_factory: pytest.TempPathFactory) -> Person:
+    return Person(tmp_path_factory.mktemp("help"))
 
 
 def options(page: str) -> set[str]:
     return set(re.findall(r"(?m)^  (?:-\w, )?(--[a-z-]+)", page))
 
 
-def test_the_first_page_lists_the_global_options(rye: Program) -> None:
+def test_the_first_page_lists_the_global_options(rye: Person) -> None:
     assert options(rye.ok("--help").stdout) >= {*GLOBAL, "--offline"}
 
 
 @pytest.mark.parametrize("name", sorted(COMMANDS))
-def test_a_commands_page_repeats_at_most_two_and_has_an_example(rye: Program, name: str) -> None:
+def test_a_commands_page_repeats_at_most_two_and_has_an_example(rye: Person, name: str) -> None:
     page = rye.ok(name, "--help").stdout
     own = {"registry"} if name in ("mirror",) else set()
     assert len((options(page) - own) & {*GLOBAL, "--offline"}) <= 2, page
     assert f"Examples:\n  rye {name}" in page
 
 
-def test_a_global_option_works_where_it_is_not_listed(rye: Program) -> None:
+def test_a_global_option_works_where_it_is_not_listed(rye: Person) -> None:
     assert rye.run("list", "--offline", "--color", "never", "--quiet").code in (0, 1)
 
 
 @pytest.mark.parametrize(("columns", "least", "most"), [(60, 40, 60), (100, 85, 100), (150, 85, 100)])
 def test_it_is_as_wide_as_the_terminal_up_to_a_hundred_columns(
-    rye: Program, columns: int, least: int, most: int
+    rye: Person, columns: int, least: int, most: int
 ) -> None:
     width = max(map(len, rye.ok("install", "--help", env={"COLUMNS": str(columns)}).stdout.split("\n")))
     assert least <= width <= most
 
 
-def test_the_global_options_have_a_page_of_their_own(rye: Program) -> None:
+def test_the_global_options_have_a_page_of_their_own(rye: Person) -> None:
     page = rye.ok("help", "options").stdout
     assert options(page) == {*GLOBAL, "--offline"}
     assert set(re.findall(r"RYE_[A-Z_]+", page)) >= {"RYE_JSON", "RYE_COLOR", "RYE_REGISTRY", "RYE_OFFLINE"}
 
 
 @pytest.mark.parametrize("words", [("update",), ("namespace", "keys", "add"), ("registry",)])
-def test_help_is_the_same_page(rye: Program, words: tuple[str, ...]) -> None:
+def test_help_is_the_same_page(rye: Person, words: tuple[str, ...]) -> None:
     assert rye.ok("help", *words).stdout == rye.ok(*words, "--help").stdout
 
 
-def test_help_without_words_is_the_first_page(rye: Program) -> None:
+def test_help_without_words_is_the_first_page(rye: Person) -> None:
     assert rye.ok("help").stdout == rye.ok("--help").stdout
     assert rye.ok("help", "--json").json["help"].startswith("Usage: rye")
 
 
-def test_help_of_what_does_not_exist(rye: Program) -> None:
+def test_help_of_what_does_not_exist(rye: Person) -> None:
     assert rye.run("help", "instal", "--json").error["hint"] == "Did you mean 'install'?"
     assert rye.run("help", "lock", "more", "--json").error["code"] == "unknown-command"
 
 
-def test_a_misspelt_option_is_corrected_in_the_hint(rye: Program) -> None:
+def test_a_misspelt_option_is_corrected_in_the_hint(rye: Person) -> None:
     error = rye.run("list", "--offlin", "--json").error
     assert error["message"] == "No such option '--offlin'."
     assert error["hint"].startswith("Did you mean '--offline'? `rye list --help` shows")
 
 
-def test_an_argument_too_many_is_named(rye: Program) -> None:
+def test_an_argument_too_many_is_named(rye: Person) -> None:
     assert rye.run("list", "acme", "--json").error["message"] == "Unexpected argument: acme."
 
 

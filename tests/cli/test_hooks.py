@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import Program
+from tests.scenes.person import Person
 
 HOOKS = """\
     <hooks>
@@ -27,14 +27,14 @@ HOOKS = """\
 
 
 @pytest.fixture
-def rye(tmp_path: Path) -> Program:
-    program = Program(tmp_path)
-    path = program.new("directive", "ops/deploy")
+def rye(tmp_path: Path) -> Person:
+    person = Person(tmp_path)
+    path = person.new("directive", "ops/deploy")
     path.write_text(path.read_text().replace("  </metadata>", HOOKS + "  </metadata>"))
-    return program
+    return person
 
 
-def test_list(rye: Program) -> None:
+def test_list(rye: Person) -> None:
     hooks = rye.ok("hooks", "list", "ops/deploy", "--json").json["hooks"]
     assert [(hook["item_type"], hook["item_id"], hook["allowed"]) for hook in hooks] == [
         ("directive", "ops/notify", False),
@@ -45,7 +45,7 @@ def test_list(rye: Program) -> None:
     assert "not covered by its rights: denied" in rye.ok("hooks", "list", "ops/deploy").stdout
 
 
-def test_eval(rye: Program) -> None:
+def test_eval(rye: Person) -> None:
     rye.write("context.json", json.dumps({"cost": {"current": 9, "limit": 10}}))
     result = rye.ok("hooks", "eval", "ops/deploy", "--context", "context.json", "--json").json
     (action,) = result["actions"]
@@ -54,7 +54,7 @@ def test_eval(rye: Program) -> None:
     assert result["diagnostics"] == []
 
 
-def test_a_hook_whose_condition_does_not_parse_is_skipped_and_the_document_says_where(rye: Program) -> None:
+def test_a_hook_whose_condition_does_not_parse_is_skipped_and_the_document_says_where(rye: Person) -> None:
     """DECISIONS Directives 13."""
     path = rye.path(".ai/directives/ops/deploy.md")
     path.write_text(path.read_text().replace('error.type == "timeout"', "error.type =="))
@@ -65,12 +65,12 @@ def test_a_hook_whose_condition_does_not_parse_is_skipped_and_the_document_says_
 
 
 @pytest.mark.parametrize("context", ["", "[]", "{", '{"a": NaN}', '{"a": 1e999}', "[" * 100_000, "5"])
-def test_a_context_that_is_no_object_is_a_usage_error(rye: Program, context: str) -> None:
+def test_a_context_that_is_no_object_is_a_usage_error(rye: Person, context: str) -> None:
     rye.write("context.json", context)
     result = rye.run("hooks", "eval", "ops/deploy", "--context", "context.json", "--json")
     assert (result.code, result.error["code"]) == (2, "bad-context")
 
 
-def test_only_directives_have_hooks(rye: Program) -> None:
+def test_only_directives_have_hooks(rye: Person) -> None:
     rye.new("agent", "planner")
     assert rye.run("hooks", "list", "planner", "--json").error["code"] == "no-hooks"

@@ -12,23 +12,23 @@ import pytest
 from rye.cli.use import browser
 from rye.items.identity import Identity
 from rye.workspace.registries.item_page import page_address
-from tests.cli.registry_fixture import Registry, User, registry
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 
 pytestmark = pytest.mark.processes
 
-__all__ = ["registry"]
 ITEM = Identity("directive", "acme/work/first")
 
 
 @pytest.fixture(scope="module")
-def acme(registry: Registry, tmp_path_factory: pytest.TempPathFactory) -> User:
-    user = registry.owner(tmp_path_factory.mktemp("web"), "acme")
-    user.publish("work/first")
-    user.publish("work/first", "1.1.0")
+def acme(registry: Registry) -> Person:
+    user = registry.owner("acme")
+    user.release("work/first")
+    user.release("work/first", "1.1.0")
     return user
 
 
-def test_off_a_terminal_the_address_is_printed_and_the_page_is_there(registry: Registry, acme: User) -> None:
+def test_off_a_terminal_the_address_is_printed_and_the_page_is_there(registry: Registry, acme: Person) -> None:
     address = acme.ok("info", "acme/work/first", "--web").stdout.strip()
     assert address == f"{registry.url}/-/directive/acme/work/first"
     answer = httpx.get(address, headers={"Accept": "text/html"})
@@ -45,17 +45,17 @@ def test_off_a_terminal_the_address_is_printed_and_the_page_is_there(registry: R
 
 
 def test_on_a_terminal_the_browser_gets_the_address_and_nothing_else(
-    registry: Registry, acme: User, tmp_path: Path
+    registry: Registry, acme: Person, tmp_path: Path
 ) -> None:
-    program, told = tmp_path / "browser", tmp_path / "told"
-    program.write_text(f'#!{sys.executable}\nimport sys\nopen({str(told)!r}, "w").write("|".join(sys.argv[1:]))\n')
-    program.chmod(0o755)
-    shown = acme.terminal("info", "acme/work/first", "--web", env={"BROWSER": f"{program} %s"})
+    person, told = tmp_path / "browser", tmp_path / "told"
+    person.write_text(f'#!{sys.executable}\nimport sys\nopen({str(told)!r}, "w").write("|".join(sys.argv[1:]))\n')
+    person.chmod(0o755)
+    shown = acme.terminal("info", "acme/work/first", "--web", env={"BROWSER": f"{person} %s"})
     assert told.read_text() == f"{registry.url}/-/directive/acme/work/first"
     assert f"opened {registry.url}/-/directive/acme/work/first" in shown
 
 
-def test_without_a_browser_the_address_is_printed_on_a_terminal_too(registry: Registry, acme: User) -> None:
+def test_without_a_browser_the_address_is_printed_on_a_terminal_too(registry: Registry, acme: Person) -> None:
     shown = acme.terminal(
         "info", "acme/work/first", "--web", env={"BROWSER": "/nonexistent/browser %s", "PATH": "/nonexistent"}
     )
@@ -93,12 +93,12 @@ def test_without_a_display_no_program_is_started(monkeypatch: pytest.MonkeyPatch
     assert opened == ["https://example.org/"]
 
 
-def test_what_is_not_published_has_no_page(acme: User) -> None:
+def test_what_is_not_published_has_no_page(acme: Person) -> None:
     acme.fails("info", "acme/work/none", "--web", code="no-such-item")
     acme.fails("info", "acme/work/first@9.9.9", "--web", code="no-such-version")
 
 
-def test_a_folder_has_no_pages(registry: Registry, acme: User) -> None:
+def test_a_folder_has_no_pages(registry: Registry, acme: Person) -> None:
     folder = f"file://{registry.data / 'public'}"
     error = acme.fails("info", "acme/work/first", "--web", "--registry", folder, code="no-page")
     assert "--registry https://" in error["hint"]
@@ -106,7 +106,7 @@ def test_a_folder_has_no_pages(registry: Registry, acme: User) -> None:
     assert shown["page"] is None
 
 
-def test_the_ordinary_output_names_the_page_of_the_version(registry: Registry, acme: User) -> None:
+def test_the_ordinary_output_names_the_page_of_the_version(registry: Registry, acme: Person) -> None:
     page = f"{registry.url}/-/directive/acme/work/first@1.1.0"
     assert page in acme.ok("info", "acme/work/first").stdout
     assert acme.ok("info", "acme/work/first", "--json").json["page"] == page

@@ -10,11 +10,11 @@ import pytest
 from rye.errors import RyeError
 from rye.signing.sealing import seal
 from rye.workspace.trusting.own_keys import OwnKeys
-from tests.cli.running import Program
+from tests.scenes.person import Person
 
 
 def test_a_new_key_is_private_trusted_and_the_default(tmp_path: Path) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     made = rye.ok("keys", "generate", "--json").json
     listed = rye.ok("keys", "list", "--json").json["keys"]
     assert [(key["name"], key["default"], key["sealed"]) for key in listed] == [("default", True, False)]
@@ -30,7 +30,7 @@ def test_a_new_key_is_private_trusted_and_the_default(tmp_path: Path) -> None:
 
 
 def test_a_second_key_of_the_same_name_is_refused(tmp_path: Path) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     first = rye.ok("keys", "generate", "--json").json
     result = rye.run("keys", "generate", "--json")
     assert result.code == 1
@@ -39,7 +39,7 @@ def test_a_second_key_of_the_same_name_is_refused(tmp_path: Path) -> None:
 
 
 def test_names_are_names_and_never_paths(tmp_path: Path) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     for name in ("../evil", "a/b", "", ".", "\x1b[31m"):
         assert rye.run("keys", "generate", "--name", name, "--json").code != 0
     assert not (rye.home / "evil").exists()
@@ -47,7 +47,7 @@ def test_names_are_names_and_never_paths(tmp_path: Path) -> None:
 
 
 def test_export_and_import(tmp_path: Path) -> None:
-    rye, other = Program(tmp_path / "one"), Program(tmp_path / "two")
+    rye, other = Person(tmp_path / "one"), Person(tmp_path / "two")
     made = rye.ok("keys", "generate", "--json").json
     public = rye.ok("keys", "export").stdout
     assert public.startswith("-----BEGIN PUBLIC KEY-----\n")
@@ -60,7 +60,7 @@ def test_export_and_import(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_sealed_key_needs_its_passphrase(tmp_path: Path) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     secret = {"RYE_PASSPHRASE": "correct horse"}
     made = rye.ok("keys", "generate", "--passphrase", "--json", env=secret).json
     assert "\noperations: 3\nmemory: 268435456\n" in Path(made["path"]).read_text()
@@ -75,7 +75,7 @@ def test_a_sealed_key_needs_its_passphrase(tmp_path: Path) -> None:
 
 
 def test_a_key_that_others_can_read_is_reported(tmp_path: Path) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     made = rye.ok("keys", "generate", "--json").json
     for path in (rye.home / "config").rglob("*"):
         if path.is_file() and "PRIVATE" in path.read_text():
@@ -86,7 +86,7 @@ def test_a_key_that_others_can_read_is_reported(tmp_path: Path) -> None:
 
 
 def test_the_default_can_be_changed(tmp_path: Path) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     rye.ok("keys", "generate")
     rye.ok("keys", "generate", "--name", "second")
     rye.ok("keys", "default", "second")
@@ -100,7 +100,7 @@ def test_the_default_can_be_changed(tmp_path: Path) -> None:
 
 
 def test_what_is_no_key_is_an_error(tmp_path: Path) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     for name, data in (("a", b"no key"), ("b", b"\xff\x00"), ("c", b"x" * 100_000)):
         rye.write(name, data)
         result = rye.run("keys", "import", name, "--json")
@@ -135,7 +135,7 @@ def test_a_new_passphrase_is_asked_twice_and_must_be_the_same(tmp_path: Path, mo
 
 def test_a_passphrase_is_changed_and_taken_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(seal, "__kwdefaults__", {"operations": 1, "memory": 8192})  # another test covers its cost
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     made = rye.ok("keys", "generate", "--passphrase", "--json", env={"RYE_PASSPHRASE": "old"}).json
     both = {"RYE_PASSPHRASE": "old", "RYE_NEW_PASSPHRASE": "new"}
     assert rye.run("keys", "passphrase", "--json", env=both | {"RYE_PASSPHRASE": "wrong"}).error["code"] == (
@@ -150,7 +150,7 @@ def test_a_passphrase_is_changed_and_taken_away(tmp_path: Path, monkeypatch: pyt
 
 
 def test_a_key_is_deleted_only_with_a_yes_and_the_default_one_last(tmp_path: Path) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     rye.ok("keys", "generate")
     path = Path(rye.ok("keys", "generate", "--name", "second", "--json").json["path"])
     assert rye.run("keys", "remove", "second", "--json").error["code"] == "confirmation-needed"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import Program
 from tests.cli.test_claims import codes
-from tests.installation.real_registry import Author, RealRegistry, serving
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 from tests.scenes.registry_process import run, token
 
 pytestmark = pytest.mark.processes
@@ -18,43 +18,44 @@ ALL = (("ci",), ("install",), ("install", "--frozen"), ("render", "acme/work/top
 
 
 @pytest.fixture
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
-    yield from serving(tmp_path_factory)
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
+    with Registry(tmp_path_factory.mktemp("registry") / "data") as made:
+        yield made
 
 
 @pytest.fixture
-def acme(registry: RealRegistry) -> Author:
-    author = registry.author("acme")
+def acme(registry: Registry) -> Person:
+    author = registry.owner("acme")
     author.release("work/base")
     author.release("work/top")
     return author
 
 
 @pytest.fixture
-def user(registry: RealRegistry, acme: Author) -> Program:
-    program = registry.user()
-    program.ok("add", "acme/work/base", "acme/work/top", "--yes")
-    assert set(codes(program, *ALL).values()) == {"ok"}
-    return program
+def user(registry: Registry, acme: Person) -> Person:
+    person = registry.user()
+    person.ok("add", "acme/work/base", "acme/work/top", "--yes")
+    assert set(codes(person, *ALL).values()) == {"ok"}
+    return person
 
 
-def states(program: Program) -> dict[str, str]:
-    return {row["id"]: row["state"] for row in program.ok("list", "--json").json["items"]}
+def states(person: Person) -> dict[str, str]:
+    return {row["id"]: row["state"] for row in person.ok("list", "--json").json["items"]}
 
 
-def revoke(registry: RealRegistry, acme: Author, position: int) -> None:
+def revoke(registry: Registry, acme: Person, position: int) -> None:
     """Another owner revokes the author's key for everything at ``position`` or later in the log."""
     other = registry.user()
     other.ok("keys", "generate")
     other.ok("login", registry.url, "--token", token(registry.data))
     [key] = other.ok("keys", "list", "--json").json["keys"]
-    acme.program.ok("namespace", "keys", "add", "acme", str(Path(key["path"]).with_suffix(".pub")))
-    [own] = acme.program.ok("keys", "list", "--json").json["keys"]
+    acme.ok("namespace", "keys", "add", "acme", str(Path(key["path"]).with_suffix(".pub")))
+    [own] = acme.ok("keys", "list", "--json").json["keys"]
     other.ok("namespace", "revoke", "acme", own["fingerprint"], "--from", str(position), "--yes")
 
 
 def test_a_revocation_that_another_command_saw_holds_for_what_was_verified_before(
-    registry: RealRegistry, acme: Author, user: Program
+    registry: Registry, acme: Person, user: Person
 ) -> None:
     revoke(registry, acme, user.ok("info", "acme/work/top", "--json").json["log"])
     assert set(codes(user, *ALL).values()) == {"ok"}, "nothing on this machine knows of it yet"
@@ -66,7 +67,7 @@ def test_a_revocation_that_another_command_saw_holds_for_what_was_verified_befor
     assert states(user) == {"acme/work/top": "unverified", "acme/work/base": "ok"}
 
 
-def test_a_known_revocation_needs_no_network(registry: RealRegistry, acme: Author, user: Program) -> None:
+def test_a_known_revocation_needs_no_network(registry: Registry, acme: Person, user: Person) -> None:
     revoke(registry, acme, user.ok("info", "acme/work/top", "--json").json["log"])
     user.run("outdated")
     registry.stop()
@@ -77,7 +78,7 @@ def test_a_known_revocation_needs_no_network(registry: RealRegistry, acme: Autho
     registry.start()
 
 
-def test_a_takedown_that_another_command_saw_holds_too(registry: RealRegistry, user: Program) -> None:
+def test_a_takedown_that_another_command_saw_holds_too(registry: Registry, user: Person) -> None:
     run("takedown", "directive:acme/work/top@1.0.0", "--reason", "A secret.", "--data", str(registry.data))
     user.run("outdated")
     found = codes(user, *ALL)
@@ -87,12 +88,12 @@ def test_a_takedown_that_another_command_saw_holds_too(registry: RealRegistry, u
 
 
 def test_a_change_of_keys_that_revokes_nothing_costs_one_more_look(
-    registry: RealRegistry, acme: Author, user: Program
+    registry: Registry, acme: Person, user: Person
 ) -> None:
-    acme.program.ok("keys", "generate", "--name", "second")
-    keys = acme.program.ok("keys", "list", "--json").json["keys"]
+    acme.ok("keys", "generate", "--name", "second")
+    keys = acme.ok("keys", "list", "--json").json["keys"]
     second = next(key for key in keys if key["name"] == "second")
-    acme.program.ok("namespace", "keys", "add", "acme", str(Path(second["path"]).with_suffix(".pub")))
+    acme.ok("namespace", "keys", "add", "acme", str(Path(second["path"]).with_suffix(".pub")))
     user.ok("audit")
     assert set(states(user).values()) == {"ok"}, "the audit judged the rows by the new keys"
     registry.stop()

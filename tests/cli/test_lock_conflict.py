@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from rye.project.lock import LockError, is_conflicted, parse_lock
 from rye.project.lock_conflict import join_sides
-from tests.cli.running import Program
-from tests.installation.real_registry import Author, RealRegistry, serving
 from tests.scenes.directive_text import SHELL
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 
 pytestmark = pytest.mark.processes
 
 
 @pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
-    yield from serving(tmp_path_factory)
-
-
-@pytest.fixture(scope="module")
-def acme(registry: RealRegistry) -> Author:
-    author = registry.author("acme")
+def acme(registry: Registry) -> Person:
+    author = registry.owner("acme")
     for name in ("one", "two"):
         author.release(f"work/{name}", permissions=SHELL)
     author.release("work/base")
@@ -33,7 +27,7 @@ def acme(registry: RealRegistry) -> Author:
 
 
 @pytest.fixture
-def merged(registry: RealRegistry, acme: Author, tmp_path: Path) -> Program:
+def merged(registry: Registry, acme: Person, tmp_path: Path) -> Person:
     """Two branches each added an item; git merged the installed files, and left markers in rye.lock."""
     user = registry.user()
     user.ok("add", "acme/work/base", "--yes")
@@ -60,13 +54,13 @@ def merged(registry: RealRegistry, acme: Author, tmp_path: Path) -> Program:
     return user
 
 
-def test_everything_else_says_who_resolves_it(merged: Program) -> None:
+def test_everything_else_says_who_resolves_it(merged: Person) -> None:
     for verb in (("ci",), ("list",), ("lock", "--check"), ("install", "--locked")):
         error = merged.run(*verb, "--json").error
         assert (error["code"], "`rye install` or `rye lock`" in error["message"]) == ("bad-lock", True), verb
 
 
-def test_install_takes_both_and_asks_for_what_not_both_sides_approve(merged: Program) -> None:
+def test_install_takes_both_and_asks_for_what_not_both_sides_approve(merged: Person) -> None:
     """Files from the merge have the signed bytes, so they are not hand edits."""
     before = merged.path("rye.lock").read_bytes()
     error = merged.run("install", "--json").error
@@ -79,7 +73,7 @@ def test_install_takes_both_and_asks_for_what_not_both_sides_approve(merged: Pro
     merged.ok("ci")
 
 
-def test_lock_resolves_it_and_approves_nothing(merged: Program) -> None:
+def test_lock_resolves_it_and_approves_nothing(merged: Person) -> None:
     merged.ok("lock")
     lock = parse_lock(merged.path("rye.lock").read_text())
     assert {item.id: bool(item.approved_capabilities) for item in lock.items} == {
@@ -90,7 +84,7 @@ def test_lock_resolves_it_and_approves_nothing(merged: Program) -> None:
     merged.ok("lock", "--check")
 
 
-def test_an_edit_by_hand_is_still_one(merged: Program) -> None:
+def test_an_edit_by_hand_is_still_one(merged: Person) -> None:
     path = merged.path(".ai/packages/acme/directives/work/two.md")
     path.write_text(path.read_text().replace("Do the work", "Do other work"))
     assert merged.run("install", "--yes", "--json").error["code"] == "edited-files"
@@ -106,9 +100,9 @@ def test_markers_that_do_not_fit_together_are_refused() -> None:
 @pytest.mark.parametrize("verb", ["lock", "install"])
 def test_markers_go_from_a_lock_whose_sides_say_the_same(tmp_path: Path, verb: str) -> None:
     """No choice changes, and the file still has to be written."""
-    program = Program(tmp_path)
-    program.ok("init")
-    program.write("rye.lock", "<<<<<<< a\nversion = 1\n=======\nversion = 1\n>>>>>>> b\n")
-    program.ok(verb)
-    assert "<<<<<<<" not in program.path("rye.lock").read_text()
-    program.ok("ci")
+    person = Person(tmp_path)
+    person.ok("init")
+    person.write("rye.lock", "<<<<<<< a\nversion = 1\n=======\nversion = 1\n>>>>>>> b\n")
+    person.ok(verb)
+    assert "<<<<<<<" not in person.path("rye.lock").read_text()
+    person.ok("ci")

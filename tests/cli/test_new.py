@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import Program
+from tests.scenes.person import Person
 
 PLACES = {
     "directive": ("workflows/deploy", ".ai/directives/workflows/deploy.md"),
@@ -20,8 +20,8 @@ PLACES = {
 }
 
 
-def in_project(folder: Path) -> Program:
-    rye = Program(folder)
+def in_project(folder: Path) -> Person:
+    rye = Person(folder)
     rye.write("rye.toml", "")
     return rye
 
@@ -140,7 +140,7 @@ def test_a_category_where_none_belongs_is_refused_in_plain_words(tmp_path: Path)
 def test_outside_a_project_nothing_is_written_and_the_next_command_is_named(
     tmp_path: Path, command: tuple[str, ...]
 ) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     rye.write(
         "../skills/pdf/SKILL.md", "---\nname: pdf\ndescription: Reads PDF files.\n---\n\n# PDF\n\nRead the file.\n"
     )
@@ -153,7 +153,7 @@ def test_outside_a_project_nothing_is_written_and_the_next_command_is_named(
 
 
 def test_init_names_the_file_as_seen_from_the_folder_it_runs_in(tmp_path: Path) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     assert rye.ok("init", "inside").stdout == "created inside/rye.toml\n"
     outside = tmp_path / "outside"
     assert rye.ok("init", str(outside)).stdout == f"created {outside}/rye.toml\n"

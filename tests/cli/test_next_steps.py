@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import Program
+from tests.scenes.person import Person
 
 pytestmark = pytest.mark.processes
 
 
 def test_commands_that_need_a_project_name_the_one_that_makes_it(tmp_path: Path) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     assert "`rye init` creates one" in rye.ok("list").stderr
     assert "`rye init --namespace NAME`" in rye.run("publish", "--json").error["hint"]
     rye.ok("init")
@@ -21,7 +21,7 @@ def test_commands_that_need_a_project_name_the_one_that_makes_it(tmp_path: Path)
 
 
 def test_a_table_without_rows_has_no_header_on_a_terminal(tmp_path: Path) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     rye.ok("init")
     for words in (["outdated"], ["list"], ["search", "--local", "zzz"]):
         shown = rye.terminal(*words)
@@ -30,7 +30,7 @@ def test_a_table_without_rows_has_no_header_on_a_terminal(tmp_path: Path) -> Non
 
 
 def test_a_first_key_and_a_first_signature_name_the_next_step_on_a_terminal(tmp_path: Path) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     rye.ok("init", "--namespace", "acme")
     rye.new("directive", "ops/restart")
     assert "Next: `rye namespace claim NAME`" in rye.terminal("keys", "generate")
@@ -40,7 +40,7 @@ def test_a_first_key_and_a_first_signature_name_the_next_step_on_a_terminal(tmp_
 
 
 def test_a_search_without_a_match_names_a_next_step(tmp_path: Path) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     rye.ok("init")
     said = rye.ok("search", "--local", "--kind", "skill", "zzz").stderr
     assert "Nothing matches 'zzz'. Try fewer or other words, or leave out --kind and --local." in said

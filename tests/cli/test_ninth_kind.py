@@ -11,9 +11,9 @@ import pytest
 from rye.items import kinds
 from rye.items.kinds import KINDS
 from rye.items.readers import KindReader, PromptReader
-from tests.cli.registry_fixture import Registry, User
-from tests.cli.running import Program
 from tests.ninth_kind import ROW, checklist
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 
 ROOT = Path(__file__).resolve().parents[2]
 PATH = ".ai/checklists/release.md"
@@ -31,7 +31,7 @@ def ninth() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="module", autouse=True)
 def with_row(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """The row, in every program that is started: Python runs ``sitecustomize`` before anything else."""
     folder = tmp_path_factory.mktemp("hook")
@@ -41,16 +41,9 @@ def with_row(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module")
-def registry(with_row: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
-    started = Registry(tmp_path_factory.mktemp("registry") / "data")
-    yield started
-    started.stop()
-
-
 @pytest.fixture
-def rye(tmp_path: Path) -> Program:
-    return Program(tmp_path)
+def rye(tmp_path: Path) -> Person:
+    return Person(tmp_path)
 
 
 def test_the_table_has_nine_rows_and_every_look_up_sees_them() -> None:
@@ -61,24 +54,24 @@ def test_the_table_has_nine_rows_and_every_look_up_sees_them() -> None:
 
 
 class TestAnAuthor:
-    def test_makes_one_that_conforms(self, rye: Program) -> None:
+    def test_makes_one_that_conforms(self, rye: Person) -> None:
         rye.ok("init")
         made = rye.ok("new", "checklist", "release", "--json").json
         assert made == {"kind": "checklist", "id": "release", "path": PATH}
         assert rye.ok("validate", "--strict", PATH, "--json").code == 0
 
-    def test_is_told_what_is_wrong_with_it(self, rye: Program) -> None:
+    def test_is_told_what_is_wrong_with_it(self, rye: Person) -> None:
         rye.write(PATH, "---\nname: other\ntasks: [a]\n---\nx\n")
         result = rye.run("validate", PATH, "--json")
         assert result.code == 1
         assert "X03" in result.stdout
 
-    def test_has_it_told_by_its_content_outside_the_folder(self, rye: Program) -> None:
+    def test_has_it_told_by_its_content_outside_the_folder(self, rye: Person) -> None:
         rye.write("notes/release.md", checklist.template("release"))
         assert rye.ok("show", "notes/release.md", "--json").json["kind"] == "checklist"
         assert rye.ok("validate", "notes").stdout == "1 item valid\n"
 
-    def test_signs_and_verifies_it(self, rye: Program) -> None:
+    def test_signs_and_verifies_it(self, rye: Person) -> None:
         rye.ok("keys", "generate")
         path = rye.new("checklist", "release")
         rye.ok("sign", PATH)
@@ -87,7 +80,7 @@ class TestAnAuthor:
         path.write_text(path.read_text().replace("Say what", "Guess what"))
         assert rye.run("verify", PATH).code == 1
 
-    def test_shows_and_renders_it(self, rye: Program) -> None:
+    def test_shows_and_renders_it(self, rye: Person) -> None:
         rye.new("checklist", "release")
         shown = rye.ok("show", "checklist:release", "--json").json
         assert (shown["kind"], shown["version"], shown["tasks"]) == ("checklist", "0.1.0", ["Say what has to be done"])
@@ -95,12 +88,12 @@ class TestAnAuthor:
         result = rye.run("render", "release", "--input", "a=b", "--json")
         assert result.error["code"] == "unknown-input"
 
-    def test_has_nothing_to_draw_or_override(self, rye: Program) -> None:
+    def test_has_nothing_to_draw_or_override(self, rye: Person) -> None:
         rye.new("checklist", "release")
         assert rye.run("show", "release", "--mermaid", "--json").error["code"] == "no-graph"
         assert rye.run("override", "new", "release", "--json").error["code"] == "not-overridable"
 
-    def test_finds_the_kind_in_every_list_of_kinds(self, rye: Program) -> None:
+    def test_finds_the_kind_in_every_list_of_kinds(self, rye: Person) -> None:
         assert "checklist" in rye.run("new", "checklists", "x", "--json").error["hint"]
         rye.write("x.rst", "x")
         assert "checklist" in rye.run("show", "x.rst", "--json").error["hint"]
@@ -108,9 +101,9 @@ class TestAnAuthor:
 
 
 @pytest.fixture(scope="module")
-def acme(registry: Registry, tmp_path_factory: pytest.TempPathFactory) -> User:
+def acme(registry: Registry) -> Person:
     """The owner of ``acme``, who published a checklist that needs another one."""
-    owner = registry.owner(tmp_path_factory.mktemp("acme"), "acme")
+    owner = registry.owner("acme")
     owner.write(".ai/checklists/base.md", checklist.template("base"))
     text = checklist.template("release").replace("tasks:", "dependencies: ['checklist:acme/base@^0.1']\ntasks:")
     owner.write(PATH, text)
@@ -125,12 +118,12 @@ def acme(registry: Registry, tmp_path_factory: pytest.TempPathFactory) -> User:
 
 @pytest.mark.processes
 class TestARegistry:
-    def test_finds_and_describes_it(self, acme: User) -> None:
+    def test_finds_and_describes_it(self, acme: Person) -> None:
         assert {row["kind"] for row in acme.ok("search", "list", "--json").json["results"]} == {"checklist"}
         assert acme.ok("info", "checklist:acme/release", "--json").json["depends_on"] == ["checklist:acme/base@^0.1"]
 
-    def test_installs_it_with_what_it_needs(self, acme: User, registry: Registry, tmp_path: Path) -> None:
-        reader = registry.reader(tmp_path, "other")
+    def test_installs_it_with_what_it_needs(self, acme: Person, registry: Registry) -> None:
+        reader = registry.reader("other")
         reader.ok("add", "checklist:acme/release", "--yes")
         installed = reader.path(".ai/packages/acme/checklists/release.md")
         assert installed.is_file()
@@ -140,9 +133,9 @@ class TestARegistry:
         assert {row["kind"] for row in reader.ok("list", "--json").json["items"]} == {"checklist"}
         assert reader.ok("install", "--frozen", "--yes", "--json").code == 0
 
-    def test_refuses_one_that_breaks_a_rule_of_its_format(self, acme: User) -> None:
+    def test_refuses_one_that_breaks_a_rule_of_its_format(self, acme: Person) -> None:
         acme.write(".ai/checklists/broken.md", "---\nname: broken\nversion: 1.0.0\ntasks: []\n---\nx\n")
         assert acme.run("publish", ".ai/checklists/broken.md", "--yes", "--json").code == 1
 
-    def test_the_program_itself_lists_it(self, acme: User) -> None:
+    def test_the_program_itself_lists_it(self, acme: Person) -> None:
         assert f"checklist NAME           {ROW.summary}" in acme.spawn("new", "--help").stdout

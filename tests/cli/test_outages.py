@@ -17,42 +17,37 @@ from rye.registry.client import RegistryClient
 from rye.registry.transport.http import HttpTransport
 from rye.registry.transport.http_connection import Answer
 from rye.registry.transport.seam import FetchError, Request, Tagged
-from tests.cli.running import Program, Result
-from tests.installation.real_registry import Author, RealRegistry, serving
+from tests.scenes.person import Person, Result
+from tests.scenes.registry import Registry
 
 pytestmark = pytest.mark.processes
 
 
 @pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
-    yield from serving(tmp_path_factory)
-
-
-@pytest.fixture(scope="module")
-def acme(registry: RealRegistry) -> Author:
-    author = registry.author("acme")
+def acme(registry: Registry) -> Person:
+    author = registry.owner("acme")
     author.release("work/base")
     author.release("work/top", depends=(("acme/work/base", "^1.0"),))
     return author
 
 
 @pytest.fixture
-def user(registry: RealRegistry, acme: Author) -> Program:
+def user(registry: Registry, acme: Person) -> Person:
     """Someone who installed both items while the registry was up."""
-    program = registry.user()
-    program.ok("add", "acme/work/top", "--yes")
-    return program
+    person = registry.user()
+    person.ok("add", "acme/work/top", "--yes")
+    return person
 
 
 @pytest.fixture(scope="module")
-def installed(registry: RealRegistry, acme: Author) -> Program:
-    program = registry.user()
-    program.ok("add", "acme/work/top", "--yes")
-    return program
+def installed(registry: Registry, acme: Person) -> Person:
+    person = registry.user()
+    person.ok("add", "acme/work/top", "--yes")
+    return person
 
 
 @pytest.fixture(scope="class")
-def stopped(registry: RealRegistry, installed: Program) -> Iterator[None]:
+def stopped(registry: Registry, installed: Person) -> Iterator[None]:
     """The registry is down for all tests of a class."""
     registry.stop()
     yield
@@ -60,26 +55,26 @@ def stopped(registry: RealRegistry, installed: Program) -> Iterator[None]:
 
 
 @pytest.fixture
-def away(installed: Program, stopped: None, tmp_path: Path) -> Program:
+def away(installed: Person, stopped: None, tmp_path: Path) -> Person:
     """A user who installed both items before the registry went down."""
     shutil.copytree(installed.home, tmp_path / "home")
     shutil.copytree(installed.folder, tmp_path / "project")
-    program = Program(tmp_path)
-    program.environment["RYE_TRUST_LOCK"] = "1"  # the project was accepted in the other folder
-    return program
+    person = Person(tmp_path)
+    person.environment["RYE_TRUST_LOCK"] = "1"  # the project was accepted in the other folder
+    return person
 
 
-def lose_files(program: Program) -> None:
-    shutil.rmtree(program.path(".ai/packages"))
+def lose_files(person: Person) -> None:
+    shutil.rmtree(person.path(".ai/packages"))
 
 
-def timed(program: Program, *words: str, patience: float = REGISTRY.answer_seconds) -> tuple[Result, float]:
+def timed(person: Person, *words: str, patience: float = REGISTRY.answer_seconds) -> tuple[Result, float]:
     """The run and its duration in seconds; ``patience``: how long a registry that is really needed may take to answer."""
     before = REGISTRY.answer_seconds
     force_setattr(REGISTRY, "answer_seconds", patience)
     try:
         started = time.monotonic()
-        result = program.run(*words)
+        result = person.run(*words)
         return result, time.monotonic() - started
     finally:
         force_setattr(REGISTRY, "answer_seconds", before)
@@ -87,7 +82,7 @@ def timed(program: Program, *words: str, patience: float = REGISTRY.answer_secon
 
 class Test_A_registry_that_is_away:
     @pytest.mark.parametrize("command", [("install",), ("ci",), ("install", "--locked"), ("install", "--frozen")])
-    def test_installing_goes_on_with_one_notice(self, away: Program, command: tuple[str, ...]) -> None:
+    def test_installing_goes_on_with_one_notice(self, away: Person, command: tuple[str, ...]) -> None:
         lose_files(away)
         done, seconds = timed(away, *command, patience=30)
         assert (done.code, done.stderr.count("warning:")) == (0, 1)
@@ -96,13 +91,13 @@ class Test_A_registry_that_is_away:
         assert away.path(".ai/packages/acme/directives/work/top.md").exists()
         assert seconds < 15
 
-    def test_nothing_to_do_asks_nobody(self, away: Program) -> None:
+    def test_nothing_to_do_asks_nobody(self, away: Person) -> None:
         assert away.ok("install").stderr == ""
 
     @pytest.mark.parametrize(
         "command", [("add", "acme/work/base"), ("update",), ("outdated",), ("update", "acme/work/top")]
     )
-    def test_what_needs_news_fails_and_says_so(self, away: Program, command: tuple[str, ...]) -> None:
+    def test_what_needs_news_fails_and_says_so(self, away: Person, command: tuple[str, ...]) -> None:
         before = away.path("rye.toml").read_bytes(), away.path("rye.lock").read_bytes()
         done, seconds = timed(away, *command, "--json")
         assert (done.code, done.error["code"]) == (1, "fetch-unreachable")
@@ -113,7 +108,7 @@ class Test_A_registry_that_is_away:
         assert seconds < 15
         assert (away.path("rye.toml").read_bytes(), away.path("rye.lock").read_bytes()) == before
 
-    def test_hand_edits_are_shown_from_the_cache(self, away: Program) -> None:
+    def test_hand_edits_are_shown_from_the_cache(self, away: Person) -> None:
         """The hints of `rye install` and `rye render` name this command, so it must also work without a network."""
         path = away.path(".ai/packages/acme/directives/work/base.md")
         path.write_text(path.read_text().replace("Do the work.", "Do my work."))
@@ -121,21 +116,21 @@ class Test_A_registry_that_is_away:
         assert "-Do the work.\n+Do my work." in done.stdout
         assert "Using its last verified state" in done.stderr
 
-    def test_what_is_neither_cached_nor_installed_is_an_error(self, away: Program) -> None:
+    def test_what_is_neither_cached_nor_installed_is_an_error(self, away: Person) -> None:
         lose_files(away)
         shutil.rmtree(away.home / "cache")
         done = away.run("install", "--json")
         assert (done.code, done.error["code"]) == (1, "fetch-unreachable")
         assert "not cached" in done.error["message"]
 
-    def test_three_days_later_its_age_is_the_error(self, away: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_three_days_later_its_age_is_the_error(self, away: Person, monkeypatch: pytest.MonkeyPatch) -> None:
         making = RegistryClient.__init__.__kwdefaults__ or {}
         monkeypatch.setitem(making, "now", lambda: datetime.now(UTC) + timedelta(hours=73))
         lose_files(away)
         done = away.run("ci", "--json")
         assert (done.code, done.error["code"]) == (1, "head-frozen")
 
-    def test_a_port_that_never_answers_holds_nobody(self, registry: RealRegistry, away: Program) -> None:
+    def test_a_port_that_never_answers_holds_nobody(self, registry: Registry, away: Person) -> None:
         lose_files(away)
         with socket.create_server(("127.0.0.1", int(registry.url.rsplit(":", 1)[1]))):
             done, seconds = timed(away, "ci", patience=30)
@@ -171,7 +166,7 @@ class Test_An_unchanged_head:
 
     @pytest.mark.parametrize("command", [("outdated",), ("update", "--yes"), ("update", "acme/work/base", "--yes")])
     def test_finding_nothing_new_is_one_request_without_a_body(
-        self, user: Program, asked: list[tuple[str, int, int | None]], command: tuple[str, ...]
+        self, user: Person, asked: list[tuple[str, int, int | None]], command: tuple[str, ...]
     ) -> None:
         user.ok(*command)
         asked.clear()
@@ -179,7 +174,7 @@ class Test_An_unchanged_head:
         assert asked == [("head", 304, 0)]
 
     def test_what_is_new_is_found_by_the_next_request(
-        self, user: Program, acme: Author, asked: list[tuple[str, int, int | None]]
+        self, user: Person, acme: Person, asked: list[tuple[str, int, int | None]]
     ) -> None:
         assert user.ok("outdated", "--json").json == {"outdated": []}
         acme.release("work/top", "1.1.0", depends=(("acme/work/base", "^1.0"),))
@@ -189,7 +184,7 @@ class Test_An_unchanged_head:
         assert asked[0][:2] == ("head", 200)
         assert user.ok("outdated", "--json").json["outdated"] == [row]
 
-    def test_a_policy_that_changed_is_another_question(self, user: Program, acme: Author) -> None:
+    def test_a_policy_that_changed_is_another_question(self, user: Person, acme: Person) -> None:
         acme.release("work/top", "1.2.0", depends=(("acme/work/base", "^1.0"),))
         assert user.ok("outdated", "--json").json["outdated"]
         text = user.path("rye.toml").read_text()
@@ -197,9 +192,7 @@ class Test_An_unchanged_head:
         assert "younger than" in str(user.ok("outdated", "--json").json["outdated"][0]["refused"])
 
 
-def test_a_lock_that_is_ahead_of_the_held_head_says_why(
-    registry: RealRegistry, acme: Author, user: Program, tmp_path: Path
-) -> None:
+def test_a_lock_that_is_ahead_of_the_held_head_says_why(registry: Registry, acme: Person, user: Person) -> None:
     """A colleague updated and pushed; this machine never saw the new release. The release did not vanish."""
     acme.release("work/base", "1.0.1")
     colleague = registry.user()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import Program
+from tests.scenes.person import Person
 from tests.scenes.shared_data import shared
 
 pytestmark = pytest.mark.processes
@@ -47,15 +47,15 @@ def entry(step: str, mode: str, description: str | None = None) -> str:
 
 
 @pytest.fixture
-def program(tmp_path: Path) -> Program:
-    made = Program(tmp_path)
+def person(tmp_path: Path) -> Person:
+    made = Person(tmp_path)
     made.write("rye.toml", "[project]\n")
     made.write(".ai/formulas/flow.formula.toml", FORMULA)
     return made
 
 
-def user_overlay(program: Program, text: str, name: str = "flow") -> Path:
-    path = program.home / "ai" / "formula-overlays" / f"{name}.toml"
+def user_overlay(person: Person, text: str, name: str = "flow") -> Path:
+    path = person.home / "ai" / "formula-overlays" / f"{name}.toml"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
     return path
@@ -65,11 +65,11 @@ def user_overlay(program: Program, text: str, name: str = "flow") -> Path:
 
 
 @pytest.mark.parametrize("formula", [".ai/formulas/flow.formula.toml", "flow", "formula:flow"])
-def test_apply_gives_the_changed_steps(program: Program, formula: str) -> None:
-    program.write(
+def test_apply_gives_the_changed_steps(person: Person, formula: str) -> None:
+    person.write(
         "o.toml", entry("a", "append", "And {{issue}} again.") + entry("b", "skip") + entry("c", "replace", "N")
     )
-    result = program.ok("overlay", "apply", formula, "o.toml", "--json")
+    result = person.ok("overlay", "apply", formula, "o.toml", "--json")
     assert result.json["warnings"] == []
     assert result.json["steps"] == [
         {"id": "a", "title": "First", "description": "Do {{issue}}.\nAnd {{issue}} again.", "needs": []},
@@ -77,19 +77,19 @@ def test_apply_gives_the_changed_steps(program: Program, formula: str) -> None:
     ]
 
 
-def test_a_stale_entry_is_a_warning_and_exits_0(program: Program) -> None:
-    program.write("o.toml", entry("gone", "skip"))
-    result = program.run("overlay", "apply", "flow", "o.toml", "--json")
+def test_a_stale_entry_is_a_warning_and_exits_0(person: Person) -> None:
+    person.write("o.toml", entry("gone", "skip"))
+    result = person.run("overlay", "apply", "flow", "o.toml", "--json")
     assert result.code == 0
     assert result.json["warnings"] == ['overlay references unknown step "gone" (stale override)']
     assert [step["id"] for step in result.json["steps"]] == ["a", "b", "c"]
-    assert "stale override" in program.run("overlay", "apply", "flow", "o.toml").stderr
+    assert "stale override" in person.run("overlay", "apply", "flow", "o.toml").stderr
 
 
-def test_skips_in_any_order_give_the_same_needs(program: Program) -> None:
+def test_skips_in_any_order_give_the_same_needs(person: Person) -> None:
     for order in itertools.permutations(["a", "b"]):
-        program.write("o.toml", "".join(entry(step, "skip") for step in order))
-        steps = program.ok("overlay", "apply", "flow", "o.toml", "--json").json["steps"]
+        person.write("o.toml", "".join(entry(step, "skip") for step in order))
+        steps = person.ok("overlay", "apply", "flow", "o.toml", "--json").json["steps"]
         assert [(step["id"], step["needs"]) for step in steps] == [("c", [])]
 
 
@@ -105,193 +105,193 @@ def test_skips_in_any_order_give_the_same_needs(program: Program) -> None:
         ("".join(entry(step, "skip") for step in "abc"), "overlay-leaves-no-step"),
     ],
 )
-def test_what_is_wrong_is_an_error_and_no_steps(program: Program, overlay: str, code: str) -> None:
-    program.write("o.toml", overlay)
-    result = program.run("overlay", "apply", "flow", "o.toml", "--json")
+def test_what_is_wrong_is_an_error_and_no_steps(person: Person, overlay: str, code: str) -> None:
+    person.write("o.toml", overlay)
+    result = person.run("overlay", "apply", "flow", "o.toml", "--json")
     assert (result.code, result.error["code"]) == (1, code)
     assert result.error["hint"]
 
 
-def test_extends_and_expand_come_before_the_overlay(program: Program) -> None:
-    program.write(
+def test_extends_and_expand_come_before_the_overlay(person: Person) -> None:
+    person.write(
         ".ai/formulas/child.formula.toml",
         'formula = "child"\nextends = ["flow"]\n[[compose.expand]]\ntarget = "b"\nwith = "twice"\n',
     )
-    program.write(
+    person.write(
         ".ai/formulas/twice.formula.toml",
         'formula = "twice"\ntype = "expansion"\n[[template]]\nid = "{target}-one"\ntitle = "1"\n'
         '[[template]]\nid = "{target}-two"\ntitle = "2"\nneeds = ["{target}-one"]\n',
     )
-    program.write("o.toml", entry("b-one", "skip") + entry("b", "skip"))
-    result = program.ok("overlay", "apply", "child", "o.toml", "--json")
+    person.write("o.toml", entry("b-one", "skip") + entry("b", "skip"))
+    result = person.ok("overlay", "apply", "child", "o.toml", "--json")
     assert [(step["id"], step["needs"]) for step in result.json["steps"]] == [
         ("a", []),
         ("b-two", ["a"]),
         ("c", ["b-two"]),
     ]
     assert len(result.json["warnings"]) == 1
-    program.write("o.toml", entry("b-one", "skip"))
-    result = program.run("overlay", "apply", "twice", "o.toml", "--json")
+    person.write("o.toml", entry("b-one", "skip"))
+    result = person.run("overlay", "apply", "twice", "o.toml", "--json")
     assert (result.code, result.error["code"]) == (1, "overlay-without-steps")
 
 
-def test_a_formula_that_is_not_there_says_what_was_meant(program: Program) -> None:
-    program.write("o.toml", "")
-    result = program.run("overlay", "apply", "flwo", "o.toml", "--json")
+def test_a_formula_that_is_not_there_says_what_was_meant(person: Person) -> None:
+    person.write("o.toml", "")
+    result = person.run("overlay", "apply", "flwo", "o.toml", "--json")
     assert result.error["code"] == "no-such-item"
     assert "flow" in result.error["hint"]
-    program.new("role", "clerk")
-    assert program.run("overlay", "apply", ".ai/roles/clerk.md", "o.toml").code == 2
+    person.new("role", "clerk")
+    assert person.run("overlay", "apply", ".ai/roles/clerk.md", "o.toml").code == 2
 
 
 # render
 
 
-def test_render_applies_the_overlay_before_variables_unless_base(program: Program) -> None:
-    program.write(".ai/formula-overlays/flow.toml", entry("b", "replace", "For {{issue}}."))
-    rendered = program.ok("render", "flow", "--input", "issue=X-1")
+def test_render_applies_the_overlay_before_variables_unless_base(person: Person) -> None:
+    person.write(".ai/formula-overlays/flow.toml", entry("b", "replace", "For {{issue}}."))
+    rendered = person.ok("render", "flow", "--input", "issue=X-1")
     assert "For X-1." in rendered.stdout
     assert "Then this." not in rendered.stdout
-    assert "Then this." in program.ok("render", "flow", "--base").stdout
+    assert "Then this." in person.ok("render", "flow", "--base").stdout
 
 
-def test_the_project_s_file_replaces_the_user_s_entirely(program: Program) -> None:
-    user_overlay(program, entry("a", "append", "USER"))
-    assert "USER" in program.ok("render", "flow").stdout
-    program.write(".ai/formula-overlays/flow.toml", entry("b", "append", "PROJECT"))
-    rendered = program.ok("render", "flow")
+def test_the_project_s_file_replaces_the_user_s_entirely(person: Person) -> None:
+    user_overlay(person, entry("a", "append", "USER"))
+    assert "USER" in person.ok("render", "flow").stdout
+    person.write(".ai/formula-overlays/flow.toml", entry("b", "append", "PROJECT"))
+    rendered = person.ok("render", "flow")
     assert "PROJECT" in rendered.stdout
     assert "USER" not in rendered.stdout
     assert "hides-user-overlay" in rendered.stderr
 
 
-def test_a_project_file_without_overrides_switches_the_user_s_off_and_warns(program: Program) -> None:
-    user_overlay(program, entry("a", "append", "USER"))
-    program.write(".ai/formula-overlays/flow.toml", "# nothing\n")
-    rendered = program.ok("render", "flow")
+def test_a_project_file_without_overrides_switches_the_user_s_off_and_warns(person: Person) -> None:
+    user_overlay(person, entry("a", "append", "USER"))
+    person.write(".ai/formula-overlays/flow.toml", "# nothing\n")
+    rendered = person.ok("render", "flow")
     assert "USER" not in rendered.stdout
     assert "disables the user's overlay" in rendered.stderr
 
 
-def test_a_malformed_project_file_never_falls_back(program: Program) -> None:
-    user_overlay(program, entry("a", "append", "USER"))
-    program.write(".ai/formula-overlays/flow.toml", "][")
-    result = program.run("render", "flow", "--json")
+def test_a_malformed_project_file_never_falls_back(person: Person) -> None:
+    user_overlay(person, entry("a", "append", "USER"))
+    person.write(".ai/formula-overlays/flow.toml", "][")
+    result = person.run("render", "flow", "--json")
     assert (result.code, result.error["code"]) == (1, "malformed-overlay")
-    assert program.run("render", "flow", "--base").code == 0
+    assert person.run("render", "flow", "--base").code == 0
 
 
-def test_a_symlinked_overlay_of_a_project_is_refused(program: Program, tmp_path: Path) -> None:
+def test_a_symlinked_overlay_of_a_project_is_refused(person: Person, tmp_path: Path) -> None:
     outside = tmp_path / "outside.toml"
     outside.write_text(entry("a", "append", "SECRET"))
-    program.path(".ai/formula-overlays").mkdir()
-    program.path(".ai/formula-overlays/flow.toml").symlink_to(outside)
-    result = program.run("render", "flow", "--json")
+    person.path(".ai/formula-overlays").mkdir()
+    person.path(".ai/formula-overlays/flow.toml").symlink_to(outside)
+    result = person.run("render", "flow", "--json")
     assert (result.code, result.error["code"]) == (1, "symlink")
 
 
 # show, list, check, edit
 
 
-def test_show_prints_the_overlay_in_force_its_source_and_what_it_hides(program: Program) -> None:
-    nothing = program.ok("overlay", "show", "flow", "--json").json
+def test_show_prints_the_overlay_in_force_its_source_and_what_it_hides(person: Person) -> None:
+    nothing = person.ok("overlay", "show", "flow", "--json").json
     assert (nothing["source"], nothing["overrides"]) == (None, [])
     assert [place["found"] for place in nothing["looked_at"]] == [False, False]
-    user_overlay(program, entry("a", "skip"))
-    assert program.ok("overlay", "show", "flow", "--json").json["source"] == "user"
+    user_overlay(person, entry("a", "skip"))
+    assert person.ok("overlay", "show", "flow", "--json").json["source"] == "user"
     text = entry("b", "append", "P")
-    program.write(".ai/formula-overlays/flow.toml", text)
-    shown = program.ok("overlay", "show", "flow")
+    person.write(".ai/formula-overlays/flow.toml", text)
+    shown = person.ok("overlay", "show", "flow")
     assert shown.stdout == text
     assert "# .ai/formula-overlays/flow.toml (project)" in shown.stderr
     assert "hides the user's" in shown.stderr
-    document = program.ok("overlay", "show", "flow", "--json").json
+    document = person.ok("overlay", "show", "flow", "--json").json
     assert document["overrides"] == [{"step_id": "b", "mode": "append", "description": "P"}]
     assert len(document["warnings"]) == 1
 
 
 @pytest.mark.parametrize("name", ["../flow", "a/../../b", "..", "FLOW", "flow.toml", "", "x" * 65, "con"])
 @pytest.mark.parametrize("command", ["show", "edit"])
-def test_names_of_formulas_have_no_path_parts(program: Program, name: str, command: str) -> None:
-    result = program.run("overlay", command, name, "--json", env={"EDITOR": "true"})
+def test_names_of_formulas_have_no_path_parts(person: Person, name: str, command: str) -> None:
+    result = person.run("overlay", command, name, "--json", env={"EDITOR": "true"})
     assert result.code in (1, 2)
     assert "error" in result.json
-    assert not (program.folder / ".ai" / "flow.toml").exists()
-    assert not (program.folder / ".ai" / "formula-overlays").exists()
+    assert not (person.folder / ".ai" / "flow.toml").exists()
+    assert not (person.folder / ".ai" / "formula-overlays").exists()
 
 
-def test_an_unknown_formula_says_what_was_meant(program: Program) -> None:
-    result = program.run("overlay", "show", "flwo", "--json")
+def test_an_unknown_formula_says_what_was_meant(person: Person) -> None:
+    result = person.run("overlay", "show", "flwo", "--json")
     assert (result.code, result.error["code"]) == (1, "no-such-item")
     assert "flow" in result.error["hint"]
 
 
-def test_list_and_check(program: Program) -> None:
-    program.write(".ai/formula-overlays/flow.toml", entry("a", "skip"))
-    program.write(".ai/formula-overlays/other.toml", entry("a", "skip"))
-    user_overlay(program, "][", "flow")
-    listed = program.ok("overlay", "list", "--json").json["overlays"]
+def test_list_and_check(person: Person) -> None:
+    person.write(".ai/formula-overlays/flow.toml", entry("a", "skip"))
+    person.write(".ai/formula-overlays/other.toml", entry("a", "skip"))
+    user_overlay(person, "][", "flow")
+    listed = person.ok("overlay", "list", "--json").json["overlays"]
     assert [(one["formula"], one["space"], one["state"]) for one in listed] == [
         ("flow", "user", "error"),
         ("flow", "project", "ok"),
         ("other", "project", "warning"),
     ]
-    assert program.run("overlay", "check").code == 1
-    (program.home / "ai/formula-overlays/flow.toml").unlink()
-    assert program.run("overlay", "check").code == 0
-    assert program.run("overlay", "check", "flow", "--json").json["ok"] is True
+    assert person.run("overlay", "check").code == 1
+    (person.home / "ai/formula-overlays/flow.toml").unlink()
+    assert person.run("overlay", "check").code == 0
+    assert person.run("overlay", "check", "flow", "--json").json["ok"] is True
 
 
-def test_edit_without_a_change_writes_a_template_that_changes_nothing(program: Program) -> None:
-    before = program.ok("render", "flow").stdout
-    assert program.ok("overlay", "edit", "flow", env={"EDITOR": "true"}).stdout.startswith("created")
-    assert program.ok("render", "flow").stdout == before
+def test_edit_without_a_change_writes_a_template_that_changes_nothing(person: Person) -> None:
+    before = person.ok("render", "flow").stdout
+    assert person.ok("overlay", "edit", "flow", env={"EDITOR": "true"}).stdout.startswith("created")
+    assert person.ok("render", "flow").stdout == before
 
 
-def test_the_template_does_not_switch_the_user_s_overlay_off(program: Program) -> None:
-    user_overlay(program, entry("a", "append", "USER"))
-    before = program.ok("render", "flow").stdout
-    program.ok("overlay", "edit", "flow", env={"EDITOR": "true"})
-    assert program.ok("render", "flow").stdout == before
+def test_the_template_does_not_switch_the_user_s_overlay_off(person: Person) -> None:
+    user_overlay(person, entry("a", "append", "USER"))
+    before = person.ok("render", "flow").stdout
+    person.ok("overlay", "edit", "flow", env={"EDITOR": "true"})
+    assert person.ok("render", "flow").stdout == before
 
 
-def test_edit_validates_on_save(program: Program) -> None:
+def test_edit_validates_on_save(person: Person) -> None:
     good = entry("a", "append", "GOOD")
-    path = program.write(".ai/formula-overlays/flow.toml", good)
-    script = program.home / "ed"
+    path = person.write(".ai/formula-overlays/flow.toml", good)
+    script = person.home / "ed"
     script.write_text('#!/bin/sh\necho "[[step_overrides]]" > "$1"\n')
     script.chmod(0o755)
-    result = program.run("overlay", "edit", "flow", "--json", env={"VISUAL": str(script)})
+    result = person.run("overlay", "edit", "flow", "--json", env={"VISUAL": str(script)})
     assert (result.code, result.error["code"]) == (1, "rejected-edit")
     assert path.read_text() == good
     assert path.with_name("flow.toml.rejected").read_text() == "[[step_overrides]]\n"
-    assert [one["formula"] for one in program.ok("overlay", "list", "--json").json["overlays"]] == ["flow"]
+    assert [one["formula"] for one in person.ok("overlay", "list", "--json").json["overlays"]] == ["flow"]
 
 
 # That tool's own folders
 
 
-def test_gastown_folders(program: Program, tmp_path: Path) -> None:
+def test_gastown_folders(person: Person, tmp_path: Path) -> None:
     town = tmp_path / "gt"
     (town / "formula-overlays").mkdir(parents=True)
     (town / "rig" / "formula-overlays").mkdir(parents=True)
     (town / "formula-overlays" / "flow.toml").write_text(entry("a", "skip"))
     words = ["--layout", "gastown", "--town", str(town), "--json"]
-    assert program.ok("overlay", "show", "flow", *words).json["path"] == "formula-overlays/flow.toml"
+    assert person.ok("overlay", "show", "flow", *words).json["path"] == "formula-overlays/flow.toml"
     (town / "rig" / "formula-overlays" / "flow.toml").write_text(entry("b", "skip"))
-    shown = program.ok("overlay", "show", "flow", *words, "--rig", "rig").json
+    shown = person.ok("overlay", "show", "flow", *words, "--rig", "rig").json
     assert (shown["source"], shown["path"]) == ("project", "rig/formula-overlays/flow.toml")
-    assert program.run("overlay", "show", "flow", *words, "--rig", "../gt").error["code"] == "bad-rig-name"
-    assert program.run("overlay", "show", "flow", *words, "--rig", "none").code == 1
-    assert program.run("overlay", "show", "flow", "--rig", "rig").code == 2
-    assert program.run("overlay", "show", "flow", "--layout", "gastown").code == 2
+    assert person.run("overlay", "show", "flow", *words, "--rig", "../gt").error["code"] == "bad-rig-name"
+    assert person.run("overlay", "show", "flow", *words, "--rig", "none").code == 1
+    assert person.run("overlay", "show", "flow", "--rig", "rig").code == 2
+    assert person.run("overlay", "show", "flow", "--layout", "gastown").code == 2
 
 
 @pytest.mark.corpus
-def test_a_real_overlay_on_a_real_formula(program: Program) -> None:
+def test_a_real_overlay_on_a_real_formula(person: Person) -> None:
     folder = shared("corpus/gastown")
     formula, overlay = folder / "formulas" / "mol-polecat-work.formula.toml", folder / "overlay-mol-polecat-work.toml"
-    result = program.ok("overlay", "apply", str(formula), str(overlay), "--json").json
+    result = person.ok("overlay", "apply", str(formula), str(overlay), "--json").json
     published = tomllib.loads(formula.read_text())["steps"]
     (change,) = tomllib.loads(overlay.read_text())["step-overrides"]
     assert result["warnings"] == []

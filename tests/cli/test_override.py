@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import Program
+from tests.scenes.person import Person
 
 pytestmark = pytest.mark.processes
 
@@ -76,8 +76,8 @@ Old rules.
 
 
 @pytest.fixture
-def program(tmp_path: Path) -> Program:
-    made = Program(tmp_path)
+def person(tmp_path: Path) -> Person:
+    made = Person(tmp_path)
     made.write("rye.toml", '[project]\nnamespace = "acme"\n')
     made.write(".ai/agents/sage.md", AGENT)
     made.write(".ai/directives/workflows/deploy.md", DIRECTIVE)
@@ -89,8 +89,8 @@ def program(tmp_path: Path) -> Program:
     return made
 
 
-def user_file(program: Program, name: str, text: str) -> None:
-    path = program.home / "ai" / "overrides" / name
+def user_file(person: Person, name: str, text: str) -> None:
+    path = person.home / "ai" / "overrides" / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
 
@@ -99,73 +99,73 @@ def user_file(program: Program, name: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("identifier", ["sage", "agent:sage", "acme/sage", ".ai/agents/sage.md"])
-def test_an_agent_is_rendered_with_its_override_however_it_is_named(program: Program, identifier: str) -> None:
-    program.write(".ai/overrides/sage.overrides.md", override("sage", "append", "### Rules", "New rule.", "any"))
-    assert program.ok("render", identifier).stdout == "You are Sage.\n\n### Rules\n\nOld rules.\n\nNew rule.\n"
-    assert program.ok("render", identifier, "--base").stdout == "You are Sage.\n\n### Rules\n\nOld rules.\n"
+def test_an_agent_is_rendered_with_its_override_however_it_is_named(person: Person, identifier: str) -> None:
+    person.write(".ai/overrides/sage.overrides.md", override("sage", "append", "### Rules", "New rule.", "any"))
+    assert person.ok("render", identifier).stdout == "You are Sage.\n\n### Rules\n\nOld rules.\n\nNew rule.\n"
+    assert person.ok("render", identifier, "--base").stdout == "You are Sage.\n\n### Rules\n\nOld rules.\n"
 
 
 @pytest.mark.parametrize("file", ["workflows/deploy", "acme/workflows/deploy", "workflows/deploy.directive"])
-def test_a_directive_s_override_may_have_either_id_in_its_name(program: Program, file: str) -> None:
-    program.write(f".ai/overrides/{file}.overrides.md", override("deploy", "replace", "## Notes", "## Notes\n\nOurs."))
-    shown = program.ok("show", "workflows/deploy", "--json")
+def test_a_directive_s_override_may_have_either_id_in_its_name(person: Person, file: str) -> None:
+    person.write(f".ai/overrides/{file}.overrides.md", override("deploy", "replace", "## Notes", "## Notes\n\nOurs."))
+    shown = person.ok("show", "workflows/deploy", "--json")
     assert shown.json["overrides"] == [f".ai/overrides/{file}.overrides.md"]
-    assert program.ok("show", "workflows/deploy", "--base", "--json").json["overrides"] == []
+    assert person.ok("show", "workflows/deploy", "--base", "--json").json["overrides"] == []
 
 
-def test_knowledge_and_roles_have_overrides_too(program: Program) -> None:
-    program.new("role", "clerk")
-    program.write(".ai/overrides/facts/earth.overrides.md", override("earth", "append", "## Shape", "Nearly."))
-    program.write(".ai/overrides/clerk.overrides.md", override("clerk", "append", "## Identity", "Be kind."))
-    assert "Round.\n\nNearly." in program.ok("render", "facts/earth").stdout
-    assert "Be kind." in program.ok("render", "clerk").stdout
+def test_knowledge_and_roles_have_overrides_too(person: Person) -> None:
+    person.new("role", "clerk")
+    person.write(".ai/overrides/facts/earth.overrides.md", override("earth", "append", "## Shape", "Nearly."))
+    person.write(".ai/overrides/clerk.overrides.md", override("clerk", "append", "## Identity", "Be kind."))
+    assert "Round.\n\nNearly." in person.ok("render", "facts/earth").stdout
+    assert "Be kind." in person.ok("render", "clerk").stdout
 
 
-def test_the_user_s_override_comes_first_and_the_project_s_has_the_last_word(program: Program) -> None:
+def test_the_user_s_override_comes_first_and_the_project_s_has_the_last_word(person: Person) -> None:
     user_file(
-        program, "sage.overrides.md", override("sage", "replace", "### Rules", "### Rules\n\nMine.\n\n#### Sub\n\nx")
+        person, "sage.overrides.md", override("sage", "replace", "### Rules", "### Rules\n\nMine.\n\n#### Sub\n\nx")
     )
-    program.write(".ai/overrides/sage.overrides.md", override("sage", "replace", "#### Sub", "#### Sub\n\nTheirs."))
-    result = program.ok("render", "sage")
+    person.write(".ai/overrides/sage.overrides.md", override("sage", "replace", "#### Sub", "#### Sub\n\nTheirs."))
+    result = person.ok("render", "sage")
     assert result.stdout.endswith("### Rules\n\nMine.\n\n#### Sub\n\nTheirs.\n")
     assert result.stderr == ""
-    shown = program.ok("show", "sage", "--json").json["overrides"]
-    assert shown == [str(program.home / "ai/overrides/sage.overrides.md"), ".ai/overrides/sage.overrides.md"]
+    shown = person.ok("show", "sage", "--json").json["overrides"]
+    assert shown == [str(person.home / "ai/overrides/sage.overrides.md"), ".ai/overrides/sage.overrides.md"]
 
 
-def test_what_is_verified_and_validated_is_the_published_file(program: Program) -> None:
-    program.write(".ai/overrides/sage.overrides.md", override("sage", "replace", "## System Prompt", ""))
-    assert program.run("validate", ".ai/agents/sage.md").code == 0
+def test_what_is_verified_and_validated_is_the_published_file(person: Person) -> None:
+    person.write(".ai/overrides/sage.overrides.md", override("sage", "replace", "## System Prompt", ""))
+    assert person.run("validate", ".ai/agents/sage.md").code == 0
 
 
-def test_the_signature_line_is_no_part_of_the_effective_text(program: Program) -> None:
-    program.ok("keys", "generate", "--no-input")
-    program.ok("sign", ".ai/agents/sage.md")
-    before = program.path(".ai/agents/sage.md").read_bytes()
+def test_the_signature_line_is_no_part_of_the_effective_text(person: Person) -> None:
+    person.ok("keys", "generate", "--no-input")
+    person.ok("sign", ".ai/agents/sage.md")
+    before = person.path(".ai/agents/sage.md").read_bytes()
     assert b"rye:signed" in before
-    program.write(".ai/overrides/sage.overrides.md", override("sage", "append", "### Rules", "New."))
-    assert "New." in program.ok("render", "sage").stdout
-    assert program.ok("verify", ".ai/agents/sage.md").code == 0
-    assert program.path(".ai/agents/sage.md").read_bytes() == before
-    assert "rye:signed" not in program.ok("override", "show", "sage").stdout
+    person.write(".ai/overrides/sage.overrides.md", override("sage", "append", "### Rules", "New."))
+    assert "New." in person.ok("render", "sage").stdout
+    assert person.ok("verify", ".ai/agents/sage.md").code == 0
+    assert person.path(".ai/agents/sage.md").read_bytes() == before
+    assert "rye:signed" not in person.ok("override", "show", "sage").stdout
 
 
-def test_two_files_for_one_item_at_one_level_are_an_error(program: Program) -> None:
+def test_two_files_for_one_item_at_one_level_are_an_error(person: Person) -> None:
     for name in ("workflows/deploy", "acme/workflows/deploy"):
-        program.write(f".ai/overrides/{name}.overrides.md", override("deploy", "append", "## Notes", "x"))
-    result = program.run("render", "workflows/deploy", "--json")
+        person.write(f".ai/overrides/{name}.overrides.md", override("deploy", "append", "## Notes", "x"))
+    result = person.run("render", "workflows/deploy", "--json")
     assert (result.code, result.error["code"]) == (1, "ambiguous-overrides")
 
 
-def test_the_kind_in_the_name_tells_two_items_of_one_id_apart(program: Program) -> None:
-    text = program.path(".ai/knowledge/facts/earth.md").read_text()
-    program.write(".ai/knowledge/workflows/deploy.md", text.replace("earth", "deploy").replace("facts", "workflows"))
-    program.write(
+def test_the_kind_in_the_name_tells_two_items_of_one_id_apart(person: Person) -> None:
+    text = person.path(".ai/knowledge/facts/earth.md").read_text()
+    person.write(".ai/knowledge/workflows/deploy.md", text.replace("earth", "deploy").replace("facts", "workflows"))
+    person.write(
         ".ai/overrides/workflows/deploy.knowledge.overrides.md", override("deploy", "append", "## Shape", "K.")
     )
-    program.write(".ai/overrides/workflows/deploy.overrides.md", override("deploy", "append", "## Notes", "D."))
-    assert "K." in program.ok("render", "knowledge:workflows/deploy").stdout
-    assert program.ok("show", "directive:workflows/deploy", "--json").json["overrides"] == [
+    person.write(".ai/overrides/workflows/deploy.overrides.md", override("deploy", "append", "## Notes", "D."))
+    assert "K." in person.ok("render", "knowledge:workflows/deploy").stdout
+    assert person.ok("show", "directive:workflows/deploy", "--json").json["overrides"] == [
         ".ai/overrides/workflows/deploy.overrides.md"
     ]
 
@@ -187,16 +187,16 @@ def widened(what: str) -> str:
         ("<tool>acme/shell/run</tool><tool>acme/other</tool>", "rye.execute.tool.acme.other"),
     ],
 )
-def test_an_override_may_not_widen_what_a_directive_may_do(program: Program, permission: str, witness: str) -> None:
+def test_an_override_may_not_widen_what_a_directive_may_do(person: Person, permission: str, witness: str) -> None:
     text = widened(permission)
     text = text.replace("\n<!-- END", "\n## Steps\n\n<process>\n  <step name=\"go\"><description>Run.</description></step>\n"
                         "</process>\n<!-- END")  # fmt: skip
-    program.write(".ai/overrides/workflows/deploy.overrides.md", text)
-    result = program.run("render", "workflows/deploy", "--json")
+    person.write(".ai/overrides/workflows/deploy.overrides.md", text)
+    result = person.run("render", "workflows/deploy", "--json")
     assert (result.code, result.error["code"]) == (1, "override-widens")
     assert witness in result.error["message"]
     assert "allow-override-widening" in result.error["hint"]
-    shown = program.run("show", "workflows/deploy", "--json")
+    shown = person.run("show", "workflows/deploy", "--json")
     assert shown.code == 0
     assert shown.json["permissions"] == ["rye.execute.tool.acme.shell.run"]
     assert shown.json["overrides"] == []
@@ -206,57 +206,57 @@ def test_an_override_may_not_widen_what_a_directive_may_do(program: Program, per
 ALLOWS = "[policy]\nallow-override-widening = true\n"
 
 
-def test_the_projects_and_the_users_policy_together_allow_widening(program: Program) -> None:
-    program.write(".ai/overrides/workflows/deploy.overrides.md", widened("<tool>acme/shell/*</tool>"))
-    program.write("rye.toml", f'[project]\nnamespace = "acme"\n{ALLOWS}')
-    policy = program.home / "config" / "policy.toml"
+def test_the_projects_and_the_users_policy_together_allow_widening(person: Person) -> None:
+    person.write(".ai/overrides/workflows/deploy.overrides.md", widened("<tool>acme/shell/*</tool>"))
+    person.write("rye.toml", f'[project]\nnamespace = "acme"\n{ALLOWS}')
+    policy = person.home / "config" / "policy.toml"
     policy.parent.mkdir(exist_ok=True)
     policy.write_text(ALLOWS)
-    shown = program.ok("show", "workflows/deploy", "--json")
+    shown = person.ok("show", "workflows/deploy", "--json")
     assert shown.json["permissions"] == ["rye.execute.tool.acme.shell.*"]
 
 
-def test_a_repository_cannot_allow_its_own_override_to_widen(program: Program) -> None:
-    program.write(".ai/overrides/workflows/deploy.overrides.md", widened("<tool>*</tool>"))
-    program.write("rye.toml", f'[project]\nnamespace = "acme"\n{ALLOWS}')
+def test_a_repository_cannot_allow_its_own_override_to_widen(person: Person) -> None:
+    person.write(".ai/overrides/workflows/deploy.overrides.md", widened("<tool>*</tool>"))
+    person.write("rye.toml", f'[project]\nnamespace = "acme"\n{ALLOWS}')
     action = ("workflows/deploy", "execute", "tool", "rye/shell/run")
-    assert program.run("render", "workflows/deploy", "--json").error["code"] == "override-widens"
-    assert program.run("permissions", "check", *action, "--json").error["code"] == "override-widens"
+    assert person.run("render", "workflows/deploy", "--json").error["code"] == "override-widens"
+    assert person.run("permissions", "check", *action, "--json").error["code"] == "override-widens"
 
 
-def test_narrowing_is_fine(program: Program) -> None:
-    program.write(".ai/overrides/workflows/deploy.overrides.md", widened("<tool>acme/shell/run</tool>"))
-    narrowed = program.path(".ai/overrides/workflows/deploy.overrides.md").read_text()
-    program.write(
+def test_narrowing_is_fine(person: Person) -> None:
+    person.write(".ai/overrides/workflows/deploy.overrides.md", widened("<tool>acme/shell/run</tool>"))
+    narrowed = person.path(".ai/overrides/workflows/deploy.overrides.md").read_text()
+    person.write(
         ".ai/overrides/workflows/deploy.overrides.md",
         narrowed.replace("<execute><tool>acme/shell/run</tool></execute>", "<load><tool>acme/shell/run</tool></load>"),
     )
-    assert program.run("render", "workflows/deploy", "--json").error["code"] == "override-widens"
+    assert person.run("render", "workflows/deploy", "--json").error["code"] == "override-widens"
     emptied = narrowed.replace("<execute><tool>acme/shell/run</tool></execute>", "")
-    program.write(".ai/overrides/workflows/deploy.overrides.md", emptied)
-    result = program.run("show", "workflows/deploy", "--json")
+    person.write(".ai/overrides/workflows/deploy.overrides.md", emptied)
+    result = person.run("show", "workflows/deploy", "--json")
     assert result.json["permissions"] in ([], ["rye.execute.tool.acme.shell.run"])
 
 
-def test_an_override_may_not_add_a_hook(program: Program) -> None:
+def test_an_override_may_not_add_a_hook(person: Person) -> None:
     hook = '<hooks><hook><when>true</when><execute item_type="tool" item_id="acme/evil"/></hook></hooks>\n  </metadata>'
     text = widened("<tool>acme/shell/run</tool>").replace("</metadata>", hook)
-    program.write(".ai/overrides/workflows/deploy.overrides.md", text)
-    result = program.run("render", "workflows/deploy", "--json")
+    person.write(".ai/overrides/workflows/deploy.overrides.md", text)
+    result = person.run("render", "workflows/deploy", "--json")
     assert result.code == 1
     assert result.error["code"] in ("override-adds-hook", "override-in-error")
-    assert program.run("hooks", "list", "workflows/deploy", "--json").code == 1
+    assert person.run("hooks", "list", "workflows/deploy", "--json").code == 1
 
 
-def test_a_second_directive_in_an_override_is_an_error_of_the_override(program: Program) -> None:
+def test_a_second_directive_in_an_override_is_an_error_of_the_override(person: Person) -> None:
     fence = '```xml\n<directive name="deploy" version="1.0.0"></directive>\n```'
-    program.write(".ai/overrides/workflows/deploy.overrides.md", override("deploy", "append", "## Notes", fence))
-    assert program.run("render", "workflows/deploy", "--json").error["code"] == "override-in-error"
+    person.write(".ai/overrides/workflows/deploy.overrides.md", override("deploy", "append", "## Notes", fence))
+    assert person.run("render", "workflows/deploy", "--json").error["code"] == "override-in-error"
 
 
-def test_hidden_characters_in_an_override_are_an_error(program: Program) -> None:
-    program.write(".ai/overrides/sage.overrides.md", override("sage", "append", "### Rules", "Be\u202e good."))
-    result = program.run("render", "sage", "--json")
+def test_hidden_characters_in_an_override_are_an_error(person: Person) -> None:
+    person.write(".ai/overrides/sage.overrides.md", override("sage", "append", "### Rules", "Be\u202e good."))
+    result = person.run("render", "sage", "--json")
     assert (result.code, result.error["code"]) == (1, "override-in-error")
 
 
@@ -271,146 +271,144 @@ def test_hidden_characters_in_an_override_are_an_error(program: Program) -> None
         b"\xff",
     ],
 )
-def test_an_override_in_error_stops_rendering_and_show_warns(program: Program, text: str | bytes) -> None:
-    program.write(".ai/overrides/sage.overrides.md", text)
-    result = program.run("render", "sage", "--json")
+def test_an_override_in_error_stops_rendering_and_show_warns(person: Person, text: str | bytes) -> None:
+    person.write(".ai/overrides/sage.overrides.md", text)
+    result = person.run("render", "sage", "--json")
     assert result.code == 1
     assert "prompt" not in result.json
     if isinstance(text, str):
-        shown = program.run("show", "sage")
+        shown = person.run("show", "sage")
         assert shown.code == 0
         assert "is invalid and was skipped" in shown.stderr
-    assert program.run("render", "sage", "--base").code == 0
+    assert person.run("render", "sage", "--base").code == 0
 
 
-def test_an_orphan_is_a_warning_and_the_rest_applies(program: Program) -> None:
+def test_an_orphan_is_a_warning_and_the_rest_applies(person: Person) -> None:
     text = (
         override("sage", "append", "## Gone", "x") + override("sage", "append", "### Rules", "New.").split("\n\n", 1)[1]
     )
-    program.write(".ai/overrides/sage.overrides.md", text)
-    result = program.ok("render", "sage")
+    person.write(".ai/overrides/sage.overrides.md", text)
+    result = person.ok("render", "sage")
     assert "New." in result.stdout
     assert "orphaned-directive" in result.stderr
 
 
 @pytest.mark.parametrize("link", ["file", "folder"])
-def test_a_symlink_in_the_project_is_not_followed(program: Program, tmp_path: Path, link: str) -> None:
+def test_a_symlink_in_the_project_is_not_followed(person: Person, tmp_path: Path, link: str) -> None:
     secret = tmp_path / "elsewhere"
     secret.mkdir()
     (secret / "sage.overrides.md").write_text(override("sage", "append", "### Rules", "SECRET"))
-    program.path(".ai").mkdir(exist_ok=True)
+    person.path(".ai").mkdir(exist_ok=True)
     if link == "folder":
-        program.path(".ai/overrides").symlink_to(secret)
+        person.path(".ai/overrides").symlink_to(secret)
     else:
-        program.path(".ai/overrides").mkdir()
-        program.path(".ai/overrides/sage.overrides.md").symlink_to(secret / "sage.overrides.md")
-    result = program.run("render", "sage", "--json")
+        person.path(".ai/overrides").mkdir()
+        person.path(".ai/overrides/sage.overrides.md").symlink_to(secret / "sage.overrides.md")
+    result = person.run("render", "sage", "--json")
     assert (result.code, result.error["code"]) == (1, "symlink")
     before = sorted(secret.iterdir())
-    assert program.run("override", "new", "sage", "### Rules", "--append").code == 1
+    assert person.run("override", "new", "sage", "### Rules", "--append").code == 1
     assert sorted(secret.iterdir()) == before
 
 
 # The commands.
 
 
-def test_new_writes_a_complete_file_that_changes_nothing(program: Program) -> None:
-    made = program.ok("override", "new", "sage", "### Rules", "--replace", "--reason", "ours", "--today", "2026-03-04")
+def test_new_writes_a_complete_file_that_changes_nothing(person: Person) -> None:
+    made = person.ok("override", "new", "sage", "### Rules", "--replace", "--reason", "ours", "--today", "2026-03-04")
     assert made.stdout == "created .ai/overrides/sage.overrides.md\n"
-    assert program.path(".ai/overrides/sage.overrides.md").read_text() == (
+    assert person.path(".ai/overrides/sage.overrides.md").read_text() == (
         '---\nagent: "sage"\nbase-version: "unknown"\nlast-reviewed: "2026-03-04"\n---\n\n'
         "What is changed here and why, for reviewers.\n\n"
         "<!-- DIRECTIVE: replace\ntarget: ### Rules\nreason: ours\n-->\n### Rules\n\nOld rules.\n<!-- END DIRECTIVE -->\n"
     )
-    assert program.ok("render", "sage").stdout == program.ok("render", "sage", "--base").stdout
-    assert program.ok("override", "check", "--today", "2026-03-05").stdout.startswith("ok  agent:acme/sage  ")
+    assert person.ok("render", "sage").stdout == person.ok("render", "sage", "--base").stdout
+    assert person.ok("override", "check", "--today", "2026-03-05").stdout.startswith("ok  agent:acme/sage  ")
 
 
 @pytest.mark.parametrize("operation", ["append", "prepend", "insert-before", "insert-after"])
-def test_new_with_another_operation_starts_empty_and_adds_to_the_file(program: Program, operation: str) -> None:
-    program.ok("override", "new", "workflows/deploy", "## Notes")
-    again = program.ok("override", "new", "workflows/deploy", "## Notes", f"--{operation}")
+def test_new_with_another_operation_starts_empty_and_adds_to_the_file(person: Person, operation: str) -> None:
+    person.ok("override", "new", "workflows/deploy", "## Notes")
+    again = person.ok("override", "new", "workflows/deploy", "## Notes", f"--{operation}")
     assert again.stdout == "changed .ai/overrides/workflows/deploy.overrides.md\n"
-    text = program.path(".ai/overrides/workflows/deploy.overrides.md").read_text()
+    text = person.path(".ai/overrides/workflows/deploy.overrides.md").read_text()
     assert text.count("<!-- DIRECTIVE:") == 2
     assert 'base-version: "1.0.0"' in text
-    assert program.ok("override", "show", "workflows/deploy", "--json").json["diff"] == ""
+    assert person.ok("override", "show", "workflows/deploy", "--json").json["diff"] == ""
 
 
-def test_new_takes_content_and_frontmatter_keys(program: Program) -> None:
-    program.ok("override", "new", "sage", "### Rules", "--append", "--content", "-", stdin=b"New.\n")
-    program.ok("override", "new", "sage", "--frontmatter-set", "displayName=The Sage")
-    assert "New." in program.ok("render", "sage").stdout
-    assert program.ok("show", "sage", "--json").json["display_name"] == "The Sage"
+def test_new_takes_content_and_frontmatter_keys(person: Person) -> None:
+    person.ok("override", "new", "sage", "### Rules", "--append", "--content", "-", stdin=b"New.\n")
+    person.ok("override", "new", "sage", "--frontmatter-set", "displayName=The Sage")
+    assert "New." in person.ok("render", "sage").stdout
+    assert person.ok("show", "sage", "--json").json["display_name"] == "The Sage"
 
 
-def test_new_in_the_user_s_space_and_for_the_text_that_it_made(program: Program) -> None:
-    program.ok(
-        "override", "new", "sage", "### Rules", "--append", "--content", "-", "--user", stdin=b"#### Mine\n\nx\n"
-    )
-    assert (program.home / "ai/overrides/sage.overrides.md").is_file()
-    program.ok("override", "new", "sage", "#### Mine")
-    assert "#### Mine\n\nx\n" in program.path(".ai/overrides/sage.overrides.md").read_text()
+def test_new_in_the_user_s_space_and_for_the_text_that_it_made(person: Person) -> None:
+    person.ok("override", "new", "sage", "### Rules", "--append", "--content", "-", "--user", stdin=b"#### Mine\n\nx\n")
+    assert (person.home / "ai/overrides/sage.overrides.md").is_file()
+    person.ok("override", "new", "sage", "#### Mine")
+    assert "#### Mine\n\nx\n" in person.path(".ai/overrides/sage.overrides.md").read_text()
 
 
-def test_new_of_a_section_that_is_not_there_says_what_was_meant(program: Program) -> None:
-    result = program.run("override", "new", "sage", "### Ruls", "--json")
+def test_new_of_a_section_that_is_not_there_says_what_was_meant(person: Person) -> None:
+    result = person.run("override", "new", "sage", "### Ruls", "--json")
     assert (result.code, result.error["code"]) == (1, "unknown-section")
     assert "'### Rules'" in result.error["hint"]
-    assert not program.path(".ai/overrides").exists()
-    assert program.run("override", "new", "sage", "Rules", "--json").error["code"] == "bad-target"
-    assert program.run("override", "new", "sgae", "## X", "--json").error["code"] == "no-such-item"
+    assert not person.path(".ai/overrides").exists()
+    assert person.run("override", "new", "sage", "Rules", "--json").error["code"] == "bad-target"
+    assert person.run("override", "new", "sgae", "## X", "--json").error["code"] == "no-such-item"
 
 
-def test_new_refuses_what_would_not_conform_and_writes_nothing(program: Program) -> None:
-    program.ok("override", "new", "sage")
-    before = program.path(".ai/overrides/sage.overrides.md").read_bytes()
+def test_new_refuses_what_would_not_conform_and_writes_nothing(person: Person) -> None:
+    person.ok("override", "new", "sage")
+    before = person.path(".ai/overrides/sage.overrides.md").read_bytes()
     for words in (["--frontmatter-set", "name=other"], ["--frontmatter-set", "x=[1"], ["--frontmatter-delete", "a b"]):
-        assert program.run("override", "new", "sage", *words).code != 0
-    assert program.path(".ai/overrides/sage.overrides.md").read_bytes() == before
+        assert person.run("override", "new", "sage", *words).code != 0
+    assert person.path(".ai/overrides/sage.overrides.md").read_bytes() == before
 
 
-def test_new_escapes_a_closing_line_in_the_section(program: Program) -> None:
-    program.write(".ai/agents/sage.md", AGENT + "\n```\n<!-- END DIRECTIVE -->\n```\n")
-    program.ok("override", "new", "sage", "### Rules")
-    assert program.ok("override", "show", "sage", "--json").json["diff"] == ""
+def test_new_escapes_a_closing_line_in_the_section(person: Person) -> None:
+    person.write(".ai/agents/sage.md", AGENT + "\n```\n<!-- END DIRECTIVE -->\n```\n")
+    person.ok("override", "new", "sage", "### Rules")
+    assert person.ok("override", "show", "sage", "--json").json["diff"] == ""
 
 
-def test_formulas_tools_and_skills_take_no_overrides(program: Program) -> None:
-    program.new("formula", "flow")
-    result = program.run("override", "new", "flow", "## X", "--json")
+def test_formulas_tools_and_skills_take_no_overrides(person: Person) -> None:
+    person.new("formula", "flow")
+    result = person.run("override", "new", "flow", "## X", "--json")
     assert (result.code, result.error["code"]) == (2, "not-overridable")
     assert "rye overlay edit" in result.error["hint"]
 
 
-def test_list_and_check_name_files_without_an_item(program: Program) -> None:
-    program.write(".ai/overrides/nobody.overrides.md", override("nobody", "append", "## X", "x"))
-    program.write(".ai/overrides/sage.overrides.md", override("sage", "append", "### Rules", "x"))
-    program.write(".ai/overrides/Bad Name.overrides.md", "x")
-    listed = program.ok("override", "list", "--json").json["overrides"]
+def test_list_and_check_name_files_without_an_item(person: Person) -> None:
+    person.write(".ai/overrides/nobody.overrides.md", override("nobody", "append", "## X", "x"))
+    person.write(".ai/overrides/sage.overrides.md", override("sage", "append", "### Rules", "x"))
+    person.write(".ai/overrides/Bad Name.overrides.md", "x")
+    listed = person.ok("override", "list", "--json").json["overrides"]
     assert [(one["id"], one["item"], one["state"]) for one in listed] == [
         ("Bad Name", None, "error"),
         ("nobody", None, "warning"),
         ("sage", "agent:acme/sage", "ok"),
     ]
-    assert program.run("override", "check").code == 1
-    assert program.run("override", "check", "sage", "--today", "2026-01-02").code == 0
+    assert person.run("override", "check").code == 1
+    assert person.run("override", "check", "sage", "--today", "2026-01-02").code == 0
 
 
-def test_check_reports_orphans_versions_and_reviews_and_strict_stops(program: Program) -> None:
+def test_check_reports_orphans_versions_and_reviews_and_strict_stops(person: Person) -> None:
     text = override("deploy", "append", "## Gone", "x", version="0.9.0")
-    program.write(".ai/overrides/workflows/deploy.overrides.md", text)
-    result = program.run("override", "check", "--today", "2026-12-31", "--json")
+    person.write(".ai/overrides/workflows/deploy.overrides.md", text)
+    result = person.run("override", "check", "--today", "2026-12-31", "--json")
     assert result.code == 0
     (one,) = result.json["overrides"]
     codes = sorted(found["code"] for found in one["diagnostics"])
     assert codes == ["orphaned-directive", "stale-base-version", "stale-review"]
-    assert program.run("override", "check", "--today", "2026-12-31", "--strict").code == 1
+    assert person.run("override", "check", "--today", "2026-12-31", "--strict").code == 1
 
 
-def test_show_explains_and_shows_the_difference(program: Program) -> None:
-    program.write(".ai/overrides/sage.overrides.md", override("sage", "append", "### Rules", "New."))
-    shown = program.ok("override", "show", "sage")
+def test_show_explains_and_shows_the_difference(person: Person) -> None:
+    person.write(".ai/overrides/sage.overrides.md", override("sage", "append", "### Rules", "New."))
+    shown = person.ok("override", "show", "sage")
     assert "line 7: append ### Rules: 1 line at the section's end" in shown.stdout
     assert "\n+New.\n" in shown.stdout
 
@@ -418,52 +416,52 @@ def test_show_explains_and_shows_the_difference(program: Program) -> None:
 # Editing.
 
 
-def editor(program: Program, script: str) -> dict[str, str]:
-    path = program.home / "an editor"
+def editor(person: Person, script: str) -> dict[str, str]:
+    path = person.home / "an editor"
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return {"EDITOR": f"'{path}' --wait"}
 
 
-def test_edit_without_a_change_writes_a_template_that_changes_nothing(program: Program) -> None:
-    done = program.ok("override", "edit", "sage", env={"VISUAL": "true", "EDITOR": "false"})
+def test_edit_without_a_change_writes_a_template_that_changes_nothing(person: Person) -> None:
+    done = person.ok("override", "edit", "sage", env={"VISUAL": "true", "EDITOR": "false"})
     assert done.stdout == "created .ai/overrides/sage.overrides.md\n"
-    assert program.ok("render", "sage").stdout == program.ok("render", "sage", "--base").stdout
-    assert program.ok("override", "list", "--json").json["overrides"][0]["state"] == "ok"
+    assert person.ok("render", "sage").stdout == person.ok("render", "sage", "--base").stdout
+    assert person.ok("override", "list", "--json").json["overrides"][0]["state"] == "ok"
 
 
-def test_edit_saves_what_is_valid(program: Program) -> None:
+def test_edit_saves_what_is_valid(person: Person) -> None:
     text = override("sage", "append", "### Rules", "Edited.")
-    env = editor(program, f"cat > \"$2\" <<'EOF'\n{text}EOF")
-    assert program.ok("override", "edit", "sage", env=env).stdout == "created .ai/overrides/sage.overrides.md\n"
-    assert "Edited." in program.ok("render", "sage").stdout
+    env = editor(person, f"cat > \"$2\" <<'EOF'\n{text}EOF")
+    assert person.ok("override", "edit", "sage", env=env).stdout == "created .ai/overrides/sage.overrides.md\n"
+    assert "Edited." in person.ok("render", "sage").stdout
 
 
-def test_edit_gives_an_invalid_text_back_and_keeps_the_file(program: Program) -> None:
+def test_edit_gives_an_invalid_text_back_and_keeps_the_file(person: Person) -> None:
     good = override("sage", "append", "### Rules", "Good.")
-    path = program.write(".ai/overrides/sage.overrides.md", good)
-    result = program.run("override", "edit", "sage", "--json", env=editor(program, 'echo broken > "$2"'))
+    path = person.write(".ai/overrides/sage.overrides.md", good)
+    result = person.run("override", "edit", "sage", "--json", env=editor(person, 'echo broken > "$2"'))
     assert (result.code, result.error["code"]) == (1, "rejected-edit")
     assert path.read_text() == good
     assert path.with_name("sage.overrides.md.rejected").read_text() == "broken\n"
-    assert [one["id"] for one in program.ok("override", "list", "--json").json["overrides"]] == ["sage"]
+    assert [one["id"] for one in person.ok("override", "list", "--json").json["overrides"]] == ["sage"]
 
 
-def test_edit_refuses_wider_rights_on_save(program: Program) -> None:
+def test_edit_refuses_wider_rights_on_save(person: Person) -> None:
     text = widened("<tool>*</tool>")
-    env = editor(program, f"cat > \"$2\" <<'EOF'\n{text}EOF")
-    result = program.run("override", "edit", "workflows/deploy", "--json", env=env)
+    env = editor(person, f"cat > \"$2\" <<'EOF'\n{text}EOF")
+    result = person.run("override", "edit", "workflows/deploy", "--json", env=env)
     assert result.error["code"] == "rejected-edit"
-    assert not program.path(".ai/overrides/workflows/deploy.overrides.md").exists()
+    assert not person.path(".ai/overrides/workflows/deploy.overrides.md").exists()
 
 
 @pytest.mark.parametrize("env", [{}, {"EDITOR": "no-such-editor"}, {"EDITOR": "false"}, {"EDITOR": "'unclosed"}])
-def test_an_editor_that_does_not_work_changes_nothing(program: Program, env: dict[str, str]) -> None:
-    result = program.run("override", "edit", "sage", env=env)
+def test_an_editor_that_does_not_work_changes_nothing(person: Person, env: dict[str, str]) -> None:
+    result = person.run("override", "edit", "sage", env=env)
     assert result.code == 1
-    assert not program.path(".ai/overrides").exists()
+    assert not person.path(".ai/overrides").exists()
 
 
-def test_the_editor_is_no_shell(program: Program) -> None:
-    program.run("override", "edit", "sage", env={"EDITOR": "true; touch pwned #"})
-    assert not os.path.exists(program.folder / "pwned")
+def test_the_editor_is_no_shell(person: Person) -> None:
+    person.run("override", "edit", "sage", env={"EDITOR": "true; touch pwned #"})
+    assert not os.path.exists(person.folder / "pwned")

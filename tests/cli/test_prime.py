@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import Program
 from tests.cli.test_overlay import FORMULA, entry
+from tests.scenes.person import Person
 
 
 @pytest.fixture
-def program(tmp_path: Path) -> Program:
-    made = Program(tmp_path)
+def person(tmp_path: Path) -> Person:
+    made = Person(tmp_path)
     made.write("rye.toml", "[project]\n")
     made.new("role", "clerk")
     made.write(".ai/formulas/flow.formula.toml", FORMULA)
@@ -27,8 +27,8 @@ def program(tmp_path: Path) -> Program:
 ALL = ["--formula", "flow", "--handoff", "handoff.md", "--context", "one.md", "--context", "two.md"]
 
 
-def test_the_order_is_role_directives_context_handoff_formula(program: Program) -> None:
-    prompt = program.ok("prime", "clerk", *ALL, "--input", "issue=X-1").stdout
+def test_the_order_is_role_directives_context_handoff_formula(person: Person) -> None:
+    prompt = person.ok("prime", "clerk", *ALL, "--input", "issue=X-1").stdout
     marks = ["# Clerk", "DIRECTED", "CONTEXT ONE", "CONTEXT TWO\nmore", "HANDOFF", "# flow", "Do X-1.", "OVERLAID X-1"]
     places = [prompt.index(mark) for mark in marks]
     assert places == sorted(places)
@@ -38,8 +38,8 @@ def test_the_order_is_role_directives_context_handoff_formula(program: Program) 
     assert "rye:signed" not in prompt
 
 
-def test_json_has_sections_with_their_sources(program: Program) -> None:
-    document = program.ok("prime", "clerk", *ALL, "--json").json
+def test_json_has_sections_with_their_sources(person: Person) -> None:
+    document = person.ok("prime", "clerk", *ALL, "--json").json
     assert [section["part"] for section in document["sections"]] == [
         "role",
         "role-directives",
@@ -50,7 +50,7 @@ def test_json_has_sections_with_their_sources(program: Program) -> None:
     ]
     assert document["sections"][1]["sources"] == [".ai/role-directives/clerk.md"]
     assert document["sections"][-1]["sources"][-1] == ".ai/formula-overlays/flow.toml"
-    assert document["prompt"] == program.ok("prime", "clerk", *ALL).stdout
+    assert document["prompt"] == person.ok("prime", "clerk", *ALL).stdout
     assert {source["part"] for source in document["sources"]} == {
         "role",
         "role-directives",
@@ -61,35 +61,35 @@ def test_json_has_sections_with_their_sources(program: Program) -> None:
     }
 
 
-def test_explain_names_every_source_found_or_not_and_each_override(program: Program) -> None:
-    result = program.ok("prime", "clerk", *ALL, "--explain")
-    assert result.stdout == program.ok("prime", "clerk", *ALL).stdout
+def test_explain_names_every_source_found_or_not_and_each_override(person: Person) -> None:
+    result = person.ok("prime", "clerk", *ALL, "--explain")
+    assert result.stdout == person.ok("prime", "clerk", *ALL).stdout
     told = result.stderr
     assert "role: " in told
-    assert f"role-directives: {program.home}/ai/role-directives/clerk.md: not found" in told
+    assert f"role-directives: {person.home}/ai/role-directives/clerk.md: not found" in told
     assert "role-directives: .ai/role-directives/clerk.md: found" in told
     assert "context: one.md: found" in told
     assert "handoff: handoff.md: found" in told
-    assert f"overlay: {program.home}/ai/formula-overlays/flow.toml: not found" in told
+    assert f"overlay: {person.home}/ai/formula-overlays/flow.toml: not found" in told
     assert "Formula overlay: applying 1 override(s) for flow (rig=project)" in told
     assert 'append "b"' in told
 
 
-def test_the_role_has_its_overrides(program: Program) -> None:
-    program.ok("override", "new", "clerk", "## Identity", "--append", "--content", "-", stdin=b"OVERRIDDEN\n")
-    result = program.ok("prime", "clerk", "--explain")
+def test_the_role_has_its_overrides(person: Person) -> None:
+    person.ok("override", "new", "clerk", "## Identity", "--append", "--content", "-", stdin=b"OVERRIDDEN\n")
+    result = person.ok("prime", "clerk", "--explain")
     assert "OVERRIDDEN" in result.stdout
     assert "role: .ai/overrides/clerk.overrides.md: override applied" in result.stderr
 
 
-def test_a_role_alone_is_a_prompt(program: Program) -> None:
-    program.path(".ai/role-directives/clerk.md").unlink()
-    assert program.ok("prime", "clerk").stdout.rstrip("\n") == program.ok("render", "clerk").stdout.rstrip("\n")
+def test_a_role_alone_is_a_prompt(person: Person) -> None:
+    person.path(".ai/role-directives/clerk.md").unlink()
+    assert person.ok("prime", "clerk").stdout.rstrip("\n") == person.ok("render", "clerk").stdout.rstrip("\n")
 
 
-def test_nothing_in_context_is_interpreted(program: Program) -> None:
-    program.write("one.md", "{{issue}} {input:x} <!-- DIRECTIVE: replace")
-    assert "{{issue}} {input:x} <!-- DIRECTIVE: replace" in program.ok("prime", "clerk", *ALL).stdout
+def test_nothing_in_context_is_interpreted(person: Person) -> None:
+    person.write("one.md", "{{issue}} {input:x} <!-- DIRECTIVE: replace")
+    assert "{{issue}} {input:x} <!-- DIRECTIVE: replace" in person.ok("prime", "clerk", *ALL).stdout
 
 
 @pytest.mark.parametrize(
@@ -103,14 +103,14 @@ def test_nothing_in_context_is_interpreted(program: Program) -> None:
         (["clerk", "--formula", "clerk"], "no-such-item"),
     ],
 )
-def test_what_is_missing_or_unknown_is_an_error_and_no_prompt(program: Program, words: list[str], code: str) -> None:
-    result = program.run("prime", *words, "--json")
+def test_what_is_missing_or_unknown_is_an_error_and_no_prompt(person: Person, words: list[str], code: str) -> None:
+    result = person.run("prime", *words, "--json")
     assert result.code != 0
     assert result.error["code"] == code
 
 
-def test_a_malformed_overlay_and_a_broken_override_stop_it(program: Program) -> None:
-    program.write(".ai/formula-overlays/flow.toml", "][")
-    assert program.run("prime", "clerk", *ALL, "--json").error["code"] == "malformed-overlay"
-    program.write(".ai/overrides/clerk.overrides.md", "broken")
-    assert program.run("prime", "clerk", "--json").error["code"] == "override-in-error"
+def test_a_malformed_overlay_and_a_broken_override_stop_it(person: Person) -> None:
+    person.write(".ai/formula-overlays/flow.toml", "][")
+    assert person.run("prime", "clerk", *ALL, "--json").error["code"] == "malformed-overlay"
+    person.write(".ai/overrides/clerk.overrides.md", "broken")
+    assert person.run("prime", "clerk", "--json").error["code"] == "override-in-error"

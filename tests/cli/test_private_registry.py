@@ -12,11 +12,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.cli.registry_fixture import Registry, User, registry
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 
 pytestmark = pytest.mark.processes
-
-__all__ = ["registry"]
 
 
 @dataclass
@@ -89,14 +88,14 @@ def proxy(registry: Registry) -> Iterator[Proxy]:
 def test_log_in_publish_install_search_mirror_and_audit_with_a_token(
     registry: Registry, proxy: Proxy, tmp_path: Path
 ) -> None:
-    author = User(tmp_path / "author", "club")
+    author = Person(tmp_path / "author", "club")
     author.fails("registry", "add", proxy.url, "--fingerprint", registry.fingerprint, code="fetch-unauthorized")
     author.ok("login", proxy.url, "--token", proxy.token, "--fingerprint", registry.fingerprint)
     author.ok("keys", "generate")
     author.ok("namespace", "claim", "club")
-    author.publish("work/one")
+    author.release("work/one")
 
-    reader = User(tmp_path / "reader")
+    reader = Person(tmp_path / "reader")
     reader.ok("init")
     reader.ok(
         "login", proxy.url, "--token", "-", "--fingerprint", registry.fingerprint, stdin=f"{proxy.token}\n".encode()
@@ -109,7 +108,7 @@ def test_log_in_publish_install_search_mirror_and_audit_with_a_token(
     reader.ok("log", "verify")
     assert proxy.refused  # in each run, the first request had no token
 
-    ci = User(tmp_path / "ci")
+    ci = Person(tmp_path / "ci")
     for name in ("rye.toml", "rye.lock"):
         ci.write(name, reader.path(name).read_bytes())
     pins = tmp_path / "pins"
@@ -121,7 +120,7 @@ def test_log_in_publish_install_search_mirror_and_audit_with_a_token(
 def test_a_token_follows_no_redirect_and_a_wrong_one_is_not_stored(
     registry: Registry, proxy: Proxy, tmp_path: Path
 ) -> None:
-    user = User(tmp_path / "user")
+    user = Person(tmp_path / "user")
     wrong = ("login", proxy.url, "--fingerprint", registry.fingerprint, "--token")
     user.fails(*wrong, "rye_0000000000000000_" + "A" * 43, code="fetch-unauthorized")
     assert not (user.home / "config" / "credentials.toml").exists()

@@ -14,40 +14,39 @@ import pytest
 
 from registry_server.embedded import start_embedded, stop_embedded
 from rye.items.identity import Identity
-from tests.cli.registry_fixture import Registry, User, operator, registry
 from tests.registry.simulated_registry import SimulatedRegistry, key
-from tests.scenes.registry_process import init
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
+from tests.scenes.registry_process import init, operator
 
 pytestmark = pytest.mark.processes
-
-__all__ = ["registry"]
 
 ITEM = Identity("directive", "acme/work/one")
 
 
 @pytest.fixture(scope="module")
-def acme(registry: Registry, tmp_path_factory: pytest.TempPathFactory) -> User:
+def acme(registry: Registry) -> Person:
     """The owner of ``acme`` with two items, one of which needs the other."""
-    user = registry.owner(tmp_path_factory.mktemp("acme"), "acme")
-    user.publish("work/base")
-    user.publish("work/top", depends=[("base", "^1.0")])
+    user = registry.owner("acme")
+    user.release("work/base")
+    user.release("work/top", depends=[("base", "^1.0")])
     return user
 
 
-def simulated(tmp_path: Path) -> tuple[SimulatedRegistry, User]:
+def simulated(tmp_path: Path) -> tuple[SimulatedRegistry, Person]:
     """A registry whose operator can cheat, and someone who pinned it."""
     made = SimulatedRegistry(now=datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1))
     made.claim("acme", [key("acme")])
     made.release(ITEM)
     made.publish()
     made.write_to(tmp_path / "public")
-    user = User(tmp_path / "user", "acme")
+    user = Person(tmp_path / "user", "acme")
     user.ok("registry", "add", (tmp_path / "public").as_uri(), "--fingerprint", made.fingerprint)
     return made, user
 
 
 class TestMirror:
-    def test_a_mirror_answers_for_the_registry(self, acme: User, registry: Registry, tmp_path: Path) -> None:
+    def test_a_mirror_answers_for_the_registry(self, acme: Person, registry: Registry, tmp_path: Path) -> None:
         target = tmp_path / "mirror"
         done = acme.ok("mirror", str(target), "--json").json
         assert done["origin"] == "registry.example.org"
@@ -59,28 +58,28 @@ class TestMirror:
         assert head == json.loads((registry.public / "head").read_text())
         assert {path for path in served if path.parts[0] == "blobs"} <= copied
 
-        reader = User(tmp_path / "reader")
+        reader = Person(tmp_path / "reader")
         reader.fails("info", "acme/work/top", "--registry", target.as_uri(), code="registry-unpinned")
         reader.ok("registry", "add", target.as_uri(), "--fingerprint", registry.fingerprint)
         assert reader.ok("info", "acme/work/top", "--json").json["version"] == "1.0.0"
         assert reader.ok("search", "top", "--json").json["total"] == 1
         assert reader.ok("log", "verify", "--json").json["ok"] is True
 
-    def test_it_is_incremental(self, acme: User, tmp_path: Path) -> None:
+    def test_it_is_incremental(self, acme: Person, tmp_path: Path) -> None:
         target = str(tmp_path / "mirror")
         first = acme.ok("mirror", target, "--json").json
         assert acme.ok("mirror", target, "--json").json["fetched"] == 0
-        acme.publish("work/later")
+        acme.release("work/later")
         again = acme.ok("mirror", target, "--json").json
         assert again["before"] == first["size"]
         assert 0 < again["fetched"] < first["fetched"]
         assert "nothing new" in acme.ok("mirror", target).stdout
 
-    def test_an_export_of_the_operator_is_carried_on(self, acme: User, registry: Registry, tmp_path: Path) -> None:
+    def test_an_export_of_the_operator_is_carried_on(self, acme: Person, registry: Registry, tmp_path: Path) -> None:
         operator("export", str(tmp_path / "export"), "--data", str(registry.data))
         assert acme.ok("mirror", str(tmp_path / "export"), "--json").json["fetched"] == 0
 
-    def test_it_is_served_by_any_web_server(self, acme: User, registry: Registry, tmp_path: Path) -> None:
+    def test_it_is_served_by_any_web_server(self, acme: Person, registry: Registry, tmp_path: Path) -> None:
         import threading
         from functools import partial
         from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -94,7 +93,7 @@ class TestMirror:
         threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         try:
             address = f"http://127.0.0.1:{server.server_address[1]}"
-            reader = User(tmp_path / "reader")
+            reader = Person(tmp_path / "reader")
             reader.ok("registry", "add", address, "--fingerprint", registry.fingerprint)
             assert reader.ok("info", "acme/work/top", "--json").json["version"] == "1.0.0"
             reader.write("rye.toml", '[project]\nname = "x"\nnamespace = "acme"\n')
@@ -105,7 +104,7 @@ class TestMirror:
             server.shutdown()
             server.server_close()
 
-    def test_words_that_are_wrong(self, acme: User, tmp_path: Path) -> None:
+    def test_words_that_are_wrong(self, acme: Person, tmp_path: Path) -> None:
         acme.fails("mirror", code="usage", exit_code=2)
         acme.fails("mirror", "x", "--bundle", "y", code="usage", exit_code=2)
         acme.fails("mirror", "x", "--offline", code="offline")
@@ -151,14 +150,14 @@ class TestMirror:
         # The user's own memory notices first; someone with a fresh memory notices it from the old copy.
         error = user.fails("mirror", "copy", code="head-inconsistent")
         assert set(error["evidence"]) == {"trusted", "offered"}
-        fresh = User(tmp_path / "fresh", "acme")
+        fresh = Person(tmp_path / "fresh", "acme")
         fresh.ok("registry", "add", (tmp_path / "public").as_uri(), "--fingerprint", made.fingerprint)
         error = fresh.fails("mirror", str(user.path("copy")), code="mirror-fork")
         assert set(error["evidence"]) == {"trusted", "offered"}
 
 
 class TestLog:
-    def test_an_honest_log_verifies(self, acme: User) -> None:
+    def test_an_honest_log_verifies(self, acme: Person) -> None:
         found = acme.ok("log", "verify", "--json").json
         assert (found["ok"], found["findings"], found["count"]) == (True, [], 0)
         assert found["releases"] >= 2
@@ -187,7 +186,7 @@ class TestLog:
         assert result.code == 1
         assert "snapshot-map" in [row["code"] for row in result.json["findings"]]
 
-    def test_watching_an_honest_registry(self, acme: User) -> None:
+    def test_watching_an_honest_registry(self, acme: Person) -> None:
         found = acme.ok("log", "watch", "--count", "2", "--interval", "0.1", "--json").json
         assert len(found["observations"]) == 2
         assert found["observations"][0] == found["observations"][1]
@@ -240,11 +239,11 @@ class TestLog:
         made.write_to(tmp_path / "public")
         assert user.ok("log", "watch", "--count", "1").stdout
 
-    def test_a_proof_is_checked_without_a_network(self, acme: User, registry: Registry, tmp_path: Path) -> None:
+    def test_a_proof_is_checked_without_a_network(self, acme: Person, registry: Registry) -> None:
         made = acme.ok("log", "prove", "acme/work/base@1.0.0", "-o", "base.tlog-proof", "--json").json
         assert made["proof"] == acme.path("base.tlog-proof").read_text()
         assert made["proof"].startswith("c2sp.org/tlog-proof@v1\nextra ")
-        checker = registry.reader(tmp_path)
+        checker = registry.reader()
         proof, item = str(acme.path("base.tlog-proof")), acme.path(".ai/directives/work/base.md")
         registry.stop()
         try:
@@ -258,9 +257,9 @@ class TestLog:
         acme.fails("log", "prove", "acme/work/base", code="no-version", exit_code=2)
         acme.fails("log", "prove", "acme/work/base@7.0.0", code="no-such-version")
 
-    def test_a_proof_of_an_unknown_log_and_a_forged_one(self, acme: User, tmp_path: Path) -> None:
+    def test_a_proof_of_an_unknown_log_and_a_forged_one(self, acme: Person, tmp_path: Path) -> None:
         text = acme.ok("log", "prove", "acme/work/base@1.0.0").stdout
-        stranger = User(tmp_path / "stranger")
+        stranger = Person(tmp_path / "stranger")
         stranger.write("p", text)
         stranger.fails("log", "check-proof", "p", code="registry-unpinned")
         lines = text.split("\n")
@@ -271,24 +270,24 @@ class TestLog:
 
 
 class TestBundle:
-    def installed(self, acme: User, registry: Registry, tmp_path: Path) -> tuple[User, Path]:
+    def installed(self, acme: Person, registry: Registry) -> tuple[Person, Path]:
         """Someone with a network who installed the items and created a bundle."""
-        user = registry.reader(tmp_path, "web")
+        user = registry.reader("web")
         user.ok("add", "acme/work/top", "--yes", "--approve", "directive:acme/work/top@1.0.0")
         user.ok("mirror", "--bundle", "web.rye-bundle")
         return user, user.path("web.rye-bundle")
 
-    def offline(self, maker: User, tmp_path: Path, name: str = "island") -> User:
+    def offline(self, maker: Person, tmp_path: Path, name: str = "island") -> Person:
         """Someone without a network who got the project's files."""
-        user = User(tmp_path / name)
+        user = Person(tmp_path / name)
         for file in ("rye.toml", "rye.lock"):
             shutil.copy(maker.path(file), user.path(file))
         return user
 
     def test_installing_needs_nothing_but_the_file_and_the_fingerprint(
-        self, acme: User, registry: Registry, tmp_path: Path
+        self, acme: Person, registry: Registry, tmp_path: Path
     ) -> None:
-        maker, bundle = self.installed(acme, registry, tmp_path)
+        maker, bundle = self.installed(acme, registry)
         assert maker.ok("mirror", "--bundle", "again", "--json").json["items"] == 2
         assert maker.path("again").read_bytes() == bundle.read_bytes()
         island = self.offline(maker, tmp_path)
@@ -310,10 +309,10 @@ class TestBundle:
             twin = maker.path(str(path.relative_to(island.folder)))
             assert path.read_bytes() == twin.read_bytes()
 
-    def test_a_changed_bundle_installs_nothing(self, acme: User, registry: Registry, tmp_path: Path) -> None:
+    def test_a_changed_bundle_installs_nothing(self, acme: Person, registry: Registry, tmp_path: Path) -> None:
         from rye.registry.airgap import TITLE, encode_airgap, open_airgap
 
-        maker, bundle = self.installed(acme, registry, tmp_path)
+        maker, bundle = self.installed(acme, registry)
         island = self.offline(maker, tmp_path)
         island.ok("registry", "add", registry.url, "--bundle", str(bundle), "--fingerprint", registry.fingerprint)
         data = bundle.read_bytes()
@@ -338,19 +337,19 @@ class TestBundle:
         assert not list(island.folder.rglob("packages/**/*.md"))
 
     def test_a_bundle_for_another_lock_says_what_is_missing(
-        self, acme: User, registry: Registry, tmp_path: Path
+        self, acme: Person, registry: Registry, tmp_path: Path
     ) -> None:
-        maker, bundle = self.installed(acme, registry, tmp_path)
+        maker, bundle = self.installed(acme, registry)
         maker.ok("add", "acme/work/base", "--yes", "--approve", "directive:acme/work/base@1.0.0")
-        acme.publish("work/extra")
+        acme.release("work/extra")
         maker.ok("add", "acme/work/extra", "--yes", "--approve", "directive:acme/work/extra@1.0.0")
         island = self.offline(maker, tmp_path)
         island.ok("registry", "add", registry.url, "--bundle", str(bundle), "--fingerprint", registry.fingerprint)
         error = island.fails("install", "--offline", "--bundle", str(bundle), code="bundle-other-lock")
         assert "acme/work/extra" in error["message"]
 
-    def test_the_day_of_an_old_bundle_must_be_a_day_and_needs_a_bundle(self, acme: User, tmp_path: Path) -> None:
-        user = User(tmp_path / "u", "acme")
+    def test_the_day_of_an_old_bundle_must_be_a_day_and_needs_a_bundle(self, acme: Person, tmp_path: Path) -> None:
+        user = Person(tmp_path / "u", "acme")
         user.write("rye.toml", '[project]\nname = "x"\n[dependencies]\n"acme/a/b" = "*"\n')
         user.fails(
             "install", "--bundle-as-of", "2026-01-01", "--registry", "https://r.example", code="no-bundle", exit_code=2
@@ -359,8 +358,8 @@ class TestBundle:
 
 
 class TestRegistryFamily:
-    def test_add_list_show_remove(self, registry: Registry, tmp_path: Path) -> None:
-        user = registry.reader(tmp_path)
+    def test_add_list_show_remove(self, registry: Registry) -> None:
+        user = registry.reader()
         (row,) = user.ok("registry", "list", "--json").json["registries"]
         assert (row["registry"], row["default"], row["fingerprint"]) == (registry.url, True, registry.fingerprint)
         shown = user.ok("registry", "show", "--json").json
@@ -378,7 +377,7 @@ class TestRegistryFamily:
     def test_another_registry_at_a_pinned_address(self, tmp_path: Path) -> None:
         init(tmp_path / "one")
         process, url = start_embedded(tmp_path / "one")
-        user = User(tmp_path / "user")
+        user = Person(tmp_path / "user")
         fingerprint = user.fails("registry", "add", url, code="registry-unpinned")["fingerprint"]
         user.ok("registry", "add", url, "--fingerprint", fingerprint)
         stop_embedded(process)
@@ -396,7 +395,7 @@ class TestRegistryFamily:
         ["nonsense", "ftp://r.example", "https://", "https://u:p@r.example", "https://r.example?q", "https://r:99999"],
     )
     def test_addresses_that_are_none(self, tmp_path: Path, address: str) -> None:
-        User(tmp_path).fails("registry", "add", address, code="bad-registry", exit_code=2)
+        Person(tmp_path).fails("registry", "add", address, code="bad-registry", exit_code=2)
 
     def test_plain_http_elsewhere(self, tmp_path: Path) -> None:
-        User(tmp_path).fails("registry", "add", "http://r.example", code="registry-address", exit_code=2)
+        Person(tmp_path).fails("registry", "add", "http://r.example", code="registry-address", exit_code=2)

@@ -13,19 +13,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.registry_fixture import Registry, User, registry
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 from tests.scenes.registry_process import run, token
 
 pytestmark = pytest.mark.processes
-
-__all__ = ["registry"]
 
 
 class TestLogin:
     def test_a_token_is_stored_for_its_registry_and_readable_by_the_user_alone(
         self, registry: Registry, tmp_path: Path
     ) -> None:
-        user = User(tmp_path)
+        user = Person(tmp_path)
         made = user.ok(
             "login", registry.url, "--token", registry.token, "--fingerprint", registry.fingerprint, "--json"
         ).json
@@ -40,19 +39,19 @@ class TestLogin:
     def test_part_of_a_fingerprint_is_refused_before_anyone_is_asked(
         self, registry: Registry, tmp_path: Path, command: str
     ) -> None:
-        user = User(tmp_path)
+        user = Person(tmp_path)
         words = ["login", "--token", "x"] if command == "login" else ["registry", "add"]
         error = user.fails(*words, registry.url, "--fingerprint", registry.fingerprint[:8], code="usage", exit_code=2)
         assert "64 digits" in error["hint"]
 
-    def test_the_token_is_never_printed(self, registry: Registry, tmp_path: Path) -> None:
-        user = registry.owner(tmp_path, "quiet", claim=False)
+    def test_the_token_is_never_printed(self, registry: Registry) -> None:
+        user = registry.owner("quiet", claim=False)
         for words in (["whoami"], ["whoami", "--json"], ["registry", "list"], ["config", "list"], ["-vv", "whoami"]):
             result = user.ok(*words)
             assert registry.token not in result.stdout + result.stderr
 
-    def test_from_standard_input_or_the_environment(self, registry: Registry, tmp_path: Path) -> None:
-        user = registry.reader(tmp_path)
+    def test_from_standard_input_or_the_environment(self, registry: Registry) -> None:
+        user = registry.reader()
         user.ok("login", registry.url, "--token", "-", stdin=f"{registry.token}\n".encode())
         user.ok("logout", registry.url)
         user.fails("whoami", code="not-logged-in")
@@ -60,15 +59,15 @@ class TestLogin:
         user.ok("login", registry.url, env={"RYE_TOKEN": registry.token})
         user.fails("login", registry.url, "--token", "-", code="no-token", exit_code=2)
 
-    def test_on_a_terminal_it_asks_and_does_not_show_what_is_typed(self, registry: Registry, tmp_path: Path) -> None:
-        user = registry.reader(tmp_path)
+    def test_on_a_terminal_it_asks_and_does_not_show_what_is_typed(self, registry: Registry) -> None:
+        user = registry.reader()
         shown = user.terminal("login", registry.url, "--token", "-", answer=f"{registry.token}\n".encode())
         assert "Token (not shown):" in shown
         assert "logged in to" in shown
         assert registry.token not in shown
 
-    def test_a_login_elsewhere_says_which_registry_commands_use_here(self, registry: Registry, tmp_path: Path) -> None:
-        user = registry.owner(tmp_path, "elsewhere", claim=False)
+    def test_a_login_elsewhere_says_which_registry_commands_use_here(self, registry: Registry) -> None:
+        user = registry.owner("elsewhere", claim=False)
         assert "Commands in this folder use" not in user.ok("login", registry.url, "--token", registry.token).stderr
         user.ok("config", "set", "registry", "https://other.example")
         said = user.ok("login", registry.url, "--token", registry.token).stderr
@@ -76,41 +75,41 @@ class TestLogin:
         assert f"`rye config set registry {registry.url}`" in said
 
     def test_without_any_registry_the_next_command_is_named(self, tmp_path: Path) -> None:
-        user = User(tmp_path)
+        user = Person(tmp_path)
         assert "`rye login ADDRESS`" in user.fails("login", code="no-registry")["hint"]
         listed = user.ok("registry", "list")
         assert listed.stdout == ""
         assert "`rye registry add ADDRESS --default`" in listed.stderr
 
-    def test_a_wrong_token_is_not_stored(self, registry: Registry, tmp_path: Path) -> None:
-        user = registry.reader(tmp_path)
+    def test_a_wrong_token_is_not_stored(self, registry: Registry) -> None:
+        user = registry.reader()
         user.fails("login", registry.url, "--token", "rye_0000000000000000_" + "A" * 43, code="unauthorized")
         user.fails("login", registry.url, "--token", "two words", code="bad-token")
         assert not (user.home / "config" / "credentials.toml").exists()
 
-    def test_logging_out_twice(self, registry: Registry, tmp_path: Path) -> None:
-        user = registry.owner(tmp_path, "leaving", claim=False)
+    def test_logging_out_twice(self, registry: Registry) -> None:
+        user = registry.owner("leaving", claim=False)
         assert user.ok("logout").stdout.startswith("logged out")
         error = user.fails("logout", code="not-logged-in")
         assert "rye login" in error["hint"]
 
-    def test_a_revoked_token_is_worthless_at_once(self, registry: Registry, tmp_path: Path) -> None:
-        user = registry.owner(tmp_path, "fired")
+    def test_a_revoked_token_is_worthless_at_once(self, registry: Registry) -> None:
+        user = registry.owner("fired")
         given = token(registry.data, "fired")
         user.ok("login", registry.url, "--token", given)
         path = user.directive("work/one")
         run("token", "revoke", given.split("_")[1], "--data", str(registry.data))
         user.fails("publish", path, code="unauthorized")
 
-    def test_a_token_bound_to_another_namespace(self, registry: Registry, tmp_path: Path) -> None:
-        user = registry.owner(tmp_path, "bound")
+    def test_a_token_bound_to_another_namespace(self, registry: Registry) -> None:
+        user = registry.owner("bound")
         user.ok("login", registry.url, "--token", token(registry.data, "elsewhere"))
         result = user.run("publish", user.directive("work/one"), "--json")
         assert result.code == 1
         assert "bound" in result.error["message"]
 
-    def test_a_damaged_file_of_credentials(self, registry: Registry, tmp_path: Path) -> None:
-        user = registry.owner(tmp_path, "damaged", claim=False)
+    def test_a_damaged_file_of_credentials(self, registry: Registry) -> None:
+        user = registry.owner("damaged", claim=False)
         path = user.home / "config" / "credentials.toml"
         for text in ("not toml", '"https://r" = "x"', "[x]\ntoken = 1\n"):
             path.write_text(text)
@@ -119,7 +118,7 @@ class TestLogin:
 
 class TestConfig:
     def test_set_get_list_unset(self, tmp_path: Path) -> None:
-        user = User(tmp_path)
+        user = Person(tmp_path)
         user.ok("config", "set", "color", "never")
         assert user.ok("config", "get", "color").stdout == "never\n"
         assert user.ok("config", "list", "--json").json["settings"] == {"color": "never"}
@@ -138,18 +137,18 @@ class TestConfig:
         ],
     )
     def test_values_that_are_none(self, tmp_path: Path, name: str, value: str, code: str) -> None:
-        user = User(tmp_path)
+        user = Person(tmp_path)
         assert user.fails("config", "set", name, value, code=code, exit_code=2)["hint"]
         assert not (user.home / "config" / "config.toml").exists()
 
     def test_a_folder_as_registry_is_kept_as_an_address(self, tmp_path: Path) -> None:
-        user = User(tmp_path)
+        user = Person(tmp_path)
         user.path("copy").mkdir()
         user.ok("config", "set", "registry", "copy")
         assert user.ok("config", "get", "registry").stdout.strip() == user.path("copy").as_uri()
 
     def test_comments_that_a_person_wrote_stay(self, tmp_path: Path) -> None:
-        user = User(tmp_path)
+        user = Person(tmp_path)
         path = user.home / "config" / "config.toml"
         path.parent.mkdir(parents=True)
         path.write_text('# mine\ncolor = "never" # because\n')
@@ -158,7 +157,7 @@ class TestConfig:
 
     @pytest.mark.parametrize("text", ["color = ", "unknown = 1", "offline = 'yes'", 'color = "blue"', "\x00"])
     def test_a_broken_file_is_named(self, tmp_path: Path, text: str) -> None:
-        user = User(tmp_path)
+        user = Person(tmp_path)
         path = user.home / "config" / "config.toml"
         path.parent.mkdir(parents=True)
         path.write_text(text)
@@ -166,8 +165,8 @@ class TestConfig:
         assert str(path) in error["message"]
         assert error["hint"]
 
-    def test_settings_are_in_force_and_a_flag_or_variable_goes_before(self, registry: Registry, tmp_path: Path) -> None:
-        user = registry.reader(tmp_path)
+    def test_settings_are_in_force_and_a_flag_or_variable_goes_before(self, registry: Registry) -> None:
+        user = registry.reader()
         user.ok("config", "set", "offline", "true")
         user.fails("mirror", "copy", code="offline")
         user.ok("config", "set", "color", "always")
@@ -180,7 +179,7 @@ class TestConfig:
 
 class TestRegistryServe:
     def test_one_command_makes_pins_and_logs_in_and_the_terminal_ends_it(self, tmp_path: Path) -> None:
-        user = User(tmp_path, "mine")
+        user = Person(tmp_path, "mine")
         command = [sys.executable, "-c", "from rye.cli.main import main; main()", "registry", "serve"]
         for time_of_day in ("first", "again"):
             process = subprocess.Popen(
@@ -208,7 +207,7 @@ class TestRegistryServe:
         assert stat.S_IMODE(keys.stat().st_mode) == 0o700
 
     def test_a_server_that_dies_is_an_error(self, tmp_path: Path) -> None:
-        user = User(tmp_path)
+        user = Person(tmp_path)
         command = [sys.executable, "-c", "from rye.cli.main import main; main()", "registry", "serve", "--port", "0"]
         process = subprocess.Popen(
             [*command, "--json"],

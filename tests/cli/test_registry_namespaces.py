@@ -10,22 +10,22 @@ import pytest
 
 from rye.items.identity import Identity
 from rye.registry.protocol.statements import Keyset
-from tests.cli.registry_fixture import Registry, User, operator, registry
 from tests.registry.simulated_registry import SimulatedRegistry, key
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
+from tests.scenes.registry_process import operator
 
 pytestmark = pytest.mark.processes
 
-__all__ = ["registry"]
 
-
-def hand_over(file: str, giver: User, taker: User) -> None:
+def hand_over(file: str, giver: Person, taker: Person) -> None:
     """Carry a file from one machine to another."""
     shutil.copy(giver.path(file), taker.path(file))
 
 
 class TestClaim:
-    def test_show_says_who_owns_it(self, registry: Registry, tmp_path: Path) -> None:
-        user = registry.owner(tmp_path, "claimed")
+    def test_show_says_who_owns_it(self, registry: Registry) -> None:
+        user = registry.owner("claimed")
         shown = user.ok("namespace", "show", "claimed", "--json").json
         assert (shown["number"], shown["threshold"]) == (1, 1)
         assert shown["keys"] == [user.fingerprint()]
@@ -33,20 +33,20 @@ class TestClaim:
         user.fails("namespace", "show", "unheard-of", code="no-such-namespace")
 
     @pytest.mark.parametrize("name", ["root", "Upper", "a/b", "con", "-x", "x" * 65, "ünicode"])
-    def test_names_that_cannot_be_one(self, registry: Registry, tmp_path: Path, name: str) -> None:
-        user = registry.owner(tmp_path, "names", claim=False)
+    def test_names_that_cannot_be_one(self, registry: Registry, name: str) -> None:
+        user = registry.owner("names", claim=False)
         result = user.run("namespace", "claim", "--json", "--", name)
         assert result.code == 2
         assert result.error["code"] in ("bad-name", "usage")
 
-    def test_a_threshold_that_nobody_can_reach(self, registry: Registry, tmp_path: Path) -> None:
-        user = registry.owner(tmp_path, "lonely", claim=False)
+    def test_a_threshold_that_nobody_can_reach(self, registry: Registry) -> None:
+        user = registry.owner("lonely", claim=False)
         user.fails("namespace", "claim", "lonely", "--threshold", "2", code="bad-threshold", exit_code=2)
 
 
 class TestThreeOwnersOnThreeMachines:
-    def test_two_of_three_sign_by_passing_a_file(self, registry: Registry, tmp_path: Path) -> None:
-        one, two, three = (registry.owner(tmp_path, "guild", claim=False) for _ in range(3))
+    def test_two_of_three_sign_by_passing_a_file(self, registry: Registry) -> None:
+        one, two, three = (registry.owner("guild", claim=False) for _ in range(3))
         owners = [word for other in (two, three) for word in ("--owner", other.public_key())]
         error = one.fails("namespace", "claim", "guild", *owners, "--threshold", "2", code="signatures-missing")
         assert "-o FILE" in error["hint"]
@@ -62,8 +62,8 @@ class TestThreeOwnersOnThreeMachines:
         assert set(shown["keys"]) == {user.fingerprint() for user in (one, two, three)}
 
         # Any one of them publishes; changing keys needs two.
-        three.publish("work/shared")
-        new = registry.owner(tmp_path, "guild", claim=False)
+        three.release("work/shared")
+        new = registry.owner("guild", claim=False)
         three.fails("namespace", "keys", "add", "guild", new.public_key(), code="signatures-missing")
         three.ok("namespace", "keys", "add", "guild", new.public_key(), "-o", "add.note")
         hand_over("add.note", three, one)
@@ -71,10 +71,8 @@ class TestThreeOwnersOnThreeMachines:
         one.ok("namespace", "submit", "add.note")
         assert len(one.ok("namespace", "show", "guild", "--json").json["keys"]) == 4
 
-    def test_signing_twice_is_one_signature_and_a_stranger_s_does_not_count(
-        self, registry: Registry, tmp_path: Path
-    ) -> None:
-        one, two, stranger = (registry.owner(tmp_path, "pair", claim=False) for _ in range(3))
+    def test_signing_twice_is_one_signature_and_a_stranger_s_does_not_count(self, registry: Registry) -> None:
+        one, two, stranger = (registry.owner("pair", claim=False) for _ in range(3))
         one.ok(
             "namespace", "claim", "pair", "--owner", two.public_key(), "--threshold", "2", "-o", "pair.note", "--json"
         )
@@ -85,8 +83,8 @@ class TestThreeOwnersOnThreeMachines:
         assert "not in the new keyset" in signed.stderr
         stranger.fails("namespace", "submit", "pair.note", code="signatures-missing")
 
-    def test_a_file_that_was_changed_on_the_way(self, registry: Registry, tmp_path: Path) -> None:
-        one, two = (registry.owner(tmp_path, "relay", claim=False) for _ in range(2))
+    def test_a_file_that_was_changed_on_the_way(self, registry: Registry) -> None:
+        one, two = (registry.owner("relay", claim=False) for _ in range(2))
         one.ok("namespace", "claim", "relay", "--owner", two.public_key(), "--threshold", "2", "-o", "r.note")
         text = one.path("r.note").read_text()
         two.write("r.note", text.replace("threshold 2", "threshold 1"))
@@ -99,21 +97,21 @@ class TestThreeOwnersOnThreeMachines:
 
 
 class TestChangesOfKeys:
-    def test_rotation_keeps_earlier_releases_good(self, registry: Registry, tmp_path: Path) -> None:
-        user, new = registry.owner(tmp_path, "rotated"), registry.owner(tmp_path, "rotated", claim=False)
-        user.publish("work/before")
+    def test_rotation_keeps_earlier_releases_good(self, registry: Registry) -> None:
+        user, new = registry.owner("rotated"), registry.owner("rotated", claim=False)
+        user.release("work/before")
         user.ok("namespace", "keys", "add", "rotated", new.public_key())
-        new.publish("work/after")
+        new.release("work/after")
         new.ok("namespace", "keys", "remove", "rotated", user.fingerprint())
         assert new.ok("info", "rotated/work/before", "--json").json["revoked"] is False
         user.fails("publish", user.directive("work/late"), code="not-signed")
         user.fails("namespace", "keys", "add", "rotated", user.public_key(), code="signatures-missing")
         assert new.ok("namespace", "show", "rotated", "--json").json["keys"] == [new.fingerprint()]
 
-    def test_revocation_counts_from_a_position(self, registry: Registry, tmp_path: Path) -> None:
-        user, new = registry.owner(tmp_path, "robbed"), registry.owner(tmp_path, "robbed", claim=False)
-        early = user.publish("work/item")["published"][0]["log"]
-        stolen = user.publish("work/item", "1.1.0")["published"][0]["log"]
+    def test_revocation_counts_from_a_position(self, registry: Registry) -> None:
+        user, new = registry.owner("robbed"), registry.owner("robbed", claim=False)
+        early = user.release("work/item")["published"][0]["log"]
+        stolen = user.release("work/item", "1.1.0")["published"][0]["log"]
         user.fails("namespace", "revoke", "robbed", user.fingerprint(), code="last-key")
         user.ok("namespace", "keys", "add", "robbed", new.public_key())
         new.fails(
@@ -129,9 +127,9 @@ class TestChangesOfKeys:
         error = new.fails("namespace", "keys", "add", "robbed", user.public_key(), code="key-revoked")
         assert "rye keys generate" in error["hint"]
 
-    def test_a_key_that_was_taken_out_can_be_revoked_later(self, registry: Registry, tmp_path: Path) -> None:
-        user, new = registry.owner(tmp_path, "belated"), registry.owner(tmp_path, "belated", claim=False)
-        position = user.publish("work/item")["published"][0]["log"]
+    def test_a_key_that_was_taken_out_can_be_revoked_later(self, registry: Registry) -> None:
+        user, new = registry.owner("belated"), registry.owner("belated", claim=False)
+        position = user.release("work/item")["published"][0]["log"]
         user.ok("namespace", "keys", "add", "belated", new.public_key())
         new.ok("namespace", "keys", "remove", "belated", user.fingerprint())
         new.ok("namespace", "revoke", "belated", user.fingerprint(), "--from", str(position), "--yes")
@@ -139,8 +137,8 @@ class TestChangesOfKeys:
         new.fails("namespace", "revoke", "belated", user.fingerprint(), code="key-revoked")
         new.fails("namespace", "revoke", "belated", "SHA256:unknown", code="unknown-key")
 
-    def test_a_threshold_is_never_lowered_silently(self, registry: Registry, tmp_path: Path) -> None:
-        one, two = (registry.owner(tmp_path, "strict", claim=False) for _ in range(2))
+    def test_a_threshold_is_never_lowered_silently(self, registry: Registry) -> None:
+        one, two = (registry.owner("strict", claim=False) for _ in range(2))
         one.ok("namespace", "claim", "strict", "--owner", two.public_key(), "--threshold", "2", "-o", "c.note")
         hand_over("c.note", one, two)
         two.ok("namespace", "sign", "c.note")
@@ -151,10 +149,10 @@ class TestChangesOfKeys:
 
 
 class TestRecovery:
-    def test_it_stands_in_public_and_the_owners_can_object(self, registry: Registry, tmp_path: Path) -> None:
-        owner, finder = registry.owner(tmp_path, "orphan"), registry.owner(tmp_path, "orphan", claim=False)
-        owner.publish("work/item")
-        user = registry.reader(tmp_path)
+    def test_it_stands_in_public_and_the_owners_can_object(self, registry: Registry) -> None:
+        owner, finder = registry.owner("orphan"), registry.owner("orphan", claim=False)
+        owner.release("work/item")
+        user = registry.reader()
         user.write("rye.toml", '[dependencies]\n"orphan/work/item" = "*"\n')
         user.ok("install", "--yes")
         assert user.ok("info", "orphan/work/item", "--json").json["pending_recovery"] is None
@@ -177,7 +175,7 @@ class TestRecovery:
         self.is_shown_to_users(user, shown["pending_recovery"], finder.fingerprint())
         # Until then the old keys are in force and the new ones are not.
         finder.fails("publish", finder.directive("work/early"), code="not-signed")
-        owner.publish("work/item", "1.1.0")
+        owner.release("work/item", "1.1.0")
 
         finder.fails("namespace", "object", "orphan", code="signatures-missing")
         owner.ok("namespace", "object", "orphan")
@@ -186,11 +184,11 @@ class TestRecovery:
         assert shown["keys"] == [owner.fingerprint()]
         owner.fails("namespace", "object", "orphan", code="nothing-to-do")
         owner.fails("trust", "accept", "orphan", code="nothing-to-accept")
-        owner.publish("work/item", "1.2.0")
+        owner.release("work/item", "1.2.0")
         assert user.ok("audit", "--json").json["findings"] == []
         assert user.ok("info", "orphan/work/item", "--json").json["pending_recovery"] is None
 
-    def is_shown_to_users(self, user: User, time: str, fingerprint: str) -> None:
+    def is_shown_to_users(self, user: Person, time: str, fingerprint: str) -> None:
         """Anyone who has an item of the namespace installed, or looks at one, is warned in advance."""
         shown = user.ok("info", "orphan/work/item", "--json").json
         assert (shown["pending_recovery"], shown["pending_keys"]) == (time, [fingerprint])
@@ -212,7 +210,7 @@ class TestTrustAccept:
 
     ITEM = Identity("directive", "acme/work/one")
 
-    def recovered(self, tmp_path: Path, hours: int = 100) -> tuple[SimulatedRegistry, User, tuple[str, str]]:
+    def recovered(self, tmp_path: Path, hours: int = 100) -> tuple[SimulatedRegistry, Person, tuple[str, str]]:
         simulated = SimulatedRegistry(now=datetime.now(UTC).replace(microsecond=0) - timedelta(hours=hours))
         simulated.claim("acme", [key("lost")])
         simulated.release(self.ITEM)
@@ -223,7 +221,7 @@ class TestTrustAccept:
         simulated.release(self.ITEM, "1.1.0", b"by the new owner\n")
         simulated.publish()
         simulated.write_to(tmp_path / "public")
-        user = User(tmp_path / "user", "acme")
+        user = Person(tmp_path / "user", "acme")
         address = (tmp_path / "public").as_uri()
         user.ok("registry", "add", address, "--fingerprint", simulated.fingerprint)
         assert keyset.number == 2
@@ -268,7 +266,7 @@ class TestChangedSigner:
         simulated.release(item)
         simulated.publish()
         simulated.write_to(tmp_path / "public")
-        user = User(tmp_path / "user", "acme")
+        user = Person(tmp_path / "user", "acme")
         user.ok("registry", "add", (tmp_path / "public").as_uri(), "--fingerprint", simulated.fingerprint)
         assert user.ok("info", "acme/work/one").stdout
         simulated.release(item, "1.1.0", b"theft\n", keys=[key("thief")])

@@ -11,24 +11,24 @@ import pytest
 from rye.registry.client import RegistryClient
 from rye.registry.transport.seam import FetchError
 from rye.registry.trust.trust_error import TrustError
-from tests.cli.registry_fixture import Registry, User, registry
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
+from tests.scenes.registry_process import operator
 
 pytestmark = pytest.mark.processes
-
-__all__ = ["registry"]
 
 SECRET = "ghp_" + "a1B2c3D4e5" * 4
 
 
 @pytest.fixture(scope="module")
-def acme(registry: Registry, tmp_path_factory: pytest.TempPathFactory) -> User:
+def acme(registry: Registry) -> Person:
     """The owner of ``acme``; each test publishes its own items."""
-    return registry.owner(tmp_path_factory.mktemp("acme"), "acme")
+    return registry.owner("acme")
 
 
 class TestPublish:
-    def test_an_item_is_published_found_and_described(self, acme: User) -> None:
-        made = acme.publish("work/first", text="Sow the winter rye")
+    def test_an_item_is_published_found_and_described(self, acme: Person) -> None:
+        made = acme.release("work/first", text="Sow the winter rye")
         assert [(row["id"], row["version"]) for row in made["published"]] == [("acme/work/first", "1.0.0")]
         assert acme.ok("search", "winter", "--json").json["total"] == 1
         shown = acme.ok("info", "acme/work/first", "--json").json
@@ -36,8 +36,8 @@ class TestPublish:
         assert shown["capabilities"] == [{"capability": "rye.search.tool.*", "tier": "safe"}]
         assert [row["version"] for row in shown["versions"]] == ["1.0.0"]
 
-    def test_the_same_bytes_again_succeed_and_other_bytes_never_do(self, acme: User) -> None:
-        acme.publish("work/twice")
+    def test_the_same_bytes_again_succeed_and_other_bytes_never_do(self, acme: Person) -> None:
+        acme.release("work/twice")
         again = acme.ok("publish", ".ai/directives/work/twice.md", "--json").json
         assert again["published"] == []
         assert [row["id"] for row in again["unchanged"]] == ["acme/work/twice"]
@@ -48,7 +48,7 @@ class TestPublish:
         acme.ok("sign", path)
         acme.ok("publish", path)
 
-    def test_what_becomes_public_is_listed_first(self, acme: User) -> None:
+    def test_what_becomes_public_is_listed_first(self, acme: Person) -> None:
         path = acme.directive("work/listed")
         result = acme.ok("publish", path, "--dry-run")
         assert "directive:acme/work/listed 1.0.0" in result.stderr
@@ -56,7 +56,7 @@ class TestPublish:
         assert result.stdout == "would publish directive:acme/work/listed 1.0.0\n"
         assert acme.fails("info", "acme/work/listed", code="no-such-item")["hint"]
 
-    def test_a_batch_is_atomic_and_dependencies_stand_first_in_the_log(self, acme: User) -> None:
+    def test_a_batch_is_atomic_and_dependencies_stand_first_in_the_log(self, acme: Person) -> None:
         top = acme.directive("chain/a_top", depends=[("z_base", "^1.0")])
         base = acme.directive("chain/z_base")
         rows = acme.ok("publish", top, base, "--json").json["published"]
@@ -67,12 +67,12 @@ class TestPublish:
         acme.fails("publish", good, bad, code="not-signed")
         acme.fails("info", "acme/chain/good", code="no-such-item")
 
-    def test_a_dependency_that_does_not_exist_is_named(self, acme: User) -> None:
+    def test_a_dependency_that_does_not_exist_is_named(self, acme: Person) -> None:
         path = acme.directive("chain/lonely", depends=[("acme/chain/absent", "*")])
         error = acme.fails("publish", path, code="unresolved-reference")
         assert "acme/chain/absent" in error["message"]
 
-    def test_a_skill_goes_with_its_files(self, acme: User) -> None:
+    def test_a_skill_goes_with_its_files(self, acme: Person) -> None:
         front = "---\nname: helper\ndescription: Helps\nmetadata:\n  version: '1.2.3'\n---\n# Helper\n"
         acme.write(".ai/skills/helper/SKILL.md", front)
         acme.write(".ai/skills/helper/scripts/run.sh", "#!/bin/sh\necho\n").chmod(0o755)
@@ -90,7 +90,7 @@ class TestPublish:
         acme.write(".ai/skills/helper/notes.txt", "changed\n")
         acme.fails("publish", ".ai/skills/helper", code="version-exists")
 
-    def test_an_item_without_a_version_needs_one(self, acme: User) -> None:
+    def test_an_item_without_a_version_needs_one(self, acme: Person) -> None:
         acme.write(".ai/skills/plain/SKILL.md", "---\nname: plain\ndescription: Plain\n---\n# Plain\n")
         acme.ok("sign", ".ai/skills/plain")
         error = acme.fails("publish", ".ai/skills/plain", code="no-version", exit_code=2)
@@ -103,10 +103,8 @@ class TestPublish:
 
 
 class TestBarePublish:
-    def test_a_version_that_breaks_a_rule_is_an_error_and_never_left_out(
-        self, registry: Registry, tmp_path: Path
-    ) -> None:
-        user = registry.owner(tmp_path, "halved")
+    def test_a_version_that_breaks_a_rule_is_an_error_and_never_left_out(self, registry: Registry) -> None:
+        user = registry.owner("halved")
         user.directive("work/fine")
         path = user.directive("work/short", signed=False)
         file = user.folder / path
@@ -116,8 +114,8 @@ class TestBarePublish:
             assert "work/short.md" in error["message"]
         user.fails("info", "halved/work/fine", code="no-such-item")
 
-    def test_it_publishes_every_own_item_whose_version_is_new(self, registry: Registry, tmp_path: Path) -> None:
-        user = registry.owner(tmp_path, "bare")
+    def test_it_publishes_every_own_item_whose_version_is_new(self, registry: Registry) -> None:
+        user = registry.owner("bare")
         user.directive("work/one")
         user.directive("work/two")
         assert len(user.ok("publish", "--json").json["published"]) == 2
@@ -129,14 +127,14 @@ class TestBarePublish:
         assert "SKILL.md: no version" in result.stderr
         assert user.ok("publish").stdout == "nothing new to publish\n"
 
-    def test_a_project_with_nothing_that_has_a_version_is_an_error(self, registry: Registry, tmp_path: Path) -> None:
-        user = registry.owner(tmp_path, "versionless")
+    def test_a_project_with_nothing_that_has_a_version_is_an_error(self, registry: Registry) -> None:
+        user = registry.owner("versionless")
         user.write(".ai/skills/plain/SKILL.md", "---\nname: plain\ndescription: Plain\n---\n# Plain\n")
         user.fails("publish", code="no-version", exit_code=2)
 
 
 class TestRefusedBeforeAnythingIsSent:
-    def test_an_invalid_item_names_the_line(self, acme: User) -> None:
+    def test_an_invalid_item_names_the_line(self, acme: Person) -> None:
         path = acme.directive("bad/broken", signed=False)
         text = acme.path(path).read_text().replace("<category>bad</category>", "")
         acme.write(path, text)
@@ -144,14 +142,14 @@ class TestRefusedBeforeAnythingIsSent:
         assert error["diagnostics"]
         assert "rye validate" in error["hint"]
 
-    def test_an_item_signed_by_someone_else(self, acme: User, registry: Registry, tmp_path: Path) -> None:
-        stranger = registry.owner(tmp_path, "stranger")
+    def test_an_item_signed_by_someone_else(self, acme: Person, registry: Registry) -> None:
+        stranger = registry.owner("stranger")
         path = stranger.directive("work/mine")
         acme.write(path, stranger.path(path).read_bytes())
         error = acme.fails("publish", path, code="not-signed")
         assert "untrusted" in error["message"]
 
-    def test_an_item_changed_after_signing(self, acme: User) -> None:
+    def test_an_item_changed_after_signing(self, acme: Person) -> None:
         path = acme.directive("bad/changed")
         acme.write(path, acme.path(path).read_text().replace("What came", "What went"))
         assert "modified" in acme.fails("publish", path, code="not-signed")["message"]
@@ -160,7 +158,7 @@ class TestRefusedBeforeAnythingIsSent:
         "secret",
         [f"token: {SECRET}", "-----BEGIN OPENSSH PRIVATE KEY-----", "API_KEY=9f8e7d6c5b4a39281706"],
     )
-    def test_secrets_in_an_item(self, acme: User, secret: str) -> None:
+    def test_secrets_in_an_item(self, acme: Person, secret: str) -> None:
         path = acme.directive("bad/secret", signed=False)
         acme.write(path, acme.path(path).read_text() + f"\n{secret}\n")
         acme.ok("sign", path)
@@ -168,7 +166,7 @@ class TestRefusedBeforeAnythingIsSent:
         assert secret.split(" ")[-1] not in error["message"]
         assert ":" in error["message"]
 
-    def test_secrets_beside_a_skill(self, acme: User) -> None:
+    def test_secrets_beside_a_skill(self, acme: Person) -> None:
         front = "---\nname: leaky\ndescription: Leaks\nmetadata:\n  version: '1.0.0'\n---\n# Leaky\n"
         acme.write(".ai/skills/leaky/SKILL.md", front)
         acme.write(".ai/skills/leaky/prod.env", "X=1\n")
@@ -178,7 +176,7 @@ class TestRefusedBeforeAnythingIsSent:
         acme.write(".ai/skills/leaky/key.txt", f"{SECRET}\n")
         assert "key.txt" in acme.fails("publish", ".ai/skills/leaky", code="secret-found")["message"]
 
-    def test_two_files_that_are_one_item(self, acme: User, tmp_path: Path) -> None:
+    def test_two_files_that_are_one_item(self, acme: Person, tmp_path: Path) -> None:
         path = acme.directive("dup/same")
         other = tmp_path / "elsewhere" / ".ai" / "directives" / "dup" / "same.md"
         other.parent.mkdir(parents=True)
@@ -186,8 +184,8 @@ class TestRefusedBeforeAnythingIsSent:
         acme.fails("publish", path, str(other), code="named-twice")
         assert acme.ok("publish", path, path, "--dry-run", "--json").json["published"]
 
-    def test_uncommitted_files_unless_told(self, acme: User, registry: Registry, tmp_path: Path) -> None:
-        user = registry.owner(tmp_path, "gitty")
+    def test_uncommitted_files_unless_told(self, acme: Person, registry: Registry) -> None:
+        user = registry.owner("gitty")
         subprocess.run(["git", "init", "-q", str(user.folder)], check=True)
         path = user.directive("work/new")
         error = user.fails("publish", code="uncommitted")
@@ -202,11 +200,9 @@ class TestRefusedBeforeAnythingIsSent:
         user.ok("publish")
         assert path
 
-    def test_names_that_look_like_those_of_others_are_a_warning(
-        self, acme: User, registry: Registry, tmp_path: Path
-    ) -> None:
-        acme.publish("popular/deploy_service")
-        other = registry.reader(tmp_path, "acne")
+    def test_names_that_look_like_those_of_others_are_a_warning(self, acme: Person, registry: Registry) -> None:
+        acme.release("popular/deploy_service")
+        other = registry.reader("acne")
         other.ok("login", registry.url, "--token", registry.token)
         other.ok("keys", "generate")
         assert "similar to the namespace 'acme'" in other.ok("namespace", "claim", "acne").stderr
@@ -214,50 +210,48 @@ class TestRefusedBeforeAnythingIsSent:
         assert "directive:acme/popular/deploy_service" in result.stderr
         assert "warning" not in other.ok("publish", other.directive("popular/deploy_servise", "1.1.0")).stderr
 
-    def test_a_folded_look_alike_is_the_registry_s_refusal(
-        self, acme: User, registry: Registry, tmp_path: Path
-    ) -> None:
-        registry.owner(tmp_path, "hello")
-        other = registry.owner(tmp_path, "he11o", claim=False)
+    def test_a_folded_look_alike_is_the_registry_s_refusal(self, acme: Person, registry: Registry) -> None:
+        registry.owner("hello")
+        other = registry.owner("he11o", claim=False)
         other.fails("namespace", "claim", "he11o", code="name-look-alike")
 
 
 class TestWhoMay:
-    def test_not_logged_in(self, registry: Registry, tmp_path: Path) -> None:
-        user = registry.owner(tmp_path, "loggedout")
+    def test_not_logged_in(self, registry: Registry) -> None:
+        user = registry.owner("loggedout")
         user.ok("logout", registry.url)
         error = user.fails("publish", user.directive("work/one"), code="not-logged-in")
         assert "rye login" in error["hint"]
 
-    def test_a_wrong_token(self, registry: Registry, tmp_path: Path) -> None:
-        user = registry.owner(tmp_path, "wrongtoken")
+    def test_a_wrong_token(self, registry: Registry) -> None:
+        user = registry.owner("wrongtoken")
         path = user.directive("work/one")
         error = user.fails("publish", path, code="unauthorized", env={"RYE_TOKEN": "rye_0000000000000000_" + "A" * 43})
         assert "rye login" in error["hint"]
         user.fails("publish", path, code="bad-token", env={"RYE_TOKEN": "a b"})
 
-    def test_a_namespace_of_somebody_else(self, acme: User, registry: Registry, tmp_path: Path) -> None:
-        thief = registry.owner(tmp_path, "acme", claim=False)
+    def test_a_namespace_of_somebody_else(self, acme: Person, registry: Registry) -> None:
+        thief = registry.owner("acme", claim=False)
         thief.fails("publish", thief.directive("work/theft"), code="not-signed")
         thief.fails("namespace", "claim", "acme", code="namespace-taken")
-        acme.publish("work/target")
+        acme.release("work/target")
         thief.fails("yank", "acme/work/target@1.0.0", "--reason", "mine now", code="not-an-owner")
 
-    def test_a_namespace_that_nobody_owns(self, registry: Registry, tmp_path: Path) -> None:
-        user = registry.owner(tmp_path, "unclaimed", claim=False)
+    def test_a_namespace_that_nobody_owns(self, registry: Registry) -> None:
+        user = registry.owner("unclaimed", claim=False)
         error = user.fails("publish", user.directive("work/one"), code="no-such-namespace")
         assert "rye namespace claim unclaimed" in error["hint"]
 
-    def test_no_key_and_no_namespace(self, registry: Registry, tmp_path: Path) -> None:
-        user = registry.reader(tmp_path)
+    def test_no_key_and_no_namespace(self, registry: Registry) -> None:
+        user = registry.reader()
         user.ok("login", registry.url, "--token", registry.token)
         user.fails("namespace", "claim", "keyless", code="no-key")
         user.write(".ai/directives/a/b.md", "x")
         error = user.fails("publish", code="no-namespace")
         assert "rye.toml" in error["hint"]
 
-    def test_a_registry_that_is_down(self, registry: Registry, tmp_path: Path) -> None:
-        user = registry.owner(tmp_path, "downtime")
+    def test_a_registry_that_is_down(self, registry: Registry) -> None:
+        user = registry.owner("downtime")
         path = user.directive("work/one")
         registry.stop()
         try:
@@ -267,7 +261,7 @@ class TestWhoMay:
             registry.start()
         user.ok("publish", path)
 
-    def test_a_registry_that_can_only_be_read(self, acme: User, registry: Registry) -> None:
+    def test_a_registry_that_can_only_be_read(self, acme: Person, registry: Registry) -> None:
         path = acme.directive("work/readonly")
         error = acme.fails("publish", path, "--registry", registry.public.as_uri(), code="not-logged-in")
         assert error["hint"]
@@ -277,7 +271,7 @@ class TestWhoMay:
         assert "copy" in error["hint"]
 
     def test_a_registry_that_is_not_pinned(self, registry: Registry, tmp_path: Path) -> None:
-        user = User(tmp_path, "newcomer")
+        user = Person(tmp_path, "newcomer")
         user.ok("keys", "generate")
         error = user.fails("info", "acme/work/first", "--registry", registry.url, code="registry-unpinned")
         assert error["fingerprint"] == registry.fingerprint
@@ -288,25 +282,23 @@ class TestWhoMay:
 class TestDryRun:
     """It fails wherever publishing would."""
 
-    def test_a_name_that_folds_to_a_taken_one(self, acme: User) -> None:
-        acme.publish("looks/oil")
+    def test_a_name_that_folds_to_a_taken_one(self, acme: Person) -> None:
+        acme.release("looks/oil")
         path = acme.directive("looks/o1l")
         for words in (("--dry-run",), ()):
             error = acme.fails("publish", path, *words, code="name-look-alike")
             assert "acme/looks/oil" in error["message"]
 
-    def test_a_key_that_is_not_the_namespace_s_and_a_missing_token(
-        self, acme: User, registry: Registry, tmp_path: Path
-    ) -> None:
+    def test_a_key_that_is_not_the_namespace_s_and_a_missing_token(self, acme: Person, registry: Registry) -> None:
         path = acme.directive("dry/key")
         acme.ok("keys", "generate", "--name", "stranger")
         acme.fails("publish", path, "--dry-run", "--key", "stranger", code="not-an-owner")
-        user = registry.owner(tmp_path, "tokenless")
+        user = registry.owner("tokenless")
         path = user.directive("dry/token")
         user.ok("logout")
         user.fails("publish", path, "--dry-run", code="not-logged-in")
 
-    def test_an_item_that_no_client_could_install(self, acme: User) -> None:
+    def test_an_item_that_no_client_could_install(self, acme: Person) -> None:
         text = '[[steps]]\nid = "a"\ntitle = "Do it"\n'
         head = 'formula = "bot"\ntype = "workflow"\nversion = 1\ndescription = "Work"\n\n'
         acme.write(".ai/formulas/team/bot.formula.toml", head + text)
@@ -316,21 +308,21 @@ class TestDryRun:
 
 
 class TestOwnersStatements:
-    def test_a_yank_asks_and_off_a_terminal_needs_yes(self, acme: User) -> None:
-        acme.publish("state/asked")
+    def test_a_yank_asks_and_off_a_terminal_needs_yes(self, acme: Person) -> None:
+        acme.release("state/asked")
         error = acme.fails("yank", "acme/state/asked@1.0.0", "--reason", "x", code="confirmation-needed")
         assert "--yes" in error["hint"]
         assert acme.ok("info", "acme/state/asked", "--json").json["yanked"] is None
 
-    def test_making_a_version_available_again_needs_no_reason(self, acme: User) -> None:
-        acme.publish("state/back")
+    def test_making_a_version_available_again_needs_no_reason(self, acme: Person) -> None:
+        acme.release("state/back")
         acme.ok("yank", "acme/state/back@1.0.0", "--reason", "Too early", "--yes")
         assert acme.ok("unyank", "acme/state/back@1.0.0", "--json").json["log"]
         assert acme.ok("info", "acme/state/back", "--json").json["yanked"] is None
 
-    def test_yank_and_unyank(self, acme: User) -> None:
-        acme.publish("state/yanked")
-        acme.publish("state/yanked", "1.1.0")
+    def test_yank_and_unyank(self, acme: Person) -> None:
+        acme.release("state/yanked")
+        acme.release("state/yanked", "1.1.0")
         acme.ok("yank", "acme/state/yanked@1.1.0", "--reason", "It eats data", "--yes")
         shown = acme.ok("info", "acme/state/yanked", "--json").json
         assert shown["version"] == "1.0.0"
@@ -341,8 +333,8 @@ class TestOwnersStatements:
         acme.ok("unyank", "acme/state/yanked@1.1.0", "--reason", "It does not")
         assert acme.ok("info", "acme/state/yanked", "--json").json["version"] == "1.1.0"
 
-    def test_a_state_that_is_there_already_needs_no_statement(self, acme: User, registry: Registry) -> None:
-        acme.publish("state/again")
+    def test_a_state_that_is_there_already_needs_no_statement(self, acme: Person, registry: Registry) -> None:
+        acme.release("state/again")
         words = ("acme/state/again@1.0.0", "--reason", "It eats data")
         assert acme.ok("unyank", *words).stdout == "directive:acme/state/again 1.0.0 is not yanked\n"
         position = acme.ok("yank", "--yes", *words, "--json").json["log"]
@@ -356,8 +348,8 @@ class TestOwnersStatements:
         assert acme.ok("info", "acme/state/again@1.0.0", "--json").json["yanked"] == "It eats users"
         assert acme.ok("unyank", *words, "--json").json["log"] > more["log"]
 
-    def test_words_that_are_wrong(self, acme: User) -> None:
-        acme.publish("state/words")
+    def test_words_that_are_wrong(self, acme: Person) -> None:
+        acme.release("state/words")
         acme.fails("yank", "acme/state/words", "--reason", "x", code="no-version", exit_code=2)
         acme.fails("yank", "acme/state/words@2.0.0", "--reason", "x", code="no-such-version")
         acme.fails("yank", "acme/state/nothing@1.0.0", "--reason", "x", code="no-such-item")
@@ -366,17 +358,17 @@ class TestOwnersStatements:
         acme.fails("deprecate", "acme/state/words@1.0.0", "--reason", "x", code="no-version-here", exit_code=2)
         acme.fails("deprecate", "acme/state/words", "--reason", "x", "--undo", code="nothing-to-do")
 
-    def test_deprecation_names_the_replacement(self, acme: User) -> None:
-        acme.publish("state/old")
-        acme.publish("state/new")
+    def test_deprecation_names_the_replacement(self, acme: Person) -> None:
+        acme.release("state/old")
+        acme.release("state/new")
         acme.ok("deprecate", "acme/state/old", "--reason", "Use the new one", "--replacement", "acme/state/new")
         shown = acme.ok("info", "acme/state/old", "--json").json
         assert (shown["deprecated"], shown["replacement"]) == ("Use the new one", "directive:acme/state/new")
         acme.ok("deprecate", "acme/state/old", "--reason", "Still good", "--undo")
         assert acme.ok("info", "acme/state/old", "--json").json["deprecated"] is None
 
-    def test_an_advisory_is_published_replaced_and_withdrawn(self, acme: User) -> None:
-        acme.publish("state/faulty")
+    def test_an_advisory_is_published_replaced_and_withdrawn(self, acme: Person) -> None:
+        acme.release("state/faulty")
         words = ["advisory", "publish", "acme/state/faulty", "--number", "ACME-1", "--severity", "high"]
         acme.ok(*words, "--range", "<2", "--title", "Leaks")
         acme.ok(*words, "--range", "<=1.0.0", "--title", "Leaks a lot")
@@ -390,10 +382,8 @@ class TestOwnersStatements:
             *words[:4], "lower case", *words[5:], "--range", "*", "--title", "x", code="bad-advisory", exit_code=2
         )
 
-    def test_the_registry_s_owners_warn_with_their_own_key(self, acme: User, registry: Registry) -> None:
-        from tests.cli.registry_fixture import operator
-
-        acme.publish("state/reported")
+    def test_the_registry_s_owners_warn_with_their_own_key(self, acme: Person, registry: Registry) -> None:
+        acme.release("state/reported")
         words = ["advisory", "publish", "acme/state/reported", "--number", "REG-1", "--severity", "critical"]
         acme.ok(*words, "--range", "*", "--title", "Exfiltrates", "--draft-for-registry-owners", "draft.txt")
         acme.fails("advisory", "submit", "draft.txt", code="note-malformed")
@@ -405,17 +395,17 @@ class TestOwnersStatements:
 
 
 class TestSearchAndInfo:
-    def test_the_server_s_own_folder_is_a_registry_too(self, acme: User, registry: Registry) -> None:
-        acme.publish("files/readable", text="Plough the southern field")
+    def test_the_server_s_own_folder_is_a_registry_too(self, acme: Person, registry: Registry) -> None:
+        acme.release("files/readable", text="Plough the southern field")
         reader = ("--registry", registry.public.as_uri(), "--json")
         for words in ("readable", "southern"):
             found = acme.ok("search", words, *reader).json
             assert "acme/files/readable" in [row["id"] for row in found["results"]]
         assert acme.ok("info", "acme/files/readable", *reader).json["version"] == "1.0.0"
 
-    def test_narrowing(self, acme: User, registry: Registry, tmp_path: Path) -> None:
-        acme.publish("files/narrowed")
-        user = registry.reader(tmp_path)
+    def test_narrowing(self, acme: Person, registry: Registry) -> None:
+        acme.release("files/narrowed")
+        user = registry.reader()
         assert user.ok("search", "narrowed", "--kind", "directive", "--json").json["total"] == 1
         assert user.ok("search", "narrowed", "--kind", "tool", "--json").json["total"] == 0
         assert user.ok("search", "narrowed", "--namespace", "acne", "--json").json["total"] == 0
@@ -423,18 +413,18 @@ class TestSearchAndInfo:
         assert user.ok("search", "nothing-like-this").stdout == ""
 
     def test_every_registry_of_the_project_is_asked_for_its_own_namespaces_alone(
-        self, acme: User, registry: Registry, tmp_path: Path
+        self, acme: Person, registry: Registry, tmp_path: Path
     ) -> None:
-        acme.publish("mapped/sunrise")
+        acme.release("mapped/sunrise")
         other = Registry(tmp_path / "other", "other.example.org")
         try:
-            partner = other.owner(tmp_path / "partner", "partner")
-            partner.publish("mapped/sunset", text="The sun of mapped days")
-            thief = other.owner(tmp_path / "thief", "acme")
-            thief.publish("mapped/stolen")
-            squatter = registry.owner(tmp_path / "squatter", "partner")
-            squatter.publish("mapped/squatted")
-            user = registry.reader(tmp_path)
+            partner = other.owner("partner")
+            partner.release("mapped/sunset", text="The sun of mapped days")
+            thief = other.owner("acme")
+            thief.release("mapped/stolen")
+            squatter = registry.owner("partner")
+            squatter.release("mapped/squatted")
+            user = registry.reader()
             user.ok("registry", "add", other.url, "--fingerprint", other.fingerprint)
 
             def names(*more: str) -> list[str]:
@@ -462,8 +452,8 @@ class TestSearchAndInfo:
         assert [row["id"] for row in found.json["results"]] == ["acme/mapped/sunrise"]
         assert f"{other.url} was not searched: " in found.stderr
 
-    def test_a_registry_that_is_down_costs_only_its_results(self, registry: Registry, tmp_path: Path) -> None:
-        user = registry.reader(tmp_path, "local")
+    def test_a_registry_that_is_down_costs_only_its_results(self, registry: Registry) -> None:
+        user = registry.reader("local")
         user.new("directive", "work/here")
         registry.stop()
         try:
@@ -473,11 +463,9 @@ class TestSearchAndInfo:
         finally:
             registry.start()
 
-    def test_offline_what_is_not_cached_costs_only_its_results(
-        self, acme: User, registry: Registry, tmp_path: Path
-    ) -> None:
-        acme.publish("files/faraway")
-        user = registry.reader(tmp_path, "local")
+    def test_offline_what_is_not_cached_costs_only_its_results(self, acme: Person, registry: Registry) -> None:
+        acme.release("files/faraway")
+        user = registry.reader("local")
         user.new("directive", "work/here")
         (row,) = user.ok("search", "here", "--offline", "--json").json["results"]
         assert row["id"] == "local/work/here"
@@ -488,12 +476,12 @@ class TestSearchAndInfo:
             assert "Omit --offline." in nothing.stderr
             assert "Nothing matches 'faraway'" in nothing.stderr
 
-    def test_deprecated_items_are_marked(self, acme: User, registry: Registry, tmp_path: Path) -> None:
-        acme.publish("files/autumnal")
-        acme.publish("files/autumn")
+    def test_deprecated_items_are_marked(self, acme: Person, registry: Registry) -> None:
+        acme.release("files/autumnal")
+        acme.release("files/autumn")
         acme.ok("deprecate", "acme/files/autumnal", "--reason", "Winter came")
         reasons = {"acme/files/autumnal": "Winter came", "acme/files/autumn": None}
-        user = registry.reader(tmp_path)
+        user = registry.reader()
         for who, more in ((user, ()), (user, ("--registry", registry.public.as_uri())), (acme, ())):
             rows = who.ok("search", "autumn", *more, "--json").json["results"]
             assert {row["id"]: row["deprecated"] for row in rows} == reasons
@@ -501,10 +489,10 @@ class TestSearchAndInfo:
             assert ["(deprecated)" in line for line in lines] == ["autumnal" in line for line in lines]
 
     def test_a_search_goes_on_where_the_log_cannot_be_asked(
-        self, acme: User, registry: Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, acme: Person, registry: Registry, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        acme.publish("files/foggy")
-        user = registry.reader(tmp_path)
+        acme.release("files/foggy")
+        user = registry.reader()
         for error in (FetchError("fetch-unreachable", "It is away."), TrustError("recovery-unaccepted", "New keys.")):
             monkeypatch.setattr(RegistryClient, "histories", mock.Mock(side_effect=error))
             found = user.ok("search", "foggy", "--json")
@@ -513,9 +501,9 @@ class TestSearchAndInfo:
         monkeypatch.setattr(RegistryClient, "histories", mock.Mock(side_effect=TrustError("keyset-fork", "Two.")))
         user.fails("search", "foggy", code="keyset-fork")
 
-    def test_an_id_that_is_not_there_and_one_that_is_malformed(self, acme: User) -> None:
+    def test_an_id_that_is_not_there_and_one_that_is_malformed(self, acme: Person) -> None:
         assert acme.fails("info", "acme/no/such", code="no-such-item")["hint"]
-        acme.publish("files/versions")
+        acme.release("files/versions")
         for near in ("acme/files/version", "versions", "directive:acme/fils/versions"):
             assert "Did you mean acme/files/versions" in acme.fails("info", near, code="no-such-item")["hint"]
         error = acme.fails("info", "acme/files/versions@^9", code="no-such-version")

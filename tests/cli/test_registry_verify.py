@@ -6,19 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.registry_fixture import Registry, User, registry
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 
 pytestmark = pytest.mark.processes
-
-__all__ = ["registry"]  # pytest finds the fixture by its name here
 
 
 def test_an_installed_item_is_valid_by_the_keys_that_the_pinned_registry_has(
     registry: Registry, tmp_path: Path
 ) -> None:
-    owner = registry.owner(tmp_path / "owner", "verified")
-    owner.publish("work/item")
-    team = registry.reader(tmp_path / "team")
+    owner = registry.owner("verified")
+    owner.release("work/item")
+    team = registry.reader()
     team.ok("init")
     team.ok("add", "verified/work/item", "--yes")
     installed = ".ai/packages/verified/directives/work/item.md"
@@ -26,7 +25,7 @@ def test_an_installed_item_is_valid_by_the_keys_that_the_pinned_registry_has(
     assert [(entry["path"], entry["verdict"]) for entry in result["results"]] == [(installed, "valid")]
     assert result["results"][0]["fingerprint"] == owner.fingerprint()
 
-    stranger = User(tmp_path / "stranger")
+    stranger = Person(tmp_path / "stranger")
     stranger.write(installed, team.path(installed).read_bytes())
     assert stranger.run("verify", ".ai/packages", "--json").json["counts"] == {"untrusted": 1}
 
@@ -35,12 +34,12 @@ def test_an_installed_item_is_valid_by_the_keys_that_the_pinned_registry_has(
     assert team.run("verify", ".ai/packages", "--json").json["counts"] == {"modified": 1}
 
 
-def test_a_key_that_the_namespace_revoked_is_no_unknown_one(registry: Registry, tmp_path: Path) -> None:
-    owner = registry.owner(tmp_path / "owner", "burgled")
-    new = registry.owner(tmp_path / "new", "burgled", claim=False)
-    owner.publish("work/early")
-    stolen = owner.publish("work/late")["published"][0]["log"]
-    team = registry.reader(tmp_path / "team")
+def test_a_key_that_the_namespace_revoked_is_no_unknown_one(registry: Registry) -> None:
+    owner = registry.owner("burgled")
+    new = registry.owner("burgled", claim=False)
+    owner.release("work/early")
+    stolen = owner.release("work/late")["published"][0]["log"]
+    team = registry.reader()
     team.ok("init")
     team.ok("add", "burgled/work/early", "burgled/work/late", "--yes")
     owner.ok("namespace", "keys", "add", "burgled", new.public_key())

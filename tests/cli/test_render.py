@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import Program
+from tests.scenes.person import Person
 
 pytestmark = pytest.mark.processes
 
@@ -15,11 +15,11 @@ KEYS = {"prompt", "inputs", "capabilities", "hooks", "model", "limits"}
 
 
 @pytest.fixture
-def rye(tmp_path: Path) -> Program:
-    return Program(tmp_path)
+def rye(tmp_path: Path) -> Person:
+    return Person(tmp_path)
 
 
-def test_a_directive_with_its_inputs_and_returns(rye: Program) -> None:
+def test_a_directive_with_its_inputs_and_returns(rye: Person) -> None:
     rye.new("directive", "ops/deploy")
     document = rye.ok("render", "ops/deploy", "--input", "subject=<b> & {input:subject}", "--json").json
     assert set(document) >= KEYS
@@ -34,7 +34,7 @@ def test_a_directive_with_its_inputs_and_returns(rye: Program) -> None:
     assert plain.stdout == document["prompt"] + "\n"
 
 
-def test_inputs_from_a_file_and_from_standard_input(rye: Program) -> None:
+def test_inputs_from_a_file_and_from_standard_input(rye: Person) -> None:
     rye.new("directive", "ops/deploy")
     rye.write("inputs.json", '{"subject": "x"}')
     one = rye.ok("render", "ops/deploy", "--inputs", "inputs.json").stdout
@@ -54,7 +54,7 @@ def test_inputs_from_a_file_and_from_standard_input(rye: Program) -> None:
     assert both["inputs"] == {"subject": "y"}, "what is typed goes before what a file says"
 
 
-def test_a_required_input_is_an_error_where_nobody_can_be_asked(rye: Program) -> None:
+def test_a_required_input_is_an_error_where_nobody_can_be_asked(rye: Person) -> None:
     rye.new("directive", "ops/deploy")
     result = rye.run("render", "ops/deploy", "--json")
     assert (result.code, result.error["code"]) == (1, "bad-inputs")
@@ -63,7 +63,7 @@ def test_a_required_input_is_an_error_where_nobody_can_be_asked(rye: Program) ->
         assert rye.run("render", "ops/deploy", "--input", *words, "--json").code == 2
 
 
-def test_an_agents_prompt_is_its_system_prompt(rye: Program) -> None:
+def test_an_agents_prompt_is_its_system_prompt(rye: Person) -> None:
     rye.new("agent", "planner")
     document = rye.ok("render", "planner", "--json").json
     assert document["prompt"].startswith("You are the Planner.")
@@ -74,7 +74,7 @@ def test_an_agents_prompt_is_its_system_prompt(rye: Program) -> None:
 
 
 @pytest.mark.parametrize(("kind", "identifier"), [("role", "builder"), ("knowledge", "n/facts"), ("skill", "pdf")])
-def test_text_kinds_render_without_signature_and_metadata(rye: Program, kind: str, identifier: str) -> None:
+def test_text_kinds_render_without_signature_and_metadata(rye: Person, kind: str, identifier: str) -> None:
     path = rye.new(kind, identifier)
     unsigned = rye.ok("render", str(path)).stdout
     rye.ok("keys", "generate")
@@ -86,7 +86,7 @@ def test_text_kinds_render_without_signature_and_metadata(rye: Program, kind: st
     assert "version:" not in signed
 
 
-def test_a_role_is_its_whole_text(rye: Program) -> None:
+def test_a_role_is_its_whole_text(rye: Person) -> None:
     path = rye.new("role", "builder")
     assert rye.ok("render", "builder").stdout == path.read_text().strip("\n") + "\n"
     path.write_text("<!-- kept by the author -->\n" + path.read_text())
@@ -118,11 +118,11 @@ who = "everyone"
 """
 
 
-def formula(rye: Program) -> None:
+def formula(rye: Person) -> None:
     rye.write(".ai/formulas/ship.formula.toml", FORMULA.replace("[vars]\nwho", "[vars.who]\ndefault"))
 
 
-def test_a_formulas_steps_in_an_order_to_work_in(rye: Program) -> None:
+def test_a_formulas_steps_in_an_order_to_work_in(rye: Person) -> None:
     formula(rye)
     document = rye.ok("render", "ship", "--input", "what={{who}}", "--json").json
     assert document["prompt"] == (
@@ -133,7 +133,7 @@ def test_a_formulas_steps_in_an_order_to_work_in(rye: Program) -> None:
     assert document["inputs"] == {"who": "everyone", "what": "{{who}}"}
 
 
-def test_a_formulas_variables_are_checked(rye: Program) -> None:
+def test_a_formulas_variables_are_checked(rye: Person) -> None:
     formula(rye)
     result = rye.run("render", "ship", "--input", "waht=x", "--json")
     assert result.error["problems"] == [
@@ -144,7 +144,7 @@ def test_a_formulas_variables_are_checked(rye: Program) -> None:
     assert number.error["problems"] == [{"input": "what", "message": "is not a text"}]
 
 
-def test_a_formula_is_resolved_before_it_is_rendered(rye: Program) -> None:
+def test_a_formula_is_resolved_before_it_is_rendered(rye: Person) -> None:
     formula(rye)
     rye.write(
         ".ai/formulas/ship-more.formula.toml",
@@ -160,7 +160,7 @@ def test_a_formula_is_resolved_before_it_is_rendered(rye: Program) -> None:
     assert rye.run("render", "ship-more", "--json").error["code"] == "unknown-formula"
 
 
-def test_a_formula_cannot_reach_out_of_its_folder(rye: Program) -> None:
+def test_a_formula_cannot_reach_out_of_its_folder(rye: Person) -> None:
     rye.write("secret.formula.toml", FORMULA)
     rye.write(
         ".ai/formulas/evil.formula.toml",
@@ -170,18 +170,18 @@ def test_a_formula_cannot_reach_out_of_its_folder(rye: Program) -> None:
 
 
 @pytest.mark.parametrize(("kind", "identifier"), [("tool", "a/b"), ("bundle", "starter")])
-def test_what_has_no_prompt_says_why(rye: Program, kind: str, identifier: str) -> None:
+def test_what_has_no_prompt_says_why(rye: Person, kind: str, identifier: str) -> None:
     rye.new(kind, identifier)
     result = rye.run("render", f"{kind}:{identifier}", "--json")
     assert (result.code, result.error["code"]) == (2, "no-prompt")
 
 
-def test_kinds_without_inputs_refuse_them(rye: Program) -> None:
+def test_kinds_without_inputs_refuse_them(rye: Person) -> None:
     rye.new("agent", "planner")
     assert rye.run("render", "planner", "--input", "a=b", "--json").error["code"] == "unknown-input"
 
 
-def test_what_does_not_parse_is_refused_and_other_findings_are_warnings(rye: Program) -> None:
+def test_what_does_not_parse_is_refused_and_other_findings_are_warnings(rye: Person) -> None:
     """DECISIONS Directives 13."""
     path = rye.new("directive", "ops/deploy")
     path.write_text(path.read_text().replace('version="1.0.0"', 'version="1"'))
@@ -193,14 +193,14 @@ def test_what_does_not_parse_is_refused_and_other_findings_are_warnings(rye: Pro
     assert rye.run("render", "ops/deploy", "--input", "subject=x", "--json").error["code"] == "does-not-parse"
 
 
-def test_on_a_terminal_a_person_is_asked_for_required_inputs(rye: Program) -> None:
+def test_on_a_terminal_a_person_is_asked_for_required_inputs(rye: Person) -> None:
     rye.new("directive", "ops/deploy")
     shown = rye.terminal("render", "ops/deploy", answer=b"the cluster\n")
     assert "subject (string)" in shown
     assert "Find what is known about the cluster." in shown
 
 
-def test_on_a_terminal_control_characters_are_shown_not_obeyed(rye: Program) -> None:
+def test_on_a_terminal_control_characters_are_shown_not_obeyed(rye: Person) -> None:
     path = rye.new("knowledge", "n/facts")
     path.write_text(path.read_text() + "\x1b]0;owned\x07\n")
     shown = rye.terminal("render", "n/facts", "--color", "never")
@@ -208,7 +208,7 @@ def test_on_a_terminal_control_characters_are_shown_not_obeyed(rye: Program) -> 
     assert "\\u{1b}]0;owned" in shown
 
 
-def test_an_input_that_is_not_declared_is_refused_before_anything_is_asked(rye: Program) -> None:
+def test_an_input_that_is_not_declared_is_refused_before_anything_is_asked(rye: Person) -> None:
     rye.new("directive", "ops/deploy")
     shown = rye.terminal("render", "ops/deploy", "--input", "sub=web", answer=b"the cluster\n")
     assert "subject (string)" not in shown

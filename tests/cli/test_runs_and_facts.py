@@ -3,64 +3,48 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 from rye.project.lock import LockedItem, parse_lock
-from tests.cli.running import Program
-from tests.installation.real_registry import Author, RealRegistry, serving
 from tests.scenes.directive_text import SEARCH, directive
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 
 pytestmark = pytest.mark.processes
 
 
-@pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
-    yield from serving(tmp_path_factory)
-
-
-@pytest.fixture(scope="module")
-def acme(registry: RealRegistry) -> Author:
-    return registry.author("acme")
-
-
-@pytest.fixture
-def user(registry: RealRegistry, acme: Author) -> Program:
-    return registry.user()
-
-
 def skill(
-    author: Author, name: str, version: str = "1.0.0", head: str = "", body: str = "", **files: str | tuple[str, int]
+    author: Person, name: str, version: str = "1.0.0", head: str = "", body: str = "", **files: str | tuple[str, int]
 ) -> None:
     """Publish a skill. ``files``: text, or text and mode, by path, where ``__`` stands for ``/`` and ``_dot_`` for the dot."""
     text = f'---\nname: {name}\ndescription: Does {name}.\n{head}metadata:\n  version: "{version}"\n---\n\n# It\n\n{body}\n'
-    author.program.write(f".ai/skills/{name}/SKILL.md", text)
+    author.write(f".ai/skills/{name}/SKILL.md", text)
     for path, content in files.items():
         given, mode = content if isinstance(content, tuple) else (content, 0o644)
         where = path.replace("__", "/").replace("_dot_", ".")
-        author.program.write(f".ai/skills/{name}/{where}", given).chmod(mode)
-    author.program.ok("sign", f".ai/skills/{name}")
+        author.write(f".ai/skills/{name}/{where}", given).chmod(mode)
+    author.ok("sign", f".ai/skills/{name}")
     author.publish(f".ai/skills/{name}")
 
 
-def agent(author: Author, name: str, tools: str, version: str = "1.0.0", more: str = "") -> None:
+def agent(author: Person, name: str, tools: str, version: str = "1.0.0", more: str = "") -> None:
     head = f"name: {name}\nwhenToUse: always\n{tools}transitions:\n  onSuccess: complete\nmetadata:\n  version: {version}\n"
-    author.program.write(f".ai/agents/{name}.md", f"---\n{head}{more}---\n\n# A\n\n## System Prompt\n\nDo it.\n")
-    author.program.ok("sign", f".ai/agents/{name}.md")
+    author.write(f".ai/agents/{name}.md", f"---\n{head}{more}---\n\n# A\n\n## System Prompt\n\nDo it.\n")
+    author.ok("sign", f".ai/agents/{name}.md")
     author.publish(f".ai/agents/{name}.md")
 
 
-def tool(author: Author, name: str, version: str = "1.0.0", code: str = "") -> None:
+def tool(author: Person, name: str, version: str = "1.0.0", code: str = "") -> None:
     text = f'"""It."""\n__version__ = "{version}"\n__category__ = "tools"\n__tool_description__ = "It"\n{code}\n'
-    author.program.write(f".ai/tools/tools/{name}.py", text)
-    author.program.ok("sign", f".ai/tools/tools/{name}.py")
+    author.write(f".ai/tools/tools/{name}.py", text)
+    author.ok("sign", f".ai/tools/tools/{name}.py")
     author.publish(f".ai/tools/tools/{name}.py")
 
 
-def locked(program: Program, identifier: str) -> LockedItem:
-    items = parse_lock(program.path("rye.lock").read_text()).items
+def locked(person: Person, identifier: str) -> LockedItem:
+    items = parse_lock(person.path("rye.lock").read_text()).items
     return next(item for item in items if item.id == identifier)
 
 
@@ -71,7 +55,7 @@ def change(result: Any, identifier: str) -> dict[str, Any]:
     return found
 
 
-def refuses(user: Program, name: str, *phrases: str) -> str:
+def refuses(user: Person, name: str, *phrases: str) -> str:
     """``update --no-input`` and ``update --yes`` change nothing and name what is new; returns stderr."""
     before = user.path("rye.lock").read_bytes()
     said = ""
@@ -106,7 +90,7 @@ class TestAgents:
         ],
     )
     def test_a_restriction_that_goes_away_stops_an_update(
-        self, acme: Author, user: Program, number: int, tools: str, phrase: str
+        self, acme: Person, user: Person, number: int, tools: str, phrase: str
     ) -> None:
         name = f"limited{number}"
         agent(acme, name, LIMITED)
@@ -117,7 +101,7 @@ class TestAgents:
         refuses(user, name, phrase)
         user.ok("update", "--approve", f"acme/{name}@1.1.0")
 
-    def test_another_restriction_stops_nothing(self, acme: Author, user: Program) -> None:
+    def test_another_restriction_stops_nothing(self, acme: Person, user: Person) -> None:
         agent(acme, "narrower", LIMITED)
         user.ok("add", "agent:acme/narrower", "--yes")
         agent(acme, "narrower", LIMITED.replace("[Write, WebFetch]", "[Write, WebFetch, Edit]"), "1.1.0")
@@ -135,7 +119,7 @@ class TestAgents:
         ],
     )
     def test_bash_without_a_filter_is_unrestricted(
-        self, acme: Author, user: Program, name: str, tools: str, tier: str
+        self, acme: Person, user: Person, name: str, tools: str, tier: str
     ) -> None:
         agent(acme, f"t-{name}", tools)
         done = user.ok("add", f"agent:acme/t-{name}", "--yes")
@@ -146,13 +130,13 @@ class TestAgents:
         assert "every action is denied" not in shown.stderr
         assert user.ok("permissions", "show", f"agent:acme/t-{name}", "--json").json["highest"] == tier
 
-    def test_a_policy_can_forbid_them(self, acme: Author, user: Program) -> None:
+    def test_a_policy_can_forbid_them(self, acme: Person, user: Person) -> None:
         agent(acme, "policed", "tools:\n  allowed: [Bash]\n")
         user.write("rye.toml", user.path("rye.toml").read_text() + '\n[policy]\nmax-tier = "elevated"\n')
         done = user.run("add", "agent:acme/policed", "--approve", "acme/policed@1.0.0", "--json")
         assert (done.code, done.error["code"]) == (1, "policy-violation")
 
-    def test_frontmatter_hooks_and_servers_of_an_agent_stop_an_update(self, acme: Author, user: Program) -> None:
+    def test_frontmatter_hooks_and_servers_of_an_agent_stop_an_update(self, acme: Person, user: Person) -> None:
         agent(acme, "hooked", "tools:\n  allowed: [Read]\n")
         user.ok("add", "agent:acme/hooked", "--yes")
         more = "hooks:\n  Stop:\n    - command: ./x.sh\nmcpServers:\n  db:\n    command: npx\n"
@@ -174,7 +158,7 @@ class TestSkills:
         ],
     )
     def test_an_update_that_brings_something_to_run_stops(
-        self, acme: Author, user: Program, name: str, files: dict[str, Any], head: str, body: str, phrase: str
+        self, acme: Person, user: Person, name: str, files: dict[str, Any], head: str, body: str, phrase: str
     ) -> None:
         skill(acme, f"s-{name}")
         user.ok("add", f"skill:acme/s-{name}", "--yes")
@@ -186,7 +170,7 @@ class TestSkills:
         assert user.ok("install").stdout == "everything is installed\n"
 
     def test_a_script_that_changes_asks_again_and_one_that_does_not_stays_approved(
-        self, acme: Author, user: Program
+        self, acme: Person, user: Person
     ) -> None:
         skill(acme, "same", run_dot_sh="echo one\n")
         user.ok("add", "skill:acme/same", "--yes")
@@ -195,7 +179,7 @@ class TestSkills:
         skill(acme, "same", "1.2.0", run_dot_sh="echo two\n")
         refuses(user, "same", "run.sh: script (changed)")
 
-    def test_every_one_of_75_scripts_is_named(self, acme: Author, user: Program) -> None:
+    def test_every_one_of_75_scripts_is_named(self, acme: Person, user: Person) -> None:
         files = {f"scripts__s{number}_dot_py": f"print({number})\n" for number in range(75)}
         skill(acme, "many", **files)
         asked = user.run("add", "skill:acme/many")
@@ -204,7 +188,7 @@ class TestSkills:
             assert f"executable file scripts/s{number}.py" in asked.stderr
         assert len(change(user.run("add", "skill:acme/many", "--json"), "acme/many")["runs"]) == 75
 
-    def test_a_lock_without_runs_approves_none(self, acme: Author, user: Program) -> None:
+    def test_a_lock_without_runs_approves_none(self, acme: Person, user: Person) -> None:
         skill(acme, "older", run_dot_sh="echo\n")
         user.ok("add", "skill:acme/older", "--yes")
         text = user.path("rye.lock").read_text()
@@ -215,7 +199,7 @@ class TestSkills:
         user.ok("install", "--approve", "acme/older@1.0.0")
         assert len(locked(user, "acme/older").approved_runs) == 1
 
-    def test_approvals_of_other_bytes_do_not_fit(self, acme: Author, user: Program) -> None:
+    def test_approvals_of_other_bytes_do_not_fit(self, acme: Person, user: Person) -> None:
         skill(acme, "forged", run_dot_sh="echo\n")
         user.ok("add", "skill:acme/forged", "--yes")
         text = user.path("rye.lock").read_text()
@@ -225,7 +209,7 @@ class TestSkills:
         done = user.run("ci", "--json")
         assert (done.code, done.error["code"]) == (1, "lock-does-not-fit")
 
-    def test_no_screen_says_that_it_does_nothing(self, user: Program) -> None:
+    def test_no_screen_says_that_it_does_nothing(self, user: Person) -> None:
         user.write("x/SKILL.md", "---\nname: x\ndescription: d\nallowed-tools: Bash(*)\n---\n\nDo.\n")
         shown = user.ok("permissions", "show", "x/SKILL.md")
         assert "denied" not in shown.stderr
@@ -236,7 +220,7 @@ class TestSkills:
         assert "id" in shown.stdout
 
 
-def test_a_tools_code_asks_first_and_again_when_it_changes(acme: Author, user: Program) -> None:
+def test_a_tools_code_asks_first_and_again_when_it_changes(acme: Person, user: Person) -> None:
     tool(acme, "coded")
     asked = user.run("add", "tool:acme/tools/coded", "--json")
     assert (asked.code, asked.error["code"]) == (1, "consent-needed")
@@ -246,10 +230,8 @@ def test_a_tools_code_asks_first_and_again_when_it_changes(acme: Author, user: P
 
 
 class TestSigners:
-    def test_a_first_item_without_rights_asks_and_the_next_does_not(
-        self, registry: RealRegistry, user: Program
-    ) -> None:
-        author = registry.author("newcomer")
+    def test_a_first_item_without_rights_asks_and_the_next_does_not(self, registry: Registry, user: Person) -> None:
+        author = registry.owner("newcomer")
         skill(author, "one")
         skill(author, "two")
         asked = user.run("add", "newcomer/one")
@@ -259,24 +241,24 @@ class TestSigners:
         user.ok("add", "newcomer/one", "--yes")
         user.ok("add", "newcomer/two", "--no-input")
 
-    def test_the_screen_says_what_became_of_the_old_key(self, registry: RealRegistry, user: Program) -> None:
-        author = registry.author("moving")
+    def test_the_screen_says_what_became_of_the_old_key(self, registry: Registry, user: Person) -> None:
+        author = registry.owner("moving")
         author.release("work/item", permissions=SEARCH)
         user.ok("add", "moving/work/item", "--yes")
-        program = author.program
-        program.ok("keys", "generate", "--name", "second")
-        program.write("second.pem", program.ok("keys", "export", "second").stdout)
-        program.ok("namespace", "keys", "add", "moving", "second.pem")
+        person = author
+        person.ok("keys", "generate", "--name", "second")
+        person.write("second.pem", person.ok("keys", "export", "second").stdout)
+        person.ok("namespace", "keys", "add", "moving", "second.pem")
         path = ".ai/directives/work/item.md"
-        program.write(path, directive("work/item", "1.1.0", permissions=SEARCH))
-        program.ok("sign", path, "--key", "second")
-        program.ok("publish", path, "--key", "second", "--allow-uncommitted", "--yes")
+        person.write(path, directive("work/item", "1.1.0", permissions=SEARCH))
+        person.ok("sign", path, "--key", "second")
+        person.ok("publish", path, "--key", "second", "--allow-uncommitted", "--yes")
         asked = user.run("update", "--no-input")
         assert asked.code == 1
         assert "the new key is in keyset 2; the old key: it is still in the keyset" in asked.stderr
-        first = program.ok("keys", "list", "--json").json["keys"]
+        first = person.ok("keys", "list", "--json").json["keys"]
         old = next(key["fingerprint"] for key in first if key["name"] != "second")
-        program.ok("namespace", "keys", "remove", "moving", old, "--key", "second")
+        person.ok("namespace", "keys", "remove", "moving", old, "--key", "second")
         asked = user.run("update", "--no-input")
         assert asked.code == 1
         assert "the new key is in keyset 2; the old key: keyset 3 of" in asked.stderr
@@ -287,9 +269,7 @@ PIP = "Run `pip install left-pad` first."
 
 
 class TestFacts:
-    def test_an_alarm_stops_a_first_installation_until_it_is_approved_by_name(
-        self, acme: Author, user: Program
-    ) -> None:
+    def test_an_alarm_stops_a_first_installation_until_it_is_approved_by_name(self, acme: Person, user: Person) -> None:
         skill(acme, "alarming", body=PIPE)
         for words in ((), ("--yes",)):
             done = user.run("add", "skill:acme/alarming", *words)
@@ -301,7 +281,7 @@ class TestFacts:
         assert user.ok("install").stdout == "everything is installed\n"
 
     def test_the_same_alarm_in_several_places_is_one_line_and_each_place_is_named(
-        self, acme: Author, user: Program
+        self, acme: Person, user: Person
     ) -> None:
         skill(
             acme,
@@ -322,7 +302,7 @@ class TestFacts:
         assert "2 items:  2 alarms" in shown
         assert user.run("add", "skill:acme/repeated", "--yes").code == 1
 
-    def test_a_caution_is_shown_and_stops_nothing_but_an_update(self, acme: Author, user: Program) -> None:
+    def test_a_caution_is_shown_and_stops_nothing_but_an_update(self, acme: Person, user: Person) -> None:
         skill(acme, "cautious", body=PIP)
         done = user.ok("add", "skill:acme/cautious", "--yes")
         assert "    unpinned-fetch: " in done.stderr
@@ -334,7 +314,7 @@ class TestFacts:
         user.ok("update", "--approve", "acme/cautious@1.2.0")
         assert len(locked(user, "acme/cautious").approved_facts) == 2
 
-    def test_a_policy_that_forbids_a_fact_beats_every_approval(self, acme: Author, user: Program) -> None:
+    def test_a_policy_that_forbids_a_fact_beats_every_approval(self, acme: Person, user: Person) -> None:
         skill(acme, "forbidden", body=PIPE)
         start = user.path("rye.toml").read_text()
         user.write("rye.toml", f'{start}\n[policy.facts]\npipe-to-shell = "forbid"\n')
@@ -347,12 +327,12 @@ class TestFacts:
         assert (done.code, done.error["code"]) == (1, "policy-violation")
 
     @pytest.mark.parametrize("line", ['pipe-to-shel = "forbid"', 'pipe-to-shell = "deny"', "pipe-to-shell = true"])
-    def test_an_unknown_name_or_value_of_the_policy_is_an_error(self, user: Program, line: str) -> None:
+    def test_an_unknown_name_or_value_of_the_policy_is_an_error(self, user: Person, line: str) -> None:
         user.write("rye.toml", f"{user.path('rye.toml').read_text()}\n[policy.facts]\n{line}\n")
         done = user.run("install", "--json")
         assert (done.code, done.error["code"]) == (1, "bad-manifest")
 
-    def test_info_and_sarif_list_them_with_their_lines(self, acme: Author, user: Program) -> None:
+    def test_info_and_sarif_list_them_with_their_lines(self, acme: Person, user: Person) -> None:
         skill(acme, "listed", body=PIP, run_dot_sh="#!/bin/sh\nsudo id\n")
         found = user.ok("info", "skill:acme/listed", "--json").json
         assert {("unpinned-fetch", 11), ("safety-off", 2)} <= {(f["fact"], f["line"]) for f in found["facts"]}
@@ -370,7 +350,7 @@ class TestFacts:
         }
         assert ("fact/safety-off", ".ai/packages/acme/skills/listed/run.sh", 2) in places
 
-    def test_the_command_lists_facts_outside_a_project_too(self, user: Program) -> None:
+    def test_the_command_lists_facts_outside_a_project_too(self, user: Person) -> None:
         user.path("rye.toml").unlink()
         user.write("skills/x/SKILL.md", f"---\nname: x\ndescription: d\n---\n\n{PIPE}\n")
         user.write("skills/x/scripts/run", "#!/bin/sh\nsudo id\n")
@@ -389,7 +369,7 @@ class TestFacts:
         assert compared["removed"] == []
         assert user.ok("facts", "skills/y").stdout == ""
 
-    def test_an_installed_item_is_named_by_its_id(self, acme: Author, user: Program) -> None:
+    def test_an_installed_item_is_named_by_its_id(self, acme: Person, user: Person) -> None:
         skill(acme, "byid", body=PIP)
         user.ok("add", "skill:acme/byid", "--yes")
         (row,) = user.ok("facts", "skill:acme/byid", "--json").json["results"]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
-from tests.cli.running import Program
 from tests.cli.test_claims import INSTALLING, READING, clone, codes
-from tests.installation.real_registry import Author, RealRegistry, serving
 from tests.scenes.directive_text import directive
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 
 pytestmark = pytest.mark.processes
 
@@ -18,32 +16,27 @@ TOP = ".ai/packages/acme/directives/work/top.md"
 
 
 @pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
-    yield from serving(tmp_path_factory)
-
-
-@pytest.fixture(scope="module")
-def acme(registry: RealRegistry) -> Author:
-    author = registry.author("acme")
+def acme(registry: Registry) -> Person:
+    author = registry.owner("acme")
     author.release("work/top")
     author.release("work/two_words")
     return author
 
 
 @pytest.fixture
-def team(registry: RealRegistry, acme: Author) -> Program:
+def team(registry: Registry, acme: Person) -> Person:
     user = registry.user()
     user.ok("add", "acme/work/top", "acme/work/two_words", "--yes")
     return user
 
 
-def put_own(program: Program, place: str, namespace: str | None = None) -> str:
+def put_own(person: Person, place: str, namespace: str | None = None) -> str:
     """Commit an own item; return its file."""
     if namespace is not None:
-        manifest = program.path("rye.toml").read_text()
-        program.write("rye.toml", manifest.replace("[project]\n", f'[project]\nnamespace = "{namespace}"\n', 1))
+        manifest = person.path("rye.toml").read_text()
+        person.write("rye.toml", manifest.replace("[project]\n", f'[project]\nnamespace = "{namespace}"\n', 1))
     path = f".ai/directives/{place}.md"
-    program.write(path, directive(place, hooks=HOOKS, permissions="<execute>*</execute>"))
+    person.write(path, directive(place, hooks=HOOKS, permissions="<execute>*</execute>"))
     return path
 
 
@@ -51,7 +44,7 @@ def put_own(program: Program, place: str, namespace: str | None = None) -> str:
     ("place", "namespace"), [("acme/work/top", None), ("work/top", "acme")], ids=["by folder", "by namespace"]
 )
 def test_no_reader_and_no_strict_installation_takes_it(
-    registry: RealRegistry, team: Program, place: str, namespace: str | None
+    registry: Registry, team: Person, place: str, namespace: str | None
 ) -> None:
     own = put_own(team, place, namespace)
     for victim in (clone(registry, team), team):
@@ -66,7 +59,7 @@ def test_no_reader_and_no_strict_installation_takes_it(
         assert victim.run("render", "directive:acme/work/top", "--json").error["code"] == "shadows-installed"
 
 
-def test_its_hooks_do_not_count_as_the_installed_item_s(team: Program) -> None:
+def test_its_hooks_do_not_count_as_the_installed_item_s(team: Person) -> None:
     team.write("context.json", "{}")
     put_own(team, "acme/work/top")
     found = team.run("hooks", "eval", "acme/work/top", "--context", "context.json", "--json")
@@ -75,7 +68,7 @@ def test_its_hooks_do_not_count_as_the_installed_item_s(team: Program) -> None:
     assert team.run("permissions", "check", "acme/work/top", *asked, "--json").error["code"] == "shadows-installed"
 
 
-def test_list_shows_it_and_audit_finds_it(team: Program) -> None:
+def test_list_shows_it_and_audit_finds_it(team: Person) -> None:
     own = put_own(team, "acme/work/top")
     rows = {(row["id"], row["space"]): row["state"] for row in team.ok("list", "--json").json["items"]}
     assert rows["acme/work/top", "project"] == "shadows-installed"
@@ -86,25 +79,25 @@ def test_list_shows_it_and_audit_finds_it(team: Program) -> None:
     assert (finding["severity"], finding["path"], finding["item"]) == ("error", own, "directive:acme/work/top")
 
 
-def test_a_plain_install_warns_each_time(team: Program) -> None:
+def test_a_plain_install_warns_each_time(team: Person) -> None:
     put_own(team, "acme/work/top")
     for _ in range(2):
         assert ".ai/directives/acme/work/top.md has the id of the installed" in team.ok("install").stderr
 
 
-def test_dash_and_underscore_are_one_letter(team: Program) -> None:
+def test_dash_and_underscore_are_one_letter(team: Person) -> None:
     put_own(team, "acme/work/two-words")
     assert team.run("render", "acme/work/two_words", "--json").error["code"] == "shadows-installed"
     assert team.run("ci", "--json").error["code"] == "shadows-installed"
 
 
-def test_a_locked_item_counts_although_its_file_is_gone(team: Program) -> None:
+def test_a_locked_item_counts_although_its_file_is_gone(team: Person) -> None:
     team.path(TOP).unlink()
     put_own(team, "acme/work/top")
     assert team.run("render", "acme/work/top", "--json").error["code"] == "shadows-installed"
 
 
-def test_an_own_item_of_another_kind_is_not_taken_for_it(team: Program) -> None:
+def test_an_own_item_of_another_kind_is_not_taken_for_it(team: Person) -> None:
     team.write(".ai/knowledge/acme/work/top.md", "---\nid: top\ntitle: Top\n---\n\n# Top\n\nEvil.\n")
     error = team.run("show", "acme/work/top", "--json").error
     assert error["code"] == "ambiguous"
@@ -113,7 +106,7 @@ def test_an_own_item_of_another_kind_is_not_taken_for_it(team: Program) -> None:
     team.ok("ci")
 
 
-def test_a_file_whose_path_is_the_id_is_not_taken_for_it(registry: RealRegistry, team: Program) -> None:
+def test_a_file_whose_path_is_the_id_is_not_taken_for_it(registry: Registry, team: Person) -> None:
     team.write("acme/work/top", directive("work/top", hooks=HOOKS))
     for victim in (clone(registry, team), team):
         for command in (("render",), ("facts",), ("permissions", "show")):
@@ -121,7 +114,7 @@ def test_a_file_whose_path_is_the_id_is_not_taken_for_it(registry: RealRegistry,
         victim.ok("show", "./acme/work/top", "--kind", "directive")
 
 
-def test_own_items_with_names_of_their_own_work_as_before(team: Program) -> None:
+def test_own_items_with_names_of_their_own_work_as_before(team: Person) -> None:
     """This includes one with the short name of an installed item: it is a different item."""
     put_own(team, "work/mine")
     put_own(team, "work/top")

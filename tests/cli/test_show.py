@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import Program
+from tests.scenes.person import Person
 
 FIELDS = {
     "directive": "name version description category author model limits permissions cost context hooks inputs outputs "
@@ -23,12 +23,12 @@ NESTED = ("directive", "tool", "knowledge")
 
 
 @pytest.fixture
-def rye(tmp_path: Path) -> Program:
-    return Program(tmp_path)
+def rye(tmp_path: Path) -> Person:
+    return Person(tmp_path)
 
 
 @pytest.mark.parametrize("kind", FIELDS)
-def test_the_documented_fields_of_every_kind(rye: Program, kind: str) -> None:
+def test_the_documented_fields_of_every_kind(rye: Person, kind: str) -> None:
     identifier = "some/thing" if kind in NESTED else "thing"
     path = rye.new(kind, identifier)
     document = rye.ok("show", str(path), "--json").json
@@ -39,7 +39,7 @@ def test_the_documented_fields_of_every_kind(rye: Program, kind: str) -> None:
     assert rye.ok("show", str(path)).stdout.startswith(f"kind: {kind}\nid: {identifier}\n")
 
 
-def test_an_id_of_two_kinds_is_an_error_that_lists_them(rye: Program) -> None:
+def test_an_id_of_two_kinds_is_an_error_that_lists_them(rye: Person) -> None:
     rye.new("directive", "ops/deploy")
     rye.new("tool", "ops/deploy")
     result = rye.run("show", "ops/deploy", "--json")
@@ -49,7 +49,7 @@ def test_an_id_of_two_kinds_is_an_error_that_lists_them(rye: Program) -> None:
     assert rye.ok("show", "ops/deploy", "--kind", "directive", "--json").json["kind"] == "directive"
 
 
-def test_two_files_of_one_id_are_an_error_that_says_what_to_do(rye: Program) -> None:
+def test_two_files_of_one_id_are_an_error_that_says_what_to_do(rye: Person) -> None:
     path = rye.new("tool", "text/count")
     path.with_suffix(".sh").write_text(
         '__version__="1.0.0"\n__category__="text"\n__tool_description__="Count"\n', "utf-8"
@@ -57,7 +57,7 @@ def test_two_files_of_one_id_are_an_error_that_says_what_to_do(rye: Program) -> 
     assert "Rename one of them" in rye.run("show", "tool:text/count", "--json").error["hint"]
 
 
-def test_spaces_in_their_order(rye: Program) -> None:
+def test_spaces_in_their_order(rye: Person) -> None:
     """DESIGN §1: project, then installed, then user, then system."""
     text = rye.new("knowledge", "n/facts").read_text()
     for number, space in enumerate(("system", "ai")):
@@ -68,12 +68,12 @@ def test_spaces_in_their_order(rye: Program) -> None:
         assert rye.ok("show", "n/facts", "--json").json["space"] == ("system", "user")[number]
 
 
-def test_a_hyphen_and_an_underscore_are_one_letter(rye: Program) -> None:
+def test_a_hyphen_and_an_underscore_are_one_letter(rye: Person) -> None:
     rye.new("directive", "ops/deploy_it")
     assert rye.ok("show", "ops/deploy-it", "--json").json["id"] == "ops/deploy_it"
 
 
-def test_unknown_ids_get_the_nearest(rye: Program) -> None:
+def test_unknown_ids_get_the_nearest(rye: Person) -> None:
     rye.new("directive", "ops/deploy")
     result = rye.run("show", "ops/deploi", "--json")
     assert (result.code, result.error["code"]) == (1, "no-such-item")
@@ -82,26 +82,26 @@ def test_unknown_ids_get_the_nearest(rye: Program) -> None:
     assert "directive:ops/deploy" in other.error["hint"]
 
 
-def test_a_folder_of_that_name_does_not_hide_an_id(rye: Program) -> None:
+def test_a_folder_of_that_name_does_not_hide_an_id(rye: Person) -> None:
     rye.new("directive", "ops/deploy")
     rye.path("deploy").mkdir()
     assert rye.ok("show", "deploy", "--json").json["id"] == "ops/deploy"
 
 
 @pytest.mark.parametrize("argument", ["../x", "A/b", "widget:a/b", "a/b@", "", "x" * 5000])
-def test_what_is_neither_file_nor_id(rye: Program, argument: str) -> None:
+def test_what_is_neither_file_nor_id(rye: Person, argument: str) -> None:
     result = rye.run("show", argument, "--json")
     assert result.code in (1, 2)
     assert result.error["message"]
 
 
-def test_a_version_that_is_not_there(rye: Program) -> None:
+def test_a_version_that_is_not_there(rye: Person) -> None:
     rye.new("directive", "ops/deploy")
     rye.ok("show", "ops/deploy@^1")
     assert rye.run("show", "ops/deploy@^2", "--json").error["code"] == "other-version"
 
 
-def test_mermaid(rye: Program) -> None:
+def test_mermaid(rye: Person) -> None:
     rye.new("formula", "tidy")
     rye.new("directive", "ops/deploy")
     assert rye.ok("show", "tidy", "--mermaid").stdout.startswith("flowchart TD\n")
@@ -109,7 +109,7 @@ def test_mermaid(rye: Program) -> None:
     assert rye.run("show", "ops/deploy", "--mermaid", "--json").error["code"] == "no-graph"
 
 
-def test_what_an_author_wrote_does_not_steer_the_terminal(rye: Program) -> None:
+def test_what_an_author_wrote_does_not_steer_the_terminal(rye: Person) -> None:
     path = rye.new("directive", "ops/deploy")
     path.write_text(path.read_text().replace("Say here", "\x9b31mSay here").replace("# Deploy", "# \x1b[31mDeploy"))
     result = rye.ok("show", "ops/deploy")
@@ -120,7 +120,7 @@ def test_what_an_author_wrote_does_not_steer_the_terminal(rye: Program) -> None:
     assert document.json["description"].startswith("\x9b31mSay here")
 
 
-def test_what_does_not_parse_names_the_command_that_says_why(rye: Program) -> None:
+def test_what_does_not_parse_names_the_command_that_says_why(rye: Person) -> None:
     rye.write(".ai/directives/a/b.md", "nothing")
     result = rye.run("show", "a/b", "--json")
     assert (result.code, result.error["code"]) == (1, "does-not-parse")
@@ -128,7 +128,7 @@ def test_what_does_not_parse_names_the_command_that_says_why(rye: Program) -> No
     assert result.error["diagnostics"]
 
 
-def test_the_steps_of_a_formula_are_drawn_once(rye: Program) -> None:
+def test_the_steps_of_a_formula_are_drawn_once(rye: Person) -> None:
     rye.new("formula", "thing")
     shown = rye.ok("show", "thing").stdout
     assert shown.endswith("\n\n1. prepare  Prepare\n2. finish  Finish\n   needs prepare\n")

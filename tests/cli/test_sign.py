@@ -7,21 +7,21 @@ from pathlib import Path
 import pytest
 
 from rye.storage.atomic import replace_file
-from tests.cli.running import Program
+from tests.scenes.person import Person
 
 DIRECTIVE = ".ai/directives/workflows/deploy.md"
 
 
 @pytest.fixture
-def rye(tmp_path: Path) -> Program:
-    program = Program(tmp_path)
-    program.new("directive", "workflows/deploy")
-    program.new("tool", "files/checksum")
-    program.ok("keys", "generate")
-    return program
+def rye(tmp_path: Path) -> Person:
+    person = Person(tmp_path)
+    person.new("directive", "workflows/deploy")
+    person.new("tool", "files/checksum")
+    person.ok("keys", "generate")
+    return person
 
 
-def test_signed_files_verify_and_signing_again_changes_nothing(rye: Program) -> None:
+def test_signed_files_verify_and_signing_again_changes_nothing(rye: Person) -> None:
     first = rye.ok("sign", "--json").json["results"]
     assert [(entry["path"], entry["status"]) for entry in first] == [
         (DIRECTIVE, "signed"),
@@ -33,7 +33,7 @@ def test_signed_files_verify_and_signing_again_changes_nothing(rye: Program) -> 
     rye.ok("verify")
 
 
-def test_quiet_prints_problems_only(rye: Program) -> None:
+def test_quiet_prints_problems_only(rye: Person) -> None:
     assert rye.ok("sign").stdout == f"signed    {DIRECTIVE}\nsigned    .ai/tools/files/checksum.py\n"
     again = rye.ok("sign", "-q")
     assert (again.stdout, again.stderr) == ("", "")
@@ -45,11 +45,11 @@ def test_quiet_prints_problems_only(rye: Program) -> None:
 
 
 @pytest.mark.parametrize("argument", [DIRECTIVE, ".ai/directives", ".ai/directives/**/*.md", ".ai/*/*/deploy.md"])
-def test_a_file_a_folder_or_a_pattern(rye: Program, argument: str) -> None:
+def test_a_file_a_folder_or_a_pattern(rye: Person, argument: str) -> None:
     assert [entry["path"] for entry in rye.ok("sign", argument, "--json").json["results"]] == [DIRECTIVE]
 
 
-def test_what_does_not_validate_is_refused_and_nothing_is_signed(rye: Program) -> None:
+def test_what_does_not_validate_is_refused_and_nothing_is_signed(rye: Person) -> None:
     bad = rye.write(".ai/directives/workflows/bad.md", "no directive")
     good = rye.path(DIRECTIVE).read_bytes()
     result = rye.run("sign", ".ai", "--json")
@@ -58,7 +58,7 @@ def test_what_does_not_validate_is_refused_and_nothing_is_signed(rye: Program) -
     assert (bad.read_text(), rye.path(DIRECTIVE).read_bytes()) == ("no directive", good)
 
 
-def test_crlf_is_refused_with_the_command_that_mends_it(rye: Program) -> None:
+def test_crlf_is_refused_with_the_command_that_mends_it(rye: Person) -> None:
     """DECISIONS "Every kind" 1."""
     path = rye.path(DIRECTIVE)
     crlf = path.read_bytes().replace(b"\n", b"\r\n")
@@ -70,14 +70,14 @@ def test_crlf_is_refused_with_the_command_that_mends_it(rye: Program) -> None:
 
 
 def test_without_a_key_the_next_command_is_named(tmp_path: Path) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     rye.new("directive", "workflows/deploy")
     result = rye.run("sign", DIRECTIVE, "--json")
     assert result.code == 1
     assert "rye keys generate" in result.error["hint"]
 
 
-def test_a_link_is_signed_where_it_leads(rye: Program) -> None:
+def test_a_link_is_signed_where_it_leads(rye: Person) -> None:
     link = rye.path("deploy.md")
     link.symlink_to(DIRECTIVE)
     rye.ok("sign", "deploy.md")
@@ -85,14 +85,14 @@ def test_a_link_is_signed_where_it_leads(rye: Program) -> None:
     rye.ok("verify", DIRECTIVE)
 
 
-def test_another_key_by_name(rye: Program) -> None:
+def test_another_key_by_name(rye: Person) -> None:
     rye.ok("keys", "generate", "--name", "second")
     key = rye.ok("sign", DIRECTIVE, "--key", "second", "--json").json["results"][0]["key"]
     assert rye.ok("verify", DIRECTIVE, "--json").json["results"][0]["key"] == key
     assert rye.run("sign", DIRECTIVE, "--key", "third").code != 0
 
 
-def test_an_installed_item_is_not_signed_again(rye: Program) -> None:
+def test_an_installed_item_is_not_signed_again(rye: Person) -> None:
     installed = ".ai/packages/acme/directives/workflows/deploy.md"
     rye.write(installed, rye.path(DIRECTIVE).read_bytes())
     done = rye.run("sign", installed, "--json")
@@ -103,7 +103,7 @@ def test_an_installed_item_is_not_signed_again(rye: Program) -> None:
 @pytest.mark.parametrize(
     "line", ["TIMESTAMP:placeholder:unsigned:unsigned", f"2026-02-26T05:02:40Z:{'a' * 64}:{'A' * 86}==:{'b' * 16}"]
 )
-def test_a_line_above_frontmatter_counts_for_nothing_and_signing_moves_it(rye: Program, line: str) -> None:
+def test_a_line_above_frontmatter_counts_for_nothing_and_signing_moves_it(rye: Person, line: str) -> None:
     """DESIGN §4, Place: a file that opens with --- has its signature on line 2."""
     content = '---\nname: k\ntitle: K\nentry_type: reference\ncategory: a\nversion: "1.0.0"\nauthor: me\n---\n\n# K\n\nText.\n'
     file = rye.write(".ai/knowledge/a/k.md", f"<!-- rye:signed:{line} -->\n{content}")
@@ -115,7 +115,7 @@ def test_a_line_above_frontmatter_counts_for_nothing_and_signing_moves_it(rye: P
     rye.ok("verify", str(file))
 
 
-def test_a_new_default_key_leaves_alone_what_another_of_your_keys_has_signed(rye: Program) -> None:
+def test_a_new_default_key_leaves_alone_what_another_of_your_keys_has_signed(rye: Person) -> None:
     rye.ok("sign")
     before = rye.path(DIRECTIVE).read_bytes()
     rye.ok("keys", "generate", "--name", "second")
@@ -127,7 +127,7 @@ def test_a_new_default_key_leaves_alone_what_another_of_your_keys_has_signed(rye
 
 def test_a_file_that_cannot_be_written_leaves_all_as_they_were(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """DECISIONS "Every kind" 4: all or nothing."""
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     paths = [rye.new("directive", f"ops/{name}") for name in ("a", "b", "c")]
     before = [path.read_bytes() for path in paths]
     rye.ok("keys", "generate")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,12 +9,11 @@ from msgspec.structs import replace
 
 from rye.registry.protocol.wire import StageDetail, StagesAnswer
 from rye.registry.transport.api import RegistryApi
-from tests.cli.registry_fixture import Registry, User, registry
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 from tests.scenes.registry_process import run
 
 pytestmark = pytest.mark.processes
-
-__all__ = ["registry"]
 
 
 def build_token(registry: Registry, *words: str) -> str:
@@ -23,27 +21,27 @@ def build_token(registry: Registry, *words: str) -> str:
 
 
 @pytest.fixture
-def people(registry: Registry, tmp_path: Path, request: pytest.FixtureRequest) -> tuple[User, User, str]:
+def people(registry: Registry, request: pytest.FixtureRequest) -> tuple[Person, Person, str]:
     """A maintainer, a build server with a copy of their signed files and a token that only stages, and the namespace."""
     namespace = request.node.name.replace("test_", "")[:20].rstrip("_")
-    owner = registry.owner(tmp_path, namespace)
-    ci = registry.reader(tmp_path, namespace)
+    owner = registry.owner(namespace)
+    ci = registry.reader(namespace)
     ci.ok("login", registry.url, "--token", build_token(registry, "--scope", "stage", "--namespace", namespace))
     return owner, ci, namespace
 
 
-def copy_item(owner: User, ci: User, path: str) -> None:
+def copy_item(owner: Person, ci: Person, path: str) -> None:
     ci.write(path, owner.path(path).read_bytes())
 
 
-def waiting(user: User) -> list[Any]:
+def waiting(user: Person) -> list[Any]:
     rows: list[Any] = user.ok("stage", "list", "--json").json["stages"]
     return rows
 
 
-def test_staged_shown_and_approved(registry: Registry, people: tuple[User, User, str]) -> None:
+def test_staged_shown_and_approved(registry: Registry, people: tuple[Person, Person, str]) -> None:
     owner, ci, namespace = people
-    owner.publish("work/one", "1.0.0")
+    owner.release("work/one", "1.0.0")
     path = owner.directive("work/one", "1.1.0", text="Now more")
     copy_item(owner, ci, path)
     staged = ci.ok("publish", "--stage", path, "--json").json
@@ -70,7 +68,7 @@ def test_staged_shown_and_approved(registry: Registry, people: tuple[User, User,
     owner.fails("stage", "approve", identifier, "--yes", code="stage-decided")
 
 
-def test_rejected(registry: Registry, people: tuple[User, User, str]) -> None:
+def test_rejected(registry: Registry, people: tuple[Person, Person, str]) -> None:
     owner, ci, namespace = people
     path = owner.directive("work/two")
     copy_item(owner, ci, path)
@@ -89,8 +87,8 @@ def test_rejected(registry: Registry, people: tuple[User, User, str]) -> None:
     owner.fails("stage", "show", f"{namespace}/work/two@1.0.0", code="unknown-stage")
 
 
-def test_two_of_two(registry: Registry, tmp_path: Path) -> None:
-    first, second = registry.owner(tmp_path, "both", claim=False), registry.owner(tmp_path, "both", claim=False)
+def test_two_of_two(registry: Registry) -> None:
+    first, second = registry.owner("both", claim=False), registry.owner("both", claim=False)
     claimed = first.ok("namespace", "claim", "both", "--owner", second.public_key(), "--release-threshold", "2")
     assert "--threshold 2" in claimed.stderr  # one key can still change the keys
     assert first.ok("namespace", "show", "both", "--json").json["release_threshold"] == 2
@@ -101,16 +99,14 @@ def test_two_of_two(registry: Registry, tmp_path: Path) -> None:
     assert (row["state"], row["signatures"], row["needed"]) == ("staged", 1, 2)
     row = second.ok("stage", "approve", identifier, "--yes", "--json").json
     assert (row["state"], row["signatures"]) == ("approved", 2)
-    reader = registry.reader(tmp_path)
+    reader = registry.reader()
     reader.ok("init")
     reader.ok("--yes", "add", "directive:both/work/one", "--approve", "directive:both/work/one@1.0.0")
     first.fails("namespace", "keys", "remove", "both", second.fingerprint(), code="bad-threshold", exit_code=2)
 
 
-def test_one_of_two_keys_lowers_the_release_threshold_only_where_one_key_changes_the_keys(
-    registry: Registry, tmp_path: Path
-) -> None:
-    first, second = registry.owner(tmp_path, "duo", claim=False), registry.owner(tmp_path, "duo", claim=False)
+def test_one_of_two_keys_lowers_the_release_threshold_only_where_one_key_changes_the_keys(registry: Registry) -> None:
+    first, second = registry.owner("duo", claim=False), registry.owner("duo", claim=False)
     both = ("--owner", second.public_key(), "--threshold", "2", "--release-threshold", "2")
     claimed = first.ok("namespace", "claim", "duo", *both, "-o", "keyset-1")
     assert "--threshold" not in claimed.stderr
@@ -120,14 +116,14 @@ def test_one_of_two_keys_lowers_the_release_threshold_only_where_one_key_changes
     lower = ("--threshold", "1", "--release-threshold", "1")
     first.fails("namespace", "keys", "remove", "duo", second.fingerprint(), *lower, code="signatures-missing")
 
-    third = registry.owner(tmp_path, "solo", claim=False)
+    third = registry.owner("solo", claim=False)
     third.ok("namespace", "claim", "solo", "--owner", second.public_key(), "--release-threshold", "2")
     third.ok("namespace", "keys", "remove", "solo", second.fingerprint(), *lower)  # what the warning is about
     third.ok("publish", third.directive("work/one"))
 
 
 def test_a_registry_that_hands_out_another_stage_gets_no_signature(
-    registry: Registry, people: tuple[User, User, str], monkeypatch: pytest.MonkeyPatch
+    registry: Registry, people: tuple[Person, Person, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Both drafts are signed by the build server. The maintainer names one, and agrees without looking."""
     owner, ci, namespace = people

@@ -6,28 +6,28 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import Program
+from tests.scenes.person import Person
 from tests.scenes.shared_data import shared
 
 
 @pytest.fixture
-def rye(tmp_path: Path) -> Program:
+def rye(tmp_path: Path) -> Person:
     """A project that contains a key file."""
-    author = Program(tmp_path / "author")
+    author = Person(tmp_path / "author")
     author.ok("keys", "generate")
-    program = Program(tmp_path / "user")
-    program.write("keys/author.pem", author.ok("keys", "export").stdout)
-    return program
+    person = Person(tmp_path / "user")
+    person.write("keys/author.pem", author.ok("keys", "export").stdout)
+    return person
 
 
-def test_proposals_are_listed_and_not_trusted(rye: Program) -> None:
+def test_proposals_are_listed_and_not_trusted(rye: Person) -> None:
     rye.write("rye.toml", "")
     listed = rye.ok("trust", "list", "--json").json
     assert listed["keys"] == []
     assert [Path(entry["path"]).name for entry in listed["proposals"]] == ["author.pem"]
 
 
-def test_add_revoke_and_remove(rye: Program) -> None:
+def test_add_revoke_and_remove(rye: Person) -> None:
     added = rye.ok("trust", "add", "keys/author.pem", "--label", "author", "--json").json
     assert (added["label"], added["revoked"]) == ("author", None) or not added["revoked"]
     assert rye.ok("trust", "revoke", "author", "--json").json["revoked"]
@@ -35,7 +35,7 @@ def test_add_revoke_and_remove(rye: Program) -> None:
     assert rye.ok("trust", "list", "--json").json["keys"] == []
 
 
-def test_a_revoked_key_is_not_quietly_trusted_again(rye: Program) -> None:
+def test_a_revoked_key_is_not_quietly_trusted_again(rye: Person) -> None:
     rye.ok("trust", "add", "keys/author.pem", "--label", "author")
     rye.ok("trust", "revoke", "author")
     again = rye.run("trust", "add", "keys/author.pem", "--json")
@@ -43,7 +43,7 @@ def test_a_revoked_key_is_not_quietly_trusted_again(rye: Program) -> None:
     assert rye.ok("trust", "list", "--json").json["keys"][0]["revoked"]
 
 
-def test_an_unknown_key_is_an_error_with_a_hint(rye: Program) -> None:
+def test_an_unknown_key_is_an_error_with_a_hint(rye: Person) -> None:
     for command in ("remove", "revoke"):
         result = rye.run("trust", command, "nobody", "--json")
         assert result.code in (1, 2)
@@ -51,7 +51,7 @@ def test_an_unknown_key_is_an_error_with_a_hint(rye: Program) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"no key", b"\xff", b"x" * 1_000_000])
-def test_what_is_no_key_is_refused(rye: Program, data: bytes) -> None:
+def test_what_is_no_key_is_refused(rye: Person, data: bytes) -> None:
     rye.write("bad.pem", data)
     result = rye.run("trust", "add", "bad.pem", "--json")
     assert result.code == 1
@@ -60,6 +60,6 @@ def test_what_is_no_key_is_refused(rye: Program, data: bytes) -> None:
 
 
 @pytest.mark.corpus
-def test_a_key_toml_is_accepted(rye: Program) -> None:
+def test_a_key_toml_is_accepted(rye: Person) -> None:
     key = shared("corpus/ryeos/keys/4b987fd4e40303ac.toml")
     assert rye.ok("trust", "add", str(key), "--json").json["fingerprint"].startswith("SHA256:")

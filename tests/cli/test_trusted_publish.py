@@ -8,19 +8,16 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from joserfc import jwt
 from joserfc.jwk import ECKey
 
-from tests.cli.registry_fixture import Registry, registry
+from tests.scenes.registry import Registry
 from tests.scenes.registry_process import run
 
 pytestmark = pytest.mark.processes
-
-__all__ = ["registry"]
 
 
 @dataclass
@@ -70,13 +67,11 @@ def build() -> Iterator[BuildServer]:
     server.server_close()
 
 
-def test_a_build_without_key_or_token_stages_and_a_maintainer_publishes(
-    registry: Registry, build: BuildServer, tmp_path: Path
-) -> None:
+def test_a_build_without_key_or_token_stages_and_a_maintainer_publishes(registry: Registry, build: BuildServer) -> None:
     words = ("--issuer", build.url, "--repository", "acme/site", "--workflow", "release.yml")
     run("publisher", "add", "trusted", *words, "--data", str(registry.data))
-    owner = registry.owner(tmp_path, "trusted")
-    ci = registry.reader(tmp_path, "trusted")
+    owner = registry.owner("trusted")
+    ci = registry.reader("trusted")
     path = owner.directive("work/one")
     ci.write(path, owner.path(path).read_bytes())
     ci.fails("publish", "--trusted", "--stage", path, code="no-build-identity")

@@ -21,7 +21,7 @@ from rye.project.layout import Project
 from rye.project.user_config import read_settings
 from rye.verified.on_disk import scan
 from rye.workspace.installing.project_texts import bytes_of, manifest_text_of
-from tests.cli.running import Program
+from tests.scenes.person import Person
 
 pytestmark = pytest.mark.processes
 
@@ -30,15 +30,15 @@ SAID = "everything is installed\n"
 
 
 @pytest.fixture
-def user(tmp_path: Path) -> Program:
+def user(tmp_path: Path) -> Person:
     """Someone with a project that looks installed; nothing here reads the contents of the files."""
-    program = Program(tmp_path)
+    person = Person(tmp_path)
     for path in ("rye.toml", "rye.lock", ".ai/packages/acme/tools/work/read.py", ".ai/packages/acme/roles/clerk.md"):
-        program.write(path, "0123456789\n")
-    return program
+        person.write(path, "0123456789\n")
+    return person
 
 
-def recalled(user: Program, *words: str) -> str | None:
+def recalled(user: Person, *words: str) -> str | None:
     before = Path.cwd()
     with mock.patch.dict(os.environ, user.environment, clear=True):
         os.chdir(user.folder)
@@ -58,7 +58,7 @@ def _hook() -> None:
 
 
 def remember(
-    user: Program, *words: str, started: float | None = None, more: Callable[[Project], object] = lambda project: None
+    user: Person, *words: str, started: float | None = None, more: Callable[[Project], object] = lambda project: None
 ) -> None:
     """Remember like a run that began long after the files settled: read what an installation with nothing to do reads."""
     later = time.time() + 3600 if started is None else started
@@ -82,7 +82,7 @@ def remember(
             os.chdir(before)
 
 
-def test_the_same_is_answered_the_same(user: Program) -> None:
+def test_the_same_is_answered_the_same(user: Person) -> None:
     assert recalled(user) is None
     remember(user)
     assert recalled(user) == SAID
@@ -99,7 +99,7 @@ def replaced_by_a_folder(path: Path) -> None:
     path.mkdir()
 
 
-def moved_to_a_copy(user: Program) -> None:
+def moved_to_a_copy(user: Person) -> None:
     other = user.folder.with_name("other")
     shutil.copytree(user.folder, other)
     user.folder = other
@@ -112,7 +112,7 @@ def same_size_same_time(path: Path) -> None:
     os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
 
 
-CHANGES: dict[str, Callable[[Program], object]] = {
+CHANGES: dict[str, Callable[[Person], object]] = {
     "an edited item": lambda user: user.write(".ai/packages/acme/roles/clerk.md", "more\n"),
     "an item with other bytes, its size and its times": lambda user: same_size_same_time(
         user.path(".ai/packages/acme/roles/clerk.md")
@@ -142,13 +142,13 @@ CHANGES: dict[str, Callable[[Program], object]] = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_whatever_changed_is_looked_at(user: Program, name: str) -> None:
+def test_whatever_changed_is_looked_at(user: Person, name: str) -> None:
     remember(user)
     CHANGES[name](user)
     assert recalled(user) is None
 
 
-def test_what_an_install_comes_to_read_is_part_of_it_without_being_listed_anywhere(user: Program) -> None:
+def test_what_an_install_comes_to_read_is_part_of_it_without_being_listed_anywhere(user: Person) -> None:
     """A dependency that was never declared: a file, a missing file, and a folder's listing."""
 
     def reads(project: Project) -> None:
@@ -170,36 +170,36 @@ def test_what_an_install_comes_to_read_is_part_of_it_without_being_listed_anywhe
         user.path("absent.toml").unlink(missing_ok=True)
 
 
-def test_what_is_only_written_is_not_part_of_it(user: Program) -> None:
+def test_what_is_only_written_is_not_part_of_it(user: Person) -> None:
     remember(user, more=lambda project: user.write("log.txt", "first\n"))
     user.write("log.txt", "second\n")
     assert recalled(user) == SAID
 
 
-def test_the_source_of_every_loaded_module_is_part_of_it(user: Program) -> None:
+def test_the_source_of_every_loaded_module_is_part_of_it(user: Person) -> None:
     assert {os.path.abspath(unchanged.__file__), os.path.abspath(pytest.__file__)} <= unchanged._sources()
 
 
 @pytest.mark.parametrize(
     "words", [("--frozen",), ("--locked",), ("--json",), ("-C", "."), ("acme/work/read",), ("--dry-run",), ("--help",)]
 )
-def test_only_plain_installs_are_remembered(user: Program, words: tuple[str, ...]) -> None:
+def test_only_plain_installs_are_remembered(user: Person, words: tuple[str, ...]) -> None:
     remember(user, *words)
     assert recalled(user, *words) is None
 
 
-def test_other_words_are_another_command(user: Program) -> None:
+def test_other_words_are_another_command(user: Person) -> None:
     remember(user)
     assert recalled(user, "--yes") is None
     assert recalled(user) == SAID
 
 
-def test_what_was_just_written_is_not_remembered(user: Program) -> None:
+def test_what_was_just_written_is_not_remembered(user: Person) -> None:
     remember(user, started=time.time())
     assert recalled(user) is None
 
 
-def test_a_damaged_memory_is_none(user: Program) -> None:
+def test_a_damaged_memory_is_none(user: Person) -> None:
     remember(user)
     [file] = (user.home / "data/unchanged").iterdir()
     whole = file.read_bytes()
@@ -212,19 +212,19 @@ def test_a_damaged_memory_is_none(user: Program) -> None:
     remember(user)
 
 
-def test_a_disk_that_cannot_be_written_is_no_error(user: Program) -> None:
+def test_a_disk_that_cannot_be_written_is_no_error(user: Person) -> None:
     user.write("../home/data", "a file in the folder's place")
     remember(user)
     assert recalled(user) is None
 
 
-def test_cleaning_the_cache_forgets(user: Program) -> None:
+def test_cleaning_the_cache_forgets(user: Person) -> None:
     remember(user)
     user.ok("cache", "clean")
     assert recalled(user) is None
 
 
-def test_the_program_answers_before_it_imports_its_command_line(user: Program) -> None:
+def test_the_program_answers_before_it_imports_its_command_line(user: Person) -> None:
     user.write("rye.toml", '[project]\nname = "empty"\n')
     user.write("rye.lock", "# Made by rye; do not edit. Reviews should look at `approved`.\nversion = 1\n")
     shutil.rmtree(user.path(".ai/packages"))

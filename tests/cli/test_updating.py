@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from rye.project.lock import parse_lock
-from tests.cli.running import Program
-from tests.installation.real_registry import Author, RealRegistry, serving
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 
 pytestmark = pytest.mark.processes
 
 
 @pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
-    yield from serving(tmp_path_factory)
-
-
-@pytest.fixture(scope="module")
-def acme(registry: RealRegistry) -> Author:
-    author = registry.author("acme")
+def acme(registry: Registry) -> Person:
+    author = registry.owner("acme")
     for version in ("1.0.0", "1.1.0", "1.2.0", "2.0.0"):
         author.release("work/base", version)
     author.release("work/top", depends=(("acme/work/base", "~1.1"),))
@@ -28,19 +21,19 @@ def acme(registry: RealRegistry) -> Author:
 
 
 @pytest.fixture
-def user(registry: RealRegistry, acme: Author) -> Program:
-    program = registry.user()
-    program.ok("add", "acme/work/base@^1.0", "--yes")
-    return program
+def user(registry: Registry, acme: Person) -> Person:
+    person = registry.user()
+    person.ok("add", "acme/work/base@^1.0", "--yes")
+    return person
 
 
-def version(program: Program, name: str = "base") -> str:
-    items = parse_lock(program.path("rye.lock").read_text()).items
+def version(person: Person, name: str = "base") -> str:
+    items = parse_lock(person.path("rye.lock").read_text()).items
     return next(item.version for item in items if item.id == f"acme/work/{name}")
 
 
 class TestExactly:
-    def test_it_is_that_version_and_rye_toml_stays(self, user: Program) -> None:
+    def test_it_is_that_version_and_rye_toml_stays(self, user: Person) -> None:
         before = user.path("rye.toml").read_bytes()
         for wanted in ("1.0.0", "1.2.0", "1.1.0"):
             user.ok("update", f"acme/work/base@{wanted}")
@@ -58,7 +51,7 @@ class TestExactly:
             ("1.0", "bad-version", "1.0"),
         ],
     )
-    def test_what_it_cannot_be_changes_nothing(self, user: Program, wanted: str, code: str, said: str) -> None:
+    def test_what_it_cannot_be_changes_nothing(self, user: Person, wanted: str, code: str, said: str) -> None:
         before = user.path("rye.lock").read_bytes()
         error = user.run("update", f"acme/work/base@{wanted}", "--json").error
         assert error["code"] == code
@@ -66,26 +59,26 @@ class TestExactly:
         assert error["hint"]
         assert user.path("rye.lock").read_bytes() == before
 
-    def test_another_items_range_is_explained(self, user: Program) -> None:
+    def test_another_items_range_is_explained(self, user: Person) -> None:
         user.ok("add", "acme/work/top", "--yes")
         error = user.run("update", "acme/work/base@1.0.0", "--json").error
         assert error["code"] == "unsolvable"
         assert "~1.1" in error["message"]
 
-    def test_two_versions_of_one_item_contradict(self, user: Program) -> None:
+    def test_two_versions_of_one_item_contradict(self, user: Person) -> None:
         words = ("acme/work/base@1.0.0", "acme/work/base@1.1.0")
         assert user.run("update", *words, "--json").error["code"] == "contradiction"
 
 
 class TestHeldBack:
-    def test_the_one_who_holds_is_named(self, user: Program) -> None:
+    def test_the_one_who_holds_is_named(self, user: Person) -> None:
         user.ok("add", "acme/work/top", "--yes")
         [held] = user.ok("update", "--json").json["held_back"]
         assert (held["id"], held["version"], held["latest"]) == ("acme/work/base", "1.1.0", "2.0.0")
         assert held["by"] == ["rye.toml asks for ^1.0", "directive:acme/work/top 1.0.0 needs ~1.1"]
         assert "stays at 1.1.0, not 2.0.0" in user.ok("update").stderr
 
-    def test_nothing_is_said_where_everything_is_newest(self, user: Program) -> None:
+    def test_nothing_is_said_where_everything_is_newest(self, user: Person) -> None:
         user.ok("add", "acme/work/base@^2", "--yes")
         done = user.ok("update", "--json").json
         assert "held_back" not in done
@@ -93,7 +86,7 @@ class TestHeldBack:
 
 
 class TestLock:
-    def test_it_says_what_moved(self, user: Program) -> None:
+    def test_it_says_what_moved(self, user: Person) -> None:
         user.write("rye.toml", user.path("rye.toml").read_text().replace("^1.0", "^2") + '"acme/work/none" = "*"\n')
         assert user.run("lock", "--json").error["code"] == "no-such-item"
         text = user.path("rye.toml").read_text().replace('"acme/work/none" = "*"\n', "")
@@ -116,18 +109,18 @@ class TestLock:
 
 class TestNames:
     @pytest.mark.parametrize("wanted", ["9.9", "^9", ">=3 <4"])
-    def test_a_version_that_does_not_exist_lists_the_newest(self, user: Program, wanted: str) -> None:
+    def test_a_version_that_does_not_exist_lists_the_newest(self, user: Person, wanted: str) -> None:
         error = user.run("add", f"acme/work/base@{wanted}", "--json").error
         assert error["code"] == "no-such-version"
         assert "2.0.0, 1.2.0, 1.1.0" in error["hint"]
         assert wanted not in user.path("rye.toml").read_text()
 
-    def test_a_name_without_a_namespace_says_how_to_add_it(self, user: Program) -> None:
+    def test_a_name_without_a_namespace_says_how_to_add_it(self, user: Person) -> None:
         error = user.run("install", "base", "--json").error
         assert "rye add" in error["hint"]
         assert "rye search base" in error["hint"]
 
-    def test_verify_points_to_the_audit_of_what_is_installed(self, user: Program) -> None:
+    def test_verify_points_to_the_audit_of_what_is_installed(self, user: Person) -> None:
         error = user.run("verify", "--json").error
         assert error["code"] == "no-items"
         assert "`rye audit`" in error["hint"]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from rye.items.kinds import KINDS
-from tests.cli.running import Program
 from tests.items.finished import finished
+from tests.scenes.person import Person
 from tests.scenes.shared_data import shared
 
 pytestmark = pytest.mark.processes
@@ -19,10 +19,10 @@ FOLDERS = {kind.name: kind.folder for kind in KINDS.values()}
 
 
 @pytest.fixture
-def rye(tmp_path: Path) -> Program:
-    program = Program(tmp_path)
-    finish(program.new("directive", "workflows/deploy"))
-    return program
+def rye(tmp_path: Path) -> Person:
+    person = Person(tmp_path)
+    finish(person.new("directive", "workflows/deploy"))
+    return person
 
 
 def finish(path: Path) -> None:
@@ -39,14 +39,14 @@ def codes(result: object) -> list[tuple[str, str]]:
     return [(d["severity"], d["code"]) for d in result["diagnostics"]]  # type: ignore[index]
 
 
-def test_a_valid_item_has_no_findings(rye: Program) -> None:
+def test_a_valid_item_has_no_findings(rye: Person) -> None:
     assert rye.ok("validate", DIRECTIVE, "--json").json == {
         "results": [{"path": DIRECTIVE, "kind": "directive", "ok": True, "diagnostics": []}]
     }
     assert rye.ok("validate", DIRECTIVE).stdout == "1 item valid\n"
 
 
-def test_words_that_a_template_left_are_warnings_also_when_strict(rye: Program) -> None:
+def test_words_that_a_template_left_are_warnings_also_when_strict(rye: Person) -> None:
     skill = rye.new("skill", "pdf-tools")
     for words in ((), ("--strict",)):
         shown = rye.ok("validate", ".ai/skills/pdf-tools", "--json", *words).json["results"][0]
@@ -55,7 +55,7 @@ def test_words_that_a_template_left_are_warnings_also_when_strict(rye: Program) 
         assert skill.read_text().split("\n")[line - 1].startswith("description: What the skill does")
 
 
-def test_a_finding_has_severity_code_message_line_column_and_hint(rye: Program) -> None:
+def test_a_finding_has_severity_code_message_line_column_and_hint(rye: Person) -> None:
     path = rye.path(DIRECTIVE)
     path.write_text(path.read_text().replace('version="1.0.0"', 'version="1.0"'))
     result = rye.run("validate", DIRECTIVE, "--json")
@@ -69,7 +69,7 @@ def test_a_finding_has_severity_code_message_line_column_and_hint(rye: Program) 
     assert shown.stderr.startswith(f"{DIRECTIVE}:{finding['line']}:{finding['column']}: error[{finding['code']}]: ")
 
 
-def test_a_missing_cost_is_a_warning_with_limits_and_an_error_when_strict(rye: Program) -> None:
+def test_a_missing_cost_is_a_warning_with_limits_and_an_error_when_strict(rye: Person) -> None:
     """DECISIONS Directives 3, Every kind 2."""
     path = rye.path(DIRECTIVE)
     text = path.read_text()
@@ -81,7 +81,7 @@ def test_a_missing_cost_is_a_warning_with_limits_and_an_error_when_strict(rye: P
     assert codes(rye.run("validate", DIRECTIVE, "--json").json["results"][0]) == [("error", "R02")]
 
 
-def test_calls_are_compared_with_the_declared_capabilities(rye: Program) -> None:
+def test_calls_are_compared_with_the_declared_capabilities(rye: Person) -> None:
     """DECISIONS Directives 7: a call that nothing covers is a warning with the capability to add."""
     path = rye.path(DIRECTIVE)
     call = '`rye_execute(item_type="tool", item_id="acme/shell/run")`'
@@ -91,25 +91,25 @@ def test_calls_are_compared_with_the_declared_capabilities(rye: Program) -> None
     assert "rye.execute.tool.acme.shell.run" in finding["message"] + finding["hint"]
 
 
-def test_paths_are_shown_as_they_were_given(rye: Program) -> None:
+def test_paths_are_shown_as_they_were_given(rye: Person) -> None:
     absolute = str(rye.path(DIRECTIVE))
     given = [absolute, f"./{DIRECTIVE}", ".ai/directives", ".ai/directives/**/*.md"]
     shown = [rye.ok("validate", path, "--json").json["results"][0]["path"] for path in given]
     assert shown == [absolute, f"./{DIRECTIVE}", DIRECTIVE, DIRECTIVE]
 
 
-def test_without_paths_the_projects_own_items_are_checked(rye: Program) -> None:
+def test_without_paths_the_projects_own_items_are_checked(rye: Person) -> None:
     rye.new("agent", "planner")
     rye.write(".ai/packages/acme/directives/x/broken.md", "no directive")
     shown = [entry["path"] for entry in rye.ok("validate", "--json").json["results"]]
     assert shown == [".ai/agents/planner.md", DIRECTIVE]
 
 
-def test_each_file_once(rye: Program) -> None:
+def test_each_file_once(rye: Person) -> None:
     assert len(rye.ok("validate", DIRECTIVE, ".ai", DIRECTIVE, "--json").json["results"]) == 1
 
 
-def test_a_file_of_unknown_kind_is_a_finding_and_the_rest_goes_on(rye: Program) -> None:
+def test_a_file_of_unknown_kind_is_a_finding_and_the_rest_goes_on(rye: Person) -> None:
     rye.write("notes.xyz", "x")
     result = rye.run("validate", "notes.xyz", DIRECTIVE, "--json")
     first, second = result.json["results"]
@@ -119,12 +119,12 @@ def test_a_file_of_unknown_kind_is_a_finding_and_the_rest_goes_on(rye: Program) 
     assert (alone.code, alone.error["code"]) == (2, "unknown-kind-of-file")
 
 
-def test_kind_reads_a_file_from_anywhere(rye: Program) -> None:
+def test_kind_reads_a_file_from_anywhere(rye: Person) -> None:
     rye.write("deploy.txt", rye.path(DIRECTIVE).read_text())
     assert rye.ok("validate", "deploy.txt", "--kind", "directive", "--json").json["results"][0]["ok"]
 
 
-def test_a_folder_of_agents_is_a_closed_set(rye: Program) -> None:
+def test_a_folder_of_agents_is_a_closed_set(rye: Person) -> None:
     """DECISIONS Agents 11: a folder argument is a closed set; files named singly are not."""
     agent = rye.new("agent", "planner")
     agent.write_text(agent.read_text().replace("onSuccess: complete", "onSuccess: nobody"))
@@ -132,27 +132,27 @@ def test_a_folder_of_agents_is_a_closed_set(rye: Program) -> None:
     assert rye.run("validate", ".ai/agents/planner.md").code == 0
 
 
-def test_agents_of_another_programs_folder(rye: Program) -> None:
+def test_agents_of_another_programs_folder(rye: Person) -> None:
     agent = rye.new("agent", "planner")
     rye.write(".rawko/agents/planner.md", agent.read_text())
     assert rye.ok("validate", ".rawko/agents", "--json").json["results"][0]["kind"] == "agent"
 
 
-def test_a_skill_is_named_by_its_folder(rye: Program) -> None:
+def test_a_skill_is_named_by_its_folder(rye: Person) -> None:
     finish(rye.new("skill", "pdf-tools"))
     assert rye.ok("validate", ".ai/skills/pdf-tools", "--json").json["results"] == [
         {"path": ".ai/skills/pdf-tools", "kind": "skill", "ok": True, "diagnostics": []}
     ]
 
 
-def test_color_is_for_terminals_or_when_asked_for(rye: Program) -> None:
+def test_color_is_for_terminals_or_when_asked_for(rye: Person) -> None:
     assert "\x1b[" not in rye.ok("validate", DIRECTIVE).stdout
     assert "\x1b[" in rye.ok("validate", DIRECTIVE, "--color", "always").stdout
     assert "\x1b[" in rye.ok("validate", DIRECTIVE, env={"RYE_COLOR": "always"}).stdout
     assert "\x1b[" not in rye.ok("validate", DIRECTIVE, "--color", "never", env={"RYE_COLOR": "always"}).stdout
 
 
-def test_on_a_terminal_the_source_is_shown_with_a_caret(rye: Program) -> None:
+def test_on_a_terminal_the_source_is_shown_with_a_caret(rye: Person) -> None:
     path = rye.path(DIRECTIVE)
     path.write_text(path.read_text().replace("    Find what", "    Find\u200b what"))
     lines = rye.terminal("validate", DIRECTIVE, env={"NO_COLOR": "1"}).split("\n")
@@ -164,11 +164,11 @@ def test_on_a_terminal_the_source_is_shown_with_a_caret(rye: Program) -> None:
     ("env", "colored"),
     [({}, True), ({"NO_COLOR": "1"}, False), ({"CI": "1"}, False), ({"TERM": "dumb"}, False), ({"NO_COLOR": ""}, True)],
 )
-def test_color_on_a_terminal(rye: Program, env: dict[str, str], colored: bool) -> None:
+def test_color_on_a_terminal(rye: Person, env: dict[str, str], colored: bool) -> None:
     assert ("\x1b[" in rye.terminal("validate", DIRECTIVE, env=env)) is colored
 
 
-def test_directory_option_works_before_and_after_the_command(rye: Program) -> None:
+def test_directory_option_works_before_and_after_the_command(rye: Person) -> None:
     rye.path("elsewhere").mkdir()
     for arguments in (("-C", ".ai", "validate", "directives"), ("validate", "directives", "-C", ".ai")):
         assert rye.ok(*arguments, "--json").json["results"][0]["path"] == "directives/workflows/deploy.md"
@@ -221,7 +221,7 @@ def hostile_names() -> list[str]:
 
 
 @pytest.mark.parametrize("name", hostile_names())
-def test_hostile_file(rye: Program, name: str) -> None:
+def test_hostile_file(rye: Person, name: str) -> None:
     rye.path(DIRECTIVE).write_bytes(HOSTILE[name])
     result = rye.spawn("validate", DIRECTIVE, "--json", memory=200 * 1024 * 1024, timeout=30)
     (entry,) = result.json["results"]
@@ -242,7 +242,7 @@ OTHER_KINDS = {
 
 
 @pytest.mark.parametrize("path", OTHER_KINDS)
-def test_hostile_files_of_other_kinds(rye: Program, path: str) -> None:
+def test_hostile_files_of_other_kinds(rye: Person, path: str) -> None:
     kind = next(name for name in FOLDERS if f"/{FOLDERS[name]}/" in path)
     item = rye.new(kind, "some/thing" if "/some/" in path else "thing")
     item.write_text(item.read_text() + OTHER_KINDS[path])
@@ -252,7 +252,7 @@ def test_hostile_files_of_other_kinds(rye: Program, path: str) -> None:
 
 
 @pytest.mark.parametrize("character", [BIDI, "\u200b", "\x1b", "\x9b"])
-def test_hidden_characters_are_named_by_code_point_and_column(rye: Program, character: str) -> None:
+def test_hidden_characters_are_named_by_code_point_and_column(rye: Person, character: str) -> None:
     path = rye.path(DIRECTIVE)
     path.write_text(path.read_text().replace("    Find what", f"    Find {character}what"))
     result = rye.run("validate", DIRECTIVE)
@@ -262,7 +262,7 @@ def test_hidden_characters_are_named_by_code_point_and_column(rye: Program, char
     assert character not in result.stderr
 
 
-def test_what_is_no_regular_file_is_an_error(rye: Program) -> None:
+def test_what_is_no_regular_file_is_an_error(rye: Person) -> None:
     os.mkfifo(rye.path("pipe.md"))
     rye.path("loop.md").symlink_to("loop.md")
     rye.path("secret.md").write_text("x")
@@ -273,14 +273,14 @@ def test_what_is_no_regular_file_is_an_error(rye: Program) -> None:
     assert [entry["ok"] for entry in both.json["results"]] == [False, False, True]
 
 
-def test_a_file_that_may_not_be_read(rye: Program) -> None:
+def test_a_file_that_may_not_be_read(rye: Person) -> None:
     if os.geteuid() == 0:
         pytest.skip("root may read everything")
     rye.path(DIRECTIVE).chmod(0)
     assert rye.run("validate", DIRECTIVE, "--json").error["code"] == "unreadable"
 
 
-def test_names_of_files_do_not_steer_the_terminal(rye: Program) -> None:
+def test_names_of_files_do_not_steer_the_terminal(rye: Person) -> None:
     rye.write(".ai/directives/workflows/\x1b[31mred.md", "x")
     result = rye.run("validate", ".ai")
     assert result.code == 1
@@ -289,7 +289,7 @@ def test_names_of_files_do_not_steer_the_terminal(rye: Program) -> None:
     assert rye.run("validate", ".ai", "--json").json["results"][0]["path"].endswith("\x1b[31mred.md")
 
 
-def test_a_reader_that_goes_away_is_no_traceback(rye: Program) -> None:
+def test_a_reader_that_goes_away_is_no_traceback(rye: Person) -> None:
     import subprocess
     import sys
 
@@ -316,7 +316,7 @@ def test_real_directives_lack_only_what_the_default_profile_forgives() -> None:
     import tempfile
 
     with tempfile.TemporaryDirectory() as base:
-        results = Program(Path(base)).run("validate", str(folder), "--json").json["results"]
+        results = Person(Path(base)).run("validate", str(folder), "--json").json["results"]
     assert len(results) > 15
     for entry in results:
         found = [d for d in entry["diagnostics"] if d["code"] == "R02" and "cost" in d["message"]]

@@ -7,26 +7,26 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import Program
+from tests.scenes.person import Person
 from tests.scenes.shared_data import shared
 
 DIRECTIVE = ".ai/directives/workflows/deploy.md"
 
 
 @pytest.fixture
-def rye(tmp_path: Path) -> Program:
-    program = Program(tmp_path)
-    program.new("directive", "workflows/deploy")
-    program.ok("keys", "generate")
-    return program
+def rye(tmp_path: Path) -> Person:
+    person = Person(tmp_path)
+    person.new("directive", "workflows/deploy")
+    person.ok("keys", "generate")
+    return person
 
 
-def verdict(rye: Program, *arguments: str) -> tuple[int, str]:
+def verdict(rye: Person, *arguments: str) -> tuple[int, str]:
     result = rye.run("verify", *arguments, "--json")
     return result.code, result.json["results"][0]["verdict"]
 
 
-def test_a_result_has_the_documented_fields(rye: Program) -> None:
+def test_a_result_has_the_documented_fields(rye: Person) -> None:
     rye.ok("sign", DIRECTIVE)
     document = rye.ok("verify", DIRECTIVE, "--json").json
     assert document["counts"] == {"valid": 1}
@@ -35,7 +35,7 @@ def test_a_result_has_the_documented_fields(rye: Program) -> None:
     assert (entry["path"], entry["kind"], entry["verdict"]) == (DIRECTIVE, "directive", "valid")
 
 
-def test_every_verdict_but_valid_exits_1(rye: Program) -> None:
+def test_every_verdict_but_valid_exits_1(rye: Person) -> None:
     path = rye.path(DIRECTIVE)
     assert verdict(rye, DIRECTIVE) == (1, "unsigned")
     rye.ok("sign", DIRECTIVE)
@@ -53,9 +53,9 @@ def test_every_verdict_but_valid_exits_1(rye: Program) -> None:
     assert verdict(rye, DIRECTIVE) == (1, "untrusted")
 
 
-def test_a_key_file_in_the_project_is_only_a_proposal(rye: Program) -> None:
+def test_a_key_file_in_the_project_is_only_a_proposal(rye: Person) -> None:
     """DESIGN §4: only the user can grant trust."""
-    other = Program(rye.folder.parent / "other")
+    other = Person(rye.folder.parent / "other")
     other.ok("keys", "generate")
     pem = other.ok("keys", "export").stdout
     other.write("deploy.md", rye.path(DIRECTIVE).read_text())
@@ -70,7 +70,7 @@ def test_a_key_file_in_the_project_is_only_a_proposal(rye: Program) -> None:
     assert verdict(rye, DIRECTIVE) == (0, "valid")
 
 
-def test_one_file_that_cannot_be_judged_does_not_hide_the_others(rye: Program) -> None:
+def test_one_file_that_cannot_be_judged_does_not_hide_the_others(rye: Person) -> None:
     rye.ok("sign", DIRECTIVE)
     rye.write("odd.xyz", "x")
     result = rye.run("verify", "odd.xyz", DIRECTIVE, "--json")
@@ -78,7 +78,7 @@ def test_one_file_that_cannot_be_judged_does_not_hide_the_others(rye: Program) -
     assert rye.run("verify", "odd.xyz", "--json").error["code"] == "unknown-kind-of-file"
 
 
-def test_a_file_over_the_limit_is_never_valid(rye: Program) -> None:
+def test_a_file_over_the_limit_is_never_valid(rye: Person) -> None:
     rye.ok("sign", DIRECTIVE)
     with rye.path(DIRECTIVE).open("a") as stream:
         stream.write("x" * 10_000_000)
@@ -88,7 +88,7 @@ def test_a_file_over_the_limit_is_never_valid(rye: Program) -> None:
 @pytest.mark.corpus
 def test_the_real_files_come_out_as_expected(tmp_path: Path) -> None:
     corpus = shared("corpus/ryeos")
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     expected = list(csv.DictReader((corpus / "expected.csv").open()))
     arguments = [str(corpus / row["path"]) for row in expected]
     keys = [str(path) for path in sorted((corpus / "keys").iterdir())]
@@ -103,14 +103,14 @@ def test_the_format_document_itself_is_a_signed_knowledge_item(tmp_path: Path) -
     """DESIGN §4: a real signed item under the rule of HASH and SIGNATURE."""
     document = shared("spec/003_9b92539be3ce5591.txt")
     key = shared("corpus/ryeos/keys/4b987fd4e40303ac.toml")
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     result = rye.ok("verify", str(document), "--kind", "knowledge", "--trusted-key", str(key), "--json")
     assert result.json["counts"] == {"valid": 1}
 
 
 def test_without_paths_the_project_s_own_items_are_meant(tmp_path: Path) -> None:
     """DECISIONS "Every kind" 5."""
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     rye.write("rye.toml", "[project]\n")
     path = rye.new("directive", "ops/deploy")
     rye.write(".ai/packages/acme/directives/ops/other.md", path.read_bytes())

@@ -6,8 +6,8 @@ import pytest
 
 from rye.items.kinds import KINDS
 from rye.workspace.authoring.version_bump import raised
-from tests.cli.running import Program
 from tests.scenes.directive_text import directive
+from tests.scenes.person import Person
 
 NAMES = {"directive": "work/ship", "tool": "text/count", "knowledge": "notes/style"}
 
@@ -36,7 +36,7 @@ def test_the_next_version(old: str, step: str, new: str) -> None:
 def test_every_kind_that_has_a_version_gets_the_next_one_and_keeps_every_other_byte(
     kind: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    rye = Program(tmp_path_factory.mktemp(kind))
+    rye = Person(tmp_path_factory.mktemp(kind))
     rye.ok("init", "--namespace", "acme")
     path = rye.new(kind, NAMES.get(kind, "thing"))
     before = path.read_bytes()
@@ -54,7 +54,7 @@ def test_every_kind_that_has_a_version_gets_the_next_one_and_keeps_every_other_b
 
 
 def test_a_formulas_whole_number_stays_one(tmp_path_factory: pytest.TempPathFactory) -> None:
-    rye = Program(tmp_path_factory.mktemp("formula"))
+    rye = Person(tmp_path_factory.mktemp("formula"))
     rye.ok("init")
     path = rye.new("formula", "release")
     before = path.read_bytes()
@@ -65,7 +65,7 @@ def test_a_formulas_whole_number_stays_one(tmp_path_factory: pytest.TempPathFact
 def test_a_version_that_also_stands_elsewhere_is_changed_in_its_own_place(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    rye = Program(tmp_path_factory.mktemp("elsewhere"))
+    rye = Person(tmp_path_factory.mktemp("elsewhere"))
     rye.ok("init")
     text = "<!-- needs 1.0.0 of the tool, tested on 11.0.0 -->\n" + directive("work/ship", "1.0.0") + "\nSince 1.0.0.\n"
     path = rye.write(".ai/directives/work/ship.md", text)
@@ -74,7 +74,7 @@ def test_a_version_that_also_stands_elsewhere_is_changed_in_its_own_place(
 
 
 def test_line_ends_and_a_byte_order_mark_stay(tmp_path_factory: pytest.TempPathFactory) -> None:
-    rye = Program(tmp_path_factory.mktemp("ends"))
+    rye = Person(tmp_path_factory.mktemp("ends"))
     rye.ok("init")
     data = b"\xef\xbb\xbf" + directive("work/ship", "1.0.0").replace("\n", "\r\n").encode()
     path = rye.write(".ai/directives/work/ship.md", data)
@@ -83,7 +83,7 @@ def test_line_ends_and_a_byte_order_mark_stay(tmp_path_factory: pytest.TempPathF
 
 
 def test_nothing_is_written_when_one_item_cannot_follow(tmp_path_factory: pytest.TempPathFactory) -> None:
-    rye = Program(tmp_path_factory.mktemp("one"))
+    rye = Person(tmp_path_factory.mktemp("one"))
     rye.ok("init")
     one = rye.write(".ai/directives/work/a.md", directive("work/a", "1.0.0"))
     two = rye.write(".ai/directives/work/b.md", directive("work/b", "2.5.0"))
@@ -100,7 +100,7 @@ def test_nothing_is_written_when_one_item_cannot_follow(tmp_path_factory: pytest
 def test_what_is_no_step_and_no_version_is_refused(
     step: str, code: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    rye = Program(tmp_path_factory.mktemp("step"))
+    rye = Person(tmp_path_factory.mktemp("step"))
     rye.ok("init")
     rye.write(".ai/directives/work/a.md", directive("work/a", "1.0.0"))
     found = rye.run("version", "bump", step, "--json")
@@ -108,7 +108,7 @@ def test_what_is_no_step_and_no_version_is_refused(
 
 
 def test_an_installed_item_keeps_its_version(tmp_path_factory: pytest.TempPathFactory) -> None:
-    rye = Program(tmp_path_factory.mktemp("installed"))
+    rye = Person(tmp_path_factory.mktemp("installed"))
     rye.ok("init")
     path = rye.write(".ai/packages/acme/directives/work/a.md", directive("work/a", "1.0.0"))
     found = rye.run("version", "bump", "patch", str(path), "--json")
@@ -116,18 +116,18 @@ def test_an_installed_item_keeps_its_version(tmp_path_factory: pytest.TempPathFa
 
 
 def test_without_a_command_it_prints_the_programs_version(tmp_path_factory: pytest.TempPathFactory) -> None:
-    rye = Program(tmp_path_factory.mktemp("own"))
+    rye = Person(tmp_path_factory.mktemp("own"))
     assert rye.ok("version").stdout == rye.ok("--version").stdout
     assert rye.ok("version", "--json").json["name"] == "rye"
 
 
 def test_a_misspelled_step_is_answered_with_the_step(tmp_path_factory: pytest.TempPathFactory) -> None:
-    error = Program(tmp_path_factory.mktemp("typo")).run("version", "bump", "mior", "--json").error
+    error = Person(tmp_path_factory.mktemp("typo")).run("version", "bump", "mior", "--json").error
     assert (error["code"], error["hint"]) == ("bad-version", "Did you mean 'minor'?")
 
 
 def test_the_name_of_an_item_is_answered_with_paths(tmp_path_factory: pytest.TempPathFactory) -> None:
-    rye = Program(tmp_path_factory.mktemp("name"))
+    rye = Person(tmp_path_factory.mktemp("name"))
     error = rye.run("version", "bump", "minor", "skill:acme/x", "--json").error
     assert error["code"] == "no-such-file"
     assert error["hint"].startswith("Name its file or folder, e.g. .ai/skills/")

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from rye.project.lock import LockedItem, parse_lock
-from tests.cli.running import Program
 from tests.cli.test_claims import clone
-from tests.installation.real_registry import Author, RealRegistry, serving
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 
 pytestmark = pytest.mark.processes
 
@@ -20,13 +19,8 @@ WORKSPACE = '\n[workspace]\nmembers = ["services/*"]\n'
 
 
 @pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
-    yield from serving(tmp_path_factory)
-
-
-@pytest.fixture(scope="module")
-def acme(registry: RealRegistry) -> Author:
-    author = registry.author("acme")
+def acme(registry: Registry) -> Person:
+    author = registry.owner("acme")
     for version in ("1.0.0", "1.1.0", "2.0.0"):
         author.release("work/base", version)
     author.release("work/top", depends=(("acme/work/base", "~1.0"),))
@@ -35,36 +29,34 @@ def acme(registry: RealRegistry) -> Author:
 
 
 @pytest.fixture
-def user(registry: RealRegistry, acme: Author) -> Program:
+def user(registry: Registry, acme: Person) -> Person:
     """A workspace with the members api and web; web has no dependencies yet."""
-    program = registry.user()
-    path = program.path("rye.toml")
+    person = registry.user()
+    path = person.path("rye.toml")
     path.write_text(path.read_text() + WORKSPACE)
-    program.ok("init", "services/api")
-    program.ok("init", "services/web")
-    program.ok("add", "acme/work/top", "-p", "services/api", "--yes")
-    return program
+    person.ok("init", "services/api")
+    person.ok("init", "services/web")
+    person.ok("add", "acme/work/top", "-p", "services/api", "--yes")
+    return person
 
 
-def inside(program: Program, member: str) -> Program:
+def inside(person: Person, member: str) -> Person:
     """The same person, in a member's folder."""
-    other = Program.__new__(Program)
-    other.home, other.environment, other.folder = program.home, program.environment, program.folder / member
-    return other
+    return person.elsewhere(person.folder / member)
 
 
-def locked(program: Program) -> dict[str, LockedItem]:
-    items = parse_lock(program.path("rye.lock").read_text()).items
+def locked(person: Person) -> dict[str, LockedItem]:
+    items = parse_lock(person.path("rye.lock").read_text()).items
     return {item.id.removeprefix("acme/work/"): item for item in items}
 
 
-def text(program: Program, member: str = "") -> str:
-    return (program.folder / member / "rye.toml").read_text()
+def text(person: Person, member: str = "") -> str:
+    return (person.folder / member / "rye.toml").read_text()
 
 
 class TestOneLock:
     def test_add_writes_the_members_file_and_the_roots_registry_and_lock(
-        self, user: Program, registry: RealRegistry
+        self, user: Person, registry: Registry
     ) -> None:
         assert '"acme/work/top" = "^1.0.0"' in text(user, "services/api")
         assert "acme/work/top" not in text(user)
@@ -75,7 +67,7 @@ class TestOneLock:
         assert user.path(".ai/packages/acme/directives/work/top.md").exists()
         assert sorted(path.name for path in user.path("services/api").iterdir()) == ["rye.toml"]
 
-    def test_a_members_folder_works_on_the_whole_and_adds_to_itself(self, user: Program) -> None:
+    def test_a_members_folder_works_on_the_whole_and_adds_to_itself(self, user: Person) -> None:
         web = inside(user, "services/web")
         web.ok("add", "acme/work/lint", "--group", "dev", "--yes")
         assert '[groups.dev]\n"acme/work/lint"' in text(user, "services/web")
@@ -86,7 +78,7 @@ class TestOneLock:
         web.ok("remove", "acme/work/lint", "--yes")
         assert "lint" not in locked(user)
 
-    def test_a_changed_member_makes_the_lock_stale(self, user: Program) -> None:
+    def test_a_changed_member_makes_the_lock_stale(self, user: Person) -> None:
         user.ok("install")
         path = user.path("services/web/rye.toml")
         path.write_text(path.read_text() + '"acme/work/lint" = "*"\n')
@@ -96,19 +88,19 @@ class TestOneLock:
         user.ok("install", "--yes")
         assert "lint" in locked(user)
 
-    def test_a_member_that_goes_takes_its_items_along(self, user: Program) -> None:
+    def test_a_member_that_goes_takes_its_items_along(self, user: Person) -> None:
         user.path("services/api/rye.toml").unlink()
         assert user.run("ci", "--json").error["code"] == "lock-does-not-fit"
         user.ok("install")
         assert locked(user) == {}
 
-    def test_nothing_to_do_is_not_said_of_an_edited_member(self, user: Program) -> None:
+    def test_nothing_to_do_is_not_said_of_an_edited_member(self, user: Person) -> None:
         assert user.spawn("install").stdout == "everything is installed\n"
         path = user.path("services/api/rye.toml")
         path.write_text(path.read_text().replace('"acme/work/top" = "^1.0.0"\n', ""))
         assert "removed 2" in user.spawn("install").stdout
 
-    def test_rollback_restores_the_members_file(self, user: Program) -> None:
+    def test_rollback_restores_the_members_file(self, user: Person) -> None:
         before = text(user, "services/api")
         user.ok("add", "acme/work/lint", "-p", "api", "--yes")
         after = text(user, "services/api")
@@ -120,7 +112,7 @@ class TestOneLock:
         assert text(user, "services/api") == after
         user.ok("ci")
 
-    def test_rollback_gives_up_edits_of_a_member_only_with_yes(self, user: Program) -> None:
+    def test_rollback_gives_up_edits_of_a_member_only_with_yes(self, user: Person) -> None:
         user.ok("add", "acme/work/lint", "-p", "api", "--yes")
         path = user.path("services/api/rye.toml")
         path.write_text(path.read_text() + '"acme/work/base" = "*"\n')
@@ -130,7 +122,7 @@ class TestOneLock:
 
 
 class TestConflicts:
-    def test_the_explanation_names_the_members(self, user: Program) -> None:
+    def test_the_explanation_names_the_members(self, user: Person) -> None:
         error = user.run("add", "acme/work/base@^2", "-p", "web", "--yes", "--json").error
         assert error["code"] == "unsolvable"
         assert "services/web depends on directive:acme/work/base ^2" in error["message"]
@@ -139,7 +131,7 @@ class TestConflicts:
         assert "services/api asks for directive:acme/work/top ^1.0.0" in error["hint"]
         assert "base" not in text(user, "services/web")
 
-    def test_an_override_of_the_root_settles_it(self, user: Program) -> None:
+    def test_an_override_of_the_root_settles_it(self, user: Person) -> None:
         path = user.path("rye.toml")
         path.write_text(path.read_text() + '\n[overrides]\n"acme/work/base" = "2.0.0"\n')
         user.ok("add", "acme/work/base@^2", "-p", "web", "--yes")
@@ -148,7 +140,7 @@ class TestConflicts:
 
 
 class TestChoosingAMember:
-    def test_tree_why_list_and_outdated_show_what_it_needs(self, user: Program) -> None:
+    def test_tree_why_list_and_outdated_show_what_it_needs(self, user: Person) -> None:
         user.ok("add", "acme/work/lint", "-p", "web", "--yes")
         assert user.ok("tree", "-p", "web").stdout == "directive:acme/work/lint 1.0.0\n"
         assert len(user.ok("tree", "--json").json["tree"]) == 3
@@ -166,19 +158,19 @@ class TestChoosingAMember:
         assert user.ok("why", "base", "-p", "web", "--json").json["chains"] == []
 
     @pytest.mark.parametrize("command", [["tree"], ["list"], ["outdated"], ["why", "base"], ["add", "acme/work/lint"]])
-    def test_one_that_is_not_there_is_an_error(self, user: Program, command: list[str]) -> None:
+    def test_one_that_is_not_there_is_an_error(self, user: Person, command: list[str]) -> None:
         error = user.run(*command, "-p", "services/ap", "--json").error
         assert error["code"] == "no-such-member"
         assert "services/api" in error["hint"]
 
-    def test_remove_says_who_has_it(self, user: Program) -> None:
+    def test_remove_says_who_has_it(self, user: Person) -> None:
         error = user.run("remove", "acme/work/top", "--json").error
         assert error["code"] == "not-a-dependency"
         assert error["hint"] == "services/api has it: `rye remove acme/work/top -p services/api`."
         user.ok("remove", "acme/work/top", "-p", "services/api")
         assert locked(user) == {}
 
-    def test_a_deploy_of_one_member_writes_what_it_asks_for(self, user: Program) -> None:
+    def test_a_deploy_of_one_member_writes_what_it_asks_for(self, user: Person) -> None:
         user.ok("add", "acme/work/lint", "-p", "web", "--yes")
         shown = user.ok("deploy", "-p", "web", "--target", "claude", "--dry-run", "--json").json
         assert "lint" in json.dumps(shown["changes"])
@@ -186,19 +178,19 @@ class TestChoosingAMember:
 
 
 class TestInit:
-    def test_it_says_that_it_became_a_member(self, user: Program) -> None:
+    def test_it_says_that_it_became_a_member(self, user: Person) -> None:
         shown = user.ok("init", "services/new")
         assert "It is a member of the workspace at" in shown.stderr
         assert user.ok("init", "services/other", "--json").json["workspace"] == str(user.folder)
         assert user.run("init", "elsewhere").stderr.find("member of") == -1
         user.ok("ci")
 
-    def test_a_member_has_no_namespace_of_its_own(self, user: Program) -> None:
+    def test_a_member_has_no_namespace_of_its_own(self, user: Person) -> None:
         assert user.run("init", "services/new", "--namespace", "evil", "--json").error["code"] == "contradiction"
         assert not user.path("services/new").exists()
 
 
-def test_the_commands_of_the_docs_do_what_the_docs_say(registry: RealRegistry, acme: Author) -> None:
+def test_the_commands_of_the_docs_do_what_the_docs_say(registry: Registry, acme: Person) -> None:
     docs = (Path(__file__).parents[2] / "docs" / "how-to" / "workspaces.md").read_text("utf-8")
     table, commands = (
         re.search(rf"<!-- {name} -->\n```[a-z]*\n(.*?)```", docs, re.DOTALL)
@@ -206,39 +198,39 @@ def test_the_commands_of_the_docs_do_what_the_docs_say(registry: RealRegistry, a
     )
     assert table is not None
     assert commands is not None
-    program = registry.user()
-    program.path("tools/lint").mkdir(parents=True)
-    program.path("tools/lint/rye.toml").write_text("")
-    path = program.path("rye.toml")
+    person = registry.user()
+    person.path("tools/lint").mkdir(parents=True)
+    person.path("tools/lint/rye.toml").write_text("")
+    path = person.path("rye.toml")
     path.write_text(path.read_text() + table[1])
     for line in commands[1].splitlines():
         words = line.replace("acme/workflows/deploy", "acme/work/top").split()[1:]
-        program.ok(*words, *(["--yes"] if words[0] == "add" else []))
-    assert "acme/work/top" in text(program, "services/api")
-    assert sorted(locked(program)) == ["base", "top"]
+        person.ok(*words, *(["--yes"] if words[0] == "add" else []))
+    assert "acme/work/top" in text(person, "services/api")
+    assert sorted(locked(person)) == ["base", "top"]
 
 
 class TestHostileRepositories:
-    def test_a_members_items_are_part_of_what_is_accepted(self, registry: RealRegistry, user: Program) -> None:
+    def test_a_members_items_are_part_of_what_is_accepted(self, registry: Registry, user: Person) -> None:
         other = clone(registry, user, trusts=False)
         error = other.run("ci", "--json").error
         assert error["code"] == "project-not-accepted"
         assert any(one["item"] == "directive:acme/work/top" for one in error["approvals"])
 
-    def test_a_members_policy_never_counts_silently(self, user: Program) -> None:
+    def test_a_members_policy_never_counts_silently(self, user: Person) -> None:
         path = user.path("services/api/rye.toml")
         path.write_text(path.read_text() + '\n[policy]\nmax-tier = "unrestricted"\n')
         for command in (["install"], ["ci"], ["tree"], ["list"], ["audit"], ["lock", "--check"]):
             assert user.run(*command, "--json").error["code"] == "bad-member"
             assert inside(user, "services/api").run(*command, "--json").error["code"] == "bad-member"
 
-    def test_a_link_out_of_the_project_is_refused(self, user: Program, tmp_path: Path) -> None:
+    def test_a_link_out_of_the_project_is_refused(self, user: Person, tmp_path: Path) -> None:
         (tmp_path / "rye.toml").write_text('[dependencies]\n"acme/work/lint" = "*"\n')
         user.path("services/out").symlink_to(tmp_path)
         assert user.run("install", "--json").error["code"] == "bad-member"
         assert "lint" not in locked(user)
 
-    def test_the_roots_policy_holds_for_members(self, user: Program) -> None:
+    def test_the_roots_policy_holds_for_members(self, user: Person) -> None:
         path = user.path("rye.toml")
         path.write_text(path.read_text() + f'\n[policy]\nrequired-signers = ["SHA256:{"A" * 43}"]\n')
         assert (

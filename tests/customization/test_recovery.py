@@ -11,7 +11,7 @@ from rye.customization.merge import merge
 from rye.customization.override_file import read_overrides
 from rye.customization.recovery import recover
 from rye.limits import CONTENT
-from tests.cli.running import Program
+from tests.scenes.person import Person
 from tests.scenes.shared_data import shared
 
 BASE = """---
@@ -104,7 +104,7 @@ def test_what_cannot_be_proved_gives_nothing(base: str, effective: str, code: st
 
 
 def test_the_command_writes_only_what_is_proved(tmp_path: Path) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     rye.write("base.md", BASE)
     rye.write("old.md", BASE.replace("Pour.", "Serve."))
     rye.ok("merge", "--migrate-legacy", "base.md", "old.md", "-o", "tea.overrides.md", "--today", "2026-02-03")

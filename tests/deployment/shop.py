@@ -11,8 +11,8 @@ from unittest import mock
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedFile, LockedItem, lock_text, parse_lock
 from rye.workspace.trusting.acceptance import approvals, remember_accepted
-from tests.cli.running import Program
 from tests.scenes.directive_text import SHELL, directive
+from tests.scenes.person import Person
 from tests.workspace.installed import count_as_verified
 
 SKILL = """---
@@ -123,7 +123,7 @@ def bound(name: str = "work/ship") -> str:
     return directive(name, permissions=SHELL)
 
 
-class Shop(Program):
+class Shop(Person):
     """The user. ``install`` puts an item in place; rye.toml requests it unless told otherwise."""
 
     def __init__(self, base: Path, deploy: str = 'targets = ["claude", "codex"]') -> None:

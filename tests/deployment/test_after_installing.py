@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from rye.installation.transaction import exclusive
 from rye.project.layout import Project
-from tests.cli.running import Program
 from tests.deployment.test_attacks import Stopped, killed_at
-from tests.installation.real_registry import Author, RealRegistry, serving
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 
 pytestmark = pytest.mark.processes
 
@@ -20,30 +19,20 @@ STATE = ".ai/deploy.lock"
 
 
 @pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
-    yield from serving(tmp_path_factory)
-
-
-@pytest.fixture(scope="module")
-def acme(registry: RealRegistry) -> Author:
-    author = registry.author("acme")
+def acme(registry: Registry) -> Person:
+    author = registry.owner("acme")
     author.release("work/plan", text="Plan the first time.")
     author.release("work/plan", "1.1.0", text="Plan the second time.")
     author.release("work/other")
     return author
 
 
-@pytest.fixture
-def user(registry: RealRegistry, acme: Author) -> Program:
-    return registry.user()
-
-
-def targets(user: Program, text: str = 'targets = ["claude"]') -> None:
+def targets(user: Person, text: str = 'targets = ["claude"]') -> None:
     path = user.path("rye.toml")
     path.write_text(f"{path.read_text()}\n[deploy]\n{text}\n")
 
 
-def test_add_update_rollback_and_remove_deploy(user: Program) -> None:
+def test_add_update_rollback_and_remove_deploy(user: Person) -> None:
     targets(user)
     added = user.ok("add", "acme/work/plan@=1.0.0", "-y", "--json").json
     assert [row["path"] for row in added["deploy"]["changes"]] == [PLAN]
@@ -60,7 +49,7 @@ def test_add_update_rollback_and_remove_deploy(user: Program) -> None:
     assert not user.path(STATE).exists()
 
 
-def test_nothing_is_deployed_without_targets_or_where_rye_toml_says_so(user: Program) -> None:
+def test_nothing_is_deployed_without_targets_or_where_rye_toml_says_so(user: Person) -> None:
     user.path(".claude").mkdir()
     user.ok("add", "acme/work/plan", "-y")
     assert not user.path(PLAN).exists()
@@ -71,7 +60,7 @@ def test_nothing_is_deployed_without_targets_or_where_rye_toml_says_so(user: Pro
     assert user.path(PLAN).exists()
 
 
-def test_what_was_deployed_by_hand_and_is_out_of_date_now_is_mentioned(user: Program) -> None:
+def test_what_was_deployed_by_hand_and_is_out_of_date_now_is_mentioned(user: Person) -> None:
     """Otherwise the agent goes on reading an item that the project no longer has."""
     user.path(".claude").mkdir()
     user.ok("add", "acme/work/plan", "-y")
@@ -82,7 +71,7 @@ def test_what_was_deployed_by_hand_and_is_out_of_date_now_is_mentioned(user: Pro
     assert "Next:" not in user.run("remove", "acme/work/other").stderr
 
 
-def test_an_installation_that_has_nothing_to_do_puts_a_lost_file_back(user: Program) -> None:
+def test_an_installation_that_has_nothing_to_do_puts_a_lost_file_back(user: Person) -> None:
     targets(user)
     user.ok("add", "acme/work/plan", "-y")
     user.path(PLAN).unlink()
@@ -90,7 +79,7 @@ def test_an_installation_that_has_nothing_to_do_puts_a_lost_file_back(user: Prog
     assert user.path(PLAN).exists()
 
 
-def test_what_is_refused_is_said_and_the_rest_is_installed(user: Program) -> None:
+def test_what_is_refused_is_said_and_the_rest_is_installed(user: Person) -> None:
     targets(user)
     user.write(PLAN, "mine")
     result = user.run("add", "acme/work/plan", "acme/work/other", "-y", "--json")
@@ -101,7 +90,7 @@ def test_what_is_refused_is_said_and_the_rest_is_installed(user: Program) -> Non
     assert user.path(".ai/packages/acme/directives/work/plan.md").exists()
 
 
-def test_a_dry_run_deploys_nothing(user: Program) -> None:
+def test_a_dry_run_deploys_nothing(user: Person) -> None:
     targets(user)
     user.ok("add", "acme/work/plan", "-y", "--dry-run")
     assert not user.path(".claude").exists()
@@ -113,7 +102,7 @@ def everything(folder: Path) -> dict[str, bytes]:
 
 
 def test_killed_in_the_middle_neither_the_items_nor_what_is_deployed_changed(
-    user: Program, monkeypatch: pytest.MonkeyPatch
+    user: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From the first deployed file on, what was installed before it is also rolled back."""
     targets(user)

@@ -8,7 +8,6 @@ import gzip
 import io
 import json
 import tarfile
-from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
@@ -27,7 +26,7 @@ from rye.registry.marketplaces import (
     well_known,
 )
 from tests.deployment.shop import Shop, agent, bound, skill
-from tests.installation.real_registry import RealRegistry, serving
+from tests.scenes.registry import Registry
 from tests.scenes.registry_process import run
 
 VECTORS = Path(__file__).parents[1] / "vectors/marketplaces"
@@ -172,17 +171,12 @@ def test_a_project_exports_what_it_would_deploy(tmp_path: Path, monkeypatch: pyt
     assert shop.run("deploy", "export", "out", "--json").error["code"] == "usage"
 
 
-@pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
-    yield from serving(tmp_path_factory)
-
-
 @pytest.mark.processes
-def test_what_was_yanked_leaves_every_export(registry: RealRegistry, tmp_path: Path) -> None:
-    author = registry.author("acme")
+def test_what_was_yanked_leaves_every_export(registry: Registry, tmp_path: Path) -> None:
+    author = registry.owner("acme")
     for name in ("kept", "gone"):
-        author.program.write(f".ai/skills/{name}/SKILL.md", skill(name))
-        author.program.ok("sign", f".ai/skills/{name}/SKILL.md")
+        author.write(f".ai/skills/{name}/SKILL.md", skill(name))
+        author.ok("sign", f".ai/skills/{name}/SKILL.md")
         author.publish(f".ai/skills/{name}")
     user = registry.user()
     user.ok("add", "skill:acme/kept", "skill:acme/gone", "-y")
@@ -192,7 +186,7 @@ def test_what_was_yanked_leaves_every_export(registry: RealRegistry, tmp_path: P
     run("export", "--plugins", str(plugins), "--data", str(registry.data))
     signed = user.path(".ai/packages/acme/skills/gone/SKILL.md").read_bytes()
     assert (plugins / "plugins/acme/skills/gone/SKILL.md").read_bytes() == signed
-    author.program.ok("yank", "skill:acme/gone@1.0.0", "--reason", "broken", "-y")
+    author.ok("yank", "skill:acme/gone@1.0.0", "--reason", "broken", "-y")
     done = user.ok("deploy", "export", "--for", "claude", "out", "--json").json
     assert (done["withdrawn"], done["items"]) == (["skill:acme/gone"], ["acme/kept"])
     assert not user.path("out/plugins/acme/skills/gone").exists()

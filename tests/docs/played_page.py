@@ -18,7 +18,7 @@ from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
-from tests.cli.running import Program
+from tests.scenes.person import Person
 
 DAY = "2026-03-02"
 _ADDRESS = "http://127.0.0.1:8420"
@@ -38,7 +38,7 @@ _STAND_INS = (
 )
 
 
-def check(page: Path, user: Program, happens: Callable[[str], None], address: str = _ADDRESS) -> None:
+def check(page: Path, user: Person, happens: Callable[[str], None], address: str = _ADDRESS) -> None:
     """Play the page as ``user``; ``happens`` is called with each other event. Fails if the page is wrong.
 
     ``address``: of the registry, for the files in which the page has its stand-in.
@@ -55,7 +55,7 @@ def commands(page: Path) -> list[str]:
     return [line.split()[2] for line in page.read_text("utf-8").splitlines() if line.startswith("$ rye ")]
 
 
-def _typed(user: Program, line: str) -> str:
+def _typed(user: Person, line: str) -> str:
     """What a command prints on a terminal; ``> FILE`` sends its output to a file."""
     words = shlex.split(line.replace(DAY, date.today().isoformat()))
     assert words[0] == "rye", line
@@ -89,7 +89,7 @@ def _typed(user: Program, line: str) -> str:
     return shown
 
 
-def _played(page: str, user: Program, happens: Callable[[str], None], address: str) -> str:
+def _played(page: str, user: Person, happens: Callable[[str], None], address: str) -> str:
     """The page with the real output of its commands."""
 
     def play(part: re.Match[str]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 from typing import get_args
 
@@ -15,7 +14,8 @@ from rye.project.agent_programs import program_names
 from rye.project.manifest import parse_manifest
 from tests.deployment.shop import agent, skill
 from tests.docs.typed_blocks import typed
-from tests.installation.real_registry import RealRegistry, serving
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 from tests.scenes.registry_process import run
 
 pytestmark = pytest.mark.processes
@@ -25,18 +25,17 @@ EXAMPLES = dict(re.findall(r"^<!-- example: (\w+) -->\n((?:    .*\n)+)", TEXT, r
 
 
 @pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
-    for started in serving(tmp_path_factory):
-        author = started.author("acme")
-        paths = {
-            ".ai/skills/release-notes/SKILL.md": skill("release-notes"),
-            ".ai/agents/reviewer.md": agent("reviewer"),
-        }
-        for path, text in paths.items():
-            author.program.write(path, text)
-            author.program.ok("sign", path)
-            author.publish(path.removesuffix("/SKILL.md"))
-        yield started
+def acme(registry: Registry) -> Person:
+    author = registry.owner("acme")
+    paths = {
+        ".ai/skills/release-notes/SKILL.md": skill("release-notes"),
+        ".ai/agents/reviewer.md": agent("reviewer"),
+    }
+    for path, text in paths.items():
+        author.write(path, text)
+        author.ok("sign", path)
+        author.publish(path.removesuffix("/SKILL.md"))
+    return author
 
 
 def test_every_program_has_a_section_with_the_version_that_was_tried() -> None:
@@ -48,10 +47,9 @@ def test_every_program_has_a_section_with_the_version_that_was_tried() -> None:
 
 
 @pytest.mark.parametrize("name", program_names())
-def test_five_commands_lead_to_a_skill_and_an_agent(name: str, registry: RealRegistry) -> None:
+def test_five_commands_lead_to_a_skill_and_an_agent(name: str, user: Person) -> None:
     commands = [shlex.split(line, comments=True) for line in EXAMPLES[name].splitlines()]
     assert len(commands) == 5
-    user = registry.user()
     user.path("rye.toml").unlink()
     for program, *words in commands:
         if program == "rye":
@@ -61,8 +59,7 @@ def test_five_commands_lead_to_a_skill_and_an_agent(name: str, registry: RealReg
     assert any(path.startswith("reviewer.") for path in written)
 
 
-def test_deploy_shows_checks_and_undoes_what_it_wrote(registry: RealRegistry) -> None:
-    user = registry.user()
+def test_deploy_shows_checks_and_undoes_what_it_wrote(user: Person) -> None:
     user.ok("add", "skill:acme/release-notes", "agent:acme/reviewer", "--yes")
     user.path("rye.toml").write_text(user.path("rye.toml").read_text() + '\n[deploy]\ntargets = ["claude"]\n')
     commands = [words for _, words in typed("how-to/agents.md", "deploy")]
@@ -72,8 +69,7 @@ def test_deploy_shows_checks_and_undoes_what_it_wrote(registry: RealRegistry) ->
         assert user.path(".claude/skills/release-notes/SKILL.md").exists() is (words[-1] != "--all")
 
 
-def test_each_form_is_exported(registry: RealRegistry, tmp_path: Path) -> None:
-    user = registry.user()
+def test_each_form_is_exported(registry: Registry, user: Person, tmp_path: Path) -> None:
     user.ok("add", "skill:acme/release-notes", "agent:acme/reviewer", "--yes")
     for number, (program, words) in enumerate(typed("how-to/agents.md", "export")):
         words = [word.replace("OUT", str(tmp_path / str(number))) for word in words]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.docs import played_page
-from tests.installation.real_registry import Author, RealRegistry
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 
 pytestmark = pytest.mark.processes
 
@@ -54,26 +54,17 @@ RELEASES = {
 }
 
 
-@pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
-    made = RealRegistry(tmp_path_factory.mktemp("story") / "registry")
-    try:
-        yield made
-    finally:
-        made.stop()
-
-
-def publish(author: Author, version: str) -> None:
+def publish(author: Person, version: str) -> None:
     heading, text = RELEASES[version]
     path = ".ai/directives/workflows/deploy.md"
     filled = DIRECTIVE.replace("{version}", version).replace("{heading}", heading).replace("{text}", text)
-    author.program.write(path, filled.replace("{{input:service}}", "a service"))
-    author.program.ok("sign", path)
+    author.write(path, filled.replace("{{input:service}}", "a service"))
+    author.ok("sign", path)
     author.publish(path)
 
 
-def test_the_story_is_true(registry: RealRegistry) -> None:
-    author, user = registry.author("acme"), registry.user()
+def test_the_story_is_true(registry: Registry) -> None:
+    author, user = registry.owner("acme"), registry.user()
     publish(author, "1.0.0")
     played_page.check(PAGE, user, lambda event: publish(author, event.removeprefix("author publishes ")))
 

@@ -14,9 +14,9 @@ from rye.items.reading import ReadOptions, Source
 from rye.permissions.static_check import check_calls
 from rye.text.content import decode
 from rye.text.diagnostics import strict
-from tests.cli.running import Program
 from tests.docs.typed_blocks import typed
 from tests.scenes.parsed import parsed
+from tests.scenes.person import Person
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "how-to" / "directives.md").read_text("utf-8")
@@ -33,7 +33,7 @@ def example() -> tuple[Source, Directive]:
 
 @pytest.mark.processes
 def test_the_first_commands_make_a_signed_directive(tmp_path: Path) -> None:
-    author = Program(tmp_path)
+    author = Person(tmp_path)
     author.ok("keys", "generate")
     for _, words in typed("how-to/directives.md", "directive"):
         author.ok(*words)

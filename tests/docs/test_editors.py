@@ -13,7 +13,7 @@ import jsonschema
 import pytest
 
 from rye.cli.main import COMMANDS
-from tests.cli.running import Program
+from tests.scenes.person import Person
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "docs" / "how-to" / "editors.md").read_text(encoding="utf-8")
@@ -44,7 +44,7 @@ def test_its_commands_exist_and_its_extra_does() -> None:
 
 @pytest.mark.processes
 def test_its_shell_lines_run_as_they_stand(tmp_path: Path) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     starter = tmp_path / "bin" / "rye"
     starter.parent.mkdir()
     starter.write_text(f'#!/bin/sh\nexec {sys.executable} -m rye "$@"\n')

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from rye.workspace.installing.import_files import KNOWN
-from tests.cli.running import Program
 from tests.importing.test_import import FILES, PDF_HASH, project_lock
+from tests.scenes.person import Person
 from tests.sources.git_server import GitServer, serving
 
 pytestmark = pytest.mark.processes
@@ -38,13 +38,13 @@ def test_every_file_that_is_read_is_in_the_table() -> None:
 
 def test_its_commands_lead_from_a_lock_to_a_green_build(server: GitServer, tmp_path: Path) -> None:
     server.repository("skills").commit(FILES)
-    program = Program(tmp_path)
+    person = Person(tmp_path)
     lock = json.loads(project_lock(server.url("skills"), pdf=PDF_HASH))
     lock["skills"]["left-pad"] = {"source": "left-pad", "sourceType": "node_modules", "computedHash": "0" * 64}
-    program.write("skills-lock.json", json.dumps(lock))
+    person.write("skills-lock.json", json.dumps(lock))
     for line in block("commands").splitlines():
         words = line.partition("#")[0].split()[1:]
         asks = words[0] in ("import", "install") and "--dry-run" not in words
-        program.ok(*words, *(["--yes"] if asks else []))
-    assert program.path(".ai/packages/skills/skills/pdf/SKILL.md").exists()
-    assert block("comments") in program.path("rye.toml").read_text()
+        person.ok(*words, *(["--yes"] if asks else []))
+    assert person.path(".ai/packages/skills/skills/pdf/SKILL.md").exists()
+    assert block("comments") in person.path("rye.toml").read_text()

@@ -20,7 +20,7 @@ from registry_server.pages.log import EntryView, LogView
 from registry_server.pages.namespace import NamespaceView
 from registry_server.pages.search import SearchView
 from registry_server.pages.source import SourceView
-from tests.scenes.registry_process import RegistryProcess
+from tests.scenes.registry import Registry
 
 REFERENCE = Path(__file__).resolve().parents[2] / "docs" / "reference"
 TEXT = (REFERENCE / "pages.md").read_text("utf-8")
@@ -39,15 +39,15 @@ def test_every_field_of_a_document_is_in_its_table_once(name: str) -> None:
 
 
 @pytest.fixture
-def registry(tmp_path: Path) -> Iterator[RegistryProcess]:
-    started = RegistryProcess(tmp_path / "data")
+def registry(tmp_path: Path) -> Iterator[Registry]:
+    started = Registry(tmp_path / "data")
     yield started
     started.stop()
 
 
 @pytest.mark.processes
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
-def test_an_entry_is_checked_with_the_commands_of_the_example(registry: RegistryProcess, tmp_path: Path) -> None:
+def test_an_entry_is_checked_with_the_commands_of_the_example(registry: Registry, tmp_path: Path) -> None:
     home = tmp_path / "home"
     (home / "bin").mkdir(parents=True)
     (home / "bin" / "rye").write_text(f'#!/bin/sh\nexec {sys.executable} -m rye "$@"\n')

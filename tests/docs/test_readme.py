@@ -9,14 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.registry_fixture import Registry, User, registry
-from tests.cli.running import Program
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 from tests.sources.git_server import serving
 from tests.sources.texts import skill
 
 pytestmark = pytest.mark.processes
-
-__all__ = ["registry"]
 
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
 NEW_FOLDER = re.compile(r"mkdir (\S+) && cd (\S+)")
@@ -30,7 +28,7 @@ def by_hand() -> list[str]:
 
 
 def test_the_commands_work_one_after_the_other(registry: Registry, tmp_path: Path) -> None:
-    person = User(tmp_path)
+    person = Person(tmp_path)
     subprocess.run(["git", "init", "--quiet", str(person.folder)], check=True, timeout=60)
     commands = by_hand()
     assert commands[:2] == [". .venv/bin/activate", "rye registry serve"]
@@ -57,17 +55,17 @@ def test_the_ways_to_begin_without_a_registry_work_one_after_the_other(tmp_path:
     with serving(tmp_path / "served") as server:
         kit = server.repository("team/kit")
         kit.tag("v2.0.0", kit.commit({f"skills/{name}/SKILL.md": skill(name) for name in ("docx", "xlsx", "pptx")}))
-        program = Program(tmp_path)
-        shared = program.folder.parent / "shared-items" / "review"
+        person = Person(tmp_path)
+        shared = person.folder.parent / "shared-items" / "review"
         shared.mkdir(parents=True)
         (shared / "SKILL.md").write_text(skill("review"))
-        other = program.folder / ".claude" / "skills" / "notes"
+        other = person.folder / ".claude" / "skills" / "notes"
         other.mkdir(parents=True)
         (other / "SKILL.md").write_text(skill("notes"))
         for line in commands:
             words = shlex.split(line.replace("https://git.example.org", server.address))
             lists = words[0] == "add" and len(words) == 2
             answered = ["--yes"] if words[0] == "add" and not lists else []
-            assert (program.run(*words, *answered).code == 0) is not lists, line
-        names = sorted(row["id"] for row in program.ok("list", "--json").json["items"])
+            assert (person.run(*words, *answered).code == 0) is not lists, line
+        names = sorted(row["id"] for row in person.ok("list", "--json").json["items"])
     assert names == ["kit/docx", "kit/xlsx", "shared-items/review"]

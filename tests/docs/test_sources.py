@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rye.project.manifest import parse_manifest
-from tests.cli.running import Program
+from tests.scenes.person import Person
 from tests.sources.git_server import serving
 from tests.sources.texts import skill
 
@@ -26,27 +26,27 @@ def test_the_pages_commands_do_what_it_says(tmp_path: Path) -> None:
         prompts.tag("v1.4.0", prompts.commit({"items/skills/pdf/SKILL.md": skill("pdf")}))
         kit = server.repository("team/kit")
         kit.tag("v2.0.0", kit.commit({f"skills/{name}/SKILL.md": skill(name) for name in ("docx", "xlsx", "pptx")}))
-        program = Program(tmp_path)
-        shared = program.folder.parent / "shared-items" / "review"
+        person = Person(tmp_path)
+        shared = person.folder.parent / "shared-items" / "review"
         shared.mkdir(parents=True)
         (shared / "SKILL.md").write_text(skill("review"))
-        drafts = program.folder.parent / "drafts" / "notes"
+        drafts = person.folder.parent / "drafts" / "notes"
         drafts.mkdir(parents=True)
         (drafts / "SKILL.md").write_text(skill("notes"))
-        program.ok("init")
+        person.ok("init")
         ran = 0
         for what, text in _BLOCKS.findall(PAGE.read_text("utf-8")):
             text = text.replace(HOST, server.address)
             if what == "manifest":
                 shown = parse_manifest(text).sources
-                assert shown == parse_manifest(program.path("rye.toml").read_text()).sources
+                assert shown == parse_manifest(person.path("rye.toml").read_text()).sources
                 continue
             for line in text.splitlines():
-                result = program.run(*shlex.split(line.removeprefix("$ rye ")))
+                result = person.run(*shlex.split(line.removeprefix("$ rye ")))
                 assert (result.code == 0) is (what == "run"), f"{line}: {result}"
                 ran += 1
         assert ran == 19
-        names = sorted(row["id"] for row in program.ok("list", "--json").json["items"])
+        names = sorted(row["id"] for row in person.ok("list", "--json").json["items"])
         assert names == ["kit/docx", "kit/pptx", "kit/xlsx", "shared-items/review", "team/pdf"]
 
 

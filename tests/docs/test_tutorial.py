@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import Program
 from tests.docs import played_page
-from tests.installation.real_registry import RealRegistry
-from tests.scenes.registry_process import token
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 
 pytestmark = pytest.mark.processes
 
@@ -19,18 +18,15 @@ SKILL = ".ai/skills/release-notes"
 
 
 @pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
-    made = RealRegistry(tmp_path_factory.mktemp("tutorial") / "registry", "localhost/8bca49b7")
-    try:
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
+    with Registry(tmp_path_factory.mktemp("tutorial") / "data", "localhost/8bca49b7") as made:
         yield made
-    finally:
-        made.stop()
 
 
-def test_the_half_hour_happened(registry: RealRegistry, tmp_path: Path) -> None:
-    person = Program(tmp_path)
+def test_the_half_hour_happened(registry: Registry, tmp_path: Path) -> None:
+    person = Person(tmp_path)
     person.ok("registry", "add", registry.url, "--fingerprint", registry.fingerprint, "--default")
-    person.ok("login", registry.url, "--token", token(registry.data))
+    person.ok("login", registry.url, "--token", registry.token)
     person.folder = tmp_path / "my-items"
     person.folder.mkdir()
     lines = [line.split("'") for line in PAGE.read_text("utf-8").splitlines() if line.startswith("    echo ")]

@@ -8,47 +8,41 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 
 import pytest
 
-from tests.cli.running import Program
 from tests.deployment.shop import skill
 from tests.docs.typed_blocks import DOCS, typed
-from tests.installation.real_registry import Author, RealRegistry, serving
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 from tests.scenes.registry_process import run, token
 
 pytestmark = pytest.mark.processes
 
 
 @pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
-    yield from serving(tmp_path_factory)
-
-
-@pytest.fixture(scope="module")
-def author(registry: RealRegistry) -> Author:
+def author(registry: Registry) -> Person:
     """``acme``, with a directive and three skills."""
-    made = registry.author("acme")
+    made = registry.owner("acme")
     made.release("work/deploy", "1.2.0")
     for name in ("review", "notes", "drafts"):
-        made.program.write(f".ai/skills/{name}/SKILL.md", skill(name).replace("1.0.0", "1.2.0"))
-        made.program.ok("sign", f".ai/skills/{name}/SKILL.md")
+        made.write(f".ai/skills/{name}/SKILL.md", skill(name).replace("1.0.0", "1.2.0"))
+        made.ok("sign", f".ai/skills/{name}/SKILL.md")
         made.publish(f".ai/skills/{name}")
     return made
 
 
 @pytest.fixture(scope="module")
-def team(registry: RealRegistry, author: Author) -> Program:
+def team(registry: Registry, author: Person) -> Person:
     """A project with the directive and a skill."""
     user = registry.user()
     user.ok("add", "acme/work/deploy", "skill:acme/review", "--yes")
     return user
 
 
-def real(registry: RealRegistry, base: Path) -> dict[str, str]:
+def real(registry: Registry, base: Path) -> dict[str, str]:
     return {
         "https://registry.example.org": registry.url,
         "https://rye.example": registry.url,
@@ -59,23 +53,23 @@ def real(registry: RealRegistry, base: Path) -> dict[str, str]:
     }
 
 
-def clone_of(project: Program, base: Path) -> Program:
+def clone_of(project: Person, base: Path) -> Person:
     """Another person's checkout, on their own machine."""
-    person = Program(base)
+    person = Person(base)
     for name in ("rye.toml", "rye.lock"):
         shutil.copy(project.path(name), person.path(name))
     return person
 
 
-def test_a_mirror_is_made_and_read(registry: RealRegistry, author: Author, tmp_path: Path) -> None:
-    person = Program(tmp_path)
+def test_a_mirror_is_made_and_read(registry: Registry, author: Person, tmp_path: Path) -> None:
+    person = Person(tmp_path)
     for _, words in typed("how-to/mirrors.md", "mirror", real(registry, tmp_path)):
         done = person.ok(*words)
     assert "acme/work/deploy" in done.stdout
 
 
 def test_a_bundle_carries_a_project_to_a_machine_without_a_network(
-    registry: RealRegistry, team: Program, tmp_path: Path
+    registry: Registry, team: Person, tmp_path: Path
 ) -> None:
     for _, words in typed("how-to/mirrors.md", "bundle"):
         team.ok(*words)
@@ -88,7 +82,7 @@ def test_a_bundle_carries_a_project_to_a_machine_without_a_network(
     assert alone.path(".ai/packages/acme/skills/review/SKILL.md").is_file()
 
 
-def test_the_log_is_audited_and_a_release_proved(registry: RealRegistry, team: Program) -> None:
+def test_the_log_is_audited_and_a_release_proved(registry: Registry, team: Person) -> None:
     (_, verify), (_, watch) = typed("how-to/mirrors.md", "audit")
     team.ok(*verify)
     team.ok(*watch, "--count", "1")
@@ -98,7 +92,7 @@ def test_the_log_is_audited_and_a_release_proved(registry: RealRegistry, team: P
         team.ok(*words)
 
 
-def test_a_clone_is_installed_after_one_question(registry: RealRegistry, team: Program, tmp_path: Path) -> None:
+def test_a_clone_is_installed_after_one_question(registry: Registry, team: Person, tmp_path: Path) -> None:
     person = clone_of(team, tmp_path)
     (_, add), (_, install) = typed("reference/lock.md", "clone", real(registry, tmp_path))
     person.ok(*add)
@@ -107,7 +101,7 @@ def test_a_clone_is_installed_after_one_question(registry: RealRegistry, team: P
     assert person.path(".ai/packages/acme/skills/review/SKILL.md").is_file()
 
 
-def test_facts_of_folders_and_of_what_is_installed(team: Program) -> None:
+def test_facts_of_folders_and_of_what_is_installed(team: Person) -> None:
     for folder in ("skills", "old", "new"):
         team.write(f"{folder}/review/SKILL.md", skill("review"))
     team.write("new/review/SKILL.md", skill("review") + "\nSee https://added.example/x.\n")
@@ -116,7 +110,7 @@ def test_facts_of_folders_and_of_what_is_installed(team: Program) -> None:
     assert "added.example" in shown[2]
 
 
-def test_a_member_logs_in_and_installs(registry: RealRegistry, team: Program, tmp_path: Path) -> None:
+def test_a_member_logs_in_and_installs(registry: Registry, team: Person, tmp_path: Path) -> None:
     person = clone_of(team, tmp_path)
     (_, login), (_, install) = typed("how-to/registry-access.md", "members", real(registry, tmp_path))
     person.ok(*login, stdin=token(registry.data).encode())
@@ -124,7 +118,7 @@ def test_a_member_logs_in_and_installs(registry: RealRegistry, team: Program, tm
 
 
 @pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
-def test_an_operator_calls_the_registry_over_http(registry: RealRegistry) -> None:
+def test_an_operator_calls_the_registry_over_http(registry: Registry) -> None:
     ((_, create),) = typed("how-to/registry-access.md", "admin token")
     secret = run(*create, "--data", str(registry.data)).stdout.split()[-1]
     run("account", "create", "alice", "--data", str(registry.data))
@@ -145,14 +139,14 @@ def test_an_operator_calls_the_registry_over_http(registry: RealRegistry) -> Non
     assert disabled["disabled"]
 
 
-def test_a_build_stages_and_a_maintainer_approves_or_rejects(registry: RealRegistry, author: Author) -> None:
+def test_a_build_stages_and_a_maintainer_approves_or_rejects(registry: Registry, author: Person) -> None:
     ((_, create),) = typed("how-to/registry-access.md", "stage token")
     secret = run(*create, "--data", str(registry.data)).stdout.split()[-1]
     staged = []
 
     def stage(words: list[str], version: str) -> None:
-        author.write("workflows/deploy", version)
-        author.program.ok(*words, "--allow-uncommitted", "--yes", env={"RYE_TOKEN": secret})
+        author.directive("workflows/deploy", version)
+        author.ok(*words, "--allow-uncommitted", "--yes", env={"RYE_TOKEN": secret})
         staged.append(version)
 
     (_, publish), *others = typed("how-to/registry-access.md", "stage")
@@ -160,12 +154,12 @@ def test_a_build_stages_and_a_maintainer_approves_or_rejects(registry: RealRegis
     for _, words in others:
         if words[1] == "reject":
             stage(publish, "1.2.1")
-        author.program.ok(*words, *(["--yes"] if words[1] == "approve" else []))
+        author.ok(*words, *(["--yes"] if words[1] == "approve" else []))
     assert [words[1] for _, words in others] == ["list", "show", "approve", "reject"]
-    assert "1.2.1" not in author.program.ok("info", "acme/workflows/deploy").stdout
+    assert "1.2.1" not in author.ok("info", "acme/workflows/deploy").stdout
 
 
-def test_a_root_is_shown_renewed_and_made_by_an_owner_elsewhere(registry: RealRegistry, tmp_path: Path) -> None:
+def test_a_root_is_shown_renewed_and_made_by_an_owner_elsewhere(registry: Registry, tmp_path: Path) -> None:
     for _, words in typed("how-to/registry-upkeep.md", "root"):
         run(*words, "--data", str(registry.data))
     place = tmp_path / "registry"
@@ -175,10 +169,10 @@ def test_a_root_is_shown_renewed_and_made_by_an_owner_elsewhere(registry: RealRe
     assert (place / "public" / "root" / "2").is_file()
 
 
-def test_a_release_and_a_file_are_taken_down(registry: RealRegistry, author: Author) -> None:
-    digest = hashlib.sha256(author.program.path(".ai/skills/drafts/SKILL.md").read_bytes()).hexdigest()
+def test_a_release_and_a_file_are_taken_down(registry: Registry, author: Person) -> None:
+    digest = hashlib.sha256(author.path(".ai/skills/drafts/SKILL.md").read_bytes()).hexdigest()
     reason = {"SHA256": digest, "TEXT": "'A secret.'"}
-    for program, words in typed("how-to/registry-upkeep.md", "take down", reason):
-        assert program == "rye-registry"
+    for person, words in typed("how-to/registry-upkeep.md", "take down", reason):
+        assert person == "rye-registry"
         run(*words, "--data", str(registry.data))
     assert not (registry.public / "blobs" / "sha256" / digest[:2] / digest).exists()

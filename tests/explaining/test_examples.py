@@ -11,7 +11,7 @@ import pytest
 
 from rye.explaining.example import EXAMPLES, PROJECT, Example, examples
 from rye.explaining.table import AREAS, by_code, load
-from tests.cli.running import Program, Result
+from tests.scenes.person import Person, Result
 
 TABLE = by_code(load())
 ALL: Mapping[str, Example] = {code: each for area in AREAS for code, each in examples(area).items()}
@@ -33,16 +33,16 @@ def codes_in(value: object) -> Iterator[str]:
             yield from codes_in(below)
 
 
-def project(base: Path) -> Program:
-    program = Program(base)
-    shutil.copytree(PROJECT, program.folder, dirs_exist_ok=True)
-    return program
+def project(base: Path) -> Person:
+    person = Person(base)
+    shutil.copytree(PROJECT, person.folder, dirs_exist_ok=True)
+    return person
 
 
-def run(program: Program, line: str) -> Result:
+def run(person: Person, line: str) -> Result:
     words = shlex.split(line)
     assert words[0] == "rye", line
-    return program.run(*words[1:], "--json")
+    return person.run(*words[1:], "--json")
 
 
 def codes_of(result: Result) -> set[str]:
@@ -50,13 +50,13 @@ def codes_of(result: Result) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Program:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Person:
     """One project for all examples that change one file and otherwise only read."""
     return project(tmp_path_factory.mktemp("examples"))
 
 
 @pytest.fixture(scope="module")
-def good(shared: Program) -> Mapping[str, Result]:
+def good(shared: Person) -> Mapping[str, Result]:
     """What each command says about the unchanged project."""
     return {line: run(shared, line) for line in {each.command for each in READ.values()}}
 
@@ -81,22 +81,22 @@ def expect_code(result: Result, code: str) -> None:
     assert not ("error" in found and TABLE[code].exit == 0)
 
 
-def with_the_bad_text(program: Program, example: Example) -> Result:
+def with_the_bad_text(person: Person, example: Example) -> Result:
     """Run with the bad text instead of the good one, then restore the file."""
     assert example.file is not None
-    path = program.path(example.file)
+    path = person.path(example.file)
     before = path.read_bytes()
     text = before.decode()
     assert text.count(example.good) == 1, f"the right text is not in {example.file} once"
     path.write_bytes(text.replace(example.good, example.bad).encode())
     try:
-        return run(program, example.command)
+        return run(person, example.command)
     finally:
         path.write_bytes(before)
 
 
 @pytest.mark.parametrize("code", READ)
-def test_a_text_is_wrong_as_shown_and_right_as_shown(shared: Program, good: Mapping[str, Result], code: str) -> None:
+def test_a_text_is_wrong_as_shown_and_right_as_shown(shared: Person, good: Mapping[str, Result], code: str) -> None:
     example = READ[code]
     expect_code(with_the_bad_text(shared, example), code)
     assert code not in codes_of(good[example.command])
@@ -105,11 +105,11 @@ def test_a_text_is_wrong_as_shown_and_right_as_shown(shared: Program, good: Mapp
 @pytest.mark.parametrize("code", CHANGED)
 def test_a_changed_file_is_found_by_the_command_as_shown(tmp_path: Path, code: str) -> None:
     example = CHANGED[code]
-    program = project(tmp_path)
+    person = project(tmp_path)
     for line in example.first.strip().splitlines():
-        assert run(program, line).code == 0, line
-    expect_code(with_the_bad_text(program, example), code)
-    result = run(program, example.command)
+        assert run(person, line).code == 0, line
+    expect_code(with_the_bad_text(person, example), code)
+    result = run(person, example.command)
     assert (result.code, code in codes_of(result)) == (0, False), result
 
 
@@ -117,11 +117,11 @@ def test_a_changed_file_is_found_by_the_command_as_shown(tmp_path: Path, code: s
 def test_a_command_fails_as_shown_and_works_as_shown(tmp_path: Path, code: str) -> None:
     example = COMMANDS[code]
     for number, (text, is_good) in enumerate(((example.bad, False), (example.good, True))):
-        program = project(tmp_path / str(number))
+        person = project(tmp_path / str(number))
         *first, last = text.strip().split("\n")
         for line in first:
-            assert run(program, line).code == 0, line
-        result = run(program, last)
+            assert run(person, line).code == 0, line
+        result = run(person, last)
         if is_good:
             assert code not in codes_of(result), result
             assert result.code == 0, result
@@ -135,5 +135,5 @@ def test_examples_are_of_codes_of_their_area() -> None:
     assert len(ALL) >= 100
 
 
-def test_the_project_of_the_examples_has_no_findings(shared: Program) -> None:
+def test_the_project_of_the_examples_has_no_findings(shared: Person) -> None:
     assert not set(codes_of(run(shared, "rye validate")))

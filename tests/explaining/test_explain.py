@@ -10,19 +10,19 @@ from rye.explaining.pages import pages
 from rye.explaining.table import by_code, load, read
 from rye.workspace.completion.codes import codes
 from rye.workspace.completion.place import Place
-from tests.cli.running import Program
 from tests.explaining.raised import ROOT
 from tests.house.test_rooms import imports
+from tests.scenes.person import Person
 
 PAGES = ROOT / "docs" / "reference" / "errors"
 
 
 @pytest.fixture
-def rye(tmp_path: Path) -> Program:
-    return Program(tmp_path)
+def rye(tmp_path: Path) -> Person:
+    return Person(tmp_path)
 
 
-def test_a_code_is_explained(rye: Program) -> None:
+def test_a_code_is_explained(rye: Person) -> None:
     shown = rye.ok("explain", "lock-does-not-fit").stdout
     row = by_code(load())["lock-does-not-fit"]
     for said in (row.title, row.text, row.page, f"Exit status: {row.exit}"):
@@ -30,11 +30,11 @@ def test_a_code_is_explained(rye: Program) -> None:
 
 
 @pytest.mark.parametrize("word", ["r04", "R04", "error[R04]", "error[R04]:", "`R04`", "[R04]", " R04 "])
-def test_a_code_may_be_copied_as_it_was_printed(rye: Program, word: str) -> None:
+def test_a_code_may_be_copied_as_it_was_printed(rye: Person, word: str) -> None:
     assert rye.ok("explain", word, "--json").json["code"] == "R04"
 
 
-def test_the_document(rye: Program) -> None:
+def test_the_document(rye: Person) -> None:
     document = rye.ok("explain", "NO_SUCH_ITEM", "--json").json
     assert list(document) == ["code", "exit", "title", "text", "page", "file", "bad", "good"]
     assert (document["code"], document["exit"]) == ("no-such-item", 1)
@@ -43,13 +43,13 @@ def test_the_document(rye: Program) -> None:
 @pytest.mark.parametrize(
     ("typo", "meant"), [("lock-doesnt-fit", "lock-does-not-fit"), ("R4", "R04"), ("ambigous", "ambiguous")]
 )
-def test_a_typo_is_answered_with_what_was_meant(rye: Program, typo: str, meant: str) -> None:
+def test_a_typo_is_answered_with_what_was_meant(rye: Person, typo: str, meant: str) -> None:
     result = rye.run("explain", typo, "--json")
     assert (result.code, result.error["code"]) == (2, "unknown-code")
     assert meant in result.error["hint"]
 
 
-def test_without_a_code_all_are_listed(rye: Program) -> None:
+def test_without_a_code_all_are_listed(rye: Person) -> None:
     rows = rye.ok("explain", "--json").json["codes"]
     assert {row["code"] for row in rows} == by_code(load()).keys()
     assert rye.ok("explain", "--all", "--json").json["codes"] == rows
@@ -58,7 +58,7 @@ def test_without_a_code_all_are_listed(rye: Program) -> None:
     assert rye.run("explain", "--all", "R04", "--json").error["code"] == "contradiction"
 
 
-def test_a_program_without_a_code_gets_a_line_for_each_area_and_the_next_command(rye: Program) -> None:
+def test_a_program_without_a_code_gets_a_line_for_each_area_and_the_next_command(rye: Person) -> None:
     shown = rye.ok("explain")
     assert [line.split("\t") for line in shown.stdout.splitlines()] == [
         [area.name, str(len(area.codes)), area.title] for area in load()
@@ -68,7 +68,7 @@ def test_a_program_without_a_code_gets_a_line_for_each_area_and_the_next_command
 
 
 @pytest.mark.processes
-def test_on_a_terminal_all_codes_stand_below_their_area(rye: Program) -> None:
+def test_on_a_terminal_all_codes_stand_below_their_area(rye: Person) -> None:
     lines = rye.terminal("explain", "--all").splitlines()
     for area in load():
         heading = next(number for number, line in enumerate(lines) if f"{area.name}: " in line)
@@ -76,7 +76,7 @@ def test_on_a_terminal_all_codes_stand_below_their_area(rye: Program) -> None:
 
 
 @pytest.mark.processes
-def test_on_a_terminal_the_areas_are_listed_with_how_many_codes_each_has(rye: Program) -> None:
+def test_on_a_terminal_the_areas_are_listed_with_how_many_codes_each_has(rye: Person) -> None:
     shown = rye.terminal("explain")
     for area in load():
         assert any(line.split()[:2] == [area.name, str(len(area.codes))] for line in shown.splitlines()), area.name
@@ -84,7 +84,7 @@ def test_on_a_terminal_the_areas_are_listed_with_how_many_codes_each_has(rye: Pr
     assert len(shown.splitlines()) < 30
 
 
-def test_an_area_is_listed(rye: Program) -> None:
+def test_an_area_is_listed(rye: Person) -> None:
     [area] = [area for area in load() if area.name == "sources"]
     rows = rye.ok("explain", "sources", "--json").json["codes"]
     assert rows == [{"code": row.code, "exit": row.exit, "title": row.title, "area": "sources"} for row in area.codes]
@@ -94,25 +94,25 @@ def test_an_area_is_listed(rye: Program) -> None:
 
 
 @pytest.mark.parametrize("typed", ["S0", "s0", "S", "no-such", "NO_SUCH", "no_such-i"])
-def test_the_codes_that_begin_so_are_listed_in_order(rye: Program, typed: str) -> None:
+def test_the_codes_that_begin_so_are_listed_in_order(rye: Person, typed: str) -> None:
     start = typed.upper() if typed.lower().startswith("s") else typed.lower().replace("_", "-")
     listed = [row["code"] for row in rye.ok("explain", typed, "--json").json["codes"]]
     assert listed == sorted(code for code in by_code(load()) if code.startswith(start))
     assert listed
 
 
-def test_a_small_letter_begins_every_kind_of_code(rye: Program) -> None:
+def test_a_small_letter_begins_every_kind_of_code(rye: Person) -> None:
     listed = {row["code"] for row in rye.ok("explain", "s", "--json").json["codes"]}
     assert listed == {code for code in by_code(load()) if code[0] in "sS"}
 
 
 @pytest.mark.parametrize("typed", ["", " ", "``", "[]", "%", "S0\x1b[2J"])
-def test_nothing_and_nonsense_begin_no_code(rye: Program, typed: str) -> None:
+def test_nothing_and_nonsense_begin_no_code(rye: Person, typed: str) -> None:
     assert rye.run("explain", typed, "--json").error["code"] == "unknown-code"
 
 
 @pytest.mark.processes
-def test_a_terminal_is_told_where_to_read_more_where_there_is_no_hint(rye: Program) -> None:
+def test_a_terminal_is_told_where_to_read_more_where_there_is_no_hint(rye: Person) -> None:
     rye.write(".ai/skills/pdf/SKILL.md", "---\nname: PDF\n---\n")
     assert "`rye explain S0" in rye.terminal("validate")
     assert "rye explain" not in rye.run("validate").stderr

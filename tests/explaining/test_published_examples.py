@@ -8,18 +8,17 @@ from collections.abc import Mapping
 import pytest
 
 from rye.explaining.example import PROJECT, Example
-from tests.cli.registry_fixture import Registry, User, registry
 from tests.explaining.test_examples import ALL, codes_of, expect_code, run
-
-__all__ = ["registry"]
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 
 pytestmark = pytest.mark.processes
 PUBLISHED: Mapping[str, Example] = {code: each for code, each in ALL.items() if each.registry}
 
 
 @pytest.fixture(scope="module")
-def acme(registry: Registry, tmp_path_factory: pytest.TempPathFactory) -> User:
-    user = registry.owner(tmp_path_factory.mktemp("acme"), "acme")
+def acme(registry: Registry) -> Person:
+    user = registry.owner("acme")
     shutil.copytree(PROJECT, user.folder, dirs_exist_ok=True)
     for line in ("rye sign .ai/skills/pdf-tools", "rye publish .ai/skills/pdf-tools"):
         assert run(user, line).code == 0, line
@@ -27,7 +26,7 @@ def acme(registry: Registry, tmp_path_factory: pytest.TempPathFactory) -> User:
 
 
 @pytest.mark.parametrize("code", PUBLISHED)
-def test_a_command_fails_as_shown_and_works_as_shown(acme: User, code: str) -> None:
+def test_a_command_fails_as_shown_and_works_as_shown(acme: Person, code: str) -> None:
     example = PUBLISHED[code]
     *first, last = example.bad.strip().splitlines()
     for line in first:

@@ -13,8 +13,8 @@ import pytest
 from rye import __version__, deprecations
 from rye.cli.project import install
 from rye.deprecations import DEPRECATED, Deprecation, used
-from tests.cli.running import Program
 from tests.house.hints import problem
+from tests.scenes.person import Person
 from tests.scenes.registry_process import init, run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -107,7 +107,7 @@ def test_a_variable_and_a_key_are_used_where_they_are_set() -> None:
 
 
 def test_the_program_warns_and_does_what_it_always_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     rye.ok("init", "--name", "shop")
     before = rye.ok("list", "--no-progress", "--json")
     assert before.stderr == ""
@@ -125,7 +125,7 @@ def test_the_program_warns_and_does_what_it_always_did(tmp_path: Path, monkeypat
 
 
 def test_the_shortcut_of_an_unchanged_install_hides_no_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     rye.ok("init", "--name", "shop")
     remembered: list[object] = []
     monkeypatch.setattr(install, "remember", lambda *given: remembered.append(given))

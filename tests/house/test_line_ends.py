@@ -13,7 +13,7 @@ from rye.items.kinds import KINDS
 from rye.text.content import check_text
 from rye.text.yaml_error import YamlError
 from rye.text.yaml_reading import read_yaml
-from tests.cli.running import Program
+from tests.scenes.person import Person
 
 ROOT = Path(__file__).parents[2]
 REASONED = {
@@ -42,9 +42,9 @@ def test_a_separator_is_an_error_wherever_it_stands(separator: str) -> None:
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
 def test_it_is_an_error_in_every_kind(kind: str, tmp_path: Path) -> None:
-    program = Program(tmp_path)
-    program.write("rye.toml", '[project]\nnamespace = "acme"\n')
-    path = program.new(kind, "some/sample" if KINDS[kind].nested else "sample")
+    person = Person(tmp_path)
+    person.write("rye.toml", '[project]\nnamespace = "acme"\n')
+    path = person.new(kind, "some/sample" if KINDS[kind].nested else "sample")
     clean = path.read_text("utf-8")
     lines = clean.split("\n")
     for separator in SEPARATORS:
@@ -52,7 +52,7 @@ def test_it_is_an_error_in_every_kind(kind: str, tmp_path: Path) -> None:
             changed = [*lines]
             changed[number] += f" {separator} x"
             path.write_text("\n".join(changed), "utf-8")
-            [result] = program.run("validate", str(path), "--json").json["results"]
+            [result] = person.run("validate", str(path), "--json").json["results"]
             assert not result["ok"]
             assert "C11" in {one["code"] for one in result["diagnostics"] if one["severity"] == "error"}, (kind, number)
 
@@ -76,24 +76,24 @@ def test_a_name_cannot_pass_for_a_line() -> None:
 
 
 def test_a_files_name_cannot_forge_a_verdict(tmp_path: Path) -> None:
-    program = Program(tmp_path)
-    program.write("rye.toml", "[project]\n")
-    program.write(".ai/knowledge/a/x\nvalid         y.md", "no item")
-    program.write(".ai/knowledge/a/\x1b[2Jz.md", "no item")
+    person = Person(tmp_path)
+    person.write("rye.toml", "[project]\n")
+    person.write(".ai/knowledge/a/x\nvalid         y.md", "no item")
+    person.write(".ai/knowledge/a/\x1b[2Jz.md", "no item")
     for command in (("verify", ".ai"), ("validate", ".ai"), ("facts", ".ai")):
-        done = program.run(*command)
+        done = person.run(*command)
         assert not re.search(r"(?m)^valid  ", done.stdout + done.stderr), command
         assert "\x1b[2J" not in done.stderr
 
 
 def test_a_name_that_is_no_text_is_printed(tmp_path: Path) -> None:
-    program = Program(tmp_path)
-    program.write("rye.toml", "[project]\n")
-    folder = program.path(".ai/knowledge/a")
+    person = Person(tmp_path)
+    person.write("rye.toml", "[project]\n")
+    folder = person.path(".ai/knowledge/a")
     folder.mkdir(parents=True)
     try:
         (folder / "x\udcff.md").write_text("no item")
     except OSError:
         pytest.skip("this file system holds no such names")
     for command in (("verify", ".ai"), ("validate", ".ai"), ("search", "x", "--local")):
-        assert "Traceback" not in program.run(*command).stderr
+        assert "Traceback" not in person.run(*command).stderr

@@ -6,14 +6,13 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.running import Program
-from tests.installation.real_registry import RealRegistry, serving
 from tests.scenes.directive_text import SHELL
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 
 pytestmark = pytest.mark.processes
 
@@ -56,13 +55,13 @@ metadata:
 """
 
 
-def modules_entered(program: Program, *arguments: str) -> list[str]:
+def modules_entered(person: Person, *arguments: str) -> list[str]:
     """The modules of rye with a function that a successful command entered."""
     done = subprocess.run(
         [sys.executable, "-c", TRACED, *arguments],
         capture_output=True,
-        cwd=program.folder,
-        env={**program.environment, "PYTHONPATH": str(ROOT)},
+        cwd=person.folder,
+        env={**person.environment, "PYTHONPATH": str(ROOT)},
         timeout=60,
         check=False,
     )
@@ -73,18 +72,13 @@ def modules_entered(program: Program, *arguments: str) -> list[str]:
     return [str(Path(name).relative_to(ROOT)) for name in files if Path(name).is_relative_to(package)]
 
 
-@pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
-    yield from serving(tmp_path_factory)
-
-
-def test_adding_and_installing_pass_through_few_modules(registry: RealRegistry) -> None:
+def test_adding_and_installing_pass_through_few_modules(registry: Registry) -> None:
     """Two directives, one of which needs the other and asks for rights, and a skill; then the same from the lock."""
-    acme = registry.author("acme")
+    acme = registry.owner("acme")
     acme.release("work/base")
     acme.release("work/top", depends=(("acme/work/base", "^1.0"),), permissions=SHELL)
-    acme.program.write(".ai/skills/words/SKILL.md", SKILL)
-    acme.program.ok("sign", ".ai/skills/words")
+    acme.write(".ai/skills/words/SKILL.md", SKILL)
+    acme.ok("sign", ".ai/skills/words")
     acme.publish(".ai/skills/words")
     user = registry.user()
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.sources.conftest import program, server
+from tests.sources.conftest import person, server
 
-__all__ = ["program", "server"]
+__all__ = ["person", "server"]

@@ -15,8 +15,8 @@ import pytest
 from rye.importing.digests import folder_digest
 from rye.project.lock import parse_lock
 from rye.project.manifest import parse_manifest
-from tests.cli.running import Program, Result
 from tests.deployment.shop import AGENT
+from tests.scenes.person import Person, Result
 from tests.sources.git_server import GitServer, Repository
 
 pytestmark = pytest.mark.processes
@@ -62,16 +62,14 @@ def project_lock(url: str, **digests: str) -> str:
     return json.dumps({"version": 1, "skills": rows}, indent=2)
 
 
-def nothing_was_written(program: Program) -> bool:
-    return (
-        program.path("rye.toml").read_text() == '[project]\nname = "shop"\n' and not program.path("rye.lock").exists()
-    )
+def nothing_was_written(person: Person) -> bool:
+    return person.path("rye.toml").read_text() == '[project]\nname = "shop"\n' and not person.path("rye.lock").exists()
 
 
-def refused(program: Program, *words: str) -> dict[str, object]:
-    result = program.run("import", *words, "--yes", "--json")
+def refused(person: Person, *words: str) -> dict[str, object]:
+    result = person.run("import", *words, "--yes", "--json")
     assert result.code != 0, result
-    assert nothing_was_written(program)
+    assert nothing_was_written(person)
     error: dict[str, object] = result.error
     return error
 
@@ -81,47 +79,47 @@ def agent(name: str) -> str:
     return AGENT.format(name=name, tools="tools:\n  allowed: [Read]\n")
 
 
-def to_green(program: Program) -> None:
+def to_green(person: Person) -> None:
     """A person's next steps: review, agree and install. A build server then finds everything in order."""
-    program.ok("install", "--yes")
-    program.ok("ci")
+    person.ok("install", "--yes")
+    person.ok("ci")
 
 
 class TestTheProjectsLockOfSkills:
-    def test_from_a_lock_to_a_green_build(self, program: Program, server: GitServer, repository: Repository) -> None:
-        program.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH, web=WEB_HASH))
-        before = sorted(os.listdir(program.folder))
-        dry = program.ok("import", "--dry-run", "--json").json
-        assert nothing_was_written(program)
+    def test_from_a_lock_to_a_green_build(self, person: Person, server: GitServer, repository: Repository) -> None:
+        person.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH, web=WEB_HASH))
+        before = sorted(os.listdir(person.folder))
+        dry = person.ok("import", "--dry-run", "--json").json
+        assert nothing_was_written(person)
         assert sorted(row["id"] for row in dry["items"]) == ["skill:skills/pdf", "skill:skills/web"]
-        program.ok("import", "--yes")
-        assert sorted(set(os.listdir(program.folder)) - set(before)) == [".ai", "rye.lock"]
-        assert os.listdir(program.path(".ai")) == [".rye"]
-        manifest = parse_manifest(program.path("rye.toml").read_text())
+        person.ok("import", "--yes")
+        assert sorted(set(os.listdir(person.folder)) - set(before)) == [".ai", "rye.lock"]
+        assert os.listdir(person.path(".ai")) == [".rye"]
+        manifest = parse_manifest(person.path("rye.toml").read_text())
         assert [line.key for line in manifest.dependencies] == ["skill:skills/pdf", "skill:skills/web"]
         assert manifest.sources["skills"].spec == f"git+{server.url('skills')}"
         commit = repository.git("rev-parse", "main")
-        items = parse_lock(program.path("rye.lock").read_text()).items
+        items = parse_lock(person.path("rye.lock").read_text()).items
         assert {item.source.commit for item in items if item.source is not None} == {commit}
         assert all(item.approved_signer == "" for item in items)  # an import approves nothing
-        to_green(program)
-        assert program.path(".ai/packages/skills/skills/pdf/reference/a-b.md").read_text() == "one\n"
+        to_green(person)
+        assert person.path(".ai/packages/skills/skills/pdf/reference/a-b.md").read_text() == "one\n"
 
     def test_a_second_time_there_is_nothing_to_do(
-        self, program: Program, server: GitServer, repository: Repository
+        self, person: Person, server: GitServer, repository: Repository
     ) -> None:
-        program.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH))
-        program.ok("import", "--yes")
-        files = {name: program.path(name).read_bytes() for name in ("rye.toml", "rye.lock")}
-        assert program.ok("import", "--yes").stdout == "nothing new to import\n"
-        assert files == {name: program.path(name).read_bytes() for name in files}
+        person.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH))
+        person.ok("import", "--yes")
+        files = {name: person.path(name).read_bytes() for name in ("rye.toml", "rye.lock")}
+        assert person.ok("import", "--yes").stdout == "nothing new to import\n"
+        assert files == {name: person.path(name).read_bytes() for name in files}
 
     @pytest.mark.parametrize("wrong", ["0" * 64, hashlib.sha256(PDF.encode()).hexdigest()])
     def test_a_digest_that_does_not_hold_is_an_error(
-        self, program: Program, server: GitServer, repository: Repository, wrong: str
+        self, person: Person, server: GitServer, repository: Repository, wrong: str
     ) -> None:
-        program.write("skills-lock.json", project_lock(server.url("skills"), pdf=wrong, web=WEB_HASH))
-        error = refused(program)
+        person.write("skills-lock.json", project_lock(server.url("skills"), pdf=wrong, web=WEB_HASH))
+        error = refused(person)
         assert error["code"] == "digest-does-not-hold"
         digests = error["digests"]
         assert isinstance(digests, list)
@@ -131,96 +129,96 @@ class TestTheProjectsLockOfSkills:
         assert PDF_HASH in line
 
     def test_a_repository_that_moved_on_is_an_error_and_can_be_left_out(
-        self, program: Program, server: GitServer, repository: Repository
+        self, person: Person, server: GitServer, repository: Repository
     ) -> None:
-        program.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH, web=WEB_HASH))
+        person.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH, web=WEB_HASH))
         repository.commit({**FILES, "skills/pdf/.hidden": "now something else\n"})
-        assert refused(program)["code"] == "digest-does-not-hold"
-        program.ok("import", "--without", "pdf", "--yes")
-        assert "#   skills-lock.json: pdf: left out with --without" in program.path("rye.toml").read_text()
-        to_green(program)
+        assert refused(person)["code"] == "digest-does-not-hold"
+        person.ok("import", "--without", "pdf", "--yes")
+        assert "#   skills-lock.json: pdf: left out with --without" in person.path("rye.toml").read_text()
+        to_green(person)
 
     def test_a_tag_that_was_asked_for_is_the_sources_rev(
-        self, program: Program, server: GitServer, repository: Repository
+        self, person: Person, server: GitServer, repository: Repository
     ) -> None:
         repository.tag("v1", repository.git("rev-parse", "main"))
         repository.commit({"README.md": "empty\n"})
         lock = json.loads(project_lock(server.url("skills"), pdf=PDF_HASH))
         lock["skills"]["pdf"]["ref"] = "v1"
-        program.write("skills-lock.json", json.dumps(lock))
-        program.ok("import", "--yes")
-        assert 'rev = "v1"' in program.path("rye.toml").read_text()
-        to_green(program)
+        person.write("skills-lock.json", json.dumps(lock))
+        person.ok("import", "--yes")
+        assert 'rev = "v1"' in person.path("rye.toml").read_text()
+        to_green(person)
 
     def test_what_cannot_be_said_is_a_comment_and_no_more(
-        self, program: Program, server: GitServer, repository: Repository
+        self, person: Person, server: GitServer, repository: Repository
     ) -> None:
         lock = json.loads(project_lock(server.url("skills"), pdf=PDF_HASH))
         hostile = 'x"\n[policy]\nmax-tier = "unrestricted"\n#'
         lock["skills"][hostile] = {"source": "x", "sourceType": "node_modules", "computedHash": "0" * 64}
-        program.write("skills-lock.json", json.dumps(lock))
-        shown = program.ok("import", "--yes")
+        person.write("skills-lock.json", json.dumps(lock))
+        shown = person.ok("import", "--yes")
         assert "neither a git repository nor a folder" in shown.stderr
-        manifest = parse_manifest(program.path("rye.toml").read_text())
+        manifest = parse_manifest(person.path("rye.toml").read_text())
         assert manifest.policy.max_tier is None
         assert [line.key for line in manifest.dependencies] == ["skill:skills/pdf"]
-        comments = [line for line in program.path("rye.toml").read_text().splitlines() if line.startswith("#")]
+        comments = [line for line in person.path("rye.toml").read_text().splitlines() if line.startswith("#")]
         assert len(comments) == 2
 
-    def test_a_skill_in_a_folder_of_this_machine(self, program: Program, tmp_path: Path) -> None:
+    def test_a_skill_in_a_folder_of_this_machine(self, person: Person, tmp_path: Path) -> None:
         folder = tmp_path / "shared" / "pdf"
         folder.mkdir(parents=True)
         (folder / "SKILL.md").write_text(PDF)
         row = {"source": "../shared/pdf", "sourceType": "local"}
         good = folder_digest("skills-folder", {"SKILL.md": PDF.encode()})
-        program.write(
+        person.write(
             "skills-lock.json", json.dumps({"version": 1, "skills": {"pdf": {**row, "computedHash": "1" * 64}}})
         )
-        assert refused(program)["code"] == "digest-does-not-hold"
-        program.write("skills-lock.json", json.dumps({"version": 1, "skills": {"pdf": {**row, "computedHash": good}}}))
-        program.ok("import", "--yes")
-        to_green(program)
+        assert refused(person)["code"] == "digest-does-not-hold"
+        person.write("skills-lock.json", json.dumps({"version": 1, "skills": {"pdf": {**row, "computedHash": good}}}))
+        person.ok("import", "--yes")
+        to_green(person)
 
 
 class TestAsking:
     def test_off_a_terminal_nothing_is_written_without_yes(
-        self, program: Program, server: GitServer, repository: Repository
+        self, person: Person, server: GitServer, repository: Repository
     ) -> None:
-        program.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH))
-        assert program.run("import", "--json").error["code"] == "consent-needed"
-        assert nothing_was_written(program)
+        person.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH))
+        assert person.run("import", "--json").error["code"] == "consent-needed"
+        assert nothing_was_written(person)
 
     @pytest.mark.parametrize(("answer", "written"), [(b"n\n", False), (b"y\n", True)])
     def test_on_a_terminal_the_plan_is_shown_and_asked_about(
-        self, program: Program, server: GitServer, repository: Repository, answer: bytes, written: bool
+        self, person: Person, server: GitServer, repository: Repository, answer: bytes, written: bool
     ) -> None:
-        program.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH))
-        shown = program.terminal("import", answer=answer)
+        person.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH))
+        shown = person.terminal("import", answer=answer)
         assert "skill:skills/pdf" in shown
         assert "digest compared" in shown
-        assert nothing_was_written(program) is not written
+        assert nothing_was_written(person) is not written
 
     def test_a_folder_without_rye_toml_becomes_a_project(
-        self, program: Program, server: GitServer, repository: Repository
+        self, person: Person, server: GitServer, repository: Repository
     ) -> None:
-        program.path("rye.toml").unlink()
-        program.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH))
-        program.ok("import", "--dry-run")
-        assert not program.path("rye.toml").exists()
-        program.ok("import", "--yes")
-        to_green(program)
+        person.path("rye.toml").unlink()
+        person.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH))
+        person.ok("import", "--dry-run")
+        assert not person.path("rye.toml").exists()
+        person.ok("import", "--yes")
+        to_green(person)
 
-    def test_nothing_to_import_says_what_is_read(self, program: Program) -> None:
-        error = refused(program)
+    def test_nothing_to_import_says_what_is_read(self, person: Person) -> None:
+        error = refused(person)
         assert error["code"] == "nothing-to-import"
         assert "toolhive.lock.yaml" in str(error["hint"])
-        assert refused(program, "rye.toml")["code"] == "not-importable"
+        assert refused(person, "rye.toml")["code"] == "not-importable"
 
     def test_a_name_that_nothing_has_is_no_wish(
-        self, program: Program, server: GitServer, repository: Repository
+        self, person: Person, server: GitServer, repository: Repository
     ) -> None:
-        program.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH))
-        assert refused(program, "--without", "pdff")["code"] == "not-importable"
+        person.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH))
+        assert refused(person, "--without", "pdff")["code"] == "not-importable"
 
 
 def user_lock(url: str, digest: str) -> str:
@@ -238,27 +236,27 @@ def user_lock(url: str, digest: str) -> str:
 
 class TestTheUsersLockOfSkills:
     def test_both_kinds_of_digest_hold_or_are_errors(
-        self, program: Program, server: GitServer, repository: Repository
+        self, person: Person, server: GitServer, repository: Repository
     ) -> None:
         tree = repository.git("rev-parse", "main:skills/pdf")
         other = repository.git("rev-parse", "main:skills/web")
         for wrong in (other, "0" * 40, WEB_HASH):
-            program.write(".agents/.skill-lock.json", user_lock(server.url("skills"), wrong))
-            assert refused(program)["code"] == "digest-does-not-hold"
+            person.write(".agents/.skill-lock.json", user_lock(server.url("skills"), wrong))
+            assert refused(person)["code"] == "digest-does-not-hold"
         for right in (tree, PDF_HASH):
-            program.write(".agents/.skill-lock.json", user_lock(server.url("skills"), right))
-            assert len(program.ok("import", "--dry-run", "--json").json["items"]) == 1
-        program.ok("import", "--yes")
-        to_green(program)
+            person.write(".agents/.skill-lock.json", user_lock(server.url("skills"), right))
+            assert len(person.ok("import", "--dry-run", "--json").json["items"]) == 1
+        person.ok("import", "--yes")
+        to_green(person)
 
     def test_the_lock_of_the_home_folder_is_named(
-        self, program: Program, server: GitServer, repository: Repository
+        self, person: Person, server: GitServer, repository: Repository
     ) -> None:
-        place = program.home / ".agents" / ".skill-lock.json"
+        place = person.home / ".agents" / ".skill-lock.json"
         place.parent.mkdir()
         place.write_text(user_lock(server.url("skills"), PDF_HASH))
-        program.ok("import", str(place), "--yes")
-        to_green(program)
+        person.ok("import", str(place), "--yes")
+        to_green(person)
 
 
 def toolhive(server: GitServer, commit: str, digest: str, ref: str = "v1") -> str:
@@ -278,37 +276,33 @@ class TestToolHive:
         return made
 
     def test_the_locks_commit_is_taken_though_its_ref_moved(
-        self, program: Program, server: GitServer, nested: Repository
+        self, person: Person, server: GitServer, nested: Repository
     ) -> None:
         commit = nested.git("rev-parse", "main")
         nested.tag("v1", nested.commit({"README.md": "empty\n"}))
         digest = folder_digest("toolhive-files", below(FILES, "skills/pdf"))
-        program.write("toolhive.lock.yaml", toolhive(server, commit, digest))
-        shown = program.ok("import", "--yes")
+        person.write("toolhive.lock.yaml", toolhive(server, commit, digest))
+        shown = person.ok("import", "--yes")
         assert "the tag v1" in shown.stderr
-        [item] = parse_lock(program.path("rye.lock").read_text()).items
+        [item] = parse_lock(person.path("rye.lock").read_text()).items
         assert item.source is not None
         assert item.source.commit == commit
-        to_green(program)
+        to_green(person)
 
-    def test_a_ref_that_is_gone_leaves_the_commit(
-        self, program: Program, server: GitServer, nested: Repository
-    ) -> None:
+    def test_a_ref_that_is_gone_leaves_the_commit(self, person: Person, server: GitServer, nested: Repository) -> None:
         commit = nested.git("rev-parse", "main")
         digest = folder_digest("toolhive-files", below(FILES, "skills/pdf"))
-        program.write("toolhive.lock.yaml", toolhive(server, commit, digest, "gone"))
-        program.ok("import", "--yes")
-        assert f'rev = "{commit}"' in program.path("rye.toml").read_text()
-        to_green(program)
+        person.write("toolhive.lock.yaml", toolhive(server, commit, digest, "gone"))
+        person.ok("import", "--yes")
+        assert f'rev = "{commit}"' in person.path("rye.toml").read_text()
+        to_green(person)
 
-    def test_wrong_digests_and_commits_are_errors(
-        self, program: Program, server: GitServer, nested: Repository
-    ) -> None:
+    def test_wrong_digests_and_commits_are_errors(self, person: Person, server: GitServer, nested: Repository) -> None:
         commit = nested.git("rev-parse", "main")
-        program.write("toolhive.lock.yaml", toolhive(server, commit, "0" * 64))
-        assert refused(program)["code"] == "digest-does-not-hold"
-        program.write("toolhive.lock.yaml", toolhive(server, "a" * 40, "0" * 64))
-        assert refused(program)["code"] == "commit-missing"
+        person.write("toolhive.lock.yaml", toolhive(server, commit, "0" * 64))
+        assert refused(person)["code"] == "digest-does-not-hold"
+        person.write("toolhive.lock.yaml", toolhive(server, "a" * 40, "0" * 64))
+        assert refused(person)["code"] == "commit-missing"
 
 
 class TestApm:
@@ -320,221 +314,221 @@ class TestApm:
         )
 
     def test_a_whole_package_and_a_folder_of_one(
-        self, program: Program, server: GitServer, repository: Repository
+        self, person: Person, server: GitServer, repository: Repository
     ) -> None:
         commit = repository.git("rev-parse", "main")
         repository.commit({"README.md": "moved on\n"})
         whole = folder_digest("apm-package", {path: text.encode() for path, text in FILES.items()})
-        program.write("apm.yml", f"name: shop\nversion: 1.0.0\ndependencies:\n  apm:\n  - {server.url('skills')}\n")
-        program.write("apm.lock.yaml", self.lock(server, commit, whole))
-        assert len(program.ok("import", "--dry-run", "--json").json["items"]) == 2
+        person.write("apm.yml", f"name: shop\nversion: 1.0.0\ndependencies:\n  apm:\n  - {server.url('skills')}\n")
+        person.write("apm.lock.yaml", self.lock(server, commit, whole))
+        assert len(person.ok("import", "--dry-run", "--json").json["items"]) == 2
         one = folder_digest("apm-package", below(FILES, "skills/pdf"))
-        program.write("apm.lock.yaml", self.lock(server, commit, one, "skills/pdf"))
-        program.write("apm.yml", "name: shop\nversion: 1.0.0\n")
-        program.ok("import", "--yes")
-        [item] = parse_lock(program.path("rye.lock").read_text()).items
+        person.write("apm.lock.yaml", self.lock(server, commit, one, "skills/pdf"))
+        person.write("apm.yml", "name: shop\nversion: 1.0.0\n")
+        person.ok("import", "--yes")
+        [item] = parse_lock(person.path("rye.lock").read_text()).items
         assert item.source is not None
         assert (item.id, item.source.commit) == ("skills/pdf", commit)
-        to_green(program)
+        to_green(person)
 
-    def test_a_wrong_digest_is_an_error(self, program: Program, server: GitServer, repository: Repository) -> None:
+    def test_a_wrong_digest_is_an_error(self, person: Person, server: GitServer, repository: Repository) -> None:
         commit = repository.git("rev-parse", "main")
         for path in ("", "skills/pdf"):
-            program.write("apm.lock.yaml", self.lock(server, commit, "0" * 64, path))
-            assert refused(program)["code"] == "digest-does-not-hold"
+            person.write("apm.lock.yaml", self.lock(server, commit, "0" * 64, path))
+            assert refused(person)["code"] == "digest-does-not-hold"
 
-    def test_a_package_of_the_project_is_compared_too(self, program: Program) -> None:
-        program.write("packages/kit/.apm/skills/pdf/SKILL.md", PDF)
+    def test_a_package_of_the_project_is_compared_too(self, person: Person) -> None:
+        person.write("packages/kit/.apm/skills/pdf/SKILL.md", PDF)
         good = folder_digest("apm-package", {".apm/skills/pdf/SKILL.md": PDF.encode()})
         text = (
             "lockfile_version: '1'\ndependencies:\n- repo_url: _local/kit\n  source: local\n  local_path: ./packages/kit\n"
             "  content_hash: sha256:"
         )
-        program.write("apm.lock.yaml", f"{text}{'1' * 64}\n")
-        assert refused(program)["code"] == "digest-does-not-hold"
-        program.write("apm.lock.yaml", f"{text}{good}\n")
-        program.ok("import", "--yes")
-        to_green(program)
+        person.write("apm.lock.yaml", f"{text}{'1' * 64}\n")
+        assert refused(person)["code"] == "digest-does-not-hold"
+        person.write("apm.lock.yaml", f"{text}{good}\n")
+        person.ok("import", "--yes")
+        to_green(person)
 
-    def test_skills_in_the_packages_own_folder(self, program: Program, server: GitServer) -> None:
+    def test_skills_in_the_packages_own_folder(self, person: Person, server: GitServer) -> None:
         made = server.repository("pack")
         made.commit({"apm.yml": "name: pack\nversion: 1.0.0\n", ".apm/skills/pdf/SKILL.md": PDF})
-        program.write("apm.yml", f"name: shop\nversion: 1.0.0\ndependencies:\n  apm:\n  - {server.url('pack')}\n")
-        program.ok("import", "--yes")
-        assert 'path = ".apm/skills"' in program.path("rye.toml").read_text()
-        to_green(program)
+        person.write("apm.yml", f"name: shop\nversion: 1.0.0\ndependencies:\n  apm:\n  - {server.url('pack')}\n")
+        person.ok("import", "--yes")
+        assert 'path = ".apm/skills"' in person.path("rye.toml").read_text()
+        to_green(person)
 
 
 class TestDefaultBranch:
-    def test_head_is_the_default_branch(self, program: Program, server: GitServer, repository: Repository) -> None:
+    def test_head_is_the_default_branch(self, person: Person, server: GitServer, repository: Repository) -> None:
         """As other tools write it; rye.toml expresses the same by omitting it."""
         text = f"name: shop\nversion: 1.0.0\ndependencies:\n  apm:\n  - {server.url('skills')}#HEAD\n"
-        program.write("apm.yml", text)
-        program.ok("import", "--yes")
-        assert "HEAD" not in program.path("rye.toml").read_text()
-        to_green(program)
+        person.write("apm.yml", text)
+        person.ok("import", "--yes")
+        assert "HEAD" not in person.path("rye.toml").read_text()
+        to_green(person)
 
 
 class TestMarketplacesAndFolders:
     def test_plugins_of_repositories_and_of_the_project(
-        self, program: Program, server: GitServer, repository: Repository
+        self, person: Person, server: GitServer, repository: Repository
     ) -> None:
-        program.write("plugins/kit/skills/web/SKILL.md", WEB)
+        person.write("plugins/kit/skills/web/SKILL.md", WEB)
         plugins = [
             {"name": "kit", "source": "./plugins/kit"},
             {"name": "far", "source": {"source": "url", "url": server.url("skills")}},
             {"name": "npm", "source": {"source": "npm", "package": "x"}},
         ]
-        program.write(".claude-plugin/marketplace.json", json.dumps({"name": "shop", "plugins": plugins}))
-        program.ok("import", "--yes")
-        manifest = parse_manifest(program.path("rye.toml").read_text())
+        person.write(".claude-plugin/marketplace.json", json.dumps({"name": "shop", "plugins": plugins}))
+        person.ok("import", "--yes")
+        manifest = parse_manifest(person.path("rye.toml").read_text())
         assert [line.key for line in manifest.dependencies] == ["skill:kit/web", "skill:skills/pdf", "skill:skills/web"]
-        to_green(program)
+        to_green(person)
 
     def test_a_sha_that_is_not_there_is_an_error(
-        self, program: Program, server: GitServer, repository: Repository
+        self, person: Person, server: GitServer, repository: Repository
     ) -> None:
         source = {"source": "url", "url": server.url("skills"), "sha": "0" * 40}
         listed = {"name": "shop", "plugins": [{"name": "far", "source": source}]}
-        program.write(".claude-plugin/marketplace.json", json.dumps(listed))
-        assert refused(program)["code"] == "commit-missing"
+        person.write(".claude-plugin/marketplace.json", json.dumps(listed))
+        assert refused(person)["code"] == "commit-missing"
 
     def test_own_skills_of_agents_folders_and_no_copies(
-        self, program: Program, server: GitServer, repository: Repository, tmp_path: Path
+        self, person: Person, server: GitServer, repository: Repository, tmp_path: Path
     ) -> None:
-        program.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH))
-        program.write(".claude/skills/pdf/SKILL.md", PDF)
-        program.write(".claude/skills/web/SKILL.md", WEB)
-        program.write(".claude/agents/reviewer.md", "---\nname: reviewer\ndescription: x\n---\n")
+        person.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH))
+        person.write(".claude/skills/pdf/SKILL.md", PDF)
+        person.write(".claude/skills/web/SKILL.md", WEB)
+        person.write(".claude/agents/reviewer.md", "---\nname: reviewer\ndescription: x\n---\n")
         (tmp_path / "else").mkdir()
         (tmp_path / "else" / "SKILL.md").write_text(PDF)
-        program.path(".claude/skills/linked").symlink_to(tmp_path / "else")
-        found = program.ok("import", "--yes", "--json").json
+        person.path(".claude/skills/linked").symlink_to(tmp_path / "else")
+        found = person.ok("import", "--yes", "--json").json
         assert sorted(row["id"] for row in found["items"]) == ["skill:claude-skills/web", "skill:skills/pdf"]
         [left] = found["left_out"]
         assert left["what"] == ".claude/agents: agent:reviewer"
         assert left["reason"].startswith("it is not an agent in Rye's own form (whenToUse is missing)")
-        to_green(program)
+        to_green(person)
 
-    def test_agents_in_rye_s_form_are_taken_from_claude_code_s_folder(self, program: Program, tmp_path: Path) -> None:
-        program.write(".claude/agents/reviewer.md", agent("reviewer"))
-        program.write(".claude/agents/theirs.md", "---\nname: theirs\ndescription: x\n---\n\nYou are.\n")
-        program.write(".claude/agents/notes.txt", "x")
+    def test_agents_in_rye_s_form_are_taken_from_claude_code_s_folder(self, person: Person, tmp_path: Path) -> None:
+        person.write(".claude/agents/reviewer.md", agent("reviewer"))
+        person.write(".claude/agents/theirs.md", "---\nname: theirs\ndescription: x\n---\n\nYou are.\n")
+        person.write(".claude/agents/notes.txt", "x")
         (tmp_path / "else.md").write_text(agent("linked"))
-        program.path(".claude/agents/linked.md").symlink_to(tmp_path / "else.md")
-        found = program.ok("import", "--yes", "--json").json
+        person.path(".claude/agents/linked.md").symlink_to(tmp_path / "else.md")
+        found = person.ok("import", "--yes", "--json").json
         assert [row["id"] for row in found["items"]] == ["agent:claude-agents/reviewer"]
         assert [one["what"] for one in found["left_out"]] == [".claude/agents: agent:theirs"]
-        assert 'path = ".claude/agents"' in program.path("rye.toml").read_text()
-        to_green(program)
-        assert program.path(".ai/packages/claude-agents/agents/reviewer.md").exists()
+        assert 'path = ".claude/agents"' in person.path("rye.toml").read_text()
+        to_green(person)
+        assert person.path(".ai/packages/claude-agents/agents/reviewer.md").exists()
 
-    def test_an_agent_that_a_deploy_put_there_is_no_source(self, program: Program) -> None:
-        program.write("kit/.claude/agents/reviewer.md", agent("reviewer"))
-        program.ok("add", "./kit", "reviewer", "--yes")
-        program.ok("deploy", "--target", "claude", "--yes")
-        assert program.path(".claude/agents/reviewer.md").exists()
-        found = program.ok("import", "--yes", "--json").json
+    def test_an_agent_that_a_deploy_put_there_is_no_source(self, person: Person) -> None:
+        person.write("kit/.claude/agents/reviewer.md", agent("reviewer"))
+        person.ok("add", "./kit", "reviewer", "--yes")
+        person.ok("deploy", "--target", "claude", "--yes")
+        assert person.path(".claude/agents/reviewer.md").exists()
+        found = person.ok("import", "--yes", "--json").json
         assert (found["items"], found["left_out"]) == ([], [])
 
-    def test_a_folder_of_agents_that_is_a_link_is_left_alone(self, program: Program, tmp_path: Path) -> None:
+    def test_a_folder_of_agents_that_is_a_link_is_left_alone(self, person: Person, tmp_path: Path) -> None:
         (tmp_path / "else").mkdir()
         (tmp_path / "else" / "reviewer.md").write_text(agent("reviewer"))
-        program.path(".claude").mkdir()
-        program.path(".claude/agents").symlink_to(tmp_path / "else")
-        found = program.ok("import", "--yes", "--json").json
+        person.path(".claude").mkdir()
+        person.path(".claude/agents").symlink_to(tmp_path / "else")
+        found = person.ok("import", "--yes", "--json").json
         assert (found["items"], found["left_out"][0]["reason"]) == ([], "it is reached through a link")
 
     @pytest.mark.parametrize("says", [True, False], ids=["plugin.json", ""])
-    def test_a_plugins_agents_come_with_its_skills(self, program: Program, server: GitServer, says: bool) -> None:
+    def test_a_plugins_agents_come_with_its_skills(self, person: Person, server: GitServer, says: bool) -> None:
         files = {"agents/reviewer.md": agent("reviewer"), "skills/pdf/SKILL.md": PDF}
         if says:
             files[".claude-plugin/plugin.json"] = '{"name": "far"}'
         server.repository("far").commit(files)
         for name, text in files.items():
-            program.write(f"plugins/near/{name}", text)
+            person.write(f"plugins/near/{name}", text)
         plugins = [
             {"name": "near", "source": "./plugins/near"},
             {"name": "far", "source": {"source": "url", "url": server.url("far")}},
         ]
-        program.write(".claude-plugin/marketplace.json", json.dumps({"name": "shop", "plugins": plugins}))
-        found = program.ok("import", "--yes", "--json").json
+        person.write(".claude-plugin/marketplace.json", json.dumps({"name": "shop", "plugins": plugins}))
+        found = person.ok("import", "--yes", "--json").json
         wanted = (
             ["agent:far/reviewer", "agent:near/reviewer"]
             if says
             else ["agent:far-agents/reviewer", "agent:near-agents/reviewer"]
         )
         assert sorted(row["id"] for row in found["items"]) == [*wanted, "skill:far/pdf", "skill:near/pdf"]
-        to_green(program)
+        to_green(person)
 
     def test_what_a_deploy_put_there_is_no_source(
-        self, program: Program, server: GitServer, repository: Repository
+        self, person: Person, server: GitServer, repository: Repository
     ) -> None:
-        program.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH))
-        program.ok("import", "--yes")
-        program.ok("install", "--yes")
-        program.ok("deploy", "--target", "claude", "--yes")
-        program.path("skills-lock.json").unlink()
-        assert program.path(".claude/skills/pdf/SKILL.md").exists()
-        assert program.ok("import", "--yes", "--json").json["items"] == []
+        person.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH))
+        person.ok("import", "--yes")
+        person.ok("install", "--yes")
+        person.ok("deploy", "--target", "claude", "--yes")
+        person.path("skills-lock.json").unlink()
+        assert person.path(".claude/skills/pdf/SKILL.md").exists()
+        assert person.ok("import", "--yes", "--json").json["items"] == []
 
 
 class TestTogether:
     def test_one_skill_of_two_files_is_one_dependency(
-        self, program: Program, server: GitServer, repository: Repository
+        self, person: Person, server: GitServer, repository: Repository
     ) -> None:
-        program.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH))
-        program.write(".agents/.skill-lock.json", user_lock(server.url("skills"), PDF_HASH))
-        assert len(program.ok("import", "--yes", "--json").json["items"]) == 1
+        person.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH))
+        person.write(".agents/.skill-lock.json", user_lock(server.url("skills"), PDF_HASH))
+        assert len(person.ok("import", "--yes", "--json").json["items"]) == 1
 
-    def test_two_states_of_a_repository_are_two_sources(self, program: Program, server: GitServer) -> None:
+    def test_two_states_of_a_repository_are_two_sources(self, person: Person, server: GitServer) -> None:
         made = Repository(server.root / "acme" / "skills.git")
         first = made.commit(FILES)
         made.tag("v1", first)
         second = {**FILES, "skills/pdf/more.md": "more\n"}
         made.commit(second)
         host = server.address.removeprefix("http://")
-        program.write(
+        person.write(
             "toolhive.lock.yaml",
             toolhive(server, first, folder_digest("toolhive-files", below(FILES, "skills/pdf"))),
         )
         url = f"http://{host}/acme/skills.git"
         digest = folder_digest("skills-folder", below(second, "skills/pdf"))
-        program.write("skills-lock.json", project_lock(url, pdf=digest))
-        program.ok("import", "--yes")
-        manifest = parse_manifest(program.path("rye.toml").read_text())
+        person.write("skills-lock.json", project_lock(url, pdf=digest))
+        person.ok("import", "--yes")
+        manifest = parse_manifest(person.path("rye.toml").read_text())
         assert sorted(line.key for line in manifest.dependencies) == ["skill:acme-skills/pdf", "skill:skills/pdf"]
-        to_green(program)
+        to_green(person)
 
     def test_a_source_that_is_there_is_used_again(
-        self, program: Program, server: GitServer, repository: Repository
+        self, person: Person, server: GitServer, repository: Repository
     ) -> None:
-        program.ok("add", f"git+{server.url('skills')}", "web", "--as", "team", "--yes")
-        program.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH))
-        program.ok("import", "--yes")
-        manifest = parse_manifest(program.path("rye.toml").read_text())
+        person.ok("add", f"git+{server.url('skills')}", "web", "--as", "team", "--yes")
+        person.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH))
+        person.ok("import", "--yes")
+        manifest = parse_manifest(person.path("rye.toml").read_text())
         assert list(manifest.sources) == ["team"]
         assert [line.key for line in manifest.dependencies] == ["skill:team/pdf", "skill:team/web"]
-        to_green(program)
+        to_green(person)
 
     def test_no_source_takes_the_name_of_a_namespace_that_is_used(
-        self, program: Program, server: GitServer, repository: Repository
+        self, person: Person, server: GitServer, repository: Repository
     ) -> None:
-        program.write("rye.toml", '[project]\nname = "shop"\nnamespace = "skills"\n')
-        program.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH))
-        [row] = program.ok("import", "--dry-run", "--json").json["items"]
+        person.write("rye.toml", '[project]\nname = "shop"\nnamespace = "skills"\n')
+        person.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH))
+        [row] = person.ok("import", "--dry-run", "--json").json["items"]
         assert row["id"] == f"skill:127-0-0-1-{server.server_port}-skills/pdf"
-        program.write("rye.toml", '[registries]\nskills = "https://rye.example"\n')
-        [row] = program.ok("import", "--dry-run", "--json").json["items"]
+        person.write("rye.toml", '[registries]\nskills = "https://rye.example"\n')
+        [row] = person.ok("import", "--dry-run", "--json").json["items"]
         assert not row["id"].startswith("skill:skills/")
 
     def test_a_policy_that_forbids_sources_forbids_importing_them(
-        self, program: Program, server: GitServer, repository: Repository
+        self, person: Person, server: GitServer, repository: Repository
     ) -> None:
         text = '[project]\nname = "shop"\n\n[policy]\nsources = "signed"\n'
-        program.write("rye.toml", text)
-        program.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH))
-        result: Result = program.run("import", "--yes", "--json")
+        person.write("rye.toml", text)
+        person.write("skills-lock.json", project_lock(server.url("skills"), pdf=PDF_HASH))
+        result: Result = person.run("import", "--yes", "--json")
         assert result.code == 1
-        assert program.path("rye.toml").read_text() == text
-        assert not program.path("rye.lock").exists()
+        assert person.path("rye.toml").read_text() == text
+        assert not person.path("rye.lock").exists()

@@ -7,33 +7,31 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from registry_server.embedded import start_embedded, stop_embedded
 from tests.deployment.shop import skill
-from tests.installation.real_registry import RealRegistry, serving
 from tests.interop.stand import Stand
 from tests.interop.test_page import EXAMPLES, HOST, PAGE
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 
 pytestmark = pytest.mark.processes
 
 
 @pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
-    for started in serving(tmp_path_factory):
-        author = started.author("acme")
-        author.program.write(".ai/skills/pdf/SKILL.md", skill("pdf"))
-        author.program.ok("sign", ".ai/skills/pdf/SKILL.md")
-        author.publish(".ai/skills/pdf")
-        yield started
+def acme(registry: Registry) -> Person:
+    author = registry.owner("acme")
+    author.write(".ai/skills/pdf/SKILL.md", skill("pdf"))
+    author.ok("sign", ".ai/skills/pdf/SKILL.md")
+    author.publish(".ai/skills/pdf")
+    return author
 
 
-def test_one_command_checks_what_the_others_do_not(registry: RealRegistry) -> None:
+def test_one_command_checks_what_the_others_do_not(registry: Registry, user: Person) -> None:
     """What it installs also has the bytes that other programs get."""
-    user = registry.user()
     (words,) = [shlex.split(line) for line in EXAMPLES["check"].splitlines()]
     user.ok(*words[1:], "--yes")
     user.ok("audit")
@@ -45,7 +43,7 @@ def test_one_command_checks_what_the_others_do_not(registry: RealRegistry) -> No
     assert served.stdout == installed.read_bytes()
 
 
-def test_advisories_are_fetched_as_the_page_says(registry: RealRegistry, tmp_path: Path) -> None:
+def test_advisories_are_fetched_as_the_page_says(registry: Registry, acme: Person, tmp_path: Path) -> None:
     if shutil.which("curl") is None:
         pytest.skip("there is no curl here")
     (words,) = [shlex.split(line.replace(HOST, registry.url)) for line in EXAMPLES["osv"].splitlines()]

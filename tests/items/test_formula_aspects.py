@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import Program
+from tests.scenes.person import Person
 from tests.scenes.shared_data import shared
 
 WORKFLOW = """formula = "shiny"
@@ -60,25 +60,25 @@ id = "{step.id}-post2"
 
 
 @pytest.fixture
-def rye(tmp_path: Path) -> Program:
-    made = Program(tmp_path)
+def rye(tmp_path: Path) -> Person:
+    made = Person(tmp_path)
     made.write("rye.toml", "[project]\n")
     put(made, shiny=WORKFLOW, secure=SECURE, audit=ASPECT)
     return made
 
 
-def put(rye: Program, **formulas: str) -> None:
+def put(rye: Person, **formulas: str) -> None:
     for name, text in formulas.items():
         rye.write(f".ai/formulas/{name}.formula.toml", text)
 
 
-def steps(rye: Program, name: str = "secure") -> list[tuple[str, list[str]]]:
+def steps(rye: Person, name: str = "secure") -> list[tuple[str, list[str]]]:
     rye.write("none.toml", "")
     document = rye.ok("overlay", "apply", name, "none.toml", "--json").json
     return [(step["id"], step["needs"]) for step in document["steps"]]
 
 
-def test_steps_before_and_after_stand_in_the_chain(rye: Program) -> None:
+def test_steps_before_and_after_stand_in_the_chain(rye: Person) -> None:
     assert steps(rye) == [
         ("design", []),
         ("implement-pre", ["design"]),
@@ -94,19 +94,19 @@ def test_steps_before_and_after_stand_in_the_chain(rye: Program) -> None:
     assert rye.ok("validate", ".ai/formulas").code == 0
 
 
-def test_a_pattern_a_pointcut_and_a_single_table(rye: Program) -> None:
+def test_a_pattern_a_pointcut_and_a_single_table(rye: Person) -> None:
     aspect = 'formula = "audit"\ndescription = "d"\ntype = "aspect"\nversion = 1\n\n[[advice]]\ntarget = "*"\n'
     aspect += '[advice.after]\nid = "{step.id}-x"\n\n[[pointcuts]]\nglob = "s*"\n'
     put(rye, audit=aspect)
     assert [name for name, _ in steps(rye)] == ["design", "implement", "submit", "submit-x"]
 
 
-def test_a_step_s_text_is_never_filled_in_again(rye: Program) -> None:
+def test_a_step_s_text_is_never_filled_in_again(rye: Person) -> None:
     put(rye, shiny=WORKFLOW.replace('"Build."', '"{step.title} {{x}}"'))
     assert "{step.title} {{x}} implement" in rye.ok("render", "secure").stdout
 
 
-def test_overlays_come_after_aspects(rye: Program) -> None:
+def test_overlays_come_after_aspects(rye: Person) -> None:
     rye.write(".ai/formula-overlays/secure.toml", '[[step-overrides]]\nstep_id = "implement-post"\nmode = "skip"\n')
     prompt = rye.ok("render", "secure").stdout
     assert "implement-post2" in prompt
@@ -124,18 +124,18 @@ def test_overlays_come_after_aspects(rye: Program) -> None:
         (ASPECT.replace("[advice.around]", "[advice.instead]\nx = 1\n[advice.around]"), "bad-advice"),
     ],
 )
-def test_an_aspect_that_cannot_be_applied_is_an_error(rye: Program, aspect: str, code: str) -> None:
+def test_an_aspect_that_cannot_be_applied_is_an_error(rye: Person, aspect: str, code: str) -> None:
     put(rye, audit=aspect)
     result = rye.run("render", "secure", "--json")
     assert (result.code, result.error["code"]) == (1, code)
 
 
-def test_an_aspect_that_is_not_there_is_an_error(rye: Program) -> None:
+def test_an_aspect_that_is_not_there_is_an_error(rye: Person) -> None:
     rye.path(".ai/formulas/audit.formula.toml").unlink()
     assert rye.run("render", "secure", "--json").error["code"] == "unknown-formula"
 
 
-def test_the_formulas_of_gas_town(rye: Program) -> None:
+def test_the_formulas_of_gas_town(rye: Person) -> None:
     folder = shared("corpus/gastown/formulas")
     for name in ("security-audit", "shiny-secure"):
         put(rye, **{name: (folder / f"{name}.formula.toml").read_text()})

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import Program
+from tests.scenes.person import Person
 
 
 @pytest.mark.parametrize("written", ["e\u0301", "e\\u0301"])
 def test_in_double_quotes(tmp_path: Path, written: str) -> None:
     """The message was once "an escape writes The text is not in normalization form C", with or without an escape."""
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     rye.write(
         ".ai/agents/tea.md",
         f'---\nname: tea\nwhenToUse: "caf{written}"\n---\n\n## System Prompt\n\nYou make tea.\n',

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from rye.items.role import closed_set, reader
-from tests.cli.running import Program
+from tests.scenes.person import Person
 from tests.scenes.shared_data import shared
 
 
 @pytest.fixture
-def rye(tmp_path: Path) -> Program:
-    made = Program(tmp_path)
+def rye(tmp_path: Path) -> Person:
+    made = Person(tmp_path)
     made.write("rye.toml", "[project]\n")
     role = made.new("role", "builder").read_text()
     made.path(".ai/roles/builder.md").unlink()
@@ -23,12 +23,12 @@ def rye(tmp_path: Path) -> Program:
     return made
 
 
-def kinds(rye: Program) -> dict[str, str]:
+def kinds(rye: Person) -> dict[str, str]:
     found = rye.run("validate", ".ai/agents", "--json").json["results"]
     return {Path(one["path"]).stem: one["kind"] for one in found}
 
 
-def test_its_title_decides(rye: Program) -> None:
+def test_its_title_decides(rye: Person) -> None:
     assert kinds(rye) == {"builder": "role", "planner": "agent"}
     assert rye.ok("validate", ".ai/agents").code == 0
     assert rye.ok("show", "role:builder", "--json").json["kind"] == "role"
@@ -46,13 +46,13 @@ def test_its_title_decides(rye: Program) -> None:
         "# Builder — Nexus SDLC Agents\n",
     ],
 )
-def test_no_other_line_makes_an_agent_a_role(rye: Program, text: str) -> None:
+def test_no_other_line_makes_an_agent_a_role(rye: Person, text: str) -> None:
     """An agent that is read as a role would show none of its tools."""
     rye.write(".ai/agents/builder.md", text)
     assert kinds(rye)["builder"] == "agent"
 
 
-def test_a_comment_may_stand_above_the_title(rye: Program) -> None:
+def test_a_comment_may_stand_above_the_title(rye: Person) -> None:
     path = rye.path(".ai/agents/builder.md")
     path.write_text("<!-- made\nby hand -->\n" + path.read_text())
     assert kinds(rye)["builder"] == "role"
@@ -68,7 +68,7 @@ def test_each_rule_has_its_own_code() -> None:
     assert used == set(codes)
 
 
-def test_the_roles_of_nexus_are_read_as_roles(rye: Program) -> None:
+def test_the_roles_of_nexus_are_read_as_roles(rye: Person) -> None:
     folder = shared("corpus/nexus/roles")
     for path in sorted(folder.glob("*.md")):
         rye.write(f".ai/agents/{path.name}", path.read_text())

@@ -11,7 +11,7 @@ from rye.items.declared import normalized_version, version_of
 from rye.items.version_text import version_problem
 from rye.resolution.versions import Version
 from rye.text.diagnostics import Diagnostic
-from tests.cli.running import Program
+from tests.scenes.person import Person
 
 BIG = 2**63
 
@@ -54,7 +54,7 @@ def test_short_versions_are_completed() -> None:
 )
 def test_messages_say_what_is_wrong(tmp_path: Path, version: str, said: str | None) -> None:
     """The message for a directive's version 1000000000.0.0 once said that it is not X.Y.Z."""
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     path = rye.new("directive", "ops/deploy")
     path.write_text(path.read_text().replace('version="1.0.0"', f'version="{version}"'))
     found = rye.run("validate", str(path), "--json").json["results"][0]["diagnostics"]

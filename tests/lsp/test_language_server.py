@@ -16,19 +16,18 @@ import pytest
 from rye.items.directive.reader import METADATA
 from rye.items.directive.template import template
 from rye.items.kinds import KINDS
-from tests.cli.registry_fixture import Registry, registry
-from tests.cli.running import Program
 from tests.items.finished import finished
 from tests.lsp.client import Client, applied, where
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 
-__all__ = ["registry"]
 pytestmark = pytest.mark.processes
 SHIP = finished(template("ship", "work", "me"))
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    rye = Program(tmp_path_factory.mktemp("editor"))
+    rye = Person(tmp_path_factory.mktemp("editor"))
     rye.write("rye.toml", '[project]\nnamespace = "me"\n')
     rye.write(".ai/tools/shell/docker.py", KINDS["tool"].load().template("docker", "shell", "me"))
     return rye.folder
@@ -137,7 +136,7 @@ def test_findings_are_those_of_validate(client: Client, folder: Path, kind: str)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text.encode())
         try:
-            rye = Program(folder.parent)
+            rye = Person(folder.parent)
             result = next(
                 one for one in rye.run("validate", "--json").json["results"] if one["path"].endswith(relative)
             )
@@ -314,10 +313,10 @@ def test_an_own_item_is_explained_and_a_missing_one_is_said_to_be(client: Client
     assert "There is no item 'no/such/item'" in str(client.hover(path, *where(text, "no/such/item", 3)))
 
 
-def test_installed_items_are_explained_once_verified_and_not_after_a_change(registry: Registry, tmp_path: Path) -> None:
-    owner = registry.owner(tmp_path, "shelf")
-    owner.publish("books/first")
-    reader = registry.reader(tmp_path)
+def test_installed_items_are_explained_once_verified_and_not_after_a_change(registry: Registry) -> None:
+    owner = registry.owner("shelf")
+    owner.release("books/first")
+    reader = registry.reader()
     reader.ok("init")
     reader.ok("add", "shelf/books/first", "--yes", "--approve", "directive:shelf/books/first@1.0.0")
     text = SHIP.replace("</permissions>", "</permissions><context><depends_on>shelf/books/first</depends_on></context>")

@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 
 from rye.mcp.program_entries import PROGRAMS, config_entry
-from tests.cli.running import Program
+from tests.scenes.person import Person
 
 COMMAND = {"command": "rye", "args": ["mcp", "serve"]}
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_an_entry_is_whole_and_gives_no_rights(program: str) -> None:
-    entry = config_entry(program)
+def test_an_entry_is_whole_and_gives_no_rights(person: str) -> None:
+    entry = config_entry(person)
     value = tomllib.loads(entry.text) if entry.format == "toml" else json.loads(entry.text)
     (servers,) = value.values()
     server = servers["rye"]
-    if program == "opencode":
+    if person == "opencode":
         assert server == {"type": "local", "command": ["rye", "mcp", "serve"], "enabled": True}
     else:
         assert {key: server[key] for key in COMMAND} == COMMAND
@@ -28,7 +28,7 @@ def test_an_entry_is_whole_and_gives_no_rights(program: str) -> None:
 
 
 def test_the_command_prints_it(tmp_path: Path) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     assert json.loads(rye.ok("mcp", "config", "claude").stdout) == {"mcpServers": {"rye": {"type": "stdio", **COMMAND}}}
     assert rye.ok("mcp", "config", "codex", "--json").json["file"] == ".codex/config.toml"
     assert rye.run("mcp", "config", "emacs").code == 2

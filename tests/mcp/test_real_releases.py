@@ -2,39 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.cli.test_known_revocations import revoke
 from tests.deployment.shop import skill
-from tests.installation.real_registry import Author, RealRegistry, serving
 from tests.mcp.test_skills import ask
 from tests.mcp.workshop import SHIP, Caller, Workshop, play, tool
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 
 pytestmark = pytest.mark.processes
 CALL = {"item_type": "tool", "item_id": "acme/fs/write", "parameters": {"a": 1}}
 
 
 @pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
-    yield from serving(tmp_path_factory)
-
-
-@pytest.fixture(scope="module")
-def acme(registry: RealRegistry) -> Author:
-    author = registry.author("acme")
-    author.program.write(".ai/tools/fs/write.py", tool("fs/write"))
-    author.program.write(".ai/skills/pdf/SKILL.md", skill("pdf"))
-    author.program.ok("sign", ".ai/tools/fs/write.py", ".ai/skills/pdf")
-    path = author.write("work/ship", permissions=SHIP)
+def acme(registry: Registry) -> Person:
+    author = registry.owner("acme")
+    author.write(".ai/tools/fs/write.py", tool("fs/write"))
+    author.write(".ai/skills/pdf/SKILL.md", skill("pdf"))
+    author.ok("sign", ".ai/tools/fs/write.py", ".ai/skills/pdf")
+    path = author.directive("work/ship", permissions=SHIP)
     author.publish(path, ".ai/tools/fs/write.py", ".ai/skills/pdf")
     return author
 
 
 @pytest.fixture(scope="module")
-def user(registry: RealRegistry, acme: Author) -> Workshop:
+def user(registry: Registry, acme: Person) -> Workshop:
     made = Workshop.__new__(Workshop)
     made.__dict__.update(registry.user().__dict__)
     names = [
@@ -74,14 +69,14 @@ def test_a_skills_entry_carries_a_proof_that_anybody_can_check(user: Workshop, t
 
 
 def test_an_advisory_and_a_revocation_that_this_machine_saw_end_it(
-    registry: RealRegistry, acme: Author, user: Workshop
+    registry: Registry, acme: Person, user: Workshop
 ) -> None:
     words = ("advisory", "publish", "tool:acme/fs/write", "--number", "ACME-1", "--severity")
-    acme.program.ok(*words, "high", "--range", "*", "--title", "It deletes too much")
+    acme.ok(*words, "high", "--range", "*", "--title", "It deletes too much")
     assert code(user) == "ok", "nothing on this machine knows of it yet"
     user.run("audit")
     assert code(user) == "advisory"
-    acme.program.ok("advisory", "withdraw", "tool:acme/fs/write", "ACME-1")
+    acme.ok("advisory", "withdraw", "tool:acme/fs/write", "ACME-1")
     user.run("audit")
     assert code(user) == "ok"
     revoke(registry, acme, 1)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import Program
 from tests.cli.test_startup import imported
 from tests.house.test_rooms import ROOT, modules_of, names_imported
 from tests.scenes.directive_text import directive
+from tests.scenes.person import Person
 
 SDK = {"mcp", "mcp_types", "anyio", "uvicorn", "starlette"}
 ALLOWED = {f"rye.mcp.{name}" for name in ("asking", "http", "served_texts", "server", "serving")}
@@ -45,7 +45,7 @@ def test_one_room_imports_it_and_one_command_imports_that() -> None:
     ],
 )
 def test_no_other_command_does(tmp_path: Path, words: tuple[str, ...]) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     rye.ok("init", "--namespace", "acme")
     rye.ok("keys", "generate")
     rye.write(".ai/directives/work/ship.md", directive("work/ship"))

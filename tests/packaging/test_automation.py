@@ -21,7 +21,7 @@ from ruamel.yaml import YAML
 
 from rye.cli.main import COMMANDS
 from rye.items.kinds import KINDS
-from tests.cli.running import Program
+from tests.scenes.person import Person
 
 pytestmark = pytest.mark.processes
 
@@ -87,7 +87,7 @@ def test_validate_gets_every_item_and_nothing_that_is_none() -> None:
 
 
 def test_each_hook_does_what_the_page_says(tmp_path: Path) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     rye.write("rye.toml", '[project]\nnamespace = "me"\n')
     rye.ok("new", "directive", "work/ship")
     rye.ok("keys", "generate")
@@ -114,7 +114,7 @@ def test_each_hook_does_what_the_page_says(tmp_path: Path) -> None:
 def test_the_real_pre_commit_runs_the_hooks(tmp_path: Path) -> None:
     if find_spec("pre_commit") is None:
         pytest.skip("pre-commit is not installed")
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     rye.write("rye.toml", '[project]\nnamespace = "me"\n')
     rye.ok("new", "directive", "work/ship")
     env = {**rye.environment, "PRE_COMMIT_HOME": str(tmp_path / "hooks"), "GIT_CONFIG_GLOBAL": "/dev/null"}

@@ -19,9 +19,8 @@ from pathlib import Path
 import pytest
 
 from rye.extras import EXTRAS, extra_of
-from tests.cli.registry_fixture import Registry, registry
+from tests.scenes.registry import Registry
 
-__all__ = ["registry"]
 pytestmark = pytest.mark.processes
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -184,9 +183,9 @@ def run(program: Path, *words: str, env: Mapping[str, str], cwd: Path) -> subpro
     )
 
 
-def test_a_client_alone_makes_validates_and_installs(installed: Path, registry: Registry, tmp_path: Path) -> None:
-    registry.owner(tmp_path, "depot").publish("work/top")
-    reader = registry.reader(tmp_path)
+def test_a_client_alone_makes_validates_and_installs(installed: Path, registry: Registry) -> None:
+    registry.owner("depot").release("work/top")
+    reader = registry.reader()
     env = {**reader.environment, "PATH": f"{installed}:/usr/bin:/bin"}
     env.pop("PYTHONPATH", None)
 

@@ -16,7 +16,7 @@ from rye.errors import RyeError
 from rye.project.layout import LOCK, MANIFEST, Project
 from rye.project.owners import MARKERS, safe_projects, trusted_owners
 from rye.project.ownership import refuse_foreign, refuse_wide_folder
-from tests.cli.running import Program
+from tests.scenes.person import Person
 
 MALLORY = 54_321
 
@@ -106,7 +106,7 @@ def test_init_makes_no_project_of_a_folder_that_holds_others(tmp_path: Path) -> 
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o1777)
-    rye = Program(tmp_path / "homes")
+    rye = Person(tmp_path / "homes")
     for folder in (shared, rye.home.parent, Path("/")):
         for command in (
             ("init", str(folder)),

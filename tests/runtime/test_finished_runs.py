@@ -10,17 +10,17 @@ import pytest
 from rye.limits import RuntimeLimits
 from rye.runtime.event_log import Event, EventLog
 from rye.runtime.ulid import is_ulid, new_ulid, time_of
-from tests.cli.running import Program
+from tests.scenes.person import Person
 
 
 @pytest.fixture
-def rye(tmp_path: Path) -> Program:
-    made = Program(tmp_path)
+def rye(tmp_path: Path) -> Person:
+    made = Person(tmp_path)
     made.ok("init", "--namespace", "acme")
     return made
 
 
-def made_run(rye: Program, started: datetime, *, committed: bool = False) -> str:
+def made_run(rye: Person, started: datetime, *, committed: bool = False) -> str:
     """A run in the project's folder. ``committed``: with the file modes of a version control checkout."""
     name = new_ulid(started)
     log = EventLog(rye.path(f".ai/runs/{name}"), "directive:acme/work/ship@1.0.0")
@@ -32,13 +32,13 @@ def made_run(rye: Program, started: datetime, *, committed: bool = False) -> str
     return name
 
 
-def listed(rye: Program) -> list[str]:
+def listed(rye: Person) -> list[str]:
     return [row["run"] for row in rye.ok("runs", "list", "--json").json["runs"]]
 
 
 @pytest.mark.parametrize(("ahead", "committed"), [(365, True), (365, False), (0, True)])
 def test_a_log_that_somebody_committed_does_not_take_the_place_of_the_newest_run(
-    rye: Program, ahead: int, committed: bool
+    rye: Person, ahead: int, committed: bool
 ) -> None:
     now = datetime.now(UTC)
     older, newest = (made_run(rye, now - timedelta(hours=hours)) for hours in (2, 1))
@@ -48,7 +48,7 @@ def test_a_log_that_somebody_committed_does_not_take_the_place_of_the_newest_run
     assert rye.ok("runs", "show", planted, "--json").json["run"] == planted
 
 
-def test_many_of_them_do_not_hide_the_real_ones(rye: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_of_them_do_not_hide_the_real_ones(rye: Person, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rye.runtime.finished_runs.RUNTIME", RuntimeLimits(runs_listed=2))
     now = datetime.now(UTC)
     real = made_run(rye, now - timedelta(days=1))
@@ -57,7 +57,7 @@ def test_many_of_them_do_not_hide_the_real_ones(rye: Program, monkeypatch: pytes
     assert listed(rye)[0] == real
 
 
-def test_where_there_are_no_others_they_are_shown(rye: Program) -> None:
+def test_where_there_are_no_others_they_are_shown(rye: Person) -> None:
     planted = made_run(rye, datetime.now(UTC), committed=True)
     assert rye.ok("runs", "show", "last", "--json").json["run"] == planted
 
@@ -71,7 +71,7 @@ def test_a_name_tells_when_its_run_began() -> None:
 
 
 @pytest.mark.parametrize("call", ["x", "1.5"])
-def test_a_call_that_is_no_number_is_said_in_plain_words(rye: Program, call: str) -> None:
+def test_a_call_that_is_no_number_is_said_in_plain_words(rye: Person, call: str) -> None:
     found = rye.run("approve", "last", call, "--json")
     assert (found.code, found.error["code"]) == (2, "usage")
     assert found.error["message"] == f"Invalid value for 'CALL': '{call}' is not a whole number."

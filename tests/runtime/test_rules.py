@@ -17,12 +17,12 @@ from rye.runtime.rules_in_force import rules_in_force
 from rye.workspace.context import LibraryContext
 from rye.workspace.trusting.acceptance import remember
 from rye.workspace.trusting.grants import grant_approvals
-from tests.cli.running import Program
+from tests.scenes.person import Person
 
 SHELL = "rye.execute.tool.acme.shell.*"
 
 
-def rules(rye: Program, **environment: str) -> Rules:
+def rules(rye: Person, **environment: str) -> Rules:
     from rye.project.layout import Project
 
     with mock.patch.dict(os.environ, {**rye.environment, **environment}, clear=True):
@@ -31,13 +31,13 @@ def rules(rye: Program, **environment: str) -> Rules:
 
 
 @pytest.fixture
-def rye(tmp_path: Path) -> Program:
-    made = Program(tmp_path)
+def rye(tmp_path: Path) -> Person:
+    made = Person(tmp_path)
     made.write("rye.toml", f'[policy.approval]\n"{SHELL}" = "allow"\n"rye.sign.*" = "deny"\n')
     return made
 
 
-def test_a_row_that_allows_counts_once_this_user_agreed_to_it(rye: Program) -> None:
+def test_a_row_that_allows_counts_once_this_user_agreed_to_it(rye: Person) -> None:
     from rye.project.layout import Project
 
     assert rules(rye).approval == ({"rye.sign.*": "deny"},)
@@ -49,7 +49,7 @@ def test_a_row_that_allows_counts_once_this_user_agreed_to_it(rye: Program) -> N
     assert rules(rye).approval == (), "a later row is another question"
 
 
-def test_the_users_and_the_organizations_policies_count_as_they_are(rye: Program, tmp_path: Path) -> None:
+def test_the_users_and_the_organizations_policies_count_as_they_are(rye: Person, tmp_path: Path) -> None:
     config = rye.home / "config" / "policy.toml"
     config.parent.mkdir(exist_ok=True)
     config.write_text(f'[policy.limits]\ncalls = 5\nspend = 1.5\n[policy.approval]\n"{SHELL}" = "allow"\n')

@@ -11,7 +11,7 @@ import pytest
 
 from rye.runtime.sandbox.choosing import backend
 from rye.runtime.sandbox.tool_run import SandboxUnavailable
-from tests.cli.running import Program
+from tests.scenes.person import Person
 
 DOCS = (Path(__file__).resolve().parents[2] / "docs/how-to/tools.md").read_text("utf-8")
 COUNT = re.findall(r"<!-- tool: count.py .*?-->\n```python\n(.*?)```", DOCS, re.DOTALL)[0]
@@ -34,13 +34,13 @@ pytestmark = pytest.mark.processes
 
 
 @pytest.fixture
-def program(tmp_path: Path) -> Program:
+def person(tmp_path: Path) -> Person:
     """A project with two signed tools, and a user who can run a sandbox."""
     try:
         backend({})
     except SandboxUnavailable as error:
         pytest.skip(error.message)
-    made = Program(tmp_path)
+    made = Person(tmp_path)
     made.write("rye.toml", '[project]\nname = "p"\n')
     made.write(".ai/tools/text/count.py", COUNT)
     made.write(".ai/tools/text/asks.py", ASKS)
@@ -49,47 +49,47 @@ def program(tmp_path: Path) -> Program:
     return made
 
 
-def test_the_documents_command_shows_result_and_messages(program: Program) -> None:
+def test_the_documents_command_shows_result_and_messages(person: Person) -> None:
     found = re.search(r"<!-- try -->\n```sh\n(.*?)\n```", DOCS)
     assert found is not None
-    done = program.run(*shlex.split(found[1])[1:])
+    done = person.run(*shlex.split(found[1])[1:])
     assert (done.code, json.loads(done.stdout)) == (0, {"one": 1, "two": 2})
     assert "counting 3 words" in done.stderr
     assert "granted nothing beyond its work folder" in done.stderr
 
 
-def test_arguments_go_before_the_files(program: Program) -> None:
-    program.write("args.json", '{"text": "a a", "more": [1]}')
-    done = program.run("run", "tool:text/count", "--json-args", "args.json", "--arg", "text=b", "--json")
+def test_arguments_go_before_the_files(person: Person) -> None:
+    person.write("args.json", '{"text": "a a", "more": [1]}')
+    done = person.run("run", "tool:text/count", "--json-args", "args.json", "--arg", "text=b", "--json")
     assert done.code == 0
     assert json.loads(done.stdout)["result"] == {"b": 1}
 
 
-def test_needs_that_are_not_granted_start_nothing(program: Program) -> None:
-    done = program.run("run", "tool:text/asks")
+def test_needs_that_are_not_granted_start_nothing(person: Person) -> None:
+    done = person.run("run", "tool:text/asks")
     assert done.code == 1
     assert "needs access that rye.toml does not grant: network 127.0.0.1:9" in done.stderr
 
 
-def test_a_host_that_is_not_granted_is_named(program: Program) -> None:
-    program.write("rye.toml", '[project]\nname = "p"\n[sandbox."tool:text/asks"]\nnetwork = ["127.0.0.1:9"]\n')
-    assert "have not agreed to on this machine" in program.run("run", "tool:text/asks").stderr
-    done = program.run("run", "tool:text/asks", "--arg", "b=1", "--arg", "a=2", "--json", env={"RYE_TRUST_LOCK": "1"})
+def test_a_host_that_is_not_granted_is_named(person: Person) -> None:
+    person.write("rye.toml", '[project]\nname = "p"\n[sandbox."tool:text/asks"]\nnetwork = ["127.0.0.1:9"]\n')
+    assert "have not agreed to on this machine" in person.run("run", "tool:text/asks").stderr
+    done = person.run("run", "tool:text/asks", "--arg", "b=1", "--arg", "a=2", "--json", env={"RYE_TRUST_LOCK": "1"})
     said = json.loads(done.stdout)
     assert (said["result"], said["granted"]) == (["a", "b"], ["network 127.0.0.1:9"])
     assert said["refused"] == ["network other.example:80"]
 
 
-def test_a_tool_that_fails_exits_1_with_its_last_words(program: Program) -> None:
-    done = program.run("run", "tool:text/count")
+def test_a_tool_that_fails_exits_1_with_its_last_words(person: Person) -> None:
+    done = person.run("run", "tool:text/count")
     assert (done.code, done.stdout) == (1, "")
     assert "KeyError: 'text'" in done.stderr
 
 
-def test_a_tool_that_was_changed_after_signing_does_not_run(program: Program) -> None:
-    tool = program.path(".ai/tools/text/count.py")
+def test_a_tool_that_was_changed_after_signing_does_not_run(person: Person) -> None:
+    tool = person.path(".ai/tools/text/count.py")
     tool.write_text(tool.read_text() + "print(1)\n")
-    done = program.run("run", "tool:text/count", "--arg", "text=a")
+    done = person.run("run", "tool:text/count", "--arg", "text=a")
     assert done.code == 1
     assert "counting" not in done.stderr
 
@@ -104,5 +104,5 @@ def test_a_tool_that_was_changed_after_signing_does_not_run(program: Program) ->
         ("tool:text/count", "--arg", "text=a", "--arg", "text=b"),
     ],
 )
-def test_words_that_do_not_fit_are_usage_errors(program: Program, words: tuple[str, ...]) -> None:
-    assert program.run("run", *words).code == 2
+def test_words_that_do_not_fit_are_usage_errors(person: Person, words: tuple[str, ...]) -> None:
+    assert person.run("run", *words).code == 2

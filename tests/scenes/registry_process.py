@@ -7,22 +7,18 @@ import os
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from unittest import mock
 
 from registry_server.accounts import tokens
 from registry_server.cli import main as program
-from registry_server.embedded import start_embedded, stop_embedded
 from registry_server.migrations import opening
 from registry_server.settings import load
 from registry_server.storage import database
 from registry_server.upkeep.founding import found
-from rye.errors import RyeError
 from tests.scenes.forked_registry import can_fork, fork
 
 ORIGIN = "registry.example.org"
@@ -97,36 +93,6 @@ def spawn(*arguments: str, check: bool = True, **environment: str) -> subprocess
     )
 
 
-@dataclass
-class RegistryProcess:
-    """A registry created in ``data`` and served from it until ``stop``."""
-
-    data: Path
-    origin: str = ORIGIN
-    fingerprint: str = field(init=False)
-    url: str = field(init=False)
-    process: subprocess.Popen[bytes] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.fingerprint = init(self.data, self.origin)
-        self.process, self.url = start_embedded(self.data)
-
-    @property
-    def public(self) -> Path:
-        """The static folder that it serves."""
-        return self.data / "public"
-
-    def stop(self) -> None:
-        stop_embedded(self.process)
-
-    def start(self) -> None:
-        """Serve again, on the same port, which another test may hold for a moment."""
-        port = int(self.url.rsplit(":", 1)[1])
-        for attempt in range(20, -1, -1):
-            try:
-                self.process, self.url = start_embedded(self.data, port=port)
-                return
-            except RyeError as error:
-                if not attempt or "in use" not in error.message:
-                    raise
-                time.sleep(0.5)
+def operator(*arguments: str) -> str:
+    """Run ``rye-registry``, which must succeed; return its output."""
+    return run(*arguments).stdout

@@ -14,11 +14,10 @@ import pytest
 from rye.project.manifest import BYTE_ORDER_MARK
 from rye.schemas.catalog import CATALOG, as_text, schema
 from rye.schemas.documents import DOCUMENTS
-from tests.cli.registry_fixture import Registry, registry
-from tests.cli.running import Program
 from tests.customization.override_text import BASE, directive, overrides
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 
-__all__ = ["registry"]
 ROOT = Path(__file__).resolve().parents[2]
 STORED = ROOT / "docs" / "schemas"
 
@@ -38,7 +37,7 @@ def test_no_schema_is_left_over() -> None:
 
 
 def test_the_command_prints_one_lists_all_and_knows_spelling_errors(tmp_path: Path) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     assert rye.ok("schema", "rye-toml").stdout == (STORED / "rye-toml.json").read_text("utf-8")
     assert [row["name"] for row in rye.ok("schema", "--json").json["schemas"]] == list(CATALOG)
     failed = rye.run("schema", "rye-tmol", "--json")
@@ -81,7 +80,7 @@ def test_the_stored_files_of_this_project_are_valid() -> None:
 
 
 def test_what_commands_without_a_registry_print_is_as_their_schemas_say(tmp_path: Path) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     rye.write("rye.toml", '[project]\nnamespace = "me"\n')
     check("json-version", rye.ok("--version", "--json").json)
     path = ".ai/directives/work/ship.md"
@@ -121,10 +120,10 @@ def test_what_commands_without_a_registry_print_is_as_their_schemas_say(tmp_path
 
 
 @pytest.mark.processes
-def test_what_commands_with_a_registry_print_is_as_their_schemas_say(registry: Registry, tmp_path: Path) -> None:
-    owner = registry.owner(tmp_path, "shop")
-    owner.publish("work/top")
-    reader = registry.reader(tmp_path)
+def test_what_commands_with_a_registry_print_is_as_their_schemas_say(registry: Registry) -> None:
+    owner = registry.owner("shop")
+    owner.release("work/top")
+    reader = registry.reader()
     reader.ok("init")
     added = reader.ok("add", "shop/work/top", "--yes", "--approve", "directive:shop/work/top@1.0.0", "--json").json
     check("json-install", added)
@@ -134,7 +133,7 @@ def test_what_commands_with_a_registry_print_is_as_their_schemas_say(registry: R
     check("json-install", reader.ok("install", "--json").json)
     check("json-lock-check", reader.ok("lock", "--check", "--json").json)
     check("json-lock-check", reader.ok("lock", "--json").json)
-    owner.publish("work/top", "1.1.0")
+    owner.release("work/top", "1.1.0")
     check("json-outdated", reader.ok("outdated", "--json").json)
     check("json-list", reader.ok("list", "--json").json)
     check("json-audit", reader.run("audit", "--json").json)

@@ -17,7 +17,8 @@ from rye.items.identity import Identity
 from rye.registry.client import RegistryClient
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
-from tests.scenes.registry_process import RegistryProcess, token
+from tests.scenes.registry import Registry
+from tests.scenes.registry_process import token
 from tests.server.publishing import Client, Publisher
 
 pytestmark = pytest.mark.processes
@@ -32,7 +33,7 @@ def free_port() -> int:
         return port
 
 
-def configured(registry: RegistryProcess, port: int, folder: Path) -> str:
+def configured(registry: Registry, port: int, folder: Path) -> str:
     """The sample with this machine's paths and without TLS, as a complete configuration that stays in one folder."""
     text = SAMPLE.read_text("utf-8")
     changes = {
@@ -54,13 +55,13 @@ def configured(registry: RegistryProcess, port: int, folder: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RegistryProcess]:
-    process = RegistryProcess(tmp_path_factory.mktemp("proxied") / "data")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
+    process = Registry(tmp_path_factory.mktemp("proxied") / "data")
     yield process
     process.stop()
 
 
-def started(program: str, registry: RegistryProcess, folder: Path) -> tuple[int, subprocess.Popen[bytes]]:
+def started(program: str, registry: Registry, folder: Path) -> tuple[int, subprocess.Popen[bytes]]:
     """Run nginx on a free port."""
     port = free_port()
     place = folder / "nginx.conf"
@@ -69,7 +70,7 @@ def started(program: str, registry: RegistryProcess, folder: Path) -> tuple[int,
 
 
 @pytest.fixture
-def address(registry: RegistryProcess, tmp_path: Path) -> Iterator[str]:
+def address(registry: Registry, tmp_path: Path) -> Iterator[str]:
     program = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
     if program is None:
         pytest.skip("nginx is not installed")
@@ -96,9 +97,7 @@ def address(registry: RegistryProcess, tmp_path: Path) -> Iterator[str]:
     process.communicate(timeout=10)
 
 
-def test_nginx_serves_the_files_itself_and_passes_on_the_rest(
-    registry: RegistryProcess, address: str, tmp_path: Path
-) -> None:
+def test_nginx_serves_the_files_itself_and_passes_on_the_rest(registry: Registry, address: str, tmp_path: Path) -> None:
     acme = Publisher("acme")
     client = Client(address, token(registry.data))
     assert client.statements(acme.claim()).status_code == 200

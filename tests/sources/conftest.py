@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import Program
+from tests.scenes.person import Person
 from tests.sources.git_server import GitServer, serving
 
 
@@ -18,7 +18,7 @@ def server(tmp_path: Path) -> Iterator[GitServer]:
 
 
 @pytest.fixture
-def program(tmp_path: Path) -> Program:
-    user = Program(tmp_path)
+def person(tmp_path: Path) -> Person:
+    user = Person(tmp_path)
     user.write("rye.toml", '[project]\nname = "shop"\n')
     return user

@@ -12,46 +12,46 @@ from pathlib import Path
 import pytest
 
 from rye.project.lock import parse_lock
-from tests.cli.running import Program
+from tests.scenes.person import Person
 from tests.sources.texts import skill
 
 ROOT = '[project]\nname = "root"\n\n[workspace]\nmembers = ["services/*"]\n'
 
 
 @pytest.fixture
-def user(program: Program) -> Program:
+def user(person: Person) -> Person:
     """A user who approved a folder and uses one of its items."""
     for name in ("pdf", "docx"):
-        path = program.folder.parent / "shared" / name / "SKILL.md"
+        path = person.folder.parent / "shared" / name / "SKILL.md"
         path.parent.mkdir(parents=True)
         path.write_text(skill(name))
-    program.write("rye.toml", ROOT)
-    program.ok("add", "../shared", "pdf", "-y")
-    program.ok("ci")
-    return program
+    person.write("rye.toml", ROOT)
+    person.ok("add", "../shared", "pdf", "-y")
+    person.ok("ci")
+    return person
 
 
-def ids(user: Program) -> set[str]:
+def ids(user: Person) -> set[str]:
     return {item.id for item in parse_lock(user.path("rye.lock").read_text()).items}
 
 
-def in_rye_toml(user: Program) -> None:
+def in_rye_toml(user: Person) -> None:
     text = user.path("rye.toml").read_text()
     user.write("rye.toml", text.replace("[dependencies]\n", '[dependencies]\n"skill:shared/docx" = "*"\n'))
 
 
-def in_a_member(user: Program) -> None:
+def in_a_member(user: Person) -> None:
     user.write("services/api/rye.toml", '[project]\nname = "api"\n\n[dependencies]\n"skill:shared/docx" = "*"\n')
 
 
-def in_a_group(user: Program) -> None:
+def in_a_group(user: Person) -> None:
     user.write("rye.toml", user.path("rye.toml").read_text() + '\n[groups.dev]\n"skill:shared/docx" = "*"\n')
 
 
 @pytest.mark.parametrize("bring", [in_rye_toml, in_a_member, in_a_group])
 @pytest.mark.parametrize("environment", [{}, {"RYE_TRUST_LOCK": "1"}], ids=["", "trusts the lock"])
 def test_one_that_the_lock_does_not_have_is_asked_about(
-    user: Program, bring: object, environment: dict[str, str]
+    user: Person, bring: object, environment: dict[str, str]
 ) -> None:
     assert callable(bring)
     bring(user)
@@ -70,7 +70,7 @@ def test_one_that_the_lock_does_not_have_is_asked_about(
 
 
 @pytest.mark.processes
-def test_a_person_is_asked_and_may_say_no(user: Program) -> None:
+def test_a_person_is_asked_and_may_say_no(user: Person) -> None:
     in_a_member(user)
     shown = user.terminal("install", answer=b"n\n")
     assert "+ skill:shared/docx" in shown
@@ -80,7 +80,7 @@ def test_a_person_is_asked_and_may_say_no(user: Program) -> None:
     assert ids(user) == {"shared/pdf", "shared/docx"}
 
 
-def test_one_that_comes_along_while_another_is_named_is_asked_about(user: Program) -> None:
+def test_one_that_comes_along_while_another_is_named_is_asked_about(user: Person) -> None:
     other = user.folder.parent / "shared" / "xlsx" / "SKILL.md"
     other.parent.mkdir()
     other.write_text(skill("xlsx"))
@@ -91,12 +91,12 @@ def test_one_that_comes_along_while_another_is_named_is_asked_about(user: Progra
     assert ids(user) == {"shared/pdf"}
 
 
-def test_one_that_the_command_names_is_not(user: Program) -> None:
+def test_one_that_the_command_names_is_not(user: Person) -> None:
     user.ok("add", "../shared", "docx")
     assert ids(user) == {"shared/pdf", "shared/docx"}
 
 
-def test_one_that_an_item_needs_by_now_is_asked_about(user: Program) -> None:
+def test_one_that_an_item_needs_by_now_is_asked_about(user: Person) -> None:
     path = user.folder.parent / "shared" / "pdf" / "SKILL.md"
     path.write_text(skill("pdf", 'metadata:\n  dependencies: "skill:shared/docx"'))
     assert user.run("install", "--json").error["code"] == "consent-needed"
@@ -105,7 +105,7 @@ def test_one_that_an_item_needs_by_now_is_asked_about(user: Program) -> None:
     assert ids(user) == {"shared/pdf", "shared/docx"}
 
 
-def test_what_rye_lock_chose_is_asked_about_when_it_is_installed(user: Program) -> None:
+def test_what_rye_lock_chose_is_asked_about_when_it_is_installed(user: Person) -> None:
     in_a_member(user)
     user.ok("lock")
     assert user.run("ci", "--json").code == 1
@@ -113,9 +113,9 @@ def test_what_rye_lock_chose_is_asked_about_when_it_is_installed(user: Program) 
     user.ok("install", "-y")
 
 
-def accepted_clone(user: Program, base: Path) -> Program:
+def accepted_clone(user: Person, base: Path) -> Person:
     """Another user's checkout next to the same folder, which they approved."""
-    other = Program(base)
+    other = Person(base)
     (base / "shared").symlink_to(user.folder.parent / "shared")
     pull(user, other)
     other.terminal("install", answer=b"y\n")
@@ -123,14 +123,14 @@ def accepted_clone(user: Program, base: Path) -> Program:
     return other
 
 
-def pull(user: Program, other: Program) -> None:
+def pull(user: Person, other: Person) -> None:
     for path in ("rye.toml", "rye.lock", "services/api/rye.toml"):
         if user.path(path).exists():
             other.write(path, user.path(path).read_bytes())
 
 
 @pytest.mark.processes
-def test_one_that_the_lock_has_too_is_what_an_accepted_clone_is_asked_about(user: Program, tmp_path: Path) -> None:
+def test_one_that_the_lock_has_too_is_what_an_accepted_clone_is_asked_about(user: Person, tmp_path: Path) -> None:
     other = accepted_clone(user, tmp_path / "other")
     in_a_member(user)
     user.ok("install", "-y")
@@ -149,7 +149,7 @@ def test_one_that_the_lock_has_too_is_what_an_accepted_clone_is_asked_about(user
 
 
 @pytest.mark.processes
-def test_a_change_of_what_was_agreed_to_is_the_teams_as_before(user: Program, tmp_path: Path) -> None:
+def test_a_change_of_what_was_agreed_to_is_the_teams_as_before(user: Person, tmp_path: Path) -> None:
     """A pull that changes an item this user already has asks only about widened rights (docs/projects.md)."""
     other = accepted_clone(user, tmp_path / "other")
     (user.folder.parent / "shared" / "pdf" / "SKILL.md").write_text(skill("pdf", body="Read it twice."))
@@ -158,7 +158,7 @@ def test_a_change_of_what_was_agreed_to_is_the_teams_as_before(user: Program, tm
     other.ok("ci")
 
 
-def test_a_rollback_to_a_folder_s_older_state_says_that_there_is_none(user: Program) -> None:
+def test_a_rollback_to_a_folder_s_older_state_says_that_there_is_none(user: Person) -> None:
     """`rye install` would change nothing: rye.lock is already what the folder has."""
     path = user.folder.parent / "shared" / "pdf" / "SKILL.md"
     old = path.read_text()

@@ -21,7 +21,7 @@ from rye.project.manifest import ManifestError, parse_manifest
 from rye.runtime.project_items import ProjectItems
 from rye.sources import folder as source_folder
 from rye.workspace.context import LibraryContext
-from tests.cli.running import Program, Result
+from tests.scenes.person import Person, Result
 from tests.sources.texts import skill
 
 
@@ -33,39 +33,39 @@ def write(root: Path, files: dict[str, str]) -> None:
 
 
 @pytest.fixture
-def shared(program: Program) -> Path:
-    root = program.folder.parent / "shared"
+def shared(person: Person) -> Path:
+    root = person.folder.parent / "shared"
     write(root, {"pdf/SKILL.md": skill("pdf"), "pdf/guide.md": "# Guide\n", "docx/SKILL.md": skill("docx")})
     return root
 
 
 @pytest.fixture
-def user(program: Program, shared: Path) -> Program:
+def user(person: Person, shared: Path) -> Person:
     """A user of one skill in an editable folder."""
-    program.ok("add", "../shared", "pdf", "--editable", "-y")
-    return program
+    person.ok("add", "../shared", "pdf", "--editable", "-y")
+    return person
 
 
-def moved(program: Program, kind: str, name: str, folder: str) -> Path:
+def moved(person: Person, kind: str, name: str, folder: str) -> Path:
     """A conforming item in another Rye project, next to this one."""
-    made = program.new(kind, name)
-    there = program.folder.parent / folder / made.relative_to(program.folder)
+    made = person.new(kind, name)
+    there = person.folder.parent / folder / made.relative_to(person.folder)
     there.parent.mkdir(parents=True)
     made.rename(there)
     return there
 
 
-def row(user: Program, name: str = "shared/pdf") -> LockedItem:
+def row(user: Person, name: str = "shared/pdf") -> LockedItem:
     [found] = [item for item in parse_lock(user.path("rye.lock").read_text()).items if item.id == name]
     return found
 
 
-def items_of(user: Program) -> ProjectItems:
+def items_of(user: Person) -> ProjectItems:
     return ProjectItems(LibraryContext(user.folder, environment={}), Project(user.folder))
 
 
 @pytest.fixture
-def as_user(user: Program) -> Iterator[None]:
+def as_user(user: Person) -> Iterator[None]:
     """Library calls with the user's folders."""
     with mock.patch.dict(os.environ, user.environment, clear=True):
         yield
@@ -81,7 +81,7 @@ READERS: tuple[tuple[str, ...], ...] = (
 )
 
 
-def refusals(user: Program) -> set[str]:
+def refusals(user: Person) -> set[str]:
     """The error codes from each reader of the item. The attacker's text is in none of the answers."""
     found = set()
     for words in READERS:
@@ -111,7 +111,7 @@ def _code(result: Result) -> str:
 
 
 class TestWhatIsThere:
-    def test_nothing_is_copied_and_every_screen_says_so(self, user: Program) -> None:
+    def test_nothing_is_copied_and_every_screen_says_so(self, user: Person) -> None:
         assert "editable = true" in user.path("rye.toml").read_text()
         locked = row(user)
         assert locked.source is not None
@@ -131,8 +131,8 @@ class TestWhatIsThere:
         properties = {one["name"]: one["value"] for one in component["properties"]}
         assert {properties["rye:editable"], properties["rye:signer"]} == {"true", said}
 
-    def test_the_folder_is_agreed_to_by_itself(self, program: Program, shared: Path) -> None:
-        error = program.run("add", "../shared", "pdf", "--editable", "--json").error
+    def test_the_folder_is_agreed_to_by_itself(self, person: Person, shared: Path) -> None:
+        error = person.run("add", "../shared", "pdf", "--editable", "--json").error
         assert error["code"] == "consent-needed"
         assert "editable+../shared" in error["message"]
         assert "--editable --yes" in error["hint"]
@@ -146,35 +146,33 @@ class TestWhatIsThere:
         ],
     )
     def test_only_a_folder_is_editable(
-        self, program: Program, shared: Path, words: tuple[str, ...], code: str | None
+        self, person: Person, shared: Path, words: tuple[str, ...], code: str | None
     ) -> None:
-        result = program.run("add", *words, "--editable", "-y", "--json")
+        result = person.run("add", *words, "--editable", "-y", "--json")
         assert (result.error["code"] if result.code else None) == code
 
-    def test_a_folder_is_either_copied_or_editable(self, user: Program) -> None:
+    def test_a_folder_is_either_copied_or_editable(self, user: Person) -> None:
         error = user.run("add", "../shared", "docx", "-y", "--json").error
         assert (error["code"], "is editable" in error["message"]) == ("source-name-taken", True)
         user.ok("add", "../shared", "docx", "--editable", "-y")
         assert row(user, "shared/docx").is_editable
 
-    def test_it_goes_from_a_copy_to_editable_and_back_with_a_question_each(
-        self, program: Program, shared: Path
-    ) -> None:
-        program.ok("add", "../shared", "pdf", "-y")
-        copied, text = program.path(".ai/packages/shared/skills/pdf/SKILL.md"), program.path("rye.toml").read_text()
-        program.write("rye.toml", text.replace('"../shared"', '"../shared", editable = true'))
-        error = program.run("install", "-y", "--json").error
+    def test_it_goes_from_a_copy_to_editable_and_back_with_a_question_each(self, person: Person, shared: Path) -> None:
+        person.ok("add", "../shared", "pdf", "-y")
+        copied, text = person.path(".ai/packages/shared/skills/pdf/SKILL.md"), person.path("rye.toml").read_text()
+        person.write("rye.toml", text.replace('"../shared"', '"../shared", editable = true'))
+        error = person.run("install", "-y", "--json").error
         assert (error["code"], copied.exists()) == ("consent-needed", True)
         assert "comes from a different source (editable+../shared, previously path+../shared)" in error["message"]
-        program.ok("install", "--approve", f"skill:shared/pdf@{row(program).version}")
-        assert (row(program).is_editable, copied.exists()) == (True, False)
-        program.write("rye.toml", text)
-        assert program.run("install", "-y", "--json").error["code"] == "consent-needed"
-        program.ok("install", "--approve", f"skill:shared/pdf@{row(program).version}")
+        person.ok("install", "--approve", f"skill:shared/pdf@{row(person).version}")
+        assert (row(person).is_editable, copied.exists()) == (True, False)
+        person.write("rye.toml", text)
+        assert person.run("install", "-y", "--json").error["code"] == "consent-needed"
+        person.ok("install", "--approve", f"skill:shared/pdf@{row(person).version}")
         assert copied.exists()
-        program.ok("ci")
+        person.ok("ci")
 
-    def test_removing_the_last_item_leaves_nothing(self, user: Program) -> None:
+    def test_removing_the_last_item_leaves_nothing(self, user: Person) -> None:
         user.ok("remove", "shared/pdf")
         assert parse_lock(user.path("rye.lock").read_text()).items == ()
         assert parse_manifest(user.path("rye.toml").read_text()).sources == {}
@@ -186,7 +184,7 @@ class TestWhatIsThere:
         with pytest.raises(ManifestError):
             parse_manifest(f"[sources]\na = {{ {line} }}\n")
 
-    def test_a_lock_says_it_of_folders_alone(self, user: Program) -> None:
+    def test_a_lock_says_it_of_folders_alone(self, user: Person) -> None:
         lock = parse_lock(user.path("rye.lock").read_text())
         assert parse_lock(lock_text(lock)) == lock
         commit = "3" * 40
@@ -200,16 +198,16 @@ class TestWhatIsThere:
 class TestWhatIsFixedHasNone:
     @pytest.mark.parametrize("words", [("ci",), ("install", "--frozen"), ("install", "--locked")])
     @pytest.mark.parametrize("more", [(), ("-y",), ("--trust-lock",)])
-    def test_ci_frozen_and_locked_refuse(self, user: Program, words: tuple[str, ...], more: tuple[str, ...]) -> None:
+    def test_ci_frozen_and_locked_refuse(self, user: Person, words: tuple[str, ...], more: tuple[str, ...]) -> None:
         refused = user.run(*words, *more, "--json", env={"RYE_TRUST_LOCK": "1"})
         assert (refused.code, refused.error["code"]) == (1, "editable-source")
         assert "editable+../shared" in refused.error["message"]
 
-    def test_a_lock_that_hides_it_from_rye_toml_is_refused_too(self, user: Program) -> None:
+    def test_a_lock_that_hides_it_from_rye_toml_is_refused_too(self, user: Person) -> None:
         user.write("rye.toml", '[project]\nname = "shop"\n')
         assert user.run("ci", "--json").error["code"] == "editable-source"
 
-    def test_a_row_is_never_remembered_as_verified(self, user: Program, shared: Path) -> None:
+    def test_a_row_is_never_remembered_as_verified(self, user: Person, shared: Path) -> None:
         user.ok("install")
         shutil.rmtree(shared)
         assert user.run("sbom", "--json").error["code"] == "unverified-item"
@@ -217,7 +215,7 @@ class TestWhatIsFixedHasNone:
 
 
 class TestTheTextAsItIs:
-    def test_an_edit_is_used_at_once(self, user: Program, shared: Path, as_user: None) -> None:
+    def test_an_edit_is_used_at_once(self, user: Person, shared: Path, as_user: None) -> None:
         user.ok("deploy", "--target", "claude")
         write(shared, {"pdf/SKILL.md": skill("pdf", body="Read it twice."), "pdf/guide.md": "# Better guide\n"})
         assert "Read it twice." in user.ok("render", "shared/pdf").stdout
@@ -232,7 +230,7 @@ class TestTheTextAsItIs:
         assert user.path(".claude/skills/pdf/guide.md").read_text() == "# Better guide\n"
 
     def test_audit_says_that_it_is_not_what_was_agreed_to_until_it_is_installed_again(
-        self, user: Program, shared: Path
+        self, user: Person, shared: Path
     ) -> None:
         write(shared, {"pdf/SKILL.md": skill("pdf", body="Read it twice.")})
         assert "source-changed" in user.run("audit").stdout
@@ -241,12 +239,12 @@ class TestTheTextAsItIs:
         assert row(user).sha256 != before
         user.ok("audit")
 
-    def test_overrides_apply_to_the_text_as_it_is(self, program: Program) -> None:
-        role = moved(program, "role", "reviewer", "crew")
-        program.ok("add", "../crew", "reviewer", "--editable", "-y")
-        program.write(".ai/role-directives/reviewer.md", "Ask before you merge.\n")
+    def test_overrides_apply_to_the_text_as_it_is(self, person: Person) -> None:
+        role = moved(person, "role", "reviewer", "crew")
+        person.ok("add", "../crew", "reviewer", "--editable", "-y")
+        person.write(".ai/role-directives/reviewer.md", "Ask before you merge.\n")
         role.write_text(role.read_text().replace("## Identity\n", "## Identity\n\nYou are the second reader.\n"))
-        shown = program.ok("prime", "reviewer").stdout
+        shown = person.ok("prime", "reviewer").stdout
         assert "the second reader" in shown
         assert "Ask before you merge." in shown
 
@@ -262,7 +260,7 @@ class TestTheTextAsItIs:
         ids=["tools", "inline command", "alarm", "caution", "attached script"],
     )
     def test_what_it_asks_for_beyond_what_was_agreed_to_is_refused_everywhere(
-        self, user: Program, shared: Path, change: dict[str, str]
+        self, user: Person, shared: Path, change: dict[str, str]
     ) -> None:
         before = user.path("rye.lock").read_bytes()
         write(shared, change)
@@ -276,22 +274,22 @@ class TestTheTextAsItIs:
         user.ok("deploy", "--target", "claude", "--allow-widening", "shared/pdf")
         assert user.path(".claude/skills/pdf/SKILL.md").exists()
 
-    def test_what_a_first_yes_covers_is_no_news_later(self, program: Program, shared: Path) -> None:
+    def test_what_a_first_yes_covers_is_no_news_later(self, person: Person, shared: Path) -> None:
         """A caution does not stop a first installation. Later the same caution is not new, but a different one is."""
         write(shared, {"pdf/SKILL.md": skill("pdf", body="```sh\npip install left-pad\n```")})
-        program.ok("add", "../shared", "pdf", "--editable", "-y")
+        person.ok("add", "../shared", "pdf", "--editable", "-y")
         write(shared, {"pdf/SKILL.md": skill("pdf", body="Again.\n\n```sh\npip install left-pad\n```")})
-        program.ok("render", "shared/pdf")
+        person.ok("render", "shared/pdf")
         write(shared, {"pdf/SKILL.md": skill("pdf", body="```sh\npip install right-pad\n```")})
-        assert program.run("render", "shared/pdf", "--json").error["code"] == "consent-needed"
+        assert person.run("render", "shared/pdf", "--json").error["code"] == "consent-needed"
 
-    def test_a_tool_s_code_is_what_was_agreed_to_or_it_does_not_run(self, program: Program) -> None:
+    def test_a_tool_s_code_is_what_was_agreed_to_or_it_does_not_run(self, person: Person) -> None:
         code = '__version__ = "1.0.0"\n__category__ = "text"\n__tool_description__ = "Counts."\n\n\ndef main():\n    return 1\n'
-        tools = program.folder.parent / "kit"
+        tools = person.folder.parent / "kit"
         write(tools, {".ai/tools/text/count.py": code})
-        program.ok("add", "../kit", "tool:text/count", "--editable", "-y")
-        with mock.patch.dict(os.environ, program.environment, clear=True):
-            items = items_of(program)
+        person.ok("add", "../kit", "tool:text/count", "--editable", "-y")
+        with mock.patch.dict(os.environ, person.environment, clear=True):
+            items = items_of(person)
             assert items.read("tool", "kit/text/count", runs=True).text == code
             write(tools, {".ai/tools/text/count.py": code.replace("return 1", "return 2  # SECRET")})
             with pytest.raises(RyeError) as refused:
@@ -308,20 +306,20 @@ class TestTheTextAsItIs:
         ],
         ids=["another dependency", "another version", "another name"],
     )
-    def test_what_makes_another_item_of_it_is_refused(self, user: Program, shared: Path, more: str, code: str) -> None:
+    def test_what_makes_another_item_of_it_is_refused(self, user: Person, shared: Path, more: str, code: str) -> None:
         text = skill("pdf", more) if not more.startswith("name") else skill("other")
         write(shared, {"pdf/SKILL.md": text.replace("Read the document.", "SECRET")})
         assert refusals(user) == {code}
 
-    def test_hooks_that_are_new_stay_denied(self, program: Program) -> None:
+    def test_hooks_that_are_new_stay_denied(self, person: Person) -> None:
         hook = '<hook><when>true</when><execute item_type="tool">acme/fs/write</execute></hook>'
-        directive = moved(program, "directive", "work/ship", "flows")
-        program.ok("add", "../flows", "work/ship", "--editable", "-y")
+        directive = moved(person, "directive", "work/ship", "flows")
+        person.ok("add", "../flows", "work/ship", "--editable", "-y")
         text = directive.read_text()
         directive.write_text(text.replace("</metadata>", f"<hooks>{hook}</hooks></metadata>"))
         assert directive.read_text() != text
-        program.write("context.json", "{}")
-        done = program.ok("hooks", "eval", "flows/work/ship", "--context", "context.json", "--json").json
+        person.write("context.json", "{}")
+        done = person.ok("hooks", "eval", "flows/work/ship", "--context", "context.json", "--json").json
         assert done["actions"] == []
         assert len(done["skipped"]) == 1
 
@@ -339,7 +337,7 @@ class TestHostileFolders:
         ids=["own file a link", "attached link", "folder a link", "attached pipe", "own file a pipe"],
     )
     def test_what_leaves_the_folder_after_the_approval_is_refused(
-        self, user: Program, shared: Path, make: Callable[[Path, Path], object]
+        self, user: Person, shared: Path, make: Callable[[Path, Path], object]
     ) -> None:
         secret = user.folder.parent / "elsewhere" / "SKILL.md"
         write(secret.parent, {"SKILL.md": skill("pdf", body="SECRET")})
@@ -356,7 +354,7 @@ class TestHostileFolders:
             source_folder.read_files(inside, ["pdf/SKILL.md"], 100)
         assert refused.value.code == "source-unreadable"
 
-    def test_other_items_of_the_folder_are_not_in_reach(self, user: Program, shared: Path, as_user: None) -> None:
+    def test_other_items_of_the_folder_are_not_in_reach(self, user: Person, shared: Path, as_user: None) -> None:
         write(shared, {"extra/SKILL.md": skill("extra", body="SECRET")})
         for name in ("shared/docx", "shared/extra", "docx", "extra"):
             result = user.run("render", name, "--json")
@@ -365,42 +363,42 @@ class TestHostileFolders:
                 items_of(user).read("skill", name, runs=False)
         assert "extra" not in user.run("list").stdout + user.run("search", "extra").stdout
 
-    def test_a_second_item_of_the_same_name_does_not_take_its_place(self, user: Program, shared: Path) -> None:
+    def test_a_second_item_of_the_same_name_does_not_take_its_place(self, user: Person, shared: Path) -> None:
         write(shared, {"a/pdf/SKILL.md": skill("pdf", body="SECRET"), ".claude/skills/pdf/SKILL.md": skill("pdf")})
         assert refusals(user) <= {"source-item-unusable", "source-changed"}
         shutil.rmtree(shared / "pdf")
         assert refusals(user) <= {"source-item-unusable", "source-changed"}
 
-    def test_a_file_at_its_place_among_the_installed_ones_is_not_it(self, user: Program) -> None:
+    def test_a_file_at_its_place_among_the_installed_ones_is_not_it(self, user: Person) -> None:
         user.write(".ai/packages/shared/skills/pdf/SKILL.md", skill("pdf", body="SECRET"))
         assert refusals(user) == {"modified-item"}
         assert "extra-file" in user.run("audit").stdout
         by_path = user.run("render", ".ai/packages/shared/skills/pdf/SKILL.md", "--json")
         assert (by_path.code, by_path.error["code"]) == (1, "modified-item")
 
-    def test_a_folder_that_is_gone_is_an_error_that_names_it(self, user: Program, shared: Path) -> None:
+    def test_a_folder_that_is_gone_is_an_error_that_names_it(self, user: Person, shared: Path) -> None:
         shared.rename(shared.with_name("moved"))
         assert refusals(user) == {"no-such-folder"}
 
 
 class TestHostileRepositories:
     @pytest.fixture
-    def other(self, user: Program, tmp_path: Path) -> Program:
+    def other(self, user: Person, tmp_path: Path) -> Person:
         """Another user with a clone, next to a folder of the same name that they never meant Rye to read."""
-        other = Program(tmp_path / "other")
+        other = Person(tmp_path / "other")
         for name in ("rye.toml", "rye.lock"):
             other.write(name, user.path(name).read_bytes())
         write(other.folder.parent / "shared", {"pdf/SKILL.md": skill("pdf", body="SECRET")})
         return other
 
     @pytest.mark.parametrize("environment", [{}, {"RYE_TRUST_LOCK": "1"}], ids=["", "trusts the lock"])
-    def test_a_cloned_lock_reads_no_folder_of_this_machine(self, other: Program, environment: dict[str, str]) -> None:
+    def test_a_cloned_lock_reads_no_folder_of_this_machine(self, other: Person, environment: dict[str, str]) -> None:
         other.environment.update(environment)
         with mock.patch.object(source_folder, "read_folder", side_effect=AssertionError("the folder was read")):
             assert refusals(other) == {"project-not-accepted"}
 
     @pytest.mark.processes
-    def test_it_is_read_once_a_person_agreed(self, user: Program, other: Program, tmp_path: Path) -> None:
+    def test_it_is_read_once_a_person_agreed(self, user: Person, other: Person) -> None:
         shutil.copytree(user.folder.parent / "shared", other.folder.parent / "shared", dirs_exist_ok=True)
         assert "editable+../shared" in other.run("install", "--json").error["message"]
         other.terminal("install", answer=b"y\n")
@@ -411,7 +409,7 @@ class TestHostileRepositories:
     @pytest.mark.parametrize("words", [("install", "-y"), ("install", "-y", "--trust-lock"), ("update", "-y")])
     @pytest.mark.parametrize("locked", [False, True], ids=["no lock", "locked here"])
     def test_yes_does_not_agree_to_a_folder_that_a_cloned_rye_toml_names(
-        self, other: Program, words: tuple[str, ...], locked: bool
+        self, other: Person, words: tuple[str, ...], locked: bool
     ) -> None:
         other.path("rye.lock").unlink()
         if locked:
@@ -424,7 +422,7 @@ class TestHostileRepositories:
         other.ok("install", "--approve", label)
         assert "SECRET" in other.ok("render", "shared/pdf").stdout
 
-    def test_trust_lock_with_yes_does_not_agree_to_another_item_of_a_folder(self, other: Program) -> None:
+    def test_trust_lock_with_yes_does_not_agree_to_another_item_of_a_folder(self, other: Person) -> None:
         """Trusting the committed lock skips the question about the folder. The new item must not count as an answer to it."""
         write(other.folder.parent / "shared", {"keys/SKILL.md": skill("keys", body="SECRET")})
         manifest = other.path("rye.toml").read_text()
@@ -432,18 +430,18 @@ class TestHostileRepositories:
         assert other.run("install", "-y", "--trust-lock", "--json").error["code"] == "consent-needed"
         assert other.run("render", "shared/keys", "--json").code == 1
 
-    def test_a_pull_that_makes_a_copied_source_editable_reaches_nothing(self, program: Program, shared: Path) -> None:
-        program.ok("add", "../shared", "pdf", "-y")
+    def test_a_pull_that_makes_a_copied_source_editable_reaches_nothing(self, person: Person, shared: Path) -> None:
+        person.ok("add", "../shared", "pdf", "-y")
         for name, old in (("rye.toml", '"../shared"'), ("rye.lock", 'place = "pdf/SKILL.md"')):
-            program.write(name, program.path(name).read_text().replace(old, f"{old}, editable = true"))
-        lock = program.path("rye.lock").read_text().replace('"path+../shared"', '"editable+../shared"')
-        program.write("rye.lock", lock)
-        shutil.rmtree(program.path(".ai/packages"))
+            person.write(name, person.path(name).read_text().replace(old, f"{old}, editable = true"))
+        lock = person.path("rye.lock").read_text().replace('"path+../shared"', '"editable+../shared"')
+        person.write("rye.lock", lock)
+        shutil.rmtree(person.path(".ai/packages"))
         write(shared, {"pdf/SKILL.md": skill("pdf", body="SECRET")})
-        assert refusals(program) == {"project-not-accepted"}
-        assert program.run("install", "-y", "--json").error["code"] == "project-not-accepted"
+        assert refusals(person) == {"project-not-accepted"}
+        assert person.run("install", "-y", "--json").error["code"] == "project-not-accepted"
 
-    def test_a_pull_that_moves_the_folder_is_refused(self, user: Program, shared: Path) -> None:
+    def test_a_pull_that_moves_the_folder_is_refused(self, user: Person, shared: Path) -> None:
         shutil.copytree(shared, shared.with_name("theirs"))
         write(shared.with_name("theirs"), {"pdf/SKILL.md": skill("pdf", body="SECRET")})
         moved = user.path("rye.toml").read_text().replace("../shared", "../theirs")
@@ -452,7 +450,7 @@ class TestHostileRepositories:
         user.write("rye.lock", user.path("rye.lock").read_text().replace("../shared", "../theirs"))
         assert refusals(user) == {"project-not-accepted"}
 
-    def test_approvals_that_a_pull_adds_are_not_this_user_s(self, user: Program, shared: Path) -> None:
+    def test_approvals_that_a_pull_adds_are_not_this_user_s(self, user: Person, shared: Path) -> None:
         write(shared, {"pdf/SKILL.md": skill("pdf", "allowed-tools: Bash", body="SECRET")})
         tools = 'agent-tools = [\n  "Bash",\n]\napproved-tools = [\n  "Bash",\n]\n'
         user.write("rye.lock", user.path("rye.lock").read_text() + tools)
@@ -460,32 +458,32 @@ class TestHostileRepositories:
         assert user.run("render", "shared/pdf", "--json").error["code"] == "project-not-accepted"
         assert user.run("deploy", "--target", "claude", "--json").error["code"] == "project-not-accepted"
 
-    def test_what_rye_lock_chose_is_not_read_before_it_was_installed(self, program: Program, shared: Path) -> None:
-        program.ok("add", "../shared", "pdf", "--editable", "-y")
-        program.ok("remove", "shared/pdf")
-        program.write(
+    def test_what_rye_lock_chose_is_not_read_before_it_was_installed(self, person: Person, shared: Path) -> None:
+        person.ok("add", "../shared", "pdf", "--editable", "-y")
+        person.ok("remove", "shared/pdf")
+        person.write(
             "rye.toml",
             '[sources]\nshared = { path = "../shared", editable = true }\n\n[dependencies]\n"skill:shared/pdf" = "*"\n',
         )
-        program.ok("lock")
-        assert program.run("render", "shared/pdf", "--json").error["code"] == "project-not-accepted"
+        person.ok("lock")
+        assert person.run("render", "shared/pdf", "--json").error["code"] == "project-not-accepted"
 
     @pytest.mark.parametrize("allowed", ["git", "signed"])
-    def test_a_policy_that_comes_later_counts_at_once(self, user: Program, allowed: str) -> None:
+    def test_a_policy_that_comes_later_counts_at_once(self, user: Person, allowed: str) -> None:
         (user.home / "config").mkdir(exist_ok=True)
         (user.home / "config" / "policy.toml").write_text(f'[policy]\nsources = "{allowed}"\n')
         assert user.run("render", "shared/pdf", "--json").error["code"] == "policy-violation"
         assert user.run("deploy", "--target", "claude", "--json").code == 1
         assert not user.path(".claude").exists()
 
-    def test_a_signature_by_a_trusted_key_vouches_for_nothing(self, program: Program) -> None:
-        program.ok("keys", "generate")
-        program.ok("sign", str(moved(program, "role", "reviewer", "crew")))
-        program.write("rye.toml", '[project]\nname = "shop"\n\n[policy]\nsources = "signed"\n')
-        assert program.run("add", "../crew", "reviewer", "--editable", "-y", "--json").code == 1
-        program.write("rye.toml", '[project]\nname = "shop"\n')
-        program.ok("add", "../crew", "reviewer", "--editable", "-y")
-        assert "none (editable folder ../crew)" in json.dumps(program.ok("list", "--json").json)
+    def test_a_signature_by_a_trusted_key_vouches_for_nothing(self, person: Person) -> None:
+        person.ok("keys", "generate")
+        person.ok("sign", str(moved(person, "role", "reviewer", "crew")))
+        person.write("rye.toml", '[project]\nname = "shop"\n\n[policy]\nsources = "signed"\n')
+        assert person.run("add", "../crew", "reviewer", "--editable", "-y", "--json").code == 1
+        person.write("rye.toml", '[project]\nname = "shop"\n')
+        person.ok("add", "../crew", "reviewer", "--editable", "-y")
+        assert "none (editable folder ../crew)" in json.dumps(person.ok("list", "--json").json)
 
 
 def _replace(path: Path, target: Path) -> None:

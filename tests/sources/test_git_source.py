@@ -9,7 +9,7 @@ import pytest
 
 from rye.project.lock import Lock, parse_lock
 from rye.project.manifest import parse_manifest
-from tests.cli.running import Program
+from tests.scenes.person import Person
 from tests.sources.git_server import GitServer, Repository
 from tests.sources.texts import skill
 
@@ -32,61 +32,61 @@ def team(server: GitServer) -> Repository:
     return repository
 
 
-def add(program: Program, server: GitServer, *more: str, rev: str = "#v1.4.0:items") -> None:
-    program.ok("add", f"git+{server.url('prompts')}{rev}", *more, "--as", "team", "-y")
+def add(person: Person, server: GitServer, *more: str, rev: str = "#v1.4.0:items") -> None:
+    person.ok("add", f"git+{server.url('prompts')}{rev}", *more, "--as", "team", "-y")
 
 
-def locked(program: Program) -> Lock:
-    return parse_lock(program.path("rye.lock").read_text())
+def locked(person: Person) -> Lock:
+    return parse_lock(person.path("rye.lock").read_text())
 
 
-def test_one_item_is_added_locked_and_installed(server: GitServer, program: Program) -> None:
+def test_one_item_is_added_locked_and_installed(server: GitServer, person: Person) -> None:
     repository = team(server)
     commit = repository.git("rev-parse", "v1.4.0^{commit}")
-    add(program, server, "pdf")
-    manifest = parse_manifest(program.path("rye.toml").read_text())
+    add(person, server, "pdf")
+    manifest = parse_manifest(person.path("rye.toml").read_text())
     assert manifest.sources["team"].spec == f"git+{server.url('prompts')}#v1.4.0:items"
     assert [line.key for line in manifest.dependencies] == ["skill:team/pdf"]
-    [row] = locked(program).items
+    [row] = locked(person).items
     assert row.source is not None
     assert (row.version, row.source.commit, row.source.ref) == (f"0.0.0+g{commit[:8]}", commit, "refs/tags/v1.4.0")
     assert row.source.tree == repository.git("rev-parse", f"{commit}^{{tree}}")
     assert row.source.place == "items/skills/pdf/SKILL.md"
-    assert program.path(PDF).read_text() == skill("pdf")
-    assert program.path(".ai/packages/team/skills/pdf/docs/guide.md").read_text() == "# Guide\n"
-    assert program.ok("render", "team/pdf").stdout.startswith("# pdf")
+    assert person.path(PDF).read_text() == skill("pdf")
+    assert person.path(".ai/packages/team/skills/pdf/docs/guide.md").read_text() == "# Guide\n"
+    assert person.ok("render", "team/pdf").stdout.startswith("# pdf")
 
 
-def test_items_are_listed_where_none_is_named(server: GitServer, program: Program) -> None:
+def test_items_are_listed_where_none_is_named(server: GitServer, person: Person) -> None:
     team(server)
-    before = program.path("rye.toml").read_bytes()
-    refused = program.run("add", f"git+{server.url('prompts')}#v1.4.0:items", "--json")
+    before = person.path("rye.toml").read_bytes()
+    refused = person.run("add", f"git+{server.url('prompts')}#v1.4.0:items", "--json")
     assert (refused.code, refused.error["code"]) == (2, "choose-items")
     assert refused.error["items"] == ["skill:docx", "skill:pdf"]
-    assert program.path("rye.toml").read_bytes() == before
-    assert not program.path("rye.lock").exists()
+    assert person.path("rye.toml").read_bytes() == before
+    assert not person.path("rye.lock").exists()
 
 
-def test_all_takes_every_item_and_says_what_it_leaves_out(server: GitServer, program: Program) -> None:
+def test_all_takes_every_item_and_says_what_it_leaves_out(server: GitServer, person: Person) -> None:
     repository = server.repository("prompts")
     repository.commit(
         {"a/SKILL.md": skill("a"), "b/SKILL.md": skill("b"), "c/SKILL.md": skill("other"), "D!/SKILL.md": skill("d")}
     )
-    done = program.ok("add", f"git+{server.url('prompts')}", "--all", "-y")
-    assert [row.id for row in locked(program).items] == ["prompts/a", "prompts/b"]
+    done = person.ok("add", f"git+{server.url('prompts')}", "--all", "-y")
+    assert [row.id for row in locked(person).items] == ["prompts/a", "prompts/b"]
     assert "skill:c was left out" in done.stderr
     assert "skill:D! was left out" in done.stderr
 
 
 def test_ci_in_a_clone_needs_no_network_when_the_cache_has_the_commit(
-    server: GitServer, program: Program, tmp_path: Path
+    server: GitServer, person: Person, tmp_path: Path
 ) -> None:
     team(server)
-    add(program, server, "pdf")
-    clone = Program(tmp_path / "clone")
-    shutil.copy(program.path("rye.toml"), clone.folder)
-    shutil.copy(program.path("rye.lock"), clone.folder)
-    shutil.copytree(program.home / "cache", clone.home / "cache")
+    add(person, server, "pdf")
+    clone = Person(tmp_path / "clone")
+    shutil.copy(person.path("rye.toml"), clone.folder)
+    shutil.copy(person.path("rye.lock"), clone.folder)
+    shutil.copytree(person.home / "cache", clone.home / "cache")
     asked = len(server.requests)
     clone.ok("--offline", "ci", "--trust-lock")
     assert clone.path(PDF).read_text() == skill("pdf")
@@ -101,185 +101,185 @@ def test_ci_in_a_clone_needs_no_network_when_the_cache_has_the_commit(
 
 
 def test_a_clone_asks_once_about_the_source_and_ci_does_not_agree_by_itself(
-    server: GitServer, program: Program, tmp_path: Path
+    server: GitServer, person: Person, tmp_path: Path
 ) -> None:
     team(server)
-    add(program, server, "pdf")
-    clone = Program(tmp_path / "clone")
-    shutil.copy(program.path("rye.toml"), clone.folder)
-    shutil.copy(program.path("rye.lock"), clone.folder)
+    add(person, server, "pdf")
+    clone = Person(tmp_path / "clone")
+    shutil.copy(person.path("rye.toml"), clone.folder)
+    shutil.copy(person.path("rye.lock"), clone.folder)
     refused = clone.run("ci", "-y", "--json")
     assert refused.error["code"] == "project-not-accepted"
     assert f"git+{server.url('prompts')}" in refused.error["message"]
 
 
-def test_update_moves_along_the_branch_and_shows_both_versions(server: GitServer, program: Program) -> None:
+def test_update_moves_along_the_branch_and_shows_both_versions(server: GitServer, person: Person) -> None:
     repository = team(server)
-    add(program, server, "pdf", rev="#main:items")
-    before = locked(program).items[0]
-    assert program.ok("outdated", "--json").json["outdated"] == []
+    add(person, server, "pdf", rev="#main:items")
+    before = locked(person).items[0]
+    assert person.ok("outdated", "--json").json["outdated"] == []
     now = repository.commit({"items/skills/pdf/SKILL.md": skill("pdf", body="Read it twice.")})
-    [newer] = program.ok("outdated", "--json").json["outdated"]
+    [newer] = person.ok("outdated", "--json").json["outdated"]
     assert (newer["current"], newer["wanted"]) == (before.version, f"0.0.0+g{now[:8]}")
-    program.ok("ci")  # installs the locked commit
-    assert locked(program).items[0] == before
-    program.ok("update", "-y")
-    after = locked(program).items[0]
+    person.ok("ci")  # installs the locked commit
+    assert locked(person).items[0] == before
+    person.ok("update", "-y")
+    after = locked(person).items[0]
     assert after.source is not None
     assert after.source.commit == now
-    assert "Read it twice." in program.path(PDF).read_text()
+    assert "Read it twice." in person.path(PDF).read_text()
 
 
-def test_head_as_a_rev_is_told_to_be_left_out(server: GitServer, program: Program) -> None:
+def test_head_as_a_rev_is_told_to_be_left_out(server: GitServer, person: Person) -> None:
     team(server)
-    refused = program.run("add", f"git+{server.url('prompts')}#HEAD:items", "pdf", "-y", "--json").error
+    refused = person.run("add", f"git+{server.url('prompts')}#HEAD:items", "pdf", "-y", "--json").error
     assert (refused["code"], refused["hint"]) == ("no-such-rev", "Remove the rev to use the default branch.")
 
 
 def test_an_item_that_numbers_itself_and_stays_as_it_is_moves_with_its_repository(
-    server: GitServer, program: Program
+    server: GitServer, person: Person
 ) -> None:
     """Same version and bytes in another commit: the row moves to the new commit, without a warning about a forged lock."""
     repository = server.repository("prompts")
     files = {"skills/pdf/SKILL.md": skill("pdf", 'metadata:\n  version: "1.0.0"')}
     repository.commit(files)
-    program.ok("add", f"git+{server.url('prompts')}#main", "pdf", "-y")
+    person.ok("add", f"git+{server.url('prompts')}#main", "pdf", "-y")
     now = repository.commit({**files, "README.md": "# Kit\n"})
-    program.ok("update", "-y")
-    [row] = locked(program).items
+    person.ok("update", "-y")
+    [row] = locked(person).items
     assert row.source is not None
     assert (row.version, row.source.commit) == ("1.0.0", now)
-    program.ok("ci")
+    person.ok("ci")
 
 
-def test_an_update_that_brings_something_to_run_stops(server: GitServer, program: Program) -> None:
+def test_an_update_that_brings_something_to_run_stops(server: GitServer, person: Person) -> None:
     repository = team(server)
-    add(program, server, "pdf", rev="#main:items")
+    add(person, server, "pdf", rev="#main:items")
     repository.commit({"items/skills/pdf/SKILL.md": skill("pdf"), "items/skills/pdf/run.sh": "#!/bin/sh\necho\n"})
-    refused = program.run("update", "-y", "--json")
+    refused = person.run("update", "-y", "--json")
     assert refused.error["code"] == "consent-needed"
     assert "run.sh" in refused.error["message"]
-    assert not program.path(".ai/packages/team/skills/pdf/run.sh").exists()
+    assert not person.path(".ai/packages/team/skills/pdf/run.sh").exists()
 
 
-def test_a_moved_tag_is_an_error_of_update_that_names_both_commits(server: GitServer, program: Program) -> None:
+def test_a_moved_tag_is_an_error_of_update_that_names_both_commits(server: GitServer, person: Person) -> None:
     repository = team(server)
-    add(program, server, "pdf")
+    add(person, server, "pdf")
     old = repository.git("rev-parse", "v1.4.0^{commit}")
     new = repository.commit({"items/skills/pdf/SKILL.md": skill("pdf", body="Other.")})
     repository.tag("v1.4.0", new)
-    before = program.path("rye.lock").read_bytes()
-    refused = program.run("update", "-y", "--json")
+    before = person.path("rye.lock").read_bytes()
+    refused = person.run("update", "-y", "--json")
     assert refused.error["code"] == "tag-moved"
     assert old in refused.error["message"]
     assert new in refused.error["message"]
-    assert program.path("rye.lock").read_bytes() == before
-    program.ok("ci")
+    assert person.path("rye.lock").read_bytes() == before
+    person.ok("ci")
 
 
 def test_a_commit_that_vanished_is_named_with_where_the_ref_is_now(
-    server: GitServer, program: Program, tmp_path: Path
+    server: GitServer, person: Person, tmp_path: Path
 ) -> None:
     repository = team(server)
-    add(program, server, "pdf", rev="#main:items")
+    add(person, server, "pdf", rev="#main:items")
     old = repository.git("rev-parse", "main")
     repository.git("update-ref", "-d", "refs/heads/main")
     repository.git("tag", "-d", "v1.4.0")
     new = repository.commit({"items/skills/pdf/SKILL.md": skill("pdf", body="Rewritten.")})
     repository.git("-c", "gc.reflogExpire=now", "gc", "--quiet", "--prune=now")
-    clone = Program(tmp_path / "clone")
-    shutil.copy(program.path("rye.toml"), clone.folder)
-    shutil.copy(program.path("rye.lock"), clone.folder)
+    clone = Person(tmp_path / "clone")
+    shutil.copy(person.path("rye.toml"), clone.folder)
+    shutil.copy(person.path("rye.lock"), clone.folder)
     refused = clone.run("ci", "--trust-lock", "--json")
     assert refused.error["code"] == "commit-vanished"
     assert old in refused.error["message"]
     assert new in refused.error["message"]
 
 
-def test_that_nobody_signed_is_said_everywhere(server: GitServer, program: Program) -> None:
+def test_that_nobody_signed_is_said_everywhere(server: GitServer, person: Person) -> None:
     repository = team(server)
     commit = repository.git("rev-parse", "main")
-    asked = program.run("add", f"git+{server.url('prompts')}#v1.4.0:items", "pdf", "--as", "team")
+    asked = person.run("add", f"git+{server.url('prompts')}#v1.4.0:items", "pdf", "--as", "team")
     none = f"none (git commit {commit})"
     assert asked.code == 1
     assert f"! not signed (git commit {commit})" in asked.stderr
-    add(program, server, "pdf")
-    [row] = program.ok("list", "--json").json["items"]
+    add(person, server, "pdf")
+    [row] = person.ok("list", "--json").json["items"]
     assert (row["signer"], row["source"]["commit"]) == (none, commit)
-    assert none in program.ok("list").stdout
-    assert f"not signed (git commit {commit})" in program.ok("tree").stdout
-    assert program.ok("tree", "--json").json["tree"][0]["signer"] == none
-    assert f"is not signed (git commit {commit})" in program.ok("why", "team/pdf").stdout
-    assert f"is not signed (git commit {commit})" in program.ok("audit").stdout
-    properties = program.ok("sbom").json["components"][0]["properties"]
+    assert none in person.ok("list").stdout
+    assert f"not signed (git commit {commit})" in person.ok("tree").stdout
+    assert person.ok("tree", "--json").json["tree"][0]["signer"] == none
+    assert f"is not signed (git commit {commit})" in person.ok("why", "team/pdf").stdout
+    assert f"is not signed (git commit {commit})" in person.ok("audit").stdout
+    properties = person.ok("sbom").json["components"][0]["properties"]
     assert {"name": "rye:signer", "value": none} in properties
     assert {"name": "rye:commit", "value": commit} in properties
     assert "rye:log" not in {each["name"] for each in properties}
 
 
-def test_a_source_that_was_agreed_to_is_not_asked_about_again(server: GitServer, program: Program) -> None:
+def test_a_source_that_was_agreed_to_is_not_asked_about_again(server: GitServer, person: Person) -> None:
     team(server)
-    add(program, server, "pdf")
-    program.ok("add", "skill:team/docx")  # no --yes: the source is already approved, and the item asks for nothing
-    assert [row.id for row in locked(program).items] == ["team/docx", "team/pdf"]
+    add(person, server, "pdf")
+    person.ok("add", "skill:team/docx")  # no --yes: the source is already approved, and the item asks for nothing
+    assert [row.id for row in locked(person).items] == ["team/docx", "team/pdf"]
 
 
-def test_another_rev_on_the_command_line_moves_the_source(server: GitServer, program: Program) -> None:
+def test_another_rev_on_the_command_line_moves_the_source(server: GitServer, person: Person) -> None:
     repository = team(server)
-    add(program, server, "pdf")
+    add(person, server, "pdf")
     now = repository.commit({"items/skills/pdf/SKILL.md": skill("pdf", body="Two.")})
     repository.tag("v1.5.0", now)
-    program.ok("add", f"git+{server.url('prompts')}#v1.5.0:items", "pdf", "-y")
-    assert parse_manifest(program.path("rye.toml").read_text()).sources["team"].spec.endswith("#v1.5.0:items")
-    [row] = locked(program).items
+    person.ok("add", f"git+{server.url('prompts')}#v1.5.0:items", "pdf", "-y")
+    assert parse_manifest(person.path("rye.toml").read_text()).sources["team"].spec.endswith("#v1.5.0:items")
+    [row] = locked(person).items
     assert row.source is not None
     assert (row.source.commit, row.source.ref) == (now, "refs/tags/v1.5.0")
 
 
-def test_removing_the_last_item_removes_its_files(server: GitServer, program: Program) -> None:
+def test_removing_the_last_item_removes_its_files(server: GitServer, person: Person) -> None:
     team(server)
-    add(program, server, "pdf")
-    program.ok("remove", "team/pdf")
-    assert not program.path(PDF).exists()
-    assert locked(program).items == ()
+    add(person, server, "pdf")
+    person.ok("remove", "team/pdf")
+    assert not person.path(PDF).exists()
+    assert locked(person).items == ()
 
 
-def test_a_dry_run_writes_nothing(server: GitServer, program: Program) -> None:
+def test_a_dry_run_writes_nothing(server: GitServer, person: Person) -> None:
     team(server)
-    before = program.path("rye.toml").read_bytes()
-    program.ok("add", f"git+{server.url('prompts')}#v1.4.0:items", "pdf", "--dry-run")
-    assert program.path("rye.toml").read_bytes() == before
-    assert not program.path("rye.lock").exists()
+    before = person.path("rye.toml").read_bytes()
+    person.ok("add", f"git+{server.url('prompts')}#v1.4.0:items", "pdf", "--dry-run")
+    assert person.path("rye.toml").read_bytes() == before
+    assert not person.path("rye.lock").exists()
 
 
-def test_a_skill_at_the_address_itself_is_named_after_the_folder(server: GitServer, program: Program) -> None:
+def test_a_skill_at_the_address_itself_is_named_after_the_folder(server: GitServer, person: Person) -> None:
     team(server)
-    program.ok("add", f"git+{server.url('prompts')}#v1.4.0:items/skills/pdf", "--as", "team", "-y")
-    [row] = locked(program).items
+    person.ok("add", f"git+{server.url('prompts')}#v1.4.0:items/skills/pdf", "--as", "team", "-y")
+    [row] = locked(person).items
     assert (row.id, row.source.place if row.source else "") == ("team/pdf", "items/skills/pdf/SKILL.md")
 
 
-def test_lock_check_verify_and_frozen_take_such_items_like_any_other(server: GitServer, program: Program) -> None:
+def test_lock_check_verify_and_frozen_take_such_items_like_any_other(server: GitServer, person: Person) -> None:
     team(server)
-    add(program, server, "pdf")
-    assert program.ok("lock", "--check", "--json").json["fits"] is True
-    program.ok("install", "--frozen")
-    program.ok("install", "--locked")
-    program.ok("--offline", "install")
-    assert program.ok("lock").code == 0
-    program.path(PDF).write_text("edited")
-    assert program.run("ci", "--json").error["code"] == "edited-files"
+    add(person, server, "pdf")
+    assert person.ok("lock", "--check", "--json").json["fits"] is True
+    person.ok("install", "--frozen")
+    person.ok("install", "--locked")
+    person.ok("--offline", "install")
+    assert person.ok("lock").code == 0
+    person.path(PDF).write_text("edited")
+    assert person.run("ci", "--json").error["code"] == "edited-files"
 
 
 @pytest.mark.parametrize("scale", ["signed", "git"])
-def test_the_policy_bounds_what_is_allowed(server: GitServer, program: Program, scale: str) -> None:
+def test_the_policy_bounds_what_is_allowed(server: GitServer, person: Person, scale: str) -> None:
     team(server)
-    program.write("rye.toml", f'[project]\nname = "shop"\n\n[policy]\nsources = "{scale}"\n')
+    person.write("rye.toml", f'[project]\nname = "shop"\n\n[policy]\nsources = "{scale}"\n')
     words = ("add", f"git+{server.url('prompts')}#v1.4.0:items", "pdf", "--as", "team", "-y", "--json")
     if scale == "git":
-        program.ok(*words)
+        person.ok(*words)
         return
-    refused = program.run(*words)
+    refused = person.run(*words)
     assert refused.code == 1
     assert "policy" in refused.error["message"]
-    assert not program.path("rye.lock").exists()
+    assert not person.path("rye.lock").exists()

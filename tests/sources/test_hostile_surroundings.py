@@ -16,7 +16,7 @@ from rye.project.lock import Lock, LockedItem, LockedSource, lock_text, parse_lo
 from rye.sources import git_program
 from rye.sources.git_objects import object_name, tree_entries, tree_of
 from rye.sources.source_error import SourceError
-from tests.cli.running import Program
+from tests.scenes.person import Person
 from tests.sources.git_server import GitServer, Repository
 from tests.sources.texts import skill
 
@@ -33,21 +33,21 @@ def repository(server: GitServer) -> Repository:
     return found
 
 
-def add(program: Program, server: GitServer, *more: str) -> None:
-    program.ok("add", f"git+{server.url('prompts')}#v1", "pdf", "--as", "team", "-y", *more)
+def add(person: Person, server: GitServer, *more: str) -> None:
+    person.ok("add", f"git+{server.url('prompts')}#v1", "pdf", "--as", "team", "-y", *more)
 
 
-def clone(program: Program, base: Path) -> Program:
+def clone(person: Person, base: Path) -> Person:
     """Another checkout of the same user with a new data folder, so nothing counts as verified."""
-    other = Program(base)
+    other = Person(base)
     for name in ("rye.toml", "rye.lock"):
-        shutil.copy(program.path(name), other.folder)
-    shutil.copytree(program.home / "cache", other.home / "cache")
+        shutil.copy(person.path(name), other.folder)
+    shutil.copytree(person.home / "cache", other.home / "cache")
     return other
 
 
-def cached(program: Program) -> Path:
-    [place] = (program.home / "cache" / "git").glob("*.git")
+def cached(person: Person) -> Path:
+    [place] = (person.home / "cache" / "git").glob("*.git")
     return place
 
 
@@ -68,9 +68,9 @@ def replace_object(place: Path, name: str, kind: str, data: bytes) -> None:
 
 @pytest.mark.parametrize("kind", ["blob", "tree", "commit"])
 def test_an_object_that_was_replaced_in_the_cache_is_found_out(
-    server: GitServer, program: Program, repository: Repository, tmp_path: Path, kind: str
+    server: GitServer, person: Person, repository: Repository, tmp_path: Path, kind: str
 ) -> None:
-    add(program, server)
+    add(person, server)
     name = {
         "blob": repository.git("rev-parse", "v1:pdf/SKILL.md"),
         "tree": repository.git("rev-parse", "v1:pdf"),
@@ -79,7 +79,7 @@ def test_an_object_that_was_replaced_in_the_cache_is_found_out(
     evil = repository.commit({"pdf/SKILL.md": skill("pdf", body="Send it to me."), "pdf/run.sh": "#!/bin/sh\nid\n"})
     other = {"blob": f"{evil}:pdf/SKILL.md", "tree": f"{evil}:pdf", "commit": evil}[kind]
     data = subprocess.run(["git", "cat-file", kind, other], cwd=repository.path, capture_output=True, check=True).stdout
-    again = clone(program, tmp_path / "again")
+    again = clone(person, tmp_path / "again")
     replace_object(cached(again), name, kind, data)
     refused = again.run("--offline", "ci", "--trust-lock", "--json")
     assert refused.error["code"] == "source-forged", refused
@@ -104,13 +104,13 @@ def test_an_object_that_was_replaced_in_the_cache_is_found_out(
 )
 def test_a_cache_with_a_setting_of_its_own_is_thrown_away(
     server: GitServer,
-    program: Program,
+    person: Person,
     repository: Repository,
     tmp_path: Path,
     spoil: Callable[[Path, Path], object],
 ) -> None:
-    add(program, server)
-    again = clone(program, tmp_path / "again")
+    add(person, server)
+    again = clone(person, tmp_path / "again")
     spoil(cached(again), tmp_path / "ran")
     refused = again.run("--offline", "ci", "--trust-lock", "--json")
     assert refused.error["code"] in ("source-offline", "unverified-item")
@@ -120,10 +120,10 @@ def test_a_cache_with_a_setting_of_its_own_is_thrown_away(
 
 
 def test_a_cache_that_is_a_link_is_not_used(
-    server: GitServer, program: Program, repository: Repository, tmp_path: Path
+    server: GitServer, person: Person, repository: Repository, tmp_path: Path
 ) -> None:
-    add(program, server)
-    again = clone(program, tmp_path / "again")
+    add(person, server)
+    again = clone(person, tmp_path / "again")
     place = cached(again)
     place.rename(tmp_path / "elsewhere.git")
     place.symlink_to(tmp_path / "elsewhere.git")
@@ -133,14 +133,14 @@ def test_a_cache_that_is_a_link_is_not_used(
 
 @pytest.mark.parametrize("said", ["git version 2.31.8", "git version x", "", "hello"])
 def test_a_git_that_does_not_take_our_configuration_is_not_used(
-    server: GitServer, program: Program, repository: Repository, tmp_path: Path, said: str
+    server: GitServer, person: Person, repository: Repository, tmp_path: Path, said: str
 ) -> None:
     old = tmp_path / "bin" / "git"
     old.parent.mkdir()
     old.write_text(f"#!/bin/sh\n[ \"$1\" = version ] && echo '{said}' || touch {tmp_path}/ran\n")
     old.chmod(0o700)
     path = f"{old.parent}:{os.environ['PATH']}"
-    refused = program.run("add", f"git+{server.url('prompts')}#v1", "pdf", "-y", "--json", env={"PATH": path})
+    refused = person.run("add", f"git+{server.url('prompts')}#v1", "pdf", "-y", "--json", env={"PATH": path})
     assert refused.error["code"] == "no-git"
     assert not (tmp_path / "ran").exists()
 
@@ -156,7 +156,7 @@ def test_not_even_the_question_for_gits_version_writes_where_a_variable_says(
 
 
 def test_gits_own_variables_mean_nothing(
-    server: GitServer, program: Program, repository: Repository, tmp_path: Path
+    server: GitServer, person: Person, repository: Repository, tmp_path: Path
 ) -> None:
     ran = tmp_path / "ran"
     script = tmp_path / "evil.sh"
@@ -193,15 +193,15 @@ def test_gits_own_variables_mean_nothing(
         "GIT_CONFIG_PARAMETERS": f"'core.fsmonitor={script}'",
     }
     (tmp_path / "config").write_text(f"[core]\n\tfsmonitor = {script}\n")
-    program.ok("add", f"git+{server.url('prompts')}#v1", "pdf", "--as", "team", "-y", env=variables)
-    assert program.path(".ai/packages/team/skills/pdf/SKILL.md").read_text() == skill("pdf")
+    person.ok("add", f"git+{server.url('prompts')}#v1", "pdf", "--as", "team", "-y", env=variables)
+    assert person.path(".ai/packages/team/skills/pdf/SKILL.md").read_text() == skill("pdf")
     assert not ran.exists()
     assert not (tmp_path / "trace").exists()
     assert not (tmp_path / "trace2").exists()
 
 
 def test_of_the_users_git_configuration_nothing_but_tls_and_credentials_counts(
-    server: GitServer, program: Program, repository: Repository, tmp_path: Path
+    server: GitServer, person: Person, repository: Repository, tmp_path: Path
 ) -> None:
     ran = tmp_path / "ran"
     script = tmp_path / "evil.sh"
@@ -214,7 +214,7 @@ def test_of_the_users_git_configuration_nothing_but_tls_and_credentials_counts(
     template = tmp_path / "template" / "hooks"
     shutil.copytree(hooks, template)
     server.repository("elsewhere").commit({"pdf/SKILL.md": skill("pdf", body="Evil.")})
-    (program.home / ".gitconfig").write_text(
+    (person.home / ".gitconfig").write_text(
         f"""[core]
 	hooksPath = {hooks}
 	fsmonitor = {script}
@@ -244,48 +244,48 @@ def test_of_the_users_git_configuration_nothing_but_tls_and_credentials_counts(
 	fetch = !{script}
 """
     )
-    add(program, server)
-    assert program.path(".ai/packages/team/skills/pdf/SKILL.md").read_text() == skill("pdf")
+    add(person, server)
+    assert person.path(".ai/packages/team/skills/pdf/SKILL.md").read_text() == skill("pdf")
     assert not ran.exists()
 
 
 def test_a_credential_helper_of_the_user_is_asked(
-    server: GitServer, program: Program, repository: Repository, tmp_path: Path
+    server: GitServer, person: Person, repository: Repository, tmp_path: Path
 ) -> None:
     asked = tmp_path / "asked"
     helper = tmp_path / "helper.sh"
     helper.write_text(f"#!/bin/sh\ncat >> {asked}\necho username=me\necho password=secret\n")
     helper.chmod(0o700)
-    (program.home / ".gitconfig").write_text(f"[credential]\n\thelper = {helper}\n")
+    (person.home / ".gitconfig").write_text(f"[credential]\n\thelper = {helper}\n")
     server.answer = lambda path: (401, {"WWW-Authenticate": 'Basic realm="x"'})
-    refused = program.run("add", f"git+{server.url('prompts')}#v1", "pdf", "-y", "--json")
+    refused = person.run("add", f"git+{server.url('prompts')}#v1", "pdf", "-y", "--json")
     assert refused.error["code"] == "source-unreachable"
     assert "host=127.0.0.1" in asked.read_text()
     assert "secret" not in refused.stdout + refused.stderr
 
 
 def test_without_a_terminal_nobody_is_asked_for_a_password(
-    server: GitServer, program: Program, repository: Repository
+    server: GitServer, person: Person, repository: Repository
 ) -> None:
     server.answer = lambda path: (401, {"WWW-Authenticate": 'Basic realm="x"'})
-    refused = program.run("add", f"git+{server.url('prompts')}#v1", "pdf", "-y", "--json")
+    refused = person.run("add", f"git+{server.url('prompts')}#v1", "pdf", "-y", "--json")
     assert refused.error["code"] == "source-unreachable"
     assert "credential helper" in refused.error["hint"]
 
 
-def edit(program: Program, old: str, new: str) -> None:
-    lock = program.path("rye.lock")
+def edit(person: Person, old: str, new: str) -> None:
+    lock = person.path("rye.lock")
     text = lock.read_text()
     assert old in text
     lock.write_text(text.replace(old, new))
 
 
 def test_a_files_hash_that_was_replaced_in_the_lock_is_found_out(
-    server: GitServer, program: Program, repository: Repository, tmp_path: Path
+    server: GitServer, person: Person, repository: Repository, tmp_path: Path
 ) -> None:
-    add(program, server)
+    add(person, server)
     for data in (skill("pdf").encode(), b"#!/bin/sh\necho\n"):
-        other = clone(program, tmp_path / hashlib.sha256(data).hexdigest()[:8])
+        other = clone(person, tmp_path / hashlib.sha256(data).hexdigest()[:8])
         edit(other, hashlib.sha256(data).hexdigest(), "ab" * 32)
         refused = other.run("ci", "--trust-lock", "--json")
         assert refused.error["code"] == "lock-mismatch", refused
@@ -294,11 +294,11 @@ def test_a_files_hash_that_was_replaced_in_the_lock_is_found_out(
 
 @pytest.mark.parametrize("what", ["tree", "version", "place", "size"])
 def test_a_row_that_its_commit_does_not_bear_out_is_a_mismatch(
-    server: GitServer, program: Program, repository: Repository, tmp_path: Path, what: str
+    server: GitServer, person: Person, repository: Repository, tmp_path: Path, what: str
 ) -> None:
-    add(program, server)
-    other = clone(program, tmp_path / "other")
-    [row] = parse_lock(program.path("rye.lock").read_text()).items
+    add(person, server)
+    other = clone(person, tmp_path / "other")
+    [row] = parse_lock(person.path("rye.lock").read_text()).items
     assert row.source is not None
     old, new = {
         "tree": (f'tree = "{row.source.tree}"', f'tree = "{"ab" * 20}"'),
@@ -311,22 +311,22 @@ def test_a_row_that_its_commit_does_not_bear_out_is_a_mismatch(
 
 
 def test_a_commit_that_was_replaced_in_the_lock_needs_its_own_hashes(
-    server: GitServer, program: Program, repository: Repository, tmp_path: Path
+    server: GitServer, person: Person, repository: Repository, tmp_path: Path
 ) -> None:
-    add(program, server)
+    add(person, server)
     old = repository.git("rev-parse", "v1")
     evil = repository.commit({"pdf/SKILL.md": skill("pdf", body="Evil.")})
-    other = clone(program, tmp_path / "other")
+    other = clone(person, tmp_path / "other")
     edit(other, old, evil)
     assert other.run("ci", "--trust-lock", "--json").error["code"] == "lock-mismatch"
 
 
 def test_an_address_that_was_replaced_in_the_lock_alone_does_not_fit(
-    server: GitServer, program: Program, repository: Repository, tmp_path: Path
+    server: GitServer, person: Person, repository: Repository, tmp_path: Path
 ) -> None:
-    add(program, server)
+    add(person, server)
     server.repository("evil").commit({"pdf/SKILL.md": skill("pdf", body="Evil.")})
-    other = clone(program, tmp_path / "other")
+    other = clone(person, tmp_path / "other")
     edit(other, f'git = "{server.url("prompts")}"', f'git = "{server.url("evil")}"')
     asked = len(server.requests)
     refused = other.run("ci", "--trust-lock", "--json")
@@ -336,15 +336,15 @@ def test_an_address_that_was_replaced_in_the_lock_alone_does_not_fit(
 
 
 def test_an_address_that_was_replaced_everywhere_is_a_new_source_to_agree_to(
-    server: GitServer, program: Program, repository: Repository, tmp_path: Path
+    server: GitServer, person: Person, repository: Repository
 ) -> None:
-    add(program, server)
+    add(person, server)
     fork = server.root / "fork.git"
     shutil.copytree(repository.path, fork)
     for name in ("rye.toml", "rye.lock"):
-        path = program.path(name)
+        path = person.path(name)
         path.write_text(path.read_text().replace(server.url("prompts"), server.url("fork")))
-    refused = program.run("ci", "-y", "--json")
+    refused = person.run("ci", "-y", "--json")
     assert refused.error["code"] == "project-not-accepted", refused
     assert server.url("fork") in refused.error["message"]
 
@@ -356,12 +356,12 @@ def test_an_address_that_was_replaced_everywhere_is_a_new_source_to_agree_to(
     ids=lambda words: words[0],
 )  # fmt: skip
 def test_a_repository_that_a_clone_names_is_not_contacted_before_somebody_agreed(
-    server: GitServer, program: Program, repository: Repository, tmp_path: Path, words: tuple[str, ...]
+    server: GitServer, person: Person, repository: Repository, words: tuple[str, ...]
 ) -> None:
     commit = repository.git("rev-parse", "v1")
     tree = repository.git("rev-parse", "v1^{tree}")
     url = server.url("prompts")
-    program.write(
+    person.write(
         "rye.toml", f'[sources]\nteam = {{ git = "{url}", rev = "v1" }}\n[dependencies]\n"skill:team/pdf" = "*"\n'
     )
     source = LockedSource("pdf/SKILL.md", git=url, ref="refs/tags/v1", commit=commit, tree=tree)
@@ -376,28 +376,28 @@ def test_a_repository_that_a_clone_names_is_not_contacted_before_somebody_agreed
         source=source,
     )
     wanted = {"skill:team/pdf": "*", "source team": f"git+{url}#v1"}
-    program.write("rye.lock", lock_text(Lock(wanted, (row,))))
-    program.write(".ai/packages/team/skills/pdf/SKILL.md", data)
-    program.run(*words)
+    person.write("rye.lock", lock_text(Lock(wanted, (row,))))
+    person.write(".ai/packages/team/skills/pdf/SKILL.md", data)
+    person.run(*words)
     assert server.requests == []
 
 
 def test_two_processes_add_from_one_repository_at_once(
-    server: GitServer, program: Program, repository: Repository
+    server: GitServer, person: Person, repository: Repository
 ) -> None:
     words = ["-c", "from rye.cli.start import main; main()", "add", f"git+{server.url('prompts')}#v1"]
-    environment = {**program.environment, "PYTHONPATH": os.getcwd()}
+    environment = {**person.environment, "PYTHONPATH": os.getcwd()}
     running = [
         subprocess.Popen(
             [os.sys.executable, *words, item, "--as", "team", "-y"],  # type: ignore[attr-defined]
-            cwd=program.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            cwd=person.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )
         for item in ("pdf", "docx")
     ]  # fmt: skip
     said = [one.communicate(timeout=60)[0].decode() for one in running]
     assert [one.returncode for one in running] == [0, 0], said
-    assert [row.id for row in parse_lock(program.path("rye.lock").read_text()).items] == ["team/docx", "team/pdf"]
-    program.ok("ci")
+    assert [row.id for row in parse_lock(person.path("rye.lock").read_text()).items] == ["team/docx", "team/pdf"]
+    person.ok("ci")
 
 
 def test_objects_are_hashed_again_from_the_commit_down() -> None:

@@ -6,16 +6,15 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from rye.project.lock import parse_lock
 from rye.project.manifest import parse_manifest
-from tests.cli.running import Program
-from tests.installation.real_registry import Author, RealRegistry, serving
 from tests.scenes.directive_text import directive
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 from tests.sources.git_server import GitServer
 from tests.sources.texts import skill
 
@@ -23,23 +22,18 @@ pytestmark = pytest.mark.processes
 
 
 @pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
-    yield from serving(tmp_path_factory)
-
-
-@pytest.fixture(scope="module")
-def acme(registry: RealRegistry) -> Author:
-    author = registry.author("acme")
+def acme(registry: Registry) -> Person:
+    author = registry.owner("acme")
     author.release("work/base", "1.0.0")
     author.release("work/base", "2.0.0")
     return author
 
 
-def rows(program: Program) -> dict[str, str]:
-    return {str(row.identity): row.version for row in parse_lock(program.path("rye.lock").read_text()).items}
+def rows(person: Person) -> dict[str, str]:
+    return {str(row.identity): row.version for row in parse_lock(person.path("rye.lock").read_text()).items}
 
 
-def test_an_item_of_a_source_may_depend_on_a_registrys(server: GitServer, registry: RealRegistry, acme: Author) -> None:
+def test_an_item_of_a_source_may_depend_on_a_registrys(server: GitServer, registry: Registry, acme: Person) -> None:
     user = registry.user()
     needs = skill("main", 'metadata:\n  dependencies: "directive:acme/work/base@^1.0"')
     server.repository("kit").commit({"main/SKILL.md": needs, "plain/SKILL.md": skill("plain")})
@@ -57,7 +51,7 @@ def test_an_item_of_a_source_may_depend_on_a_registrys(server: GitServer, regist
 
 
 def test_a_manifest_in_the_repository_gives_the_range_that_its_item_leaves_out(
-    server: GitServer, registry: RealRegistry, acme: Author
+    server: GitServer, registry: Registry, acme: Person
 ) -> None:
     user = registry.user()
     server.repository("kit").commit(
@@ -70,9 +64,7 @@ def test_a_manifest_in_the_repository_gives_the_range_that_its_item_leaves_out(
     assert rows(user)["directive:acme/work/base"] == "1.0.0"
 
 
-def test_what_a_source_needs_and_nobody_has_is_an_error(
-    server: GitServer, registry: RealRegistry, acme: Author
-) -> None:
+def test_what_a_source_needs_and_nobody_has_is_an_error(server: GitServer, registry: Registry, acme: Person) -> None:
     user = registry.user()
     needs = skill("main", 'metadata:\n  dependencies: "directive:acme/work/missing"')
     server.repository("kit").commit({"main/SKILL.md": needs})
@@ -81,9 +73,7 @@ def test_what_a_source_needs_and_nobody_has_is_an_error(
     assert not user.path("rye.lock").exists()
 
 
-def test_a_pinned_registrys_namespace_is_no_sources_name(
-    server: GitServer, registry: RealRegistry, acme: Author
-) -> None:
+def test_a_pinned_registrys_namespace_is_no_sources_name(server: GitServer, registry: Registry, acme: Person) -> None:
     user = registry.user()
     user.ok("add", "acme/work/base", "-y")
     server.repository("acme").commit({"x/SKILL.md": skill("x")})
@@ -95,7 +85,7 @@ def test_a_pinned_registrys_namespace_is_no_sources_name(
     assert user.run("install", "-y", "--json").error["code"] == "source-name-taken"
 
 
-def test_no_registry_is_asked_about_a_source(server: GitServer, registry: RealRegistry, acme: Author) -> None:
+def test_no_registry_is_asked_about_a_source(server: GitServer, registry: Registry, acme: Person) -> None:
     user = registry.user()
     server.repository("kit").commit({"x/SKILL.md": skill("x")})
     user.ok("add", f"git+{server.url('kit')}", "-y")
@@ -105,19 +95,19 @@ def test_no_registry_is_asked_about_a_source(server: GitServer, registry: RealRe
     assert user.run("yank", "skill:kit/x@1.0.0", "--reason", "x", "-y", "--json").code != 0
 
 
-def test_what_needs_a_source_is_not_published(server: GitServer, registry: RealRegistry, acme: Author) -> None:
+def test_what_needs_a_source_is_not_published(server: GitServer, registry: Registry, acme: Person) -> None:
     server.repository("kit").commit({"x/SKILL.md": skill("x")})
-    author = registry.author("giver")
-    author.program.ok("add", f"git+{server.url('kit')}", "-y")
-    path = author.write("work/mine", depends=(("skill:kit/x", "*"),))
-    refused = author.program.run("publish", path, "--allow-uncommitted", "-y", "--json")
+    author = registry.owner("giver")
+    author.ok("add", f"git+{server.url('kit')}", "-y")
+    path = author.directive("work/mine", depends=(("skill:kit/x", "*"),))
+    refused = author.run("publish", path, "--allow-uncommitted", "-y", "--json")
     assert refused.error["code"] == "needs-a-source"
     assert "kit/x" in refused.error["message"]
-    plain = author.write("work/plain")
-    author.program.ok("publish", plain, "--allow-uncommitted", "-y")
+    plain = author.directive("work/plain")
+    author.ok("publish", plain, "--allow-uncommitted", "-y")
 
 
-def signed_text(author: Program, local_id: str, version: str = "1.0.0") -> str:
+def signed_text(author: Person, local_id: str, version: str = "1.0.0") -> str:
     """A directive with an in-file signature."""
     path = author.write(f".ai/directives/{local_id}.md", directive(local_id, version))
     author.ok("sign", str(path))
@@ -125,188 +115,186 @@ def signed_text(author: Program, local_id: str, version: str = "1.0.0") -> str:
 
 
 @pytest.fixture
-def author(tmp_path: Path) -> Program:
-    found = Program(tmp_path / "author")
+def author(tmp_path: Path) -> Person:
+    found = Person(tmp_path / "author")
     found.ok("init", "--namespace", "acme")
     found.ok("keys", "generate")
     return found
 
 
-def public_key(author: Program) -> str:
+def public_key(author: Person) -> str:
     return next((author.home / "config" / "keys").glob("*.pub")).read_text()
 
 
 def test_an_in_file_signature_by_a_trusted_key_counts_and_by_another_does_not(
-    server: GitServer, program: Program, author: Program
+    server: GitServer, person: Person, author: Person
 ) -> None:
     repository = server.repository("kit")
     repository.commit({".ai/directives/work/one.md": signed_text(author, "work/one")})
     words = ("add", f"git+{server.url('kit')}", "-y")
-    program.ok(*words)
-    assert program.ok("list", "--json").json["items"][0]["signer"].startswith("none (git commit ")
-    program.write("acme.pem", public_key(author))
-    program.ok("trust", "add", "acme.pem", "-y")
-    program.ok("install")
-    assert program.ok("list", "--json").json["items"][0]["signer"].startswith("SHA256:")
-    assert "signer = " not in program.path("rye.lock").read_text()  # the lock is the same for everyone
-    text = program.path("rye.toml").read_text()
-    program.path("rye.toml").write_text(f'{text}\n[policy]\nsources = "signed"\n')
-    program.ok("ci")
-    program.ok("update", "-y")
+    person.ok(*words)
+    assert person.ok("list", "--json").json["items"][0]["signer"].startswith("none (git commit ")
+    person.write("acme.pem", public_key(author))
+    person.ok("trust", "add", "acme.pem", "-y")
+    person.ok("install")
+    assert person.ok("list", "--json").json["items"][0]["signer"].startswith("SHA256:")
+    assert "signer = " not in person.path("rye.lock").read_text()  # the lock is the same for everyone
+    text = person.path("rye.toml").read_text()
+    person.path("rye.toml").write_text(f'{text}\n[policy]\nsources = "signed"\n')
+    person.ok("ci")
+    person.ok("update", "-y")
     changed = signed_text(author, "work/one").replace("Do the work.", "Do it twice.")
     assert "Do it twice." in changed
     repository.commit({".ai/directives/work/one.md": changed})
-    refused = program.run("update", "-y", "--json")
+    refused = person.run("update", "-y", "--json")
     assert refused.error["code"] == "source-item-unusable"
     assert "signature is not valid (modified)" in refused.error["message"]
 
 
-def test_an_update_that_drops_the_signature_stops(server: GitServer, program: Program, author: Program) -> None:
+def test_an_update_that_drops_the_signature_stops(server: GitServer, person: Person, author: Person) -> None:
     repository = server.repository("kit")
     repository.commit({".ai/directives/work/one.md": signed_text(author, "work/one")})
-    program.write("acme.pem", public_key(author))
-    program.ok("trust", "add", "acme.pem", "-y")
-    program.ok("add", f"git+{server.url('kit')}", "-y")
+    person.write("acme.pem", public_key(author))
+    person.ok("trust", "add", "acme.pem", "-y")
+    person.ok("add", f"git+{server.url('kit')}", "-y")
     repository.commit({".ai/directives/work/one.md": directive("work/one", "1.0.1")})
-    refused = program.run("update", "-y", "--json")
+    refused = person.run("update", "-y", "--json")
     assert refused.error["code"] == "consent-needed"
     assert "is no longer signed" in refused.error["message"]
 
 
 def test_an_unsigned_item_that_comes_from_another_place_is_not_told_as_another_key(
-    server: GitServer, program: Program
+    server: GitServer, person: Person
 ) -> None:
     for name in ("kit", "fork"):
         server.repository(name).commit({"pdf/SKILL.md": skill("pdf", body=name)})
-    program.ok("add", f"git+{server.url('kit')}", "pdf", "-y")
-    manifest = program.path("rye.toml")
+    person.ok("add", f"git+{server.url('kit')}", "pdf", "-y")
+    manifest = person.path("rye.toml")
     manifest.write_text(manifest.read_text().replace(server.url("kit"), server.url("fork")))
-    refused = program.run("install", "-y", "--json")
+    refused = person.run("install", "-y", "--json")
     assert refused.error["code"] == "consent-needed"
     places = f"git+{server.url('fork')}, previously git+{server.url('kit')}"
     assert f"comes from a different source ({places})" in refused.error["message"]
 
 
-def test_rye_lock_agrees_to_no_other_place(server: GitServer, program: Program) -> None:
+def test_rye_lock_agrees_to_no_other_place(server: GitServer, person: Person) -> None:
     """A pull request moves the source. Whoever locks first and installs then is still asked."""
     for name in ("kit", "fork"):
         server.repository(name).commit({"pdf/SKILL.md": skill("pdf", body=name)})
-    program.ok("add", f"git+{server.url('kit')}", "pdf", "-y")
-    manifest = program.path("rye.toml")
+    person.ok("add", f"git+{server.url('kit')}", "pdf", "-y")
+    manifest = person.path("rye.toml")
     manifest.write_text(manifest.read_text().replace(server.url("kit"), server.url("fork")))
-    program.ok("lock", "-y")
-    refused = program.run("install", "-y", "--json")
+    person.ok("lock", "-y")
+    refused = person.run("install", "-y", "--json")
     assert refused.error["code"] == "consent-needed"
     places = f"git+{server.url('fork')}, previously git+{server.url('kit')}"
     assert f"comes from a different source ({places})" in refused.error["message"]
 
 
-def test_rye_lock_does_not_agree_to_the_loss_of_a_signature(
-    server: GitServer, program: Program, author: Program
-) -> None:
+def test_rye_lock_does_not_agree_to_the_loss_of_a_signature(server: GitServer, person: Person, author: Person) -> None:
     repository = server.repository("kit")
     repository.commit({".ai/directives/work/one.md": signed_text(author, "work/one")})
-    program.write("acme.pem", public_key(author))
-    program.ok("trust", "add", "acme.pem", "-y")
-    program.ok("add", f"git+{server.url('kit')}", "-y")
+    person.write("acme.pem", public_key(author))
+    person.ok("trust", "add", "acme.pem", "-y")
+    person.ok("add", f"git+{server.url('kit')}", "-y")
     commit = repository.commit({".ai/directives/work/one.md": directive("work/one", "1.0.1")})
-    manifest = program.path("rye.toml")
+    manifest = person.path("rye.toml")
     address = f'git = "{server.url("kit")}"'
     assert address in manifest.read_text()
     manifest.write_text(manifest.read_text().replace(address, f'{address}, rev = "{commit}"'))
-    program.ok("lock", "-y")
-    assert 'approved-signer = "SHA256:' in program.path("rye.lock").read_text()
-    refused = program.run("install", "-y", "--json")
+    person.ok("lock", "-y")
+    assert 'approved-signer = "SHA256:' in person.path("rye.lock").read_text()
+    refused = person.run("install", "-y", "--json")
     assert refused.error["code"] == "consent-needed"
     assert "is no longer signed" in refused.error["message"]
 
 
-def test_sources_signed_refuses_what_has_other_files(server: GitServer, program: Program, author: Program) -> None:
+def test_sources_signed_refuses_what_has_other_files(server: GitServer, person: Person, author: Person) -> None:
     """An in-file signature covers only its own file."""
     path = author.write(".ai/skills/pdf/SKILL.md", skill("pdf"))
     author.ok("sign", str(path))
     server.repository("kit").commit({"pdf/SKILL.md": path.read_text(), "pdf/run.md": "Anything.\n"})
-    program.write("acme.pem", public_key(author))
-    program.ok("trust", "add", "acme.pem", "-y")
-    program.ok("add", f"git+{server.url('kit')}", "-y")
-    assert program.ok("list", "--json").json["items"][0]["signer"].startswith("none (git commit ")
+    person.write("acme.pem", public_key(author))
+    person.ok("trust", "add", "acme.pem", "-y")
+    person.ok("add", f"git+{server.url('kit')}", "-y")
+    assert person.ok("list", "--json").json["items"][0]["signer"].startswith("none (git commit ")
 
 
-def test_deploy_writes_such_items_like_any_other(server: GitServer, program: Program) -> None:
+def test_deploy_writes_such_items_like_any_other(server: GitServer, person: Person) -> None:
     server.repository("kit").commit({"pdf/SKILL.md": skill("pdf"), "pdf/guide.md": "# Guide\n"})
-    program.write("rye.toml", '[project]\nname = "shop"\n\n[deploy]\ntargets = ["claude"]\n')
-    program.ok("add", f"git+{server.url('kit')}", "-y")
-    assert "# pdf" in program.path(".claude/skills/pdf/SKILL.md").read_text()
-    assert program.path(".claude/skills/pdf/guide.md").read_text() == "# Guide\n"
-    program.ok("deploy", "--check")
+    person.write("rye.toml", '[project]\nname = "shop"\n\n[deploy]\ntargets = ["claude"]\n')
+    person.ok("add", f"git+{server.url('kit')}", "-y")
+    assert "# pdf" in person.path(".claude/skills/pdf/SKILL.md").read_text()
+    assert person.path(".claude/skills/pdf/guide.md").read_text() == "# Guide\n"
+    person.ok("deploy", "--check")
 
 
-def test_the_cache_shows_and_forgets_repositories(server: GitServer, program: Program) -> None:
+def test_the_cache_shows_and_forgets_repositories(server: GitServer, person: Person) -> None:
     server.repository("kit").commit({"pdf/SKILL.md": skill("pdf")})
-    program.ok("add", f"git+{server.url('kit')}", "-y")
-    assert program.ok("cache", "info", "--json").json["objects"] > 0
-    program.ok("cache", "clean")
-    assert not list((program.home / "cache" / "git").glob("*.git"))
-    shutil.rmtree(program.path(".ai"))
-    program.ok("ci")
+    person.ok("add", f"git+{server.url('kit')}", "-y")
+    assert person.ok("cache", "info", "--json").json["objects"] > 0
+    person.ok("cache", "clean")
+    assert not list((person.home / "cache" / "git").glob("*.git"))
+    shutil.rmtree(person.path(".ai"))
+    person.ok("ci")
 
 
-def test_an_item_that_goes_from_the_repository_is_said_and_nothing_changes(server: GitServer, program: Program) -> None:
+def test_an_item_that_goes_from_the_repository_is_said_and_nothing_changes(server: GitServer, person: Person) -> None:
     repository = server.repository("kit")
     repository.commit({"pdf/SKILL.md": skill("pdf")})
-    program.ok("add", f"git+{server.url('kit')}#main", "-y")
+    person.ok("add", f"git+{server.url('kit')}#main", "-y")
     repository.commit({"docx/SKILL.md": skill("docx")})
-    before = program.path("rye.lock").read_bytes()
-    refused = program.run("update", "-y", "--json")
+    before = person.path("rye.lock").read_bytes()
+    refused = person.run("update", "-y", "--json")
     assert refused.code == 1
     assert "kit/pdf" in refused.error["message"]
-    assert program.path("rye.lock").read_bytes() == before
-    program.ok("ci")
+    assert person.path("rye.lock").read_bytes() == before
+    person.ok("ci")
 
 
-def test_the_last_item_takes_its_source_out_of_rye_toml(server: GitServer, program: Program) -> None:
+def test_the_last_item_takes_its_source_out_of_rye_toml(server: GitServer, person: Person) -> None:
     server.repository("kit").commit({"a/SKILL.md": skill("a"), "b/SKILL.md": skill("b")})
-    program.ok("add", f"git+{server.url('kit')}", "--all", "-y")
-    program.ok("remove", "kit/a")
-    assert "kit" in parse_manifest(program.path("rye.toml").read_text()).sources
-    program.ok("remove", "kit/b")
-    assert parse_manifest(program.path("rye.toml").read_text()).sources == {}
+    person.ok("add", f"git+{server.url('kit')}", "--all", "-y")
+    person.ok("remove", "kit/a")
+    assert "kit" in parse_manifest(person.path("rye.toml").read_text()).sources
+    person.ok("remove", "kit/b")
+    assert parse_manifest(person.path("rye.toml").read_text()).sources == {}
 
 
-def test_a_diff_compares_with_what_the_source_has_now(server: GitServer, program: Program) -> None:
+def test_a_diff_compares_with_what_the_source_has_now(server: GitServer, person: Person) -> None:
     repository = server.repository("kit")
     repository.commit({"pdf/SKILL.md": skill("pdf")})
-    program.ok("add", f"git+{server.url('kit')}#main", "-y")
+    person.ok("add", f"git+{server.url('kit')}#main", "-y")
     repository.commit({"pdf/SKILL.md": skill("pdf", body="Read it twice.")})
-    assert "+Read it twice." in program.run("diff", "kit/pdf").stdout
-    program.path(".ai/packages/kit/skills/pdf/SKILL.md").write_text(skill("pdf", body="Mine."))
-    assert "+Mine." in program.run("diff", "--edited").stdout
+    assert "+Read it twice." in person.run("diff", "kit/pdf").stdout
+    person.path(".ai/packages/kit/skills/pdf/SKILL.md").write_text(skill("pdf", body="Mine."))
+    assert "+Mine." in person.run("diff", "--edited").stdout
 
 
-def test_a_merge_of_two_branches_that_moved_the_source_is_resolved(server: GitServer, program: Program) -> None:
+def test_a_merge_of_two_branches_that_moved_the_source_is_resolved(server: GitServer, person: Person) -> None:
     repository = server.repository("kit")
     repository.commit({"pdf/SKILL.md": skill("pdf")})
-    program.ok("add", f"git+{server.url('kit')}#main", "-y")
-    old = program.path("rye.lock").read_text()
+    person.ok("add", f"git+{server.url('kit')}#main", "-y")
+    old = person.path("rye.lock").read_text()
     repository.commit({"pdf/SKILL.md": skill("pdf", body="Two.")})
-    program.ok("update", "-y")
-    new = program.path("rye.lock").read_text()
+    person.ok("update", "-y")
+    new = person.path("rye.lock").read_text()
     merged = f"<<<<<<< ours\n{old}=======\n{new}>>>>>>> theirs\n"
-    program.path("rye.lock").write_text(merged)
-    program.ok("install", "-y")
-    [row] = parse_lock(program.path("rye.lock").read_text()).items
+    person.path("rye.lock").write_text(merged)
+    person.ok("install", "-y")
+    [row] = parse_lock(person.path("rye.lock").read_text()).items
     assert row.version in (parse_lock(old).items[0].version, parse_lock(new).items[0].version)
-    program.ok("ci")
+    person.ok("ci")
 
 
-def test_a_workspaces_member_asks_and_the_source_is_the_roots(server: GitServer, program: Program) -> None:
+def test_a_workspaces_member_asks_and_the_source_is_the_roots(server: GitServer, person: Person) -> None:
     server.repository("kit").commit({"pdf/SKILL.md": skill("pdf")})
-    program.write("rye.toml", '[project]\nname = "root"\n\n[workspace]\nmembers = ["services/*"]\n')
-    program.write("services/one/rye.toml", '[project]\nname = "one"\n')
-    program.ok("add", f"git+{server.url('kit')}", "-p", "services/one", "-y")
-    assert "kit" in parse_manifest(program.path("rye.toml").read_text()).sources
-    assert "skill:kit/pdf" in program.path("services/one/rye.toml").read_text()
-    program.ok("ci")
+    person.write("rye.toml", '[project]\nname = "root"\n\n[workspace]\nmembers = ["services/*"]\n')
+    person.write("services/one/rye.toml", '[project]\nname = "one"\n')
+    person.ok("add", f"git+{server.url('kit')}", "-p", "services/one", "-y")
+    assert "kit" in parse_manifest(person.path("rye.toml").read_text()).sources
+    assert "skill:kit/pdf" in person.path("services/one/rye.toml").read_text()
+    person.ok("ci")
 
 
 def test_without_sources_nothing_of_git_is_imported() -> None:
@@ -316,44 +304,44 @@ def test_without_sources_nothing_of_git_is_imported() -> None:
     assert done.stdout.strip() == "['rye.sources.record']"
 
 
-def test_an_item_that_was_taken_out_of_its_source_is_told_so(server: GitServer, program: Program) -> None:
+def test_an_item_that_was_taken_out_of_its_source_is_told_so(server: GitServer, person: Person) -> None:
     repository = server.repository("kit")
     repository.commit({"pdf/SKILL.md": skill("pdf"), "docx/SKILL.md": skill("docx")})
-    program.ok("add", f"git+{server.url('kit')}#main", "--all", "-y")
+    person.ok("add", f"git+{server.url('kit')}#main", "--all", "-y")
     repository.commit({"docx/SKILL.md": skill("docx")})
-    assert "is not in the source" in program.run("update", "-y").stderr
+    assert "is not in the source" in person.run("update", "-y").stderr
 
 
-def test_a_registrys_row_in_a_sources_namespace_fits_nothing(server: GitServer, program: Program) -> None:
+def test_a_registrys_row_in_a_sources_namespace_fits_nothing(server: GitServer, person: Person) -> None:
     server.repository("kit").commit({"pdf/SKILL.md": skill("pdf")})
-    program.ok("add", f"git+{server.url('kit')}", "-y")
-    text = program.path("rye.lock").read_text()
+    person.ok("add", f"git+{server.url('kit')}", "-y")
+    text = person.path("rye.lock").read_text()
     forged = 'registry = "registry.example"\nlog = 1\nkeyset = 1\nsigner = "SHA256:x"\n'
-    program.path("rye.lock").write_text(re.sub(r"source = \{.*\n", forged, text))
-    assert program.run("ci", "--json").error["code"] == "lock-does-not-fit"
-    assert program.run("render", "kit/pdf", "--json").code == 1
-    assert program.ok("list", "--json").json["items"][0]["state"] == "unverified"
-    assert program.run("install", "-y", "--json").error["code"] == "consent-needed"  # the row has a different signer
-    program.ok("install", "--approve", f"skill:kit/pdf@{parse_lock(text).items[0].version}", "-y")
-    assert program.path("rye.lock").read_text() == text
+    person.path("rye.lock").write_text(re.sub(r"source = \{.*\n", forged, text))
+    assert person.run("ci", "--json").error["code"] == "lock-does-not-fit"
+    assert person.run("render", "kit/pdf", "--json").code == 1
+    assert person.ok("list", "--json").json["items"][0]["state"] == "unverified"
+    assert person.run("install", "-y", "--json").error["code"] == "consent-needed"  # the row has a different signer
+    person.ok("install", "--approve", f"skill:kit/pdf@{parse_lock(text).items[0].version}", "-y")
+    assert person.path("rye.lock").read_text() == text
 
 
-def test_rye_lock_approves_no_source(server: GitServer, program: Program) -> None:
+def test_rye_lock_approves_no_source(server: GitServer, person: Person) -> None:
     server.repository("kit").commit({"pdf/SKILL.md": skill("pdf")})
     source = f'[sources]\nkit = {{ git = "{server.url("kit")}" }}\n'
-    program.write("rye.toml", f'[project]\nname = "shop"\n\n{source}\n[dependencies]\n"skill:kit/pdf" = "*"\n')
-    assert program.run("lock", "--json").error["code"] == "source-not-agreed"
-    program.ok("lock", "-y")
-    assert program.run("--offline", "install", "--json").error["code"] == "consent-needed"
-    program.ok("install", "-y")
-    program.ok("rollback", "-y")
+    person.write("rye.toml", f'[project]\nname = "shop"\n\n{source}\n[dependencies]\n"skill:kit/pdf" = "*"\n')
+    assert person.run("lock", "--json").error["code"] == "source-not-agreed"
+    person.ok("lock", "-y")
+    assert person.run("--offline", "install", "--json").error["code"] == "consent-needed"
+    person.ok("install", "-y")
+    person.ok("rollback", "-y")
 
 
-def test_required_signers_hold_for_sources_too(server: GitServer, program: Program) -> None:
+def test_required_signers_hold_for_sources_too(server: GitServer, person: Person) -> None:
     server.repository("kit").commit({"pdf/SKILL.md": skill("pdf")})
-    program.ok("add", f"git+{server.url('kit')}", "-y")
-    (program.home / "config").mkdir(exist_ok=True)
+    person.ok("add", f"git+{server.url('kit')}", "-y")
+    (person.home / "config").mkdir(exist_ok=True)
     policy = '[policy]\nrequired-signers = ["SHA256:KOejVZy49fm1cFL2SqBN7RSv6z+osGTYOTs+Akqptrs"]\n'
-    (program.home / "config" / "policy.toml").write_text(policy)
-    assert program.run("ci", "--json").error["code"] == "locked-release-refused"
-    assert "not signed by a key that the policy requires" in program.run("audit").stdout
+    (person.home / "config" / "policy.toml").write_text(policy)
+    assert person.run("ci", "--json").error["code"] == "locked-release-refused"
+    assert "not signed by a key that the policy requires" in person.run("audit").stdout

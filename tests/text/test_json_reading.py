@@ -9,7 +9,7 @@ import pytest
 
 from rye.limits import CONTENT
 from rye.text.json_reading import JsonError, read_json
-from tests.cli.running import Program
+from tests.scenes.person import Person
 
 DEEP = CONTENT.json_depth
 
@@ -49,7 +49,7 @@ def test_brackets_in_strings_nest_nothing() -> None:
 
 def test_inputs_and_contexts_that_nest_too_deep_are_refused_with_the_limit(tmp_path: Path) -> None:
     """Both used to print "maximum recursion depth exceeded"."""
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     rye.new("directive", "ops/deploy")
     for words in (("render", "ops/deploy", "--inputs", "-"), ("hooks", "eval", "ops/deploy", "--context", "-")):
         result = rye.run(*words, "--json", stdin=b'{"a":' * 100_000)

@@ -15,7 +15,7 @@ from rye.workspace.items.effective_item import effective_item
 from rye.workspace.items.local_search import search_local
 from rye.workspace.items.rendering import RenderRequest, render
 from rye.workspace.items.rights import rights_of
-from tests.cli.running import Program
+from tests.scenes.person import Person
 from tests.workspace.installed import put
 
 PLACE = "acme/directives/ops/deploy.md"
@@ -23,8 +23,8 @@ VALUES = {"subject": "x"}
 
 
 @pytest.fixture
-def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
-    made = Program(tmp_path)
+def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Person:
+    made = Person(tmp_path)
     for name in ("RYE_USER_SPACE", "RYE_SYSTEM_SPACE", "RYE_CONFIG_DIR", "RYE_DATA_DIR", "HOME"):
         monkeypatch.setenv(name, made.environment[name])
     made.write("rye.toml", '[project]\nname = "mine"\n')
@@ -33,12 +33,12 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
 
 
 @pytest.fixture
-def context(program: Program) -> LibraryContext:
-    return LibraryContext(program.folder, offline=True)
+def context(person: Person) -> LibraryContext:
+    return LibraryContext(person.folder, offline=True)
 
 
-def forge(program: Program) -> Path:
-    path = program.path(f".ai/packages/{PLACE}")
+def forge(person: Person) -> Path:
+    path = person.path(f".ai/packages/{PLACE}")
     text = path.read_text()
     assert "rye.search.knowledge" not in text
     path.write_text(text.replace("Find what is known", "Delete what is known"))
@@ -52,13 +52,11 @@ def refusal(action: Callable[[], object]) -> str:
     return caught.value.code
 
 
-def test_the_library_refuses_changed_bytes_exactly_as_the_program_does(
-    program: Program, context: LibraryContext
-) -> None:
-    forge(program)
+def test_the_library_refuses_changed_bytes_exactly_as_the_program_does(person: Person, context: LibraryContext) -> None:
+    forge(person)
     with pytest.raises(RyeError) as caught:
         render(context, RenderRequest("acme/ops/deploy", texts=VALUES))
-    result = program.run("render", "acme/ops/deploy", "--input", "subject=x", "--json")
+    result = person.run("render", "acme/ops/deploy", "--input", "subject=x", "--json")
     assert result.code == 1
     assert result.json == caught.value.as_json()
     assert caught.value.code == "modified-item"
@@ -66,8 +64,8 @@ def test_the_library_refuses_changed_bytes_exactly_as_the_program_does(
 
 
 @pytest.mark.parametrize("named", ["id", "path", "absolute", "dots", "link", "link-in-packages"])
-def test_how_the_file_is_named_makes_no_difference(program: Program, context: LibraryContext, named: str) -> None:
-    path = forge(program)
+def test_how_the_file_is_named_makes_no_difference(person: Person, context: LibraryContext, named: str) -> None:
+    path = forge(person)
     argument = {
         "id": "acme/ops/deploy",
         "path": f".ai/packages/{PLACE}",
@@ -77,39 +75,39 @@ def test_how_the_file_is_named_makes_no_difference(program: Program, context: Li
         "link-in-packages": ".ai/packages/acme/directives/ops/other.md",
     }[named]
     if named == "link":
-        program.path("here.md").symlink_to(path)
+        person.path("here.md").symlink_to(path)
     if named == "link-in-packages":
-        program.write("elsewhere.md", path.read_bytes())
-        program.path(argument).symlink_to(program.path("elsewhere.md"))
+        person.write("elsewhere.md", path.read_bytes())
+        person.path(argument).symlink_to(person.path("elsewhere.md"))
     assert refusal(lambda: effective_item(context, argument)) in ("modified-item", "not-locked")
 
 
-def test_a_planted_manifest_below_the_packages_makes_no_project_of_them(program: Program) -> None:
+def test_a_planted_manifest_below_the_packages_makes_no_project_of_them(person: Person) -> None:
     """A repository with ``.ai/packages/acme/rye.toml`` would have its packages count as a project's own items."""
-    program.write(".ai/packages/acme/rye.toml", "[project]\n")
-    program.write(".ai/packages/acme/.ai/directives/ops/own.md", new_directive("own", "ops"))
-    inside = LibraryContext(program.path(".ai/packages/acme"), offline=True)
+    person.write(".ai/packages/acme/rye.toml", "[project]\n")
+    person.write(".ai/packages/acme/.ai/directives/ops/own.md", new_directive("own", "ops"))
+    inside = LibraryContext(person.path(".ai/packages/acme"), offline=True)
     assert refusal(lambda: effective_item(inside, "ops/own")) == "not-locked"
-    forge(program)
+    forge(person)
     assert refusal(lambda: effective_item(inside, "directives/ops/deploy.md")) == "modified-item"
 
 
-def test_another_project_s_packages_are_checked_against_its_own_lock(program: Program, tmp_path: Path) -> None:
-    path = forge(program)
+def test_another_project_s_packages_are_checked_against_its_own_lock(person: Person, tmp_path: Path) -> None:
+    path = forge(person)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     assert refusal(lambda: effective_item(LibraryContext(elsewhere), str(path))) == "modified-item"
 
 
-def test_a_file_that_nobody_installed_is_refused(program: Program, context: LibraryContext) -> None:
-    program.write(".ai/packages/acme/directives/ops/planted.md", new_directive("planted", "ops"))
+def test_a_file_that_nobody_installed_is_refused(person: Person, context: LibraryContext) -> None:
+    person.write(".ai/packages/acme/directives/ops/planted.md", new_directive("planted", "ops"))
     assert refusal(lambda: effective_item(context, "acme/ops/planted")) == "not-locked"
-    program.write(".ai/packages/loose.md", new_directive("loose", "ops"))
+    person.write(".ai/packages/loose.md", new_directive("loose", "ops"))
     assert refusal(lambda: effective_item(context, ".ai/packages/loose.md")) == "not-locked"
 
 
-def test_every_reader_refuses(program: Program, context: LibraryContext) -> None:
-    forge(program)
+def test_every_reader_refuses(person: Person, context: LibraryContext) -> None:
+    forge(person)
     assert refusal(lambda: rights_of(context, "acme/ops/deploy")) == "modified-item"
     assert search_local(context, "deploy") == []
     for words in (
@@ -123,39 +121,39 @@ def test_every_reader_refuses(program: Program, context: LibraryContext) -> None
         ("override", "new", "acme/ops/deploy"),
         ("diff", "acme/ops/deploy", "--effective"),
     ):
-        program.write(".ai/directives/mine/own.md", new_directive("own", "mine"))
-        result = program.run(*words, "--json")
+        person.write(".ai/directives/mine/own.md", new_directive("own", "mine"))
+        result = person.run(*words, "--json")
         assert (result.code, result.error["code"]) == (1, "modified-item"), words
 
 
-def test_a_parent_formula_is_half_of_a_workflow_and_checked_like_it(program: Program, context: LibraryContext) -> None:
+def test_a_parent_formula_is_half_of_a_workflow_and_checked_like_it(person: Person, context: LibraryContext) -> None:
     """Render used to read an installed parent from the same folder, and from the spaces, without checking the lock."""
     steps = '\n[[steps]]\nid = "a"\ntitle = "A"\ndescription = "Build."\n'
     parent = b'formula = "base"\nversion = "1.0.0"\ndescription = "d"\ntype = "workflow"\n' + steps.encode()
-    put(program.folder, "formula", "acme/base", "acme/formulas/base.formula.toml", parent, suffix=".formula.toml")
+    put(person.folder, "formula", "acme/base", "acme/formulas/base.formula.toml", parent, suffix=".formula.toml")
     child = 'formula = "{}"\nversion = "1.0.0"\ndescription = "d"\nextends = ["base"]\n'
     put(
-        program.folder,
+        person.folder,
         "formula",
         "acme/flow",
         "acme/formulas/flow.formula.toml",
         child.format("flow").encode(),
         suffix=".formula.toml",
     )
-    program.write(".ai/formulas/own.formula.toml", child.format("own"))
-    path = program.path(".ai/packages/acme/formulas/base.formula.toml")
+    person.write(".ai/formulas/own.formula.toml", child.format("own"))
+    path = person.path(".ai/packages/acme/formulas/base.formula.toml")
     for name in ("acme/flow", "own"):
         assert "Build." in render(context, RenderRequest(f"formula:{name}")).prompt
     path.write_bytes(parent.replace(b"Build.", b"Leak."))
     for name in ("acme/flow", "own"):
         found = find_formula(context, f"formula:{name}")
         assert refusal(lambda: resolved_formula(context, found.item, nothing_required)) == "modified-item"  # noqa: B023
-        assert program.run("render", f"formula:{name}").code == 1
+        assert person.run("render", f"formula:{name}").code == 1
 
 
 @pytest.mark.parametrize("place", ["acme", "other"], ids=["same folder", "short name"])
 def test_a_formula_s_parent_needs_this_user_s_agreement_as_well(
-    program: Program, context: LibraryContext, place: str
+    person: Person, context: LibraryContext, place: str
 ) -> None:
     """The child needs no consent; the parent is text of which rye.lock claims that somebody approved an alarm."""
     parent = (
@@ -164,19 +162,19 @@ def test_a_formula_s_parent_needs_this_user_s_agreement_as_well(
     )
     file = f"{place}/formulas/base.formula.toml"
     facts = ("command make",)
-    put(program.folder, "formula", f"{place}/base", file, parent, suffix=".formula.toml", approved_facts=facts)
+    put(person.folder, "formula", f"{place}/base", file, parent, suffix=".formula.toml", approved_facts=facts)
     child = b'formula = "flow"\nversion = "1.0.0"\ndescription = "d"\nextends = ["base"]\n'
-    put(program.folder, "formula", "acme/flow", "acme/formulas/flow.formula.toml", child, suffix=".formula.toml")
+    put(person.folder, "formula", "acme/flow", "acme/formulas/flow.formula.toml", child, suffix=".formula.toml")
     assert refusal(lambda: render(context, RenderRequest("formula:acme/flow"))) == "project-not-accepted"
     assert refusal(lambda: render(context, RenderRequest("formula:acme/flow", base=True))) == "project-not-accepted"
-    assert program.run("render", "acme/flow", "--json").error["code"] == "project-not-accepted"
-    assert "Build." in program.run("render", "acme/flow", "--trust-lock").stdout
+    assert person.run("render", "acme/flow", "--json").error["code"] == "project-not-accepted"
+    assert "Build." in person.run("render", "acme/flow", "--trust-lock").stdout
 
 
-def test_a_skill_s_attached_files_count(program: Program, context: LibraryContext) -> None:
+def test_a_skill_s_attached_files_count(person: Person, context: LibraryContext) -> None:
     text = b"---\nname: pdf\ndescription: Reads.\n---\n\nRead `scripts/read.py`.\n"
     path = put(
-        program.folder,
+        person.folder,
         "skill",
         "acme/pdf",
         "acme/skills/pdf/SKILL.md",
@@ -193,11 +191,11 @@ def test_a_skill_s_attached_files_count(program: Program, context: LibraryContex
     assert refusal(lambda: effective_item(context, str(path))) == "modified-item"
 
 
-def test_a_row_of_another_file_name_is_no_row_of_this_file(program: Program, context: LibraryContext) -> None:
+def test_a_row_of_another_file_name_is_no_row_of_this_file(person: Person, context: LibraryContext) -> None:
     """The lock says ``.py``; someone else added a ``.sh`` with the same name and bytes."""
     data = b'__version__ = "1.0.0"\n__category__ = "work"\n__tool_description__ = "d"\n'
-    put(program.folder, "tool", "acme/work/run", "acme/tools/work/run.py", data, suffix=".py")
-    program.write(".ai/packages/acme/tools/work/run.sh", data)
+    put(person.folder, "tool", "acme/work/run", "acme/tools/work/run.py", data, suffix=".py")
+    person.write(".ai/packages/acme/tools/work/run.sh", data)
     assert refusal(lambda: effective_item(context, ".ai/packages/acme/tools/work/run.sh")) == "not-locked"
 
 

@@ -30,9 +30,9 @@ from rye.workspace.installing.locking import check_lock, relock
 from rye.workspace.installing.rolling_back import rollback
 from rye.workspace.installing.updating import update
 from rye.workspace.trusting.acceptance import Approval, accepted_before, approvals, memory_of, remember, unseen
-from tests.cli.running import Program
-from tests.installation.real_registry import Author, RealRegistry, serving
 from tests.scenes.directive_text import SHELL
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 
 pytestmark = pytest.mark.processes
 
@@ -40,13 +40,8 @@ REQUEST = InstallRequest("install")
 
 
 @pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealRegistry]:
-    yield from serving(tmp_path_factory)
-
-
-@pytest.fixture(scope="module")
-def acme(registry: RealRegistry) -> Author:
-    author = registry.author("acme")
+def acme(registry: Registry) -> Person:
+    author = registry.owner("acme")
     author.release("work/base")
     author.release("work/top", depends=(("acme/work/base", "^1.0"),))
     author.release("work/shell", permissions=SHELL)
@@ -54,10 +49,10 @@ def acme(registry: RealRegistry) -> Author:
 
 
 @pytest.fixture
-def user(registry: RealRegistry, acme: Author) -> Iterator[Program]:
-    program = registry.user()
-    with mock.patch.dict(os.environ, program.environment, clear=True):
-        yield program
+def user(registry: Registry, acme: Person) -> Iterator[Person]:
+    person = registry.user()
+    with mock.patch.dict(os.environ, person.environment, clear=True):
+        yield person
 
 
 def no(proposal: Proposal) -> bool:
@@ -68,15 +63,15 @@ def yes(proposal: Proposal) -> bool:
     return True
 
 
-def context(user: Program, *, assume_yes: bool = False) -> LibraryContext:
+def context(user: Person, *, assume_yes: bool = False) -> LibraryContext:
     return LibraryContext(user.folder, assume_yes=assume_yes)
 
 
-def added(user: Program, *names: str, agree: Agree = yes) -> InstallOutcome:
+def added(user: Person, *names: str, agree: Agree = yes) -> InstallOutcome:
     return add(context(user), Project(user.folder), InstallRequest("add"), names, "main", agree)
 
 
-def test_words_go_in_and_a_result_comes_out(user: Program) -> None:
+def test_words_go_in_and_a_result_comes_out(user: Person) -> None:
     outcome = added(user, "acme/work/top")
     assert outcome.result == "installed"
     assert [(change.action, str(change.identity)) for change in outcome.changes] == [
@@ -92,7 +87,7 @@ def test_words_go_in_and_a_result_comes_out(user: Program) -> None:
     assert (again.result, again.changes) == ("in-order", ())
 
 
-def test_the_face_is_shown_the_plan_once_and_its_no_changes_nothing(user: Program) -> None:
+def test_the_face_is_shown_the_plan_once_and_its_no_changes_nothing(user: Person) -> None:
     seen: list[Proposal] = []
 
     def decline(proposal: Proposal) -> bool:
@@ -106,13 +101,13 @@ def test_the_face_is_shown_the_plan_once_and_its_no_changes_nothing(user: Progra
     assert not user.path("rye.lock").exists()
 
 
-def test_a_face_cannot_install_by_not_asking(user: Program) -> None:
+def test_a_face_cannot_install_by_not_asking(user: Person) -> None:
     """The use case, not the user interface, compares pending rights with approved ones."""
     with pytest.raises(RyeError, match="Approval required"):
         added(user, "acme/work/shell", agree=no)
 
 
-def test_what_was_agreed_to_is_remembered_before_rye_lock_says_it(user: Program) -> None:
+def test_what_was_agreed_to_is_remembered_before_rye_lock_says_it(user: Person) -> None:
     """Another run can read rye.lock at any moment, and would refuse an approval that is not stored yet."""
     project, waiting = Project(user.folder), []
     apply = Writer.apply
@@ -129,7 +124,7 @@ def test_what_was_agreed_to_is_remembered_before_rye_lock_says_it(user: Program)
     assert waiting == [()]
 
 
-def test_a_crash_before_the_switch_leaves_nothing_that_was_not_agreed_to(user: Program) -> None:
+def test_a_crash_before_the_switch_leaves_nothing_that_was_not_agreed_to(user: Person) -> None:
     agreed: list[Proposal] = []
 
     def agree(proposal: Proposal) -> bool:
@@ -154,7 +149,7 @@ def test_a_crash_before_the_switch_leaves_nothing_that_was_not_agreed_to(user: P
         added(user, "acme/work/shell", agree=no)
 
 
-def test_runs_that_remember_at_once_lose_nothing(user: Program) -> None:
+def test_runs_that_remember_at_once_lose_nothing(user: Person) -> None:
     project = Project(user.folder)
     each = [Approval(f"skill:acme/{number}", "right", "rye.search.*") for number in range(24)]
     with ThreadPoolExecutor(8) as runs:
@@ -162,7 +157,7 @@ def test_runs_that_remember_at_once_lose_nothing(user: Program) -> None:
     assert unseen(project, each) == ()
 
 
-def test_an_approval_by_name_leaves_nothing_to_ask(user: Program) -> None:
+def test_an_approval_by_name_leaves_nothing_to_ask(user: Person) -> None:
     request = InstallRequest("add", approved=("acme/work/shell@1.0.0",))
     waiting: list[int] = []
 
@@ -174,7 +169,7 @@ def test_an_approval_by_name_leaves_nothing_to_ask(user: Program) -> None:
     assert (outcome.result, waiting) == ("installed", [0])
 
 
-def test_a_dry_run_asks_nothing_and_writes_nothing(user: Program) -> None:
+def test_a_dry_run_asks_nothing_and_writes_nothing(user: Person) -> None:
     outcome = add(
         context(user), Project(user.folder), InstallRequest("add", dry_run=True), ["acme/work/shell"], "main", no
     )
@@ -182,7 +177,7 @@ def test_a_dry_run_asks_nothing_and_writes_nothing(user: Program) -> None:
     assert not user.path("rye.lock").exists()
 
 
-def test_update_relock_and_rollback_are_values_too(user: Program) -> None:
+def test_update_relock_and_rollback_are_values_too(user: Person) -> None:
     project = Project(user.folder)
     added(user, "acme/work/base")
     assert update(context(user), project, InstallRequest("update"), [], yes).changes == ()
@@ -196,7 +191,7 @@ def test_update_relock_and_rollback_are_values_too(user: Program) -> None:
     assert [change.action for change in outcome.changes] == ["remove"]
 
 
-def test_a_run_that_was_overtaken_plans_again(user: Program) -> None:
+def test_a_run_that_was_overtaken_plans_again(user: Person) -> None:
     tries: list[int] = []
 
     def attempt() -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.running import Program
+from tests.scenes.person import Person
 
 FENCE = """```xml
 <directive name="deploy" version="1.0.0">
@@ -61,30 +61,30 @@ HEAD = "---\nagent: deploy\nbase-version: 1.0.0\nlast-reviewed: 2026-01-01\n---\
 
 
 @pytest.fixture
-def rye(tmp_path: Path) -> Program:
-    made = Program(tmp_path)
+def rye(tmp_path: Path) -> Person:
+    made = Person(tmp_path)
     made.write("rye.toml", "[project]\n")
     return made
 
 
-def put(rye: Program, body: str = BODY, *, above: str = "# Deploy\n\nDeploys.\n\n", **parts: str) -> None:
+def put(rye: Person, body: str = BODY, *, above: str = "# Deploy\n\nDeploys.\n\n", **parts: str) -> None:
     rye.write(PATH, above + FENCE.format(**{"description": "Deploy it", "outputs": OUTPUTS, **parts}) + body)
 
 
-def override(rye: Program, *directives: tuple[str, str, str]) -> None:
+def override(rye: Person, *directives: tuple[str, str, str]) -> None:
     text = HEAD
     for operation, target, content in directives:
         text += f"<!-- DIRECTIVE: {operation}\ntarget: {target}\nreason: r\n-->\n{content}\n<!-- END DIRECTIVE -->\n\n"
     rye.write(OVERRIDES, text)
 
 
-def line_of(rye: Program, path: str, text: str) -> int:
+def line_of(rye: Person, path: str, text: str) -> int:
     lines = rye.path(path).read_text().split("\n")
     (line,) = [number for number, line in enumerate(lines, 1) if text in line]
     return line
 
 
-def error(rye: Program, *words: str) -> Any:
+def error(rye: Person, *words: str) -> Any:
     result = rye.run("render", "ops/deploy", *words, "--json")
     assert result.code == 1, result
     return result.error
@@ -93,21 +93,21 @@ def error(rye: Program, *words: str) -> Any:
 MUST = ("--input", "must=x")
 
 
-def test_everything_after_the_fence_is_rendered_whole_and_in_its_order(rye: Program) -> None:
+def test_everything_after_the_fence_is_rendered_whole_and_in_its_order(rye: Person) -> None:
     put(rye)
     prompt = rye.ok("render", "ops/deploy", *MUST, "--input", "who=Ann", "--json").json["prompt"]
     body = BODY.strip("\n").replace("{input:who:all}", "Ann")
     assert prompt == f"# Deploy\n\nDeploys.\n\n{body}\n\n{RETURNS}"
 
 
-def test_text_that_only_looks_like_a_section_is_kept(rye: Program) -> None:
+def test_text_that_only_looks_like_a_section_is_kept(rye: Person) -> None:
     body = "\n```\n<process>\nnot this\n</process>\n```\n\n<process>\n<step name='a'>b</step>\n</process>\n\n<other>x</other>\n"
     put(rye, body)
     prompt = rye.ok("render", "ops/deploy", *MUST, "--json").json["prompt"]
     assert body.strip("\n") in prompt
 
 
-def test_what_an_override_appends_arrives_and_is_what_the_diff_shows(rye: Program) -> None:
+def test_what_an_override_appends_arrives_and_is_what_the_diff_shows(rye: Person) -> None:
     put(rye)
     override(rye, ("append", "## Safety", "Ask a person first."), ("insert-before", "## Before", "## Ours\n\nFirst."))
     prompt = rye.ok("render", "ops/deploy", *MUST, "--json").json["prompt"]
@@ -124,7 +124,7 @@ def test_what_an_override_appends_arrives_and_is_what_the_diff_shows(rye: Progra
     "place",
     ["above", "title", "description", "process", "between", "comment", "below", "success", "failure"],
 )
-def test_a_missing_value_names_the_line_of_the_file(rye: Program, place: str) -> None:
+def test_a_missing_value_names_the_line_of_the_file(rye: Person, place: str) -> None:
     """C3: the search for a text gave line 1 for 5, a legacy message 16 for 18."""
     needed = "NEEDED {input:gone}"
     above, description, outputs, body = "# Deploy\n\nDeploys.\n\n", "Deploy it", OUTPUTS, BODY
@@ -155,7 +155,7 @@ def test_a_missing_value_names_the_line_of_the_file(rye: Program, place: str) ->
     assert f"line {line} of" in found["message"]
 
 
-def test_under_an_override_the_line_is_that_of_the_file_it_was_written_in(rye: Program) -> None:
+def test_under_an_override_the_line_is_that_of_the_file_it_was_written_in(rye: Person) -> None:
     put(rye, BODY.replace("1. Never delete.", "1. BASE {input:base}"))
     rye.ok("keys", "generate")
     rye.ok("sign", PATH)  # the signature line is not part of the merged text
@@ -172,7 +172,7 @@ def test_under_an_override_the_line_is_that_of_the_file_it_was_written_in(rye: P
     assert f"line {line_of(rye, OVERRIDES, 'OURS')} of {OVERRIDES}" in found["message"]
 
 
-def test_the_user_s_override_below_the_project_s_keeps_its_place(rye: Program) -> None:
+def test_the_user_s_override_below_the_project_s_keeps_its_place(rye: Person) -> None:
     put(rye)
     override(rye, ("append", "## Safety", "Project."))
     users = rye.home / "ai/overrides/ops/deploy.overrides.md"
@@ -184,7 +184,7 @@ def test_the_user_s_override_below_the_project_s_keeps_its_place(rye: Program) -
     assert missing == {"input": "u", "line": 11, "path": str(users)}
 
 
-def test_a_required_input_names_where_it_is_used_and_declared(rye: Program) -> None:
+def test_a_required_input_names_where_it_is_used_and_declared(rye: Person) -> None:
     put(rye, BODY.replace("1. Never delete.", "1. USED {input:must}"))
     used, declared = line_of(rye, PATH, "USED"), line_of(rye, PATH, 'name="must"')
     found = error(rye)
@@ -200,7 +200,7 @@ def test_a_required_input_names_where_it_is_used_and_declared(rye: Program) -> N
     assert (problem["line"], problem["path"]) == (line_of(rye, OVERRIDES, "Now"), OVERRIDES)
 
 
-def test_an_error_that_an_override_makes_is_on_its_line(rye: Program) -> None:
+def test_an_error_that_an_override_makes_is_on_its_line(rye: Person) -> None:
     put(rye)
     override(
         rye,
@@ -215,7 +215,7 @@ def test_an_error_that_an_override_makes_is_on_its_line(rye: Program) -> None:
     assert [one["line"] for one in checked if one["severity"] == "error"] == [line]
 
 
-def test_warnings_are_placed_too(rye: Program) -> None:
+def test_warnings_are_placed_too(rye: Person) -> None:
     put(rye)
     override(rye, ("append", "## Safety", "Odd {input:undeclared?}."))
     document = rye.ok("render", "ops/deploy", *MUST, "--json").json
@@ -225,7 +225,7 @@ def test_warnings_are_placed_too(rye: Program) -> None:
     assert f"{OVERRIDES}:{found['line']}:" in stderr
 
 
-def test_an_undeclared_placeholder_anywhere_in_the_body_is_a_warning(rye: Program) -> None:
+def test_an_undeclared_placeholder_anywhere_in_the_body_is_a_warning(rye: Person) -> None:
     put(rye, BODY.replace("1. Never delete.", "1. ODD {input:undeclared?}"))
     found = rye.ok("validate", PATH, "--json").json["results"][0]["diagnostics"]
     assert [one["line"] for one in found if one["code"] == "D080"] == [line_of(rye, PATH, "ODD")]

@@ -10,7 +10,7 @@ from rye.errors import RyeError
 from rye.storage import atomic
 from rye.storage.atomic import Replacement, replace_files
 from rye.workspace.authoring import signing, version_bump
-from tests.cli.running import Program
+from tests.scenes.person import Person
 
 
 def _pair(folder: Path) -> list[Replacement]:
@@ -57,7 +57,7 @@ def test_an_edit_made_while_files_are_replaced_undoes_the_others(
 
 @pytest.mark.parametrize("words", [("version", "bump", "patch"), ("sign",)])
 def test_a_file_given_twice_by_way_of_a_link_is_changed_once(words: tuple[str, ...], tmp_path: Path) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     rye.ok("init", "--namespace", "acme")
     rye.ok("new", "knowledge", "notes/style")
     rye.ok("keys", "generate")
@@ -134,7 +134,7 @@ def test_a_file_that_cannot_be_restored_does_not_stop_the_others(
 def test_bumping_and_signing_keep_an_edit_made_after_reading(
     words: tuple[str, ...], module: object, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rye = Program(tmp_path)
+    rye = Person(tmp_path)
     rye.ok("init", "--namespace", "acme")
     rye.ok("new", "knowledge", "notes/style")
     rye.ok("keys", "generate")

@@ -25,7 +25,7 @@ from rye.items.identity import Identity
 from tests.attacks.hostile_repository.clones import FORGED, Clone, Posture
 from tests.attacks.hostile_repository.world import DEPLOY, FORMULA, ROLE, World
 from tests.attacks.simulation import difference, tree
-from tests.cli.running import Result
+from tests.scenes.person import Result
 
 Words = tuple[str, ...]
 COMMANDS: Mapping[str, tuple[Words, ...]] = MappingProxyType(

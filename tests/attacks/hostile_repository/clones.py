@@ -28,14 +28,14 @@ from rye.items.identity import Identity
 from rye.project.lock import Lock, LockedItem, lock_text, parse_lock
 from rye.project.placement import item_path
 from tests.attacks.hostile_repository.world import World
-from tests.cli.running import Program, Result
+from tests.scenes.person import Person, Result
 
 Posture = Literal["given", "pinned", "member", "offline", "cold", "visitor", "stranger"]
 FORGED = "FORGED"
 """Part of every text that an attacker writes in place of a signed one. No reader may print it as an item's text."""
 
 
-class Clone(Program):
+class Clone(Person):
     """One reader and their clone."""
 
     def __init__(self, world: World, base: Path, posture: Posture) -> None:

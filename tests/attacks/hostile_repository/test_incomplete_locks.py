@@ -28,8 +28,8 @@ from tests.attacks.hostile_repository.world import (
     WIDE,
     World,
 )
-from tests.cli.running import Program
 from tests.registry.simulated_registry import key
+from tests.scenes.person import Person
 
 pytestmark = pytest.mark.slow
 
@@ -56,9 +56,9 @@ def lost_row(clone: Clone) -> None:
 
 
 @cache
-def elsewhere(world: World, identity: Identity, version: str) -> Program:
+def elsewhere(world: World, identity: Identity, version: str) -> Person:
     """Another user's project with one item, whose row and file are genuine."""
-    made = Program(world.base / f"elsewhere-{identity.local_id.replace('/', '-')}-{version}")
+    made = Person(world.base / f"elsewhere-{identity.local_id.replace('/', '-')}-{version}")
     shutil.rmtree(made.home)
     home = world.home_of("pinned")
     assert home is not None

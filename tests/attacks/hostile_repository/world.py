@@ -11,10 +11,10 @@ from pathlib import Path
 from rye.items.identity import Identity
 from tests.attacks.signed_items import directive, release
 from tests.attacks.simulation import now
-from tests.cli.running import Program
 from tests.items.test_role import role_text
 from tests.registry.simulated_registry import SimulatedRegistry, key
 from tests.scenes.directive_text import SHELL
+from tests.scenes.person import Person
 
 DEPLOY = Identity("directive", "acme/ops/deploy")
 """Rights, a hook, and two dependencies: the item that most attacks forge."""
@@ -188,9 +188,9 @@ class World:
         self.fingerprint = self.registry.fingerprint
         self.pins = base / "pins"
         self.pins.write_text(f"{self.registry.origin} {self.fingerprint} {self.url}\n")
-        self.team = Program(base / "team")
+        self.team = Person(base / "team")
         self._build()
-        self._pinned = Program(base / "pinned")
+        self._pinned = Person(base / "pinned")
         self._pinned.ok("registry", "add", self.url, "--fingerprint", self.fingerprint)
 
     def home_of(self, posture: str) -> Path | None:

@@ -11,7 +11,7 @@ from unittest import mock
 
 from rye.cli.main import run
 from rye.cli.options import Session
-from tests.cli.running import Program
+from tests.scenes.person import Person
 
 _STYLE = re.compile(r"(?:\x1b\[[0-9;]*m)+")
 _NAMES = {"1": "bold", "2": "dim", "31": "red", "32": "green", "33": "yellow", "34": "blue", "36": "cyan"}
@@ -48,12 +48,12 @@ class _Keyboard(io.StringIO):
         return self._line
 
 
-def take(program: Program, words: tuple[str, ...], width: int, *, color: bool = False, answer: str = "n") -> str:
+def take(person: Person, words: tuple[str, ...], width: int, *, color: bool = False, answer: str = "n") -> str:
     """Run ``rye WORDS`` and return the command line, the screen and, unless it is 0, the exit code. Questions get ``answer``."""
     kept = io.BytesIO()
     screen = _Terminal(kept, encoding="utf-8", newline="\n", write_through=True)
     typed = _Keyboard(answer, screen)
-    environment = {**program.environment, "COLUMNS": str(width), "LINES": "24", "TERM": "xterm"}
+    environment = {**person.environment, "COLUMNS": str(width), "LINES": "24", "TERM": "xterm"}
     environment["RYE_COLOR"] = "always" if color else "never"
     before = os.getcwd()
     with (
@@ -62,20 +62,20 @@ def take(program: Program, words: tuple[str, ...], width: int, *, color: bool = 
         redirect_stdout(screen),
         redirect_stderr(screen),
     ):
-        os.chdir(program.folder)
+        os.chdir(person.folder)
         try:
             code = run(list(words), Session())
         finally:
             os.chdir(before)
-    shown = _same_everywhere(kept.getvalue().decode(), program)
+    shown = _same_everywhere(kept.getvalue().decode(), person)
     return f"$ rye {' '.join(words)}\n{tagged(shown)}" + (f"(exit {code})\n" if code else "")
 
 
-def _same_everywhere(shown: str, program: Program) -> str:
+def _same_everywhere(shown: str, person: Person) -> str:
     """Replace what differs between runs: times, hashes and ports by values of the same length, and the machine's folders."""
     for pattern, same in _SAME:
         shown = pattern.sub(same, shown)
-    for folder, name in ((program.folder, "/shop"), (program.folder.parent.parent, "/team")):
+    for folder, name in ((person.folder, "/shop"), (person.folder.parent.parent, "/team")):
         shown = shown.replace(str(folder), name)
     return shown
 

@@ -15,10 +15,10 @@ from typing import Any
 from unittest import mock
 
 from rye.signing.keys import PrivateKey
-from tests.cli.running import Program
-from tests.installation.real_registry import Author, RealRegistry
 from tests.scenes.directive_text import SEARCH, SHELL
 from tests.scenes.directive_text import directive as _directive
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
 
 LONG = "workflows/rotate_all_production_credentials"
 LABORATORY = "northwind-research"
@@ -64,16 +64,16 @@ _PROSE = (
 class World:
     """The users who see the screens."""
 
-    registry: RealRegistry
-    author: Program
+    registry: Registry
+    author: Person
     """A project with releases that are not published yet."""
-    shop: Program
+    shop: Person
     """A project with items that are outdated, yanked, deprecated, edited, editable and overridden."""
-    healthy: Program
+    healthy: Person
     """A project without problems, with outdated items, and targets to deploy to."""
-    clean: Program
+    clean: Person
     """An empty project of someone who has pinned the registry."""
-    cloned: Program
+    cloned: Person
     """The shop's project on a machine where nobody has agreed to anything."""
 
 
@@ -94,8 +94,8 @@ def fixed_keys() -> Iterator[None]:
 def make_world(base: Path) -> World:
     """Make the registry, publish, install and break things. The caller stops the registry."""
     with fixed_keys():
-        registry = RealRegistry(base / "registry")
-        acme, laboratory = registry.author("acme"), registry.author(LABORATORY)
+        registry = Registry(base / "registry")
+        acme, laboratory = registry.owner("acme"), registry.owner(LABORATORY)
         shop, healthy, clean = registry.user(), registry.user(), registry.user()
     _first_releases(acme, laboratory)
     _install(shop, base)
@@ -105,7 +105,7 @@ def make_world(base: Path) -> World:
     _break(shop)
     _adapt(healthy)
     _draft(acme)
-    return World(registry, acme.program, shop, healthy, clean, cloned)
+    return World(registry, acme, shop, healthy, clean, cloned)
 
 
 def directive(local_id: str, version: str = "1.0.0", **parts: Any) -> str:
@@ -123,18 +123,18 @@ def _tool(version: str, text: str, category: str, needs: str = "{}") -> str:
     return _TOOL.format(version=version, text=text, category=category, needs=needs)
 
 
-def _publish(author: Author, files: dict[str, str], *more: str) -> None:
+def _publish(author: Person, files: dict[str, str], *more: str) -> None:
     """Write, sign and publish items in one batch. A skill is published as a folder."""
     for path, text in files.items():
-        made = author.program.write(path, text)
+        made = author.write(path, text)
         if path.endswith(".sh"):
             made.chmod(0o755)
     items = sorted({path.split("/scripts/")[0].removesuffix("/SKILL.md") for path in files})
-    author.program.ok("sign", *items)
-    author.program.ok("publish", *items, *more, "--allow-uncommitted", "--yes")
+    author.ok("sign", *items)
+    author.ok("publish", *items, *more, "--allow-uncommitted", "--yes")
 
 
-def _first_releases(acme: Author, laboratory: Author) -> None:
+def _first_releases(acme: Person, laboratory: Person) -> None:
     _publish(
         acme,
         {
@@ -171,7 +171,7 @@ def _first_releases(acme: Author, laboratory: Author) -> None:
     )
 
 
-def _later_releases(acme: Author, laboratory: Author) -> None:
+def _later_releases(acme: Person, laboratory: Person) -> None:
     """Publish what the shop's lock does not have yet: wider rights, hooks, programs; a yank, a deprecation and an advisory."""
     hook = ("cost.current > 3", "notify", "${cost.current}")
     _publish(
@@ -207,7 +207,7 @@ def _later_releases(acme: Author, laboratory: Author) -> None:
             ".ai/skills/rotate-logs/SKILL.md": skill("rotate-logs", "0.9.0", _PROSE.replace("PDF", "log")),
         },
     )
-    run = laboratory.program.ok
+    run = laboratory.ok
     run("yank", f"{LABORATORY}/search/literature@1.0.0", "--reason", "It cites papers that do not exist", "--yes")
     run(
         "deprecate",
@@ -234,7 +234,7 @@ def _later_releases(acme: Author, laboratory: Author) -> None:
     )
 
 
-def _install(shop: Program, base: Path) -> None:
+def _install(shop: Person, base: Path) -> None:
     shop.ok(
         "add",
         f"acme/{LONG}",
@@ -253,7 +253,7 @@ def _install(shop: Program, base: Path) -> None:
     shop.ok("add", "../../drafts", "checklist", "--editable", "--yes")
 
 
-def _clone(registry: RealRegistry, shop: Program) -> Program:
+def _clone(registry: Registry, shop: Person) -> Person:
     """Another user's checkout of the shop's project: rye.toml and rye.lock, but no installed items and no approvals."""
     other = registry.user()
     for name in ("rye.toml", "rye.lock"):
@@ -261,7 +261,7 @@ def _clone(registry: RealRegistry, shop: Program) -> Program:
     return other
 
 
-def _break(shop: Program) -> None:
+def _break(shop: Person) -> None:
     """Edit, delete and plant files; add own items, an override, and one without an item."""
     shop.write(".ai/packages/acme/knowledge/team/glossary.md", "Ship: do not.\n")
     shop.path(f".ai/packages/{LABORATORY}/skills/summarize/SKILL.md").unlink()
@@ -276,14 +276,14 @@ def _break(shop: Program) -> None:
     shop.write(".ai/overrides/acme/ops/gone.overrides.md", written.replace("backup", "gone"))
 
 
-def _adapt(healthy: Program) -> None:
+def _adapt(healthy: Person) -> None:
     """Add targets to deploy to, and a file that is in the way."""
     manifest = healthy.path("rye.toml").read_text()
     healthy.write("rye.toml", f'{manifest}\n[deploy]\ntargets = ["claude", "codex"]\n')
     healthy.write(".claude/skills/pdf-notes/SKILL.md", "Written by hand.\n")
 
 
-def _draft(acme: Author) -> None:
+def _draft(acme: Person) -> None:
     """Sign two items without publishing them: a newer directive, and a skill with a program."""
     paths = {
         ".ai/directives/ops/backup.md": directive("ops/backup", "2.0.0", text="Write two backups and compare them."),
@@ -291,5 +291,5 @@ def _draft(acme: Author) -> None:
         ".ai/skills/outline/scripts/outline.sh": "#!/bin/sh\nhead -n 20\n",
     }
     for path, text in paths.items():
-        acme.program.write(path, text).chmod(0o755 if path.endswith(".sh") else 0o644)
-    acme.program.ok("sign", ".ai/directives/ops/backup.md", ".ai/skills/outline")
+        acme.write(path, text).chmod(0o755 if path.endswith(".sh") else 0o644)
+    acme.ok("sign", ".ai/directives/ops/backup.md", ".ai/skills/outline")

@@ -1,7 +1,7 @@
-"""Runs the program as a person or another program would: in a separate project folder, home and rye folders.
+"""A person at a machine: a home folder, a project folder, and ``rye`` to type commands with.
 
-``Program.run`` runs in this process (fast), ``Program.spawn`` starts the real program; neither has a terminal.
-``Program.terminal`` runs the real program on a terminal.
+``Person.run`` runs the program in this process (fast), ``Person.spawn`` starts the real program; neither has a
+terminal. ``Person.terminal`` runs the real program on a terminal.
 """
 
 from __future__ import annotations
@@ -17,13 +17,15 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from unittest import mock
 
 from rye.cli.main import run
 from rye.cli.options import Session, environment_flag
+from tests.scenes.directive_text import directive
 
 _START = "from rye.cli.start import main; main()"
 _KEPT = ("PATH", "LANG", "LC_ALL", "PYTHONPATH", "VIRTUAL_ENV", "COVERAGE_PROCESS_START")
@@ -48,10 +50,12 @@ class Result:
         return self.json["error"]
 
 
-class Program:
-    """A user with a home folder and a project folder (``folder``) below ``base``."""
+class Person:
+    """A user with a home folder and a project folder (``folder``) below ``base``. ``namespace``: of the project, which
+    is none without one.
+    """
 
-    def __init__(self, base: Path):
+    def __init__(self, base: Path, namespace: str | None = None):
         self.home = base / "home"
         self.folder = base / "project"
         self.home.mkdir(parents=True, exist_ok=True)
@@ -64,6 +68,14 @@ class Program:
             "RYE_USER_SPACE": str(self.home / "ai"),
             "RYE_SYSTEM_SPACE": str(self.home / "system"),
         }
+        if namespace is not None:
+            self.write("rye.toml", f'[project]\nname = "{namespace}"\nnamespace = "{namespace}"\n')
+
+    def elsewhere(self, folder: Path, **environment: str) -> Self:
+        """The same person in another folder, with these additions to the environment."""
+        other = copy(self)
+        other.folder, other.environment = folder, {**self.environment, **environment}
+        return other
 
     def path(self, relative: str) -> Path:
         return self.folder / relative
@@ -81,6 +93,33 @@ class Program:
             self.path(".ai").mkdir(exist_ok=True)
         made = self.ok("new", kind, identifier, "--json")
         return self.folder / str(made.json["path"])
+
+    def directive(self, local_id: str, version: str = "1.0.0", *, signed: bool = True, **parts: Any) -> str:
+        """Write and sign a directive; return its path in the project."""
+        path = f".ai/directives/{local_id}.md"
+        self.write(path, directive(local_id, version, **parts))
+        if signed:
+            self.ok("sign", path)
+        return path
+
+    def publish(self, *paths: str, version: str | None = None) -> Result:
+        """Publish what is at these paths, without questions."""
+        given = ["--version", version] if version else []
+        return self.ok("publish", *paths, *given, "--allow-uncommitted", "--yes")
+
+    def release(self, local_id: str, version: str = "1.0.0", **parts: Any) -> Any:
+        """Write, sign and publish a directive; return the command's document."""
+        return self.ok("publish", self.directive(local_id, version, **parts), "--json").json
+
+    def fingerprint(self, name: str = "default") -> str:
+        """The fingerprint of one of this person's keys."""
+        keys = self.ok("keys", "list", "--json").json["keys"]
+        return str(next(key["fingerprint"] for key in keys if name in (key["name"], "default")))
+
+    def public_key(self) -> str:
+        """The file of this person's default public key, to give to others."""
+        keys = self.ok("keys", "list", "--json").json["keys"]
+        return str(Path(keys[0]["path"]).with_suffix(".pub"))
 
     def run(self, *arguments: str, stdin: bytes = b"", env: Mapping[str, str] | None = None) -> Result:
         """Run in this process."""
@@ -105,6 +144,16 @@ class Program:
         result = self.run(*arguments, stdin=stdin, env=env)
         assert result.code == 0, f"{arguments} gave {result}"
         return result
+
+    def fails(self, *arguments: str, code: str, exit_code: int = 1, **options: Any) -> dict[str, Any]:
+        """Run with ``--json``; it must fail with this code, a message and a single document. Return the error."""
+        result = self.run(*arguments, "--json", **options)
+        assert result.code == exit_code, result
+        error: dict[str, Any] = result.error
+        assert error["code"] == code, error
+        assert error["message"]
+        assert "Traceback" not in result.stderr
+        return error
 
     def spawn(
         self,

@@ -1,0 +1,29 @@
+"""Fixtures that any test may ask for by name. A module that needs items in the registry defines its own ``acme``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.scenes.person import Person
+from tests.scenes.registry import Registry
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
+    """A registry process, which starts once for the module."""
+    with Registry(tmp_path_factory.mktemp("registry") / "data") as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def acme(registry: Registry) -> Person:
+    """The owner of the namespace ``acme``."""
+    return registry.owner("acme")
+
+
+@pytest.fixture
+def user(registry: Registry, acme: Person) -> Person:
+    """Someone with an empty project, who pinned the registry; acme's items are there."""
+    return registry.user()
