@@ -43,7 +43,7 @@ from rye.registry.protocol.statements import Release
 from rye.signing.keys import PrivateKey as ItemKey
 from rye.signing.sealing import seal, unseal
 from rye.storage.atomic import replace_file
-from rye.storage.regular_files import read_regular
+from rye.storage.safe_files import read_regular
 
 KEPT = (
     (schema.accounts, ("id",)),

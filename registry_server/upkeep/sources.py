@@ -40,7 +40,7 @@ from rye.registry.transport.seam import (
 )
 from rye.registry.trust.auditing import Audit, Auditor, raise_first
 from rye.registry.trust.trusted import TrustedHead, TrustedState
-from rye.storage.regular_files import read_regular
+from rye.storage.safe_files import read_regular
 from rye.text.json_reading import JsonError, read_json
 
 STORE = "store"

@@ -19,7 +19,7 @@ from msgspec import Struct, field
 
 from rye.limits import CONTENT
 from rye.text.frontmatter import is_marker
-from rye.text.lazy_module import lazy_module
+from rye.text.lazy import lazy_module
 from rye.text.line_form import is_blank
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from rye.items.identity import is_segment
 from rye.limits import OVERRIDES
 from rye.project.layout import Project
 from rye.project.spaces import user_space
-from rye.storage.bounded_file import read_bytes
+from rye.storage.safe_files import read_bytes
 
 OVERLAY_SUFFIX = ".toml"
 DIRECTIVE_SUFFIX = ".md"

@@ -10,8 +10,8 @@ from rye.permissions.comparing import unified
 from rye.project.layout import Project
 from rye.project.placement import item_files
 from rye.registry.store.cache import Cache
-from rye.storage.bounded_file import read_bytes
 from rye.storage.folders import cache_dir
+from rye.storage.safe_files import read_bytes
 from rye.verified.on_disk import Drift
 
 

@@ -35,10 +35,8 @@ from rye.limits import PROJECT
 from rye.project.agent_programs import is_deploy_place
 from rye.project.layout import Project
 from rye.project.project_file import read_project_file
-from rye.storage.file_lock import LockTimeout, file_lock
-from rye.storage.links import refuse_links
-from rye.storage.removal import remove_tree
-from rye.text.lazy_module import lazy_module
+from rye.storage.safe_files import LockTimeout, file_lock, refuse_links, remove_tree
+from rye.text.lazy import lazy_module
 
 if TYPE_CHECKING:
     import json

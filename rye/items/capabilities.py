@@ -13,7 +13,7 @@ from rye.errors import UsageError
 from rye.items.identity import is_id
 from rye.items.kinds import KINDS
 from rye.limits import PERMISSIONS
-from rye.text.lazy_pattern import lazy_pattern
+from rye.text.lazy import lazy_pattern
 
 PRIMARIES = ("execute", "search", "load", "sign")
 ITEM_TYPES = tuple(kind.name for kind in KINDS.values() if kind.item_type)

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from rye.errors import UsageError
 from rye.items.kinds import KINDS
-from rye.text.lazy_pattern import lazy_pattern
+from rye.text.lazy import lazy_pattern
 
 SEGMENT_PATTERN = r"(?!(?:con|prn|aux|nul|com[0-9]|lpt[0-9])(?![a-z0-9_-]))[a-z0-9][a-z0-9_-]{0,63}"
 """A regular expression for one part of an id. Windows device names are excluded."""

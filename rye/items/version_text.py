@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from rye.limits import RESOLUTION
-from rye.text.lazy_pattern import lazy_pattern
+from rye.text.lazy import lazy_pattern
 
 _NUMBER = r"(?:0|[1-9][0-9]*)"
 _RELEASE = lazy_pattern(rf"({_NUMBER})\.({_NUMBER})\.({_NUMBER})")

@@ -7,7 +7,7 @@ from rye.items.consented import Run
 from rye.items.runs import attached_runs
 from rye.limits import RUNS
 from rye.project.item_file import ItemFile
-from rye.storage.bounded_file import read_bytes
+from rye.storage.safe_files import read_bytes
 
 
 def runs_of(item: ItemFile) -> tuple[Run, ...]:

@@ -32,7 +32,7 @@ from rye.project.declared_sources import (
     is_commit,
 )
 from rye.project.lock_canonical import read_canonical
-from rye.text.lazy_pattern import lazy_pattern
+from rye.text.lazy import lazy_pattern
 from rye.text.toml_keys import has_long_key
 
 CONFLICT_MARKER = "<<<<<<<"

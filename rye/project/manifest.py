@@ -91,7 +91,7 @@ from rye.project.declared_sources import (
 from rye.project.forced_versions import ForcedVersion, contradicting
 from rye.project.member_patterns import BadPattern, check_pattern
 from rye.text.facts.fact import FACTS
-from rye.text.lazy_pattern import lazy_pattern
+from rye.text.lazy import lazy_pattern
 from rye.text.spelling import close_words
 from rye.text.toml_keys import has_long_key
 

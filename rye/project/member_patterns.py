@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 
 from rye.errors import RyeError
 from rye.limits import WORKSPACE
-from rye.text.lazy_pattern import lazy_pattern
+from rye.text.lazy import lazy_pattern
 from rye.text.toml_keys import has_long_key
 
 LEFT_OUT = frozenset({"node_modules", "__pycache__"})

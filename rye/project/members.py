@@ -31,7 +31,7 @@ from rye.limits import PROJECT, WORKSPACE
 from rye.project.layout import LOCK, MANIFEST
 from rye.project.manifest import Manifest, ManifestError, MemberName, parse_manifest
 from rye.project.member_patterns import is_member_name, is_wild, matches_part
-from rye.storage.bounded_file import read_bytes
+from rye.storage.safe_files import read_bytes
 from rye.text.spelling import close_words
 
 _ROOTS_OWN = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rye.errors import RyeError
-from rye.storage.bounded_file import read_bytes
+from rye.storage.safe_files import read_bytes
 
 
 def read_project_file(path: Path, limit: int) -> bytes | None:

@@ -13,7 +13,7 @@ from rye.limits import CONTENT
 from rye.project.item_file import place
 from rye.signing.keys import PublicKey
 from rye.signing.verification import Verification, verify
-from rye.storage.bounded_file import read_bytes
+from rye.storage.safe_files import read_bytes
 
 
 class Judged(Struct, frozen=True):

@@ -21,7 +21,7 @@ from rye.project.discovery import main_file_in, own_items
 from rye.project.layout import Project
 from rye.project.lock_file import editable_rows
 from rye.project.placement import item_path
-from rye.storage.bounded_file import read_bytes
+from rye.storage.safe_files import read_bytes
 from rye.text.spelling import close_words
 
 SPACES = ("project", "installed", "user", "system")

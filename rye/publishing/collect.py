@@ -15,7 +15,7 @@ from rye.items.reading import ReadOptions
 from rye.limits import CONTENT
 from rye.project.item_file import load_item
 from rye.publishing.release import AttachedBytes, Publishable, publishable
-from rye.storage.bounded_file import read_bytes
+from rye.storage.safe_files import read_bytes
 
 
 class Collected(Struct, frozen=True):

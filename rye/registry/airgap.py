@@ -52,8 +52,8 @@ from rye.registry.store.state import StateStore
 from rye.registry.transport.seam import Fetched, FetchError, Request, Transport, not_found, too_large
 from rye.registry.trust.trust_error import TrustError
 from rye.storage.atomic import replace_file
-from rye.storage.bounded_file import read_bytes
-from rye.text.lazy_pattern import lazy_pattern
+from rye.storage.safe_files import read_bytes
+from rye.text.lazy import lazy_pattern
 
 if TYPE_CHECKING:
     from rye.registry.trust.records import ReleaseRecord

@@ -16,7 +16,7 @@ from pathlib import Path
 from rye.errors import RyeError
 from rye.registry.marketplaces import Export
 from rye.storage.atomic import replace_file
-from rye.storage.links import first_link
+from rye.storage.safe_files import first_link
 
 LIST = ".rye-export.json"
 _SAFE = re.compile(r"[A-Za-z0-9._][A-Za-z0-9._-]*(?:/[A-Za-z0-9._][A-Za-z0-9._-]*)*")

@@ -43,8 +43,7 @@ from rye.registry.trust.auditing import Audit, Auditor, raise_first
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import TrustedState, check_blob
 from rye.storage.atomic import replace_file
-from rye.storage.file_lock import LockTimeout, file_lock
-from rye.storage.links import first_link
+from rye.storage.safe_files import LockTimeout, file_lock, first_link
 
 _T = TypeVar("_T")
 Advance = Callable[[int], None]

@@ -23,7 +23,7 @@ from msgspec import Struct, field
 
 from rye.errors import UsageError
 from rye.limits import RESOLUTION
-from rye.text.lazy_pattern import lazy_pattern
+from rye.text.lazy import lazy_pattern
 
 Identifier = tuple[int, int | str]
 """``(0, number)`` or ``(1, text)``: numeric identifiers come before alphanumeric ones (SemVer 2 §11.4)."""

@@ -20,7 +20,7 @@ from rye.runtime.approvals import Question, approve, read_question
 from rye.runtime.event_log import EVENTS, HEAD, Verdict, parse_head, verify
 from rye.runtime.opening import RUNS
 from rye.runtime.ulid import is_ulid, time_of
-from rye.storage.regular_files import open_regular
+from rye.storage.safe_files import open_regular
 from rye.workspace.context import Context
 
 

@@ -36,7 +36,7 @@ from rye.runtime.chain import Level
 from rye.runtime.effects import SearchRow, UsableItem
 from rye.runtime.limits import Limits, of_directive
 from rye.signing.verification import Verification, verify
-from rye.storage.bounded_file import read_bytes
+from rye.storage.safe_files import read_bytes
 from rye.workspace.context import Context
 from rye.workspace.installing.hook_approval import approved_hooks
 from rye.workspace.items.agreement import require_agreed

@@ -23,7 +23,7 @@ from msgspec import Struct
 from rye.errors import RyeError
 from rye.limits import KEYS
 from rye.signing.ed25519 import is_strict_signature, key_problem
-from rye.text.lazy_pattern import lazy_pattern
+from rye.text.lazy import lazy_pattern
 
 if TYPE_CHECKING:
     from rye.signing.libsodium import Ed25519

@@ -41,7 +41,7 @@ from msgspec import Struct
 from rye.errors import RyeError, UsageError
 from rye.items.kinds import KINDS, Format
 from rye.text.frontmatter import is_marker
-from rye.text.lazy_pattern import lazy_pattern
+from rye.text.lazy import lazy_pattern
 
 
 class CommentStyle(Struct, frozen=True):

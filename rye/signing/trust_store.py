@@ -23,7 +23,7 @@ from rye.limits import KEYS
 from rye.signing.keys import PublicKey, read_pem, read_public_key
 from rye.signing.signature_line import format_timestamp
 from rye.storage import private_files
-from rye.storage.file_lock import file_lock
+from rye.storage.safe_files import file_lock
 from rye.text.toml_writing import quoted
 
 FILE_NAME = "trusted-keys.toml"

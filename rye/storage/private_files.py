@@ -8,7 +8,7 @@ import shlex
 import stat
 from pathlib import Path
 
-from rye.storage.regular_files import open_regular
+from rye.storage.safe_files import open_regular
 
 
 def make_folder(path: Path) -> None:

@@ -36,7 +36,7 @@ from msgspec import Struct
 
 from rye.limits import CONTENT, ContentLimits
 from rye.text.diagnostics import Diagnostic, has_errors
-from rye.text.lazy_pattern import lazy_pattern
+from rye.text.lazy import lazy_pattern
 
 BOM = b"\xef\xbb\xbf"
 FIX_HINT = "Run `rye validate --fix` to rewrite the file as LF without a byte order mark."

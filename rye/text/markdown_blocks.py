@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 
 from rye.limits import CONTENT
-from rye.text.lazy_pattern import lazy_pattern
+from rye.text.lazy import lazy_pattern
 from rye.text.markdown_cursor import Cursor
 from rye.text.markdown_grammar import (
     ATX,

@@ -9,7 +9,7 @@ import html
 import re
 from functools import cache
 
-from rye.text.lazy_pattern import lazy_pattern
+from rye.text.lazy import lazy_pattern
 
 _STARTS = "#`~*+_=<>0-9-"
 SPECIAL = frozenset("#`~*+_=<>-0123456789")

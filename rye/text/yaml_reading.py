@@ -20,7 +20,7 @@ from msgspec import Struct, field
 
 from rye.limits import CONTENT, ContentLimits
 from rye.text import content
-from rye.text.lazy_pattern import lazy_pattern
+from rye.text.lazy import lazy_pattern
 from rye.text.yaml_error import YamlError
 
 __all__ = ["Path", "Schema", "YamlDocument", "YamlError", "core_value", "hidden_by_escape", "json_safe", "read_yaml"]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rye.errors import UsageError
-from rye.storage.bounded_file import read_bytes
+from rye.storage.safe_files import read_bytes
 from rye.text.json_reading import JsonError, read_json
 from rye.workspace.named_file import NamedFile
 

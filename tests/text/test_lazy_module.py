@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import rye
-from rye.text.lazy_module import lazy_module
+from rye.text.lazy import lazy_module
 
 NAMED = re.compile(r'lazy_module\("([a-z_.]+)"\)')
 
@@ -19,7 +19,7 @@ NAMED = re.compile(r'lazy_module\("([a-z_.]+)"\)')
 def test_it_is_imported_on_first_use_and_not_before() -> None:
     code = """
 import sys
-from rye.text.lazy_module import lazy_module
+from rye.text.lazy import lazy_module
 wave = lazy_module("wave")
 assert "wave" not in sys.modules
 assert wave.Error is sys.modules["wave"].Error

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rye.text.lazy_pattern import lazy_pattern
+from rye.text.lazy import lazy_pattern
 
 ROOT = Path(__file__).parents[2]
 

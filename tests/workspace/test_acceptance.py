@@ -20,7 +20,7 @@ from rye.errors import RyeError
 from rye.items.consented import HookAction, Run
 from rye.project.layout import Project
 from rye.project.lock import LockedItem, LockedSource
-from rye.storage.file_lock import file_lock
+from rye.storage.safe_files import file_lock
 from rye.workspace.trusting import acceptance
 from rye.workspace.trusting.acceptance import (
     Approval,

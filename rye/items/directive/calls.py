@@ -15,7 +15,7 @@ from collections.abc import Iterator
 
 from rye.items.directive.code_spans import CodeSpans
 from rye.items.rights import Call
-from rye.text.lazy_pattern import lazy_pattern
+from rye.text.lazy import lazy_pattern
 
 _BLANK_LINE = lazy_pattern(r"\n[ \t]*\n")
 _CALL = lazy_pattern(r"(?<![A-Za-z0-9_])rye_(execute|search|load|sign)[ \t\r\n]*\(")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 
-from rye.text.lazy_pattern import lazy_pattern
+from rye.text.lazy import lazy_pattern
 
 _SPAN_OR_RUN = lazy_pattern(r"`(?:[^`\n]++`(?!`)|(`*+))")
 """A code span in single backticks on one line, as nearly all are; otherwise a run of backticks, the first of which is not in

@@ -34,7 +34,7 @@ from typing import Literal
 from msgspec import Struct
 
 from rye.limits import CONTENT
-from rye.text.lazy_pattern import lazy_pattern
+from rye.text.lazy import lazy_pattern
 
 
 class ExpressionError(ValueError):

@@ -10,7 +10,7 @@ from rye.items.directive.rules import Findings
 from rye.items.directive.xml_document import BLANKS
 from rye.items.directive.xml_tree import Element
 from rye.items.identity import is_id
-from rye.text.lazy_pattern import lazy_pattern
+from rye.text.lazy import lazy_pattern
 
 VARIABLES = frozenset(("cost", "loop_count", "error", "deviation", "directive"))
 """The top-level variables in an event's context."""

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from rye.limits import CONTENT
 from rye.text.json_reading import JsonError, read_json
-from rye.text.lazy_pattern import lazy_pattern
+from rye.text.lazy import lazy_pattern
 
 INPUT_TYPES = ("string", "integer", "boolean", "object", "array")
 

@@ -8,7 +8,7 @@ from rye.items.directive.placeholders import is_input_name
 from rye.items.directive.rules import Findings
 from rye.items.directive.text_lines import element_lines
 from rye.items.directive.xml_tree import Element
-from rye.text.lazy_pattern import lazy_pattern
+from rye.text.lazy import lazy_pattern
 
 _KEY = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_-]*")
 _LEGACY = ("success", "failure")

@@ -11,7 +11,7 @@ from rye.items.directive.xml_tree import Element
 from rye.items.identity import parse_reference
 from rye.items.reading import Dependency
 from rye.items.version_range import is_range
-from rye.text.lazy_pattern import lazy_pattern
+from rye.text.lazy import lazy_pattern
 
 _INTEGER = lazy_pattern(r"[0-9]{1,15}")
 _DECIMAL = lazy_pattern(r"[0-9]{1,15}(?:\.[0-9]{1,6})?")

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from rye.text.lazy_pattern import lazy_pattern
+from rye.text.lazy import lazy_pattern
 
 INPUT_NAME = lazy_pattern(r"[A-Za-z_][A-Za-z0-9_]*")
 _OPENER = lazy_pattern(r"\{input:([A-Za-z_][A-Za-z0-9_]*)(\}|\?\}|[:|])")

@@ -20,7 +20,7 @@ from rye.items.capabilities import ITEM_TYPES, PRIMARIES
 from rye.items.directive.code_spans import CodeSpans
 from rye.items.directive.model import Action, Criterion, Process, Step
 from rye.items.directive.rules import Findings
-from rye.text.lazy_pattern import lazy_pattern
+from rye.text.lazy import lazy_pattern
 
 _NAMES = "process|steps|step|success_criteria|criterion|description|execute|search|load|sign|param"
 _ATTRIBUTE = lazy_pattern(r"\s*([A-Za-z_][A-Za-z0-9_.:-]*)\s*=\s*(?:\"([^\"]*)\"|'([^']*)')")

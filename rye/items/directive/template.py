@@ -7,7 +7,7 @@ import re
 from rye.errors import UsageError
 from rye.items.directive.xml_document import escape
 from rye.items.identity import is_id
-from rye.text.lazy_pattern import lazy_pattern
+from rye.text.lazy import lazy_pattern
 
 _NAME = lazy_pattern(r"[a-z][a-z0-9_]{0,63}")
 

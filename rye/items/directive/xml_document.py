@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from rye.text.lazy_pattern import lazy_pattern
+from rye.text.lazy import lazy_pattern
 from rye.text.markdown_model import Fence
 
 BLANKS = " \t\r\n"

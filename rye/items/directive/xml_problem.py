@@ -8,7 +8,7 @@ from __future__ import annotations
 from xml.parsers.expat import ErrorString, errors
 
 from rye.items.directive.xml_document import Document, XmlError
-from rye.text.lazy_pattern import lazy_pattern
+from rye.text.lazy import lazy_pattern
 
 NO_INSTRUCTION = "Processing instructions and encodings other than UTF-8 are not allowed."
 NO_DECLARATION_NEEDED = "Delete it; a directive needs no XML declaration."

@@ -25,7 +25,7 @@ from rye.items.directive.xml_document import BLANKS, Document
 from rye.items.directive.xml_problem import NO_DECLARATION_NEEDED, NO_INSTRUCTION, explained
 from rye.limits import CONTENT
 from rye.text.content import check_text
-from rye.text.lazy_pattern import lazy_pattern
+from rye.text.lazy import lazy_pattern
 from rye.text.markdown_model import Fence
 
 

@@ -20,7 +20,7 @@ from rye.registry.protocol.notes import NoteError, decode_base64, encode_base64
 from rye.resolution.ranges import Range
 from rye.signing.ed25519 import key_problem
 from rye.text.content import DEFAULT_IGNORABLE
-from rye.text.lazy_pattern import lazy_pattern
+from rye.text.lazy import lazy_pattern
 
 MAX_LINE_BYTES = 2_048
 MAX_NUMBER = 2**53 - 1

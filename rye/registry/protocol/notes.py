@@ -23,7 +23,7 @@ from msgspec import Struct
 from rye.errors import RyeError
 from rye.limits import KIB
 from rye.signing.keys import PublicKey
-from rye.text.lazy_pattern import lazy_pattern
+from rye.text.lazy import lazy_pattern
 
 ED25519 = b"\x01"
 MAX_NOTE_BYTES = 60_000

@@ -25,7 +25,7 @@ from rye.registry.protocol.lines import MAX_NUMBER, StatementError
 from rye.registry.protocol.notes import MAX_NOTE_BYTES
 from rye.text.decoding import json_decoder
 from rye.text.json_reading import JsonError, read_json
-from rye.text.lazy_pattern import lazy_pattern
+from rye.text.lazy import lazy_pattern
 
 PROTOCOL_VERSION = 2
 MAX_CONFIG_BYTES = 4 * 1024

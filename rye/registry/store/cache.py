@@ -26,9 +26,8 @@ from msgspec import Struct
 from rye.registry.protocol.tiles import Tile
 from rye.registry.store.packs import Packs
 from rye.storage.private_files import make_folder
-from rye.storage.regular_files import read_regular
-from rye.storage.removal import remove_tree
-from rye.text.lazy_pattern import lazy_pattern
+from rye.storage.safe_files import read_regular, remove_tree
+from rye.text.lazy import lazy_pattern
 
 _SHA256 = lazy_pattern(r"[0-9a-f]{64}")
 _STALE_SECONDS = 24 * 3600

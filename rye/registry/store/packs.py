@@ -18,8 +18,8 @@ from typing import BinaryIO
 from msgspec import Struct, field
 
 from rye.storage.private_files import make_folder
-from rye.storage.regular_files import open_regular
-from rye.text.lazy_pattern import lazy_pattern
+from rye.storage.safe_files import open_regular
+from rye.text.lazy import lazy_pattern
 
 _HEAD = lazy_pattern(rb"rye-pack 1 (\d{1,9})\n")
 _MOST_INDEX_BYTES = 64 * 1024 * 1024

@@ -31,8 +31,8 @@ from rye.registry.protocol.wire import WireError
 from rye.registry.store.pins import addresses_path, read_addresses, state_path
 from rye.registry.trust.trusted import KeysetHead, TrustedState
 from rye.storage import private_files
-from rye.storage.file_lock import LockTimeout, file_lock
 from rye.storage.private_files import Exposed, read_trusted
+from rye.storage.safe_files import LockTimeout, file_lock
 
 _VERSION = 2
 """Version 1 had heads of protocol 1."""

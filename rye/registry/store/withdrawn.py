@@ -13,8 +13,8 @@ from pathlib import Path
 import msgspec
 
 from rye.registry.store.pins import state_path
-from rye.storage.file_lock import file_lock
 from rye.storage.private_files import make_folder, read_trusted, write
+from rye.storage.safe_files import file_lock
 
 _NAME = "withdrawn.json"
 _LOCK_SECONDS = 60.0

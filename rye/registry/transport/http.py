@@ -46,7 +46,7 @@ from rye.registry.transport.seam import (
     not_found,
     too_large,
 )
-from rye.text.lazy_pattern import lazy_pattern
+from rye.text.lazy import lazy_pattern
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _REPEATED = frozenset({408, 425, 429, 500, 502, 503, 504})

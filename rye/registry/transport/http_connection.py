@@ -28,7 +28,7 @@ from urllib.parse import quote, urlsplit
 from msgspec import Struct
 
 from rye.limits import RegistryLimits
-from rye.text.lazy_module import lazy_module
+from rye.text.lazy import lazy_module
 
 if TYPE_CHECKING:
     import certifi

@@ -24,8 +24,7 @@ from rye.limits import CONTENT
 from rye.project.context import require_project
 from rye.project.discovery import walk
 from rye.storage.atomic import replace_file
-from rye.storage.bounded_file import read_bytes
-from rye.storage.links import refuse_links
+from rye.storage.safe_files import read_bytes, refuse_links
 from rye.text.diagnostics import has_errors
 
 if TYPE_CHECKING:

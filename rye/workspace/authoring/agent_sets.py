@@ -19,7 +19,7 @@ from rye.project.context import read_options
 from rye.project.discovery import Found, expand
 from rye.project.item_file import ItemFile, load_item, place
 from rye.project.layout import find_project
-from rye.storage.bounded_file import read_bytes
+from rye.storage.safe_files import read_bytes
 from rye.text import content
 from rye.text.spelling import near_miss
 

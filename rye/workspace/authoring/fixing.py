@@ -17,7 +17,7 @@ from rye.items.reading import Source
 from rye.limits import CONTENT
 from rye.project.context import arguments_or_own_items
 from rye.project.item_file import place
-from rye.storage.bounded_file import read_bytes
+from rye.storage.safe_files import read_bytes
 from rye.text import content
 from rye.workspace.authoring.proposed_change import Agree, ProposedChange, breaks_signature, write_agreed
 

@@ -15,7 +15,7 @@ from rye.items.kinds import KINDS, Kind
 from rye.items.reading import ReadOptions, Source
 from rye.project.context import load_manifest, require_project
 from rye.project.layout import Project
-from rye.storage.links import refuse_links
+from rye.storage.safe_files import refuse_links
 from rye.text.diagnostics import strict
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from rye.registry.protocol.name_map.nodes import Leaf, NameMapError, decode_node
 from rye.registry.store.cache import Cache
 from rye.registry.store.packs import Packs
 from rye.storage.places import place_of
-from rye.storage.regular_files import read_regular
+from rye.storage.safe_files import read_regular
 from rye.workspace.completion.locked import locked
 from rye.workspace.completion.place import Place
 

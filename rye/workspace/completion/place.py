@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from rye.limits import COMPLETION
 from rye.project.owners import foreign_marker
-from rye.storage.regular_files import open_regular
+from rye.storage.safe_files import open_regular
 
 NAMESPACE = re.compile(r'^[ \t]*namespace[ \t]*=[ \t]*"([a-z0-9_-]+)"', re.MULTILINE)
 _TABLE = re.compile(r"^[ \t]*\[([^\[\]\n]+)\][ \t]*(?:#.*)?$", re.MULTILINE)

@@ -19,7 +19,7 @@ from rye.errors import RyeError
 from rye.limits import OVERRIDES
 from rye.project.layout import find_project
 from rye.storage.atomic import replace_file
-from rye.storage.bounded_file import read_bytes
+from rye.storage.safe_files import read_bytes
 from rye.text.diagnostics import Diagnostic, has_errors
 from rye.workspace.trusting.customizations import remember_made_here
 

@@ -18,7 +18,7 @@ from rye.errors import RyeError, UsageError
 from rye.items.location import locate
 from rye.limits import OVERRIDES
 from rye.storage.atomic import replace_file
-from rye.storage.bounded_file import read_bytes
+from rye.storage.safe_files import read_bytes
 from rye.text.diagnostics import Diagnostic
 from rye.workspace.named_file import NamedFile
 

@@ -19,7 +19,7 @@ from rye.items.formula.model import Formula, Step
 from rye.items.identity import is_segment
 from rye.limits import OVERRIDES
 from rye.project.spaces import looks_like_path
-from rye.storage.bounded_file import read_bytes
+from rye.storage.safe_files import read_bytes
 from rye.text.diagnostics import Diagnostic
 from rye.workspace.context import Context
 from rye.workspace.customizing.editing import Editable

@@ -14,7 +14,7 @@ from rye.customization.role_files import directives_of
 from rye.errors import RyeError, UsageError
 from rye.items.formula.model import Formula
 from rye.limits import OVERRIDES, ContentLimits
-from rye.storage.bounded_file import read_bytes
+from rye.storage.safe_files import read_bytes
 from rye.text import content
 from rye.text.diagnostics import to_mend
 from rye.workspace.context import Context

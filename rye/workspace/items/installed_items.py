@@ -25,7 +25,7 @@ from rye.project.lock import LockedItem
 from rye.project.manifest import Manifest
 from rye.project.placement import item_files, item_folder, item_path
 from rye.project.spaces import Entry
-from rye.storage.bounded_file import read_bytes
+from rye.storage.safe_files import read_bytes
 from rye.verified.on_disk import Drift, Present, drift, scan
 from rye.workspace.context import Context
 from rye.workspace.items.effective_item import EffectiveItem, customized

@@ -21,7 +21,7 @@ from rye.project.context import load_manifest
 from rye.project.discovery import Found, expand
 from rye.project.item_file import place
 from rye.project.spaces import looks_like_path
-from rye.storage.bounded_file import read_bytes
+from rye.storage.safe_files import read_bytes
 from rye.text.facts import Fact, as_json, difference, find_facts
 from rye.text.facts.decoding import readable_text
 from rye.workspace.context import Context

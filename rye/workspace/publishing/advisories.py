@@ -14,7 +14,7 @@ from rye.registry.protocol.lines import StatementError
 from rye.registry.protocol.notes import MAX_NOTE_BYTES
 from rye.registry.protocol.statements import Advisory
 from rye.resolution.ranges import Range
-from rye.storage.bounded_file import read_bytes
+from rye.storage.safe_files import read_bytes
 from rye.workspace.publishing.owner_statements import (
     keyset_in_force,
     one_line,

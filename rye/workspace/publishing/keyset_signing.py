@@ -13,7 +13,7 @@ from rye.registry.protocol import notes
 from rye.registry.protocol.notes import NoteError, SignedNote, Signer
 from rye.registry.protocol.statements import Keyset
 from rye.registry.trust.keysets import namespace_keys
-from rye.storage.bounded_file import read_bytes
+from rye.storage.safe_files import read_bytes
 from rye.workspace.publishing.owner_statements import owner_signer
 from rye.workspace.registries.registry_access import configured, open_api, open_registry
 

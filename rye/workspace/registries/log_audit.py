@@ -23,8 +23,8 @@ from rye.registry.transport.factory import open_transport
 from rye.registry.trust.auditing import Auditor
 from rye.registry.trust.keysets import log_keys
 from rye.registry.trust.records import ReleaseRecord
-from rye.storage.bounded_file import read_bytes
 from rye.storage.folders import data_dir
+from rye.storage.safe_files import read_bytes
 from rye.workspace.given_file import ReadStream, given_bytes
 from rye.workspace.named_file import NamedFile
 from rye.workspace.registries.published_items import published_release, registry_of

@@ -23,9 +23,9 @@ from rye.installation.transaction import LOCK_SECONDS, Change, exclusive
 from rye.items.consented import HookAction, Run
 from rye.project.project_file import read_project_file
 from rye.storage import private_files
-from rye.storage.file_lock import LockTimeout, file_lock
 from rye.storage.folders import data_dir
-from rye.text.lazy_module import lazy_module
+from rye.storage.safe_files import LockTimeout, file_lock
+from rye.text.lazy import lazy_module
 
 if TYPE_CHECKING:
     import json

@@ -27,8 +27,8 @@ from rye.project.manifest import Manifest
 from rye.project.placement import item_path
 from rye.project.spaces import Entry
 from rye.registry.store.cache import Cache
-from rye.storage.bounded_file import read_bytes
 from rye.storage.folders import cache_dir
+from rye.storage.safe_files import read_bytes
 from rye.text.facts import Fact, difference
 from rye.text.facts.finding import find_facts
 from rye.workspace.trusting.customizations import Customization

@@ -10,8 +10,8 @@ from rye.limits import KEYS
 from rye.signing.key_store import KeyStore, StoredKey
 from rye.signing.keys import PrivateKey, PublicKey
 from rye.signing.sealed_form import is_sealed
-from rye.storage.bounded_file import read_bytes
 from rye.storage.folders import config_dir
+from rye.storage.safe_files import read_bytes
 
 if TYPE_CHECKING:
     from pathlib import Path

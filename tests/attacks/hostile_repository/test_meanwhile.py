@@ -12,7 +12,7 @@ import pytest
 
 from rye.installation.transaction import exclusive
 from rye.project import item_file
-from rye.storage.bounded_file import read_bytes
+from rye.storage.safe_files import read_bytes
 from rye.workspace.installing import install_steps
 from tests.attacks.hostile_repository.attacks import Attack, Theatre, everywhere, rows
 from tests.attacks.hostile_repository.clones import FORGED, Clone, Posture, says

@@ -14,7 +14,7 @@ from rye.items.kinds import KINDS
 from rye.registry.protocol import lines
 from rye.registry.protocol.lines import Lines, malformed
 from rye.registry.protocol.statements.grammar import Statement, fields, keep_sorted
-from rye.text.lazy_pattern import lazy_pattern
+from rye.text.lazy import lazy_pattern
 
 MAX_DESCRIPTION_CHARACTERS = 300
 MAX_PATH_CHARACTERS = 200

@@ -9,7 +9,7 @@ from rye.items.identity import Identity
 from rye.registry.protocol import lines
 from rye.registry.protocol.lines import Lines, malformed
 from rye.registry.protocol.statements.grammar import Statement, one_of, value_or_none
-from rye.text.lazy_pattern import lazy_pattern
+from rye.text.lazy import lazy_pattern
 
 MAX_REASON_CHARACTERS = 500
 SEVERITIES = ("low", "medium", "high", "critical")

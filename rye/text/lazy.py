@@ -1,11 +1,20 @@
-"""Regular expressions that are compiled on first use.
+"""Regular expressions that are compiled, and modules of other packages that are imported, on first use.
 
-Compiling one costs as much as importing a small module, and most commands use few of the expressions in the modules they load.
+Compiling an expression costs as much as importing a small module, and most commands use few of the expressions in the
+modules they load. Where another package's module is only used for rare input, it is declared at the top all the same::
+
+    if TYPE_CHECKING:
+        import json
+    else:
+        json = lazy_module("json")
+
+Modules of this program are imported as usual: ``tests/house/test_rooms.py`` reads their imports.
 """
 
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from typing import Any, AnyStr, cast
 
 
@@ -37,3 +46,16 @@ def lazy_pattern(source: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
     Raises :class:`re.error` only then, so ``tests/text/test_lazy_pattern.py`` compiles them all.
     """
     return cast("re.Pattern[AnyStr]", _OnFirstUse(source, flags))
+
+
+class _ModuleOnFirstUse:
+    def __init__(self, name: str):
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(import_module(self._name), attribute)
+
+
+def lazy_module(name: str) -> Any:
+    """Return what behaves like the module of this full name. Raises ModuleNotFoundError on first use, not before."""
+    return _ModuleOnFirstUse(name)

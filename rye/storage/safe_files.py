@@ -1,0 +1,102 @@
+"""Reading, locking and removing files in folders that others can write to: a named pipe or a device there blocks nobody, a
+link leads nowhere, and what is read has a bound.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from rye.errors import RyeError
+
+
+def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a regular file for reading. Raises OSError, also if it is not a regular file."""
+    # Non-blocking, because opening a named pipe waits for its writer. It changes nothing for a regular file.
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file", os.fspath(path))
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_regular(path: str | os.PathLike[str], most: int | None = None) -> bytes:
+    """Return the content of a regular file. Raises OSError, also if it is not a regular file or has more than ``most`` bytes."""
+    with open_regular(path) as stream:
+        if most is None:
+            return stream.read()
+        data = stream.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"it has more than {most:,} bytes", os.fspath(path))
+    return data
+
+
+def read_bytes(path: Path, limit: int) -> bytes:
+    """Return a regular file's bytes, at most ``limit`` plus one. Raises RyeError for devices, pipes, folders and link loops."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | getattr(os, "O_CLOEXEC", 0))
+    except FileNotFoundError:
+        raise RyeError("no-such-file", f"There is no file {str(path)!r}.", "Check the path.") from None
+    except OSError as error:
+        raise RyeError("unreadable", f"Cannot read {str(path)!r}: {error.strerror}.") from None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise RyeError("not-a-file", f"{str(path)!r} is not a regular file.", "Name a regular file.")
+    with os.fdopen(descriptor, "rb") as stream:
+        return stream.read(limit + 1)
+
+
+def first_link(root: Path, place: Path) -> Path | None:
+    """Return the first symbolic link on the way from ``root`` to ``place``, which can be the link; None: there is none."""
+    here = root
+    for part in place.relative_to(root).parts:
+        here = here / part
+        if here.is_symlink():
+            return here
+    return None
+
+
+def refuse_links(root: Path, place: Path) -> None:
+    """Refuse to write to a place that a link leads to. Raises RyeError ``symlink-in-the-way``."""
+    link = first_link(root, place)
+    if link is not None:
+        raise RyeError(
+            "symlink-in-the-way",
+            f"{str(link.relative_to(root))!r} is a symbolic link; Rye writes only to real files and folders.",
+            "Remove the link, or put a real folder in its place.",
+        )
+
+
+def remove_tree(folder: Path) -> None:
+    """Remove a folder. What cannot be removed is left; a missing folder is not an error."""
+    import shutil  # imports three compressors, and a run without changes does not need it
+
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+class LockTimeout(TimeoutError):
+    """Another program held the lock for too long."""
+
+
+@contextmanager
+def file_lock(path: Path, seconds: float) -> Iterator[None]:
+    """Hold the lock for the block, waiting at most ``seconds``. Raises LockTimeout, and OSError from the file."""
+    from filelock import FileLock, Timeout  # slow to import, and only needed by code that writes
+
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=seconds)
+    except Timeout:
+        raise LockTimeout(f"another program holds {path}") from None
+    try:
+        yield
+    finally:
+        lock.release()
