@@ -1,4 +1,4 @@
-"""Fit text to a terminal's width: line breaks and tables. Works on values; :mod:`rye.cli.console` prints them.
+"""Fit text to a terminal's width: line breaks, tables and progress bars. Works on values; :mod:`rye.cli.console` prints them.
 
 Lines break between words, but not inside a command in backticks that fits on one line. Continuation lines are indented, so
 that an author's text cannot imitate a line of ours. A table that is too wide first shortens the columns that allow it, then
@@ -20,6 +20,11 @@ _LEAST_PROSE = 36
 """The narrowest readable column of prose."""
 _LEAST_FIRST = 16
 """Below this width of the first column, every row takes two lines."""
+_BAR = 40
+"""The widest progress bar, in columns."""
+_LEAST_BAR = 8
+_BAR_SPEED = 20
+"""Columns a second by which a bar without a total moves."""
 _WORD = r" *(?:`[^`\n]*`|[^ ])+"
 _PART = r" *[^ ]+"
 
@@ -136,6 +141,26 @@ def flow(spans: Sequence[Span], width: int, hang: int, *, hard: bool = False) ->
                 line.append((piece, style))
         lines.append(line)
     return lines
+
+
+def progress_line(title: str, done: int, total: int | None, seconds: float, width: int) -> Line:
+    """One frame of a progress bar, in at most ``width - 1`` columns: in the last one, some terminals begin a new line.
+
+    ``total`` None or 0: it is unknown, and a part of the bar moves to and fro. ``seconds``: since the work began.
+    """
+    percent = f" {100 * min(done, total) // total:>3} %" if total else ""
+    tail = f"{percent} {seconds:.0f} s"
+    room = min(_BAR, width - 2 - columns(title) - len(tail))
+    if room < _LEAST_BAR:
+        return [(cut(f"{title}{tail}", width - 1), None)]
+    if total:
+        before, filled = 0, room * min(done, total) // total
+    else:
+        filled = room // 4
+        turn = int(seconds * _BAR_SPEED) % (2 * (room - filled))
+        before = min(turn, 2 * (room - filled) - turn)
+    after = room - before - filled
+    return [(f"{title} {' ' * before}", None), ("━" * filled, "info"), (f"{' ' * after}{tail}", None)]
 
 
 def table(rows: Sequence[Sequence[Cell]], header: Sequence[Column], width: int) -> list[Line]:

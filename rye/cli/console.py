@@ -1,7 +1,7 @@
 """Output: data on stdout, everything else on stderr.
 
 With ``--json``, stdout carries exactly one document. Colour and movement appear only on a terminal, and never with
-``NO_COLOR``, ``CI`` or ``TERM=dumb`` (DESIGN §9). rich is imported only when a bar is really drawn.
+``NO_COLOR``, ``CI`` or ``TERM=dumb`` (DESIGN §9).
 
 Text from authors and registries must not control the terminal: on a terminal, everything that is not printable is
 escaped. Elsewhere data goes out byte for byte, because programs read it. Table cells are escaped everywhere, so that a row
@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
@@ -48,6 +49,8 @@ _PROSE = 100
 """The widest line of prose, in columns: longer ones are hard to read."""
 _BAR_SECONDS = 1.0
 """Work that takes less shows no progress bar."""
+_FRAME_SECONDS = 0.1
+"""How often a progress bar is drawn."""
 _SAYS_ALL = frozenset({"declined", "interrupted"})
 """Errors that the user caused on purpose: there is nothing to explain."""
 
@@ -302,12 +305,21 @@ class Console:
         if not self.moves:
             yield lambda amount=1: None
             return
-        with _DelayedBar(title, total) as bar:
+        with _DelayedBar(title, total, self._draw_bar, lambda: self.width) as bar:
             self._bars.append(bar)
             try:
                 yield bar.advance
             finally:
                 self._bars.remove(bar)
+
+    def _draw_bar(self, frame: Line | None) -> None:
+        """Draw a frame over the last one, or clear its line. A terminal that has gone away is no reason to stop the work."""
+        shown = "".join(self._styled(text, style) for text, style in frame or ())
+        with suppress(OSError, ValueError):
+            if not _is_written_by(sys.stderr.encoding, shown):
+                shown = shown.replace("━", "=")
+            sys.stderr.write(f"\r{shown}\x1b[K")
+            sys.stderr.flush()
 
     @contextmanager
     def _without_bars(self) -> Iterator[None]:
@@ -368,6 +380,15 @@ def _paragraphs(spans: Sequence[tuple[str, str | None]]) -> list[list[tuple[str,
     return lines
 
 
+def _is_written_by(encoding: str | None, text: str) -> bool:
+    """Whether a stream with this encoding can write the text."""
+    try:
+        text.encode(encoding or "ascii")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _is_text(text: str) -> bool:
     """Whether ``text`` can be written as UTF-8. Undecodable file names are read with surrogates, which cannot."""
     if text.isascii():
@@ -380,16 +401,22 @@ def _is_text(text: str) -> bool:
 
 
 class _DelayedBar:
-    """A rich progress bar that is drawn only when the work takes longer than a second, and not while it is hidden."""
+    """A progress bar that is drawn only when the work takes longer than a second, and not while it is hidden."""
 
-    def __init__(self, title: str, total: int | None) -> None:
+    def __init__(
+        self, title: str, total: int | None, draw: Callable[[Line | None], None], width: Callable[[], int]
+    ) -> None:
+        """``draw`` shows one frame, or takes the last one off the screen; ``width`` tells the terminal's columns."""
         import threading
 
         self._title, self._total, self._done = title, total, 0
+        self._draw, self._width = draw, width
         self._lock = threading.Lock()
-        self._new_timer = partial(threading.Timer, _BAR_SECONDS, self._draw)
-        self._timer: threading.Timer | None = None
-        self._bar: object | None = None
+        self._hidden = threading.Event()
+        self._new_event = threading.Event
+        self._new_thread = partial(threading.Thread, target=self._run, daemon=True)
+        self._is_drawn = False
+        self._begun = time.monotonic()
 
     def __enter__(self) -> _DelayedBar:
         self.show_later()
@@ -401,35 +428,31 @@ class _DelayedBar:
     def hide(self) -> None:
         """Take the bar off the screen, until :meth:`show_later`."""
         with self._lock:
-            if self._timer is not None:
-                self._timer.cancel()
-            self._timer = None
-            if self._bar is not None:
-                self._bar.stop()  # type: ignore[attr-defined]
-            self._bar = None
+            self._hidden.set()
+            if self._is_drawn:
+                self._draw(None)
+            self._is_drawn = False
 
     def show_later(self) -> None:
         """Draw the bar in a second."""
-        with self._lock:
-            self._timer = self._new_timer()
-            self._timer.daemon = True
-            self._timer.start()
+        self._hidden = self._new_event()
+        self._new_thread(args=(self._hidden,)).start()
 
-    def _draw(self) -> None:
-        from rich.console import Console as RichConsole
-        from rich.progress import Progress
+    def _run(self, hidden: threading.Event) -> None:
+        """Draw frames from when a second has passed until this showing is hidden."""
+        from rye.layout import progress_line  # only terminals have columns
 
-        with self._lock:
-            if self._timer is None or self._bar is not None:  # hidden, or shown again, while this thread was starting
-                return
-            bar = Progress(console=RichConsole(stderr=True), transient=True)
-            self._task = bar.add_task(self._title, total=self._total, completed=self._done)
-            bar.start()
-            self._bar = bar
+        pause = _BAR_SECONDS
+        while not hidden.wait(pause):
+            pause = _FRAME_SECONDS
+            with self._lock:
+                if hidden.is_set():  # while this thread waited for the lock
+                    return
+                seconds = time.monotonic() - self._begun
+                self._draw(progress_line(self._title, self._done, self._total, seconds, self._width()))
+                self._is_drawn = True
 
     def advance(self, amount: int = 1) -> None:
-        """Move the bar by ``amount``, if it is on the screen."""
+        """Move the bar by ``amount``: the next frame shows it."""
         with self._lock:
             self._done += amount
-            if self._bar is not None:
-                self._bar.update(self._task, completed=self._done)  # type: ignore[attr-defined]

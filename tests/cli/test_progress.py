@@ -11,6 +11,7 @@ import pytest
 
 from rye.cli import console as module
 from rye.cli.console import Console
+from rye.layout import columns, progress_line
 
 
 class Screen(io.StringIO):
@@ -88,3 +89,43 @@ def test_nothing_is_drawn_after_the_end(monkeypatch: pytest.MonkeyPatch) -> None
         pass
     assert screen.is_still()
     assert screen.getvalue() == ""
+
+
+def test_the_bar_is_erased_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    console, screen = terminal(monkeypatch)
+    with console.progress("fetching", 4) as advance:
+        advance(2)
+        assert screen.waits_for(" 50 %")
+    assert screen.getvalue().endswith("\r\x1b[K")
+    assert "\n" not in screen.getvalue()
+
+
+def test_a_terminal_that_cannot_write_the_bar_s_character_gets_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    console, screen = terminal(monkeypatch)
+    monkeypatch.setattr(Screen, "encoding", "ascii")
+    with console.progress("fetching", 2) as advance:
+        advance()
+        assert screen.waits_for("=====")
+    assert screen.getvalue().isascii()
+
+
+@pytest.mark.parametrize("width", [20, 30, 80, 200])
+@pytest.mark.parametrize("total", [None, 0, 1, 7])
+def test_every_frame_fits_on_one_line(width: int, total: int | None) -> None:
+    for tenths in range(400):
+        line = "".join(
+            text for text, _ in progress_line("asking the registries", tenths % 9, total, tenths / 10, width)
+        )
+        assert columns(line) < width
+
+
+def test_a_bar_shows_its_part_and_the_time() -> None:
+    def shown(done: int, total: int | None, seconds: float) -> str:
+        return "".join(text for text, _ in progress_line("fetching", done, total, seconds, 80))
+
+    assert shown(0, 4, 1.2) == f"fetching {' ' * 40}   0 % 1 s"
+    assert shown(1, 4, 1.2) == f"fetching {'━' * 10}{' ' * 30}  25 % 1 s"
+    assert shown(9, 4, 61) == f"fetching {'━' * 40} 100 % 61 s"
+    assert shown(3, None, 0) == f"fetching {'━' * 10}{' ' * 30} 0 s"
+    assert shown(3, None, 1) == f"fetching {' ' * 20}{'━' * 10}{' ' * 10} 1 s"
+    assert shown(3, None, 2) == f"fetching {' ' * 20}{'━' * 10}{' ' * 10} 2 s", "on the way back"

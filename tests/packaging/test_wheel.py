@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -13,7 +14,7 @@ import tomllib
 import venv
 import zipfile
 from collections.abc import Mapping
-from importlib.metadata import distribution
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 
 import pytest
@@ -109,7 +110,8 @@ def test_the_client_is_pinned_without_the_server_at_the_same_versions() -> None:
     assert wanted <= set(client)
     assert client.items() <= everything.items()
     brought = {name_of(each) for extra in ("server", "mcp", "lsp") for each in PROJECT["optional-dependencies"][extra]}
-    assert brought & set(client) == {"markdown-it-py"}, "which rich brings along"
+    assert not brought & set(client)
+    assert not {"pygments", "rich"} & set(client), "which only draw"
     hashes = (ROOT / "requirements" / "client.txt").read_text("utf-8").count("--hash=sha256:")
     assert hashes >= len(client)
 
@@ -125,37 +127,24 @@ def test_make_dist_builds_as_these_tests_do() -> None:
     assert "-m hatchling build -t wheel -d dist" in recipe
 
 
-def with_dependencies(names: set[str]) -> set[str]:
-    """The packages and all their dependencies on this machine, without extras."""
-    found: set[str] = set()
-    waiting = set(names)
-    while waiting:
-        name = waiting.pop()
-        if name in found:
-            continue
-        found.add(name)
-        for requirement in distribution(name).requires or ():
-            marker = requirement.partition(";")[2]
-            if "extra" in marker or "sys_platform ==" in marker or "platform_system ==" in marker:
-                continue
-            try:
-                distribution(name_of(requirement))
-            except ImportError:
-                continue  # for another Python or system
-            waiting.add(name_of(requirement))
-    return found
+def pinned_here() -> list[Distribution]:
+    """The packages of client.txt, except those that only other systems or older versions of Python need."""
+    here = []
+    for name in pins("client.txt"):
+        with contextlib.suppress(PackageNotFoundError):
+            here.append(distribution(name))
+    return here
 
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The bin folder of an environment with only the wheel and the client's packages."""
+    """The bin folder of an environment with only the wheel and the packages of client.txt."""
     place = tmp_path_factory.mktemp("client")
     venv.create(place, with_pip=False)
     (packages,) = place.glob("lib/python*/site-packages")
-    for name in with_dependencies({name_of(each) for each in PROJECT["dependencies"]}):
-        files = distribution(name).files or ()
-        for top in {file.parts[0] for file in files if ".." not in file.parts}:
-            (packages / top).symlink_to(Path(str(distribution(name).locate_file(top))).resolve())
+    for package in pinned_here():
+        for top in {file.parts[0] for file in package.files or () if ".." not in file.parts}:
+            (packages / top).symlink_to(Path(str(package.locate_file(top))).resolve())
     subprocess.run(
         [
             sys.executable,
@@ -175,6 +164,18 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         timeout=120,
     )
     return place / "bin"
+
+
+def test_nothing_that_the_client_needs_is_missing_in_its_pins(installed: Path) -> None:
+    checked = subprocess.run(
+        [sys.executable, "-m", "pip", "--python", str(installed / "python"), "check"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert checked.stdout == "No broken requirements found.\n", checked.stdout
+    assert {"click", "httpx"} <= {package.name for package in pinned_here()}
 
 
 def run(program: Path, *words: str, env: Mapping[str, str], cwd: Path) -> subprocess.CompletedProcess[str]:
