@@ -278,7 +278,7 @@ def from_file(path: Path, data: Path, flags: Mapping[str, object | None], enviro
         written = tomllib.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise RyeError(
-            "bad-settings", f"{path} cannot be read: {error}.", "Fix the file: it must be valid TOML."
+            "bad-config", f"{path} cannot be read: {error}.", "Fix the file: it must be valid TOML."
         ) from error
     if isinstance(written.get("database"), str) and holds_password(written["database"]):
         refuse_exposed(path)
@@ -294,14 +294,14 @@ def from_file(path: Path, data: Path, flags: Mapping[str, object | None], enviro
 
 def read_secret(path: Path) -> str:
     """Return the content of a file that no other user can read, stripped. Raises RyeError ``exposed-secret``,
-    ``bad-settings``.
+    ``bad-config``.
     """
     refuse_exposed(path)
     try:
         with path.open(encoding="utf-8") as file:
             return file.read(4096).strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise RyeError("bad-settings", f"{path} cannot be read: {error}.", "Check the path and its owner.") from error
+        raise RyeError("bad-config", f"{path} cannot be read: {error}.", "Check the path and its owner.") from error
 
 
 def refuse_exposed(path: Path) -> None:

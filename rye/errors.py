@@ -6,7 +6,8 @@
     └── UsageError           the command line is wrong: exit 2
 
 Every error has a ``code`` (stable, kebab-case, for programs), a ``message`` (what failed and why) and a ``hint`` (the next
-command, or what to change). Code below ``rye.cli`` raises these errors and never prints; ``rye.cli`` prints and never decides.
+command, or what to change). If several things share a code (``already-exists``), ``details["what"]`` names the thing (``team``).
+Code below ``rye.cli`` raises these errors and never prints; ``rye.cli`` prints and never decides.
 Findings about a file's content are not errors but :class:`rye.text.diagnostics.Diagnostic` values.
 """
 
@@ -18,12 +19,20 @@ class RyeError(Exception):
 
     exit_code = 1
 
-    def __init__(self, code: str, message: str, hint: str | None = None, *, details: dict[str, object] | None = None):
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        hint: str | None = None,
+        *,
+        what: str | None = None,
+        details: dict[str, object] | None = None,
+    ):
         super().__init__(message)
         self.code = code
         self.message = message
         self.hint = hint
-        self.details = details or {}
+        self.details = {**({} if what is None else {"what": what}), **(details or {})}
 
     def as_json(self) -> dict[str, object]:
         """Return the error document of ``--json``: ``{"error": {"code", "message", "hint", …details}}``."""

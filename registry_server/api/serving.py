@@ -218,7 +218,7 @@ def _probe(host: str, port: int) -> None:
 
 def _in_use(host: str, port: int, why: str) -> RyeError:
     return RyeError(
-        "port-in-use",
+        "address-in-use",
         f"Port {port} of {host} is in use: {why}.",
         f"Stop that program, or choose another port: --port {port + 1 if port else 8421}",
     )

@@ -141,7 +141,7 @@ def _kept_settings(source: Path) -> Path | None:
     if not ((source / MANIFEST).is_file() and kept.is_file()):
         return None
     if kept.stat().st_size > _SETTINGS_BYTES:
-        raise RyeError("bad-settings", f"{kept} has more than {_SETTINGS_BYTES:,} bytes.", "Use another backup.")
+        raise RyeError("bad-config", f"{kept} has more than {_SETTINGS_BYTES:,} bytes.", "Use another backup.")
     return kept
 
 

@@ -198,7 +198,7 @@ def _read_text(file: Path) -> str:
         with file.open(encoding="utf-8", newline="") as opened:
             return opened.read(100_000)
     except (OSError, UnicodeDecodeError) as error:
-        raise RyeError("no-file", f"{file} cannot be read: {keys.reason_of(error)}.", "Check the path.") from error
+        raise RyeError("unreadable", f"{file} cannot be read: {keys.reason_of(error)}.", "Check the path.") from error
 
 
 def _write_new(file: Path, text: str) -> None:

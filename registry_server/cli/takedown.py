@@ -117,4 +117,4 @@ def _read(path: Path) -> str:
     try:
         return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise RyeError("no-file", f"{path} cannot be read: {keys.reason_of(error)}.", "Check the path.") from error
+        raise RyeError("unreadable", f"{path} cannot be read: {keys.reason_of(error)}.", "Check the path.") from error

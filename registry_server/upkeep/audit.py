@@ -292,11 +292,11 @@ def export(public: Objects, origin: str, target: Path, taken_down: Iterable[str]
     paths.
 
     Existing files stay, except blobs that were ``taken_down``. On the same disk, files of a local registry become hard
-    links. The copy's ``config.json`` names no API. Raises RyeError ``nothing-to-export``.
+    links. The copy's ``config.json`` names no API. Raises RyeError ``no-head``.
     """
     head, checkpoint = public.get("head"), public.get("checkpoint")
     if head is None or checkpoint is None:
-        raise RyeError("nothing-to-export", "The registry has no head yet.", "Start it once: rye-registry serve")
+        raise RyeError("no-head", "The registry has no head yet.", "Start it once: rye-registry serve")
     destination = Folder(target)
     for sha256 in taken_down:
         destination.delete(wire.blob_path(sha256))

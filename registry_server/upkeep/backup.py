@@ -88,7 +88,7 @@ def write(settings: Settings, engine: sa.Engine, public: Objects, target: Path, 
         ledger = Ledger(connection)
         published = ledger.published()
         if published is None:
-            raise RyeError("nothing-to-back-up", "The registry has no head yet.", "Start it once: rye-registry serve")
+            raise RyeError("no-head", "The registry has no head yet.", "Start it once: rye-registry serve")
         for path, data in seen:
             shown = shown_checkpoint(path, data)
             if shown is not None:

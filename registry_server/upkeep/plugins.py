@@ -32,7 +32,7 @@ _MAIN = "SKILL.md"
 
 
 def plugins(ledger: Ledger, public: Objects, now: datetime) -> Export:
-    """Return the files of the export. Raises RyeError ``missing-blob``."""
+    """Return the files of the export. Raises RyeError ``blob-missing``."""
     every = list(_skills(ledger, public, now))
     counts = Counter((skill.namespace, skill.name) for skill in every)
     skills = [skill for skill in every if counts[skill.namespace, skill.name] == 1]
@@ -68,5 +68,5 @@ def _skill(identity: Identity, record: ReleaseRecord, public: Objects) -> Shared
 def _blob(public: Objects, sha256: str, identity: Identity) -> bytes:
     data = public.get(wire.blob_path(sha256))
     if data is None:
-        raise RyeError("missing-blob", f"The file {sha256} of {identity} is missing.", "Run `rye-registry verify`.")
+        raise RyeError("blob-missing", f"The file {sha256} of {identity} is missing.", "Run `rye-registry verify`.")
     return data

@@ -114,7 +114,7 @@ def read_overlay(data: bytes | str) -> OverlayReading:
         text = data.decode("utf-8") if isinstance(data, bytes) else data
     except UnicodeDecodeError as error:
         message = f"The file is not UTF-8: byte {error.start} is 0x{data[error.start]:02x}."
-        return OverlayReading(None, (Diagnostic("error", "not-utf8", message),))
+        return OverlayReading(None, (Diagnostic("error", "unreadable", message),))
     text = text.removeprefix(BOM)
     if hidden := hidden_text(text):
         return OverlayReading(None, hidden)

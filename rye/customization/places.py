@@ -57,12 +57,14 @@ class Folder(Struct, frozen=True):
         data = read_bytes(path, OVERRIDES.file_bytes)
         if len(data) > OVERRIDES.file_bytes:
             raise RyeError(
-                "too-large", f"{self.shown(path)} has more than {OVERRIDES.file_bytes:,} bytes.", "Make it shorter."
+                "file-too-large",
+                f"{self.shown(path)} has more than {OVERRIDES.file_bytes:,} bytes.",
+                "Make it shorter.",
             )
         return data
 
     def text(self, path: Path) -> str | None:
-        """Like :meth:`read`, decoded, with line endings and BOM unchanged. Also raises RyeError ``not-utf8``."""
+        """Like :meth:`read`, decoded, with line endings and BOM unchanged. Also raises RyeError ``unreadable``."""
         data = self.read(path)
         return None if data is None else decode(data, self.shown(path))
 
@@ -165,8 +167,8 @@ def check_name(name: str, what: str) -> str:
 
 
 def decode(data: bytes, shown: str) -> str:
-    """Decode UTF-8, keeping line endings and BOM. Raises RyeError ``not-utf8``."""
+    """Decode UTF-8, keeping line endings and BOM. Raises RyeError ``unreadable``."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise RyeError("not-utf8", f"{shown} is not UTF-8 (byte {error.start}).", "Save the file as UTF-8.") from None
+        raise RyeError("unreadable", f"{shown} is not UTF-8 (byte {error.start}).", "Save the file as UTF-8.") from None

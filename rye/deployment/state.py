@@ -101,7 +101,7 @@ class StateFile(Struct, forbid_unknown_fields=True):
 
 
 def parse_state(data: bytes | None) -> State:
-    """Parse a state file; None gives an empty state. Raises RyeError ``bad-deploy-lock``.
+    """Parse a state file; None gives an empty state. Raises RyeError ``bad-lock``.
 
     With git's conflict markers, the result has the rows of both sides, but only the widenings that both sides allow.
     """
@@ -125,9 +125,10 @@ def parse_state(data: bytes | None) -> State:
                 raise ValueError(f"the row of {row.path!r} is invalid")
     except (ValueError, UnicodeDecodeError, RecursionError, msgspec.MsgspecError, LockError) as error:
         raise RyeError(
-            "bad-deploy-lock",
+            "bad-lock",
             f".ai/deploy.lock is invalid: {error}.",
             "Restore it from version control, or delete it and take over identical files with `rye deploy --adopt PATH`.",
+            what="deployment",
         ) from None
     return State(found.file, found.allowed, found.made)
 

@@ -14,6 +14,11 @@ Or, without ``file``, they are commands, one per line, that run in that project 
     bad = "rye validate .ai/skils"
     good = "rye validate .ai/skills"
 
+The examples of a code that several things share have a table each, whose name is the code and the thing::
+
+    ["already-exists project"]
+    bad = "rye init"
+
 With ``registry = true``, the user owns the namespace ``acme`` in a registry and has published the project's skill there; the good
 commands run after the bad ones.
 """
@@ -57,11 +62,25 @@ class Example(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def examples(area: str) -> Mapping[str, Example]:
-    """Return the examples of one area by code. Raises msgspec.ValidationError for a malformed row."""
+    """Return the examples of one area by the names of their tables: ``CODE``, or ``CODE WHAT``.
+
+    Raises msgspec.ValidationError for a malformed row.
+    """
     path = EXAMPLES / f"{area}.toml"
     if not path.is_file():
         return {}
     return msgspec.convert(tomllib.loads(path.read_text("utf-8")), dict[str, Example])
+
+
+def code_of(name: str) -> str:
+    """The code of the example in the table with this name."""
+    return name.partition(" ")[0]
+
+
+def example_of(written: Mapping[str, Example], code: str, what: str | None = None) -> Example | None:
+    """The example of a code in one area: the one about ``what`` if there is one, else the first."""
+    names = [f"{code} {what}", *(name for name in written if code_of(name) == code)]
+    return next((written[name] for name in names if name in written), None)
 
 
 def _visible(text: str) -> list[str]:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from rye.explaining.example import Example, examples
+from rye.explaining.example import Example, code_of, examples
 from rye.explaining.table import Area, Code, load
 
 INDEX = "README"
@@ -14,7 +14,9 @@ _HEAD = "<!-- Generated from rye/explaining by `make error-pages`. Edit it there
 _INTRODUCTION = """\
 Every error and finding of Rye has a code, which does not change between versions. Findings show it in brackets; in `--json` it is
 `code`. `rye explain CODE` prints the content of these pages. **Exit** is the exit status of the command that ends with the code:
-0 for findings that are never more than a warning, 1 for a failure, 2 for a command that cannot be carried out as typed."""
+0 for findings that are never more than a warning, 1 for a failure, 2 for a command that cannot be carried out as typed. Where
+several things share a code, `what` in `--json` names the thing. New versions add codes; they do not rename or remove any, and a
+code keeps its exit status."""
 
 
 def pages() -> Mapping[str, str]:
@@ -38,20 +40,26 @@ def _index(areas: tuple[Area, ...]) -> str:
 
 def _page(area: Area, shown: Mapping[str, Example]) -> str:
     lines = [f"# {area.title}", "", _HEAD, "", "| code | exit | what it means | what to do |", "|---|---|---|---|"]
+    with_examples: dict[str, str] = {}
+    for heading in shown:
+        with_examples.setdefault(code_of(heading), heading)
     for row in area.codes:
-        name = f"[`{row.code}`](#{row.code.lower()})" if row.code in shown else f"`{row.code}`"
-        lines.append(f"| {name} | {row.exit} | {_cell(row.title)} | {_cell(row.text)} |")
+        name = f"`{row.code}`"
+        if row.code in with_examples:
+            name = f"[{name}](#{with_examples[row.code].lower().replace(' ', '-')})"
+        lines.append(f"| {name} | {row.exit} | {_cell(row.title)} | {_cell(_advice(row))} |")
     read = sorted({row.page for row in area.codes})
     links = ", ".join(f"[{page}](../../../{page})" for page in read)
     lines += ["", f"Read more: {links}."]
     for row in area.codes:
-        if row.code in shown:
-            lines += ["", *_section(row, shown[row.code])]
+        for heading, example in shown.items():
+            if code_of(heading) == row.code:
+                lines += ["", *_section(heading, row, example)]
     return "\n".join(lines) + "\n"
 
 
-def _section(row: Code, example: Example) -> Iterator[str]:
-    yield f"## {row.code}"
+def _section(heading: str, row: Code, example: Example) -> Iterator[str]:
+    yield f"## {heading}"
     yield ""
     yield row.title
     for head, lines in example.shown:
@@ -61,6 +69,10 @@ def _section(row: Code, example: Example) -> Iterator[str]:
         yield "````text"
         yield from lines
         yield "````"
+
+
+def _advice(row: Code) -> str:
+    return f"{row.text} `what`: {', '.join(row.what)}." if row.what else row.text
 
 
 def _cell(text: str) -> str:

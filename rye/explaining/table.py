@@ -11,7 +11,13 @@
     text = "Try again. If it keeps failing, restore the key from a backup."
 
 ``exit`` is the exit status of a command that ends with this code. For a code of findings only, it is 1 if the finding can be an
-error, and 0 if it is at most a warning.
+error, and 0 if it is at most a warning. ``what`` lists the things that share a code; the error names its own in ``what``::
+
+    [already-exists]
+    what = ["account", "file", "team"]
+
+``former.toml`` has the codes of earlier versions: a table per version that dropped them, in which each leads to its present code
+and, after a space, to its ``what``.
 """
 
 from __future__ import annotations
@@ -26,6 +32,7 @@ import msgspec
 from msgspec import Struct
 
 CODES = Path(__file__).with_name("codes")
+FORMER = Path(__file__).with_name("former.toml")
 AREAS = (
     "commands",
     "directives",
@@ -58,6 +65,18 @@ class Code(Struct, frozen=True):
     """What to do, in one or two sentences."""
     page: str
     area: str
+    what: tuple[str, ...] = ()
+    """The values of ``what`` in an error with this code, sorted; empty if it has none."""
+
+
+class Former(Struct, frozen=True):
+    """What a code of earlier versions is called now."""
+
+    code: str
+    what: str | None
+    """The ``what`` of such an error, if its code has several."""
+    since: str
+    """The first version that uses this code."""
 
 
 class Area(Struct, frozen=True):
@@ -74,6 +93,7 @@ class _Row(Struct, frozen=True, forbid_unknown_fields=True):
     title: str
     text: str
     page: str | None = None
+    what: tuple[str, ...] = ()
 
 
 @cache
@@ -87,10 +107,17 @@ def read(name: str, text: str) -> Area:
     written: dict[str, Any] = tomllib.loads(text)
     title, page = written.pop("title"), written.pop("page")
     rows = msgspec.convert(written, dict[str, _Row])
-    codes = (Code(code, row.exit, row.title, row.text, row.page or page, name) for code, row in rows.items())
+    codes = (Code(code, row.exit, row.title, row.text, row.page or page, name, row.what) for code, row in rows.items())
     return Area(name, title, tuple(sorted(codes, key=lambda each: each.code)))
 
 
 def by_code(areas: Iterable[Area]) -> Mapping[str, Code]:
     """Return all codes by name."""
     return {each.code: each for area in areas for each in area.codes}
+
+
+def former() -> Mapping[str, Former]:
+    """Return the codes of earlier versions. Raises msgspec.ValidationError for a malformed table."""
+    versions = msgspec.convert(tomllib.loads(FORMER.read_text("utf-8")), dict[str, dict[str, str]])
+    leads = ((old, since, name.partition(" ")) for since, codes in versions.items() for old, name in codes.items())
+    return {old: Former(code, what or None, since) for old, since, (code, _, what) in leads}

@@ -75,7 +75,10 @@ def arguments_or_own_items(cwd: Path, arguments: Sequence[str]) -> list[Found]:
             "no-items",
             "This project has no items of its own.",
             "`rye audit` checks what is installed; `rye new directive ID` creates an item.",
+            what="items",
         )
     if not paths:
-        raise RyeError("no-items", "This project has no items of its own.", "Create one with `rye new directive ID`.")
+        raise RyeError(
+            "no-items", "This project has no items of its own.", "Create one with `rye new directive ID`.", what="items"
+        )
     return [Found(path, os.path.relpath(path, cwd), set_root=project.ai) for path in paths]

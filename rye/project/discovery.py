@@ -63,6 +63,7 @@ def _expand_one(argument: str, base: Path) -> Iterator[Found]:
                 "no-items",
                 f"No items below {argument!r}.",
                 "Put items into folders such as .ai/directives/<category>/.",
+                what="items",
             )
     elif path.exists() or path.is_symlink():
         yield Found(path, argument)

@@ -249,7 +249,7 @@ class LockError(RyeError):
             "Restore it from version control. If you have no good copy, delete it and run `rye install`, which asks for "
             "every approval again."
         )
-        super().__init__("bad-lock", f"rye.lock: {message}", hint)
+        super().__init__("bad-lock", f"rye.lock: {message}", hint, what="project")
 
 
 # -- writing ------------------------------------------------------------------------------------------------------------

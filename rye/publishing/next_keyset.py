@@ -84,12 +84,12 @@ def without_key(before: Keyset, gone: bytes) -> tuple[bytes, ...]:
 
 
 def refuse_revoked(before: Keyset, keys: Iterable[bytes]) -> None:
-    """Refuse a key that was revoked in the namespace. Raises RyeError ``key-revoked``."""
+    """Refuse a key that was revoked in the namespace. Raises RyeError ``revoked-key``."""
     gone = {revocation.key for revocation in before.revoked}
     for key in keys:
         if key in gone:
             raise RyeError(
-                "key-revoked",
+                "revoked-key",
                 f"{PublicKey(key).fingerprint} was permanently revoked in {before.namespace!r}.",
                 "Create another: `rye keys generate`.",
             )

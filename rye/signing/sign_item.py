@@ -52,12 +52,12 @@ def sign(text: str, kind: str, file_name: str, key: PrivateKey, now: datetime) -
 
 
 def sign_bytes(data: bytes, kind: str, file_name: str, key: PrivateKey, now: datetime) -> bytes:
-    """Do the same on a file's bytes. Also raises RyeError ``not-utf8``."""
+    """Do the same on a file's bytes. Also raises RyeError ``unreadable``."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         message = f"{file_name} is not UTF-8 (byte {error.start}) and cannot be signed."
-        raise RyeError("not-utf8", message, "Save the file as UTF-8.") from None
+        raise RyeError("unreadable", message, "Save the file as UTF-8.") from None
     return sign(text, kind, file_name, key, now).encode("utf-8")
 
 

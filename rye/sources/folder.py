@@ -42,7 +42,7 @@ def source_folder(project: Path, source: PathSource, hint: str = "Check [sources
 
 
 def read_folder(root: Path) -> Listing:
-    """List the files below a folder, links as links. Raises SourceError ``source-too-large``, ``source-unreadable``."""
+    """List the files below a folder, links as links. Raises SourceError ``source-too-large``, ``unreadable``."""
     files: dict[str, Entry] = {}
     waiting, folders = [""], 0
     while waiting:
@@ -93,7 +93,7 @@ def read_files(root: Path, paths: Iterable[str], most_bytes: int) -> dict[str, b
         try:
             with os.fdopen(os.open(root / path, flags), "rb") as stream:
                 if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-                    raise SourceError("source-unreadable", f"{path!r} is no longer a regular file.")
+                    raise SourceError("unreadable", f"{path!r} is no longer a regular file.")
                 _require_inside(root, path, os.fstat(stream.fileno()))
                 found[path] = stream.read(most_bytes + 1)
         except OSError as error:
@@ -120,11 +120,11 @@ def _require_inside(root: Path, path: str, opened: os.stat_result) -> None:
     finally:
         os.close(here)
     if not os.path.samestat(found, opened):
-        raise SourceError("source-unreadable", f"{path!r} changed while it was read.")
+        raise SourceError("unreadable", f"{path!r} changed while it was read.")
 
 
 def _unreadable(path: str, error: OSError) -> SourceError:
-    return SourceError("source-unreadable", f"{path!r} cannot be read: {error.strerror}.")
+    return SourceError("unreadable", f"{path!r} cannot be read: {error.strerror}.")
 
 
 def _no_folder(source: PathSource, why: str, hint: str) -> SourceError:

@@ -75,7 +75,7 @@ def _rows(objects: Objects, trees: list[str]) -> dict[str, list[TreeEntry]]:
 
 
 def disk_folder(root: Path) -> WholeFolder:
-    """Read a folder on this machine without following links. Raises SourceError ``source-too-large``, ``source-unreadable``."""
+    """Read a folder on this machine without following links. Raises SourceError ``source-too-large``, ``unreadable``."""
     files: dict[str, bytes] = {}
     left = SOURCES.content_bytes
     seen = 0
@@ -86,7 +86,7 @@ def disk_folder(root: Path) -> WholeFolder:
             with os.scandir(root / here) as entries:
                 rows = sorted(entries, key=lambda entry: entry.name)
         except OSError as error:
-            raise SourceError("source-unreadable", f"Cannot read {str(root / here)!r}: {error.strerror}.") from None
+            raise SourceError("unreadable", f"Cannot read {str(root / here)!r}: {error.strerror}.") from None
         for entry in rows:
             seen += 1
             if seen > IMPORTS.folder_files:
@@ -104,10 +104,10 @@ def _read(path: Path, most: int) -> bytes:
     try:
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except OSError as error:
-        raise SourceError("source-unreadable", f"Cannot read {str(path)!r}: {error.strerror}.") from None
+        raise SourceError("unreadable", f"Cannot read {str(path)!r}: {error.strerror}.") from None
     with os.fdopen(descriptor, "rb") as stream:
         if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-            raise SourceError("source-unreadable", f"{str(path)!r} is not a regular file.")
+            raise SourceError("unreadable", f"{str(path)!r} is not a regular file.")
         data = stream.read(max(most, 0) + 1)
     if len(data) > most:
         raise too_large("more bytes than one run can read")

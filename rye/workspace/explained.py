@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from rye.errors import UsageError
-from rye.explaining.example import Example, examples
-from rye.explaining.table import Area, Code, by_code, load
+from rye.explaining.example import Example, example_of, examples
+from rye.explaining.table import Area, Code, by_code, former, load
 from rye.text.spelling import close_words
 
 _RULE = re.compile(r"[a-z]{1,2}\d{1,3}")
@@ -21,6 +21,8 @@ class Explained(Struct, frozen=True):
 
     row: Code
     example: Example | None
+    former: str | None = None
+    """The sentence that leads here from the code that was typed, if earlier versions called it so."""
 
     def as_json(self) -> dict[str, object]:
         """The document of ``rye explain CODE --json``; ``bad`` and ``good`` are None without an example."""
@@ -49,14 +51,23 @@ class Listed(Struct, frozen=True):
 
 
 def explain(word: str) -> Explained | Listed:
-    """The row and example of a code, also written as printed: ``error[R04]``. For an area's name, its codes in the order of the
-    table. For a prefix, the codes that start with it, sorted. Raises UsageError ``unknown-code``."""
+    """The row and example of a code, also written as printed: ``error[R04]``. A code of an earlier version leads to its present
+    one. For an area's name, its codes in the order of the table. For a prefix, the codes that start with it, sorted.
+
+    Raises UsageError ``unknown-code``.
+    """
     areas = load()
     known = by_code(areas)
     code = code_of(word)
     row = known.get(code)
     if row is not None:
-        return Explained(row, examples(row.area).get(code))
+        return Explained(row, example_of(examples(row.area), code))
+    renamed = former().get(code)
+    if renamed is not None:
+        row = known[renamed.code]
+        named = f", and `what` is {renamed.what!r}" if renamed.what else ""
+        notice = f"{code} is called {row.code} since version {renamed.since}{named}."
+        return Explained(row, example_of(examples(row.area), row.code, renamed.what), notice)
     listed = next((area.codes for area in areas if area.name == code), ()) or _beginning(word.strip(), code, known)
     if listed:
         return Listed(listed)

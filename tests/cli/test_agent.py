@@ -63,7 +63,7 @@ def test_folders_without_agents(rye: Person) -> None:
 
 def test_another_programs_folder_is_found(tmp_path: Path) -> None:
     rye = Person(tmp_path)
-    assert rye.run("agent", "graph", "--json").error["code"] == "no-agents"
+    assert rye.run("agent", "graph", "--json").error["code"] == "no-items"
     path = rye.new("agent", "planner")
     rye.write(".rawko/agents/planner.md", path.read_text())
     path.unlink()

@@ -68,8 +68,8 @@ def test_a_folder_is_every_directive_in_it(rye: Person) -> None:
 
 def test_what_cannot_be_read_is_an_error(rye: Person) -> None:
     rye.path(PLACE).write_bytes(b"\xff")
-    assert rye.run("migrate", "directive", PLACE, "--json").error["code"] == "not-utf8"
+    assert rye.run("migrate", "directive", PLACE, "--json").error["code"] == "unreadable"
     rye.path(PLACE).write_bytes(b"x" * 300_000)
-    assert rye.run("migrate", "directive", PLACE, "--json").error["code"] == "too-large"
+    assert rye.run("migrate", "directive", PLACE, "--json").error["code"] == "file-too-large"
     assert rye.run("migrate", "directive", "nowhere.md", "--json").error["code"] == "no-such-file"
     assert rye.run("migrate", "directive", "--json").code == 2

@@ -30,7 +30,7 @@ class TestClaim:
         assert (shown["number"], shown["threshold"]) == (1, 1)
         assert shown["keys"] == [user.fingerprint()]
         assert user.fails("namespace", "claim", "claimed", code="namespace-yours")["hint"]
-        user.fails("namespace", "show", "unheard-of", code="no-such-namespace")
+        user.fails("namespace", "show", "unheard-of", code="namespace-unclaimed")
 
     @pytest.mark.parametrize("name", ["root", "Upper", "a/b", "con", "-x", "x" * 65, "ünicode"])
     def test_names_that_cannot_be_one(self, registry: Registry, name: str) -> None:
@@ -124,7 +124,7 @@ class TestChangesOfKeys:
         assert [(row["version"], row["revoked"]) for row in versions] == [("1.0.0", False), ("1.1.0", True)]
         assert early < stolen
         assert new.ok("info", "robbed/work/item", "--json").json["version"] == "1.0.0"
-        error = new.fails("namespace", "keys", "add", "robbed", user.public_key(), code="key-revoked")
+        error = new.fails("namespace", "keys", "add", "robbed", user.public_key(), code="revoked-key")
         assert "rye keys generate" in error["hint"]
 
     def test_a_key_that_was_taken_out_can_be_revoked_later(self, registry: Registry) -> None:
@@ -134,7 +134,7 @@ class TestChangesOfKeys:
         new.ok("namespace", "keys", "remove", "belated", user.fingerprint())
         new.ok("namespace", "revoke", "belated", user.fingerprint(), "--from", str(position), "--yes")
         assert new.ok("info", "belated/work/item", "--json").json["revoked"] is True
-        new.fails("namespace", "revoke", "belated", user.fingerprint(), code="key-revoked")
+        new.fails("namespace", "revoke", "belated", user.fingerprint(), code="revoked-key")
         new.fails("namespace", "revoke", "belated", "SHA256:unknown", code="unknown-key")
 
     def test_a_threshold_is_never_lowered_silently(self, registry: Registry) -> None:
@@ -183,7 +183,7 @@ class TestRecovery:
         assert (shown["number"], shown["pending_recovery"]) == (2, None)
         assert shown["keys"] == [owner.fingerprint()]
         owner.fails("namespace", "object", "orphan", code="nothing-to-do")
-        owner.fails("trust", "accept", "orphan", code="nothing-to-accept")
+        owner.fails("trust", "accept", "orphan", code="nothing-to-do")
         owner.release("work/item", "1.2.0")
         assert user.ok("audit", "--json").json["findings"] == []
         assert user.ok("info", "orphan/work/item", "--json").json["pending_recovery"] is None
@@ -240,7 +240,7 @@ class TestTrustAccept:
         assert old in shown.stderr
         assert new in shown.stderr
         assert user.ok("info", "acme/work/one", "--json").json["version"] == "1.1.0"
-        user.fails("trust", "accept", "acme", code="nothing-to-accept")
+        user.fails("trust", "accept", "acme", code="nothing-to-do")
 
     def test_as_a_document_and_by_its_statement(self, tmp_path: Path) -> None:
         _, user, (old, new) = self.recovered(tmp_path)

@@ -239,7 +239,7 @@ class TestWhoMay:
 
     def test_a_namespace_that_nobody_owns(self, registry: Registry) -> None:
         user = registry.owner("unclaimed", claim=False)
-        error = user.fails("publish", user.directive("work/one"), code="no-such-namespace")
+        error = user.fails("publish", user.directive("work/one"), code="namespace-unclaimed")
         assert "rye namespace claim unclaimed" in error["hint"]
 
     def test_no_key_and_no_namespace(self, registry: Registry) -> None:

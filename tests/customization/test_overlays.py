@@ -111,7 +111,7 @@ class TestReading:
         assert (malformed.line, malformed.column) == (2, 5)
 
     def test_bytes_that_are_not_utf8(self) -> None:
-        assert [d.code for d in read_overlay(b"\xff").diagnostics] == ["not-utf8"]
+        assert [d.code for d in read_overlay(b"\xff").diagnostics] == ["unreadable"]
 
 
 class TestChoosing:

@@ -82,7 +82,7 @@ def test_wider_rights_are_errors_unless_a_policy_allows_them(project: Project) -
 def test_an_unreadable_file_is_a_finding(project: Project) -> None:
     write(project.ai, "acme/workflows/deploy", "x")
     (project.overrides / "acme/workflows/deploy.overrides.md").write_bytes(b"\xff")
-    assert codes(project, "") == ["not-utf8"]
+    assert codes(project, "") == ["unreadable"]
     write(project.ai, "workflows/deploy", HEAD)
     assert codes(project, "") == ["ambiguous-overrides"]
 

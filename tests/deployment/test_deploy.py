@@ -636,7 +636,7 @@ def test_a_state_file_with_conflict_markers_is_both_sides(shop: Shop) -> None:
     assert {row["change"] for row in done["changes"]} == {"unchanged"}
     assert shop.path(".ai/deploy.lock").read_text() == theirs
     shop.write(".ai/deploy.lock", conflicted.replace("=======\n", ""))
-    assert shop.run("deploy", "--target", "claude", "--json").error["code"] == "bad-deploy-lock"
+    assert shop.run("deploy", "--target", "claude", "--json").error["code"] == "bad-lock"
 
 
 # -- nested projects and other scopes --------------------------------------------------------------------------------

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from rye.explaining.example import EXAMPLES, PROJECT, Example, examples
+from rye.explaining.example import EXAMPLES, PROJECT, Example, code_of, examples
 from rye.explaining.table import AREAS, by_code, load
 from tests.scenes.person import Person, Result
 
 TABLE = by_code(load())
-ALL: Mapping[str, Example] = {code: each for area in AREAS for code, each in examples(area).items()}
-READ = {code: each for code, each in ALL.items() if each.file is not None and each.run is None}
+ALL: Mapping[str, Example] = {name: each for area in AREAS for name, each in examples(area).items()}
+READ = {name: each for name, each in ALL.items() if each.file is not None and each.run is None}
 """The text that `rye validate` reads; these examples share one project."""
-CHANGED = {code: each for code, each in ALL.items() if each.file is not None and each.run is not None}
-COMMANDS = {code: each for code, each in ALL.items() if each.file is None and not each.registry}
+CHANGED = {name: each for name, each in ALL.items() if each.file is not None and each.run is not None}
+COMMANDS = {name: each for name, each in ALL.items() if each.file is None and not each.registry}
 
 
 def codes_in(value: object) -> Iterator[str]:
@@ -73,7 +73,11 @@ def severities(value: object, code: str) -> Iterator[str]:
             yield from severities(below, code)
 
 
-def expect_code(result: Result, code: str) -> None:
+def expect_code(result: Result, name: str) -> None:
+    """``name``: the code, and after a space what the error says it is about."""
+    code, _, what = name.partition(" ")
+    if what:
+        assert (result.error["code"], result.error["what"]) == (code, what)
     assert code in codes_of(result), result
     found = set(severities(result.json, code))
     if not found or "error" in found:
@@ -95,27 +99,27 @@ def with_the_bad_text(person: Person, example: Example) -> Result:
         path.write_bytes(before)
 
 
-@pytest.mark.parametrize("code", READ)
-def test_a_text_is_wrong_as_shown_and_right_as_shown(shared: Person, good: Mapping[str, Result], code: str) -> None:
-    example = READ[code]
-    expect_code(with_the_bad_text(shared, example), code)
-    assert code not in codes_of(good[example.command])
+@pytest.mark.parametrize("name", READ)
+def test_a_text_is_wrong_as_shown_and_right_as_shown(shared: Person, good: Mapping[str, Result], name: str) -> None:
+    example = READ[name]
+    expect_code(with_the_bad_text(shared, example), name)
+    assert code_of(name) not in codes_of(good[example.command])
 
 
-@pytest.mark.parametrize("code", CHANGED)
-def test_a_changed_file_is_found_by_the_command_as_shown(tmp_path: Path, code: str) -> None:
-    example = CHANGED[code]
+@pytest.mark.parametrize("name", CHANGED)
+def test_a_changed_file_is_found_by_the_command_as_shown(tmp_path: Path, name: str) -> None:
+    example = CHANGED[name]
     person = project(tmp_path)
     for line in example.first.strip().splitlines():
         assert run(person, line).code == 0, line
-    expect_code(with_the_bad_text(person, example), code)
+    expect_code(with_the_bad_text(person, example), name)
     result = run(person, example.command)
-    assert (result.code, code in codes_of(result)) == (0, False), result
+    assert (result.code, code_of(name) in codes_of(result)) == (0, False), result
 
 
-@pytest.mark.parametrize("code", COMMANDS)
-def test_a_command_fails_as_shown_and_works_as_shown(tmp_path: Path, code: str) -> None:
-    example = COMMANDS[code]
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_fails_as_shown_and_works_as_shown(tmp_path: Path, name: str) -> None:
+    example = COMMANDS[name]
     for number, (text, is_good) in enumerate(((example.bad, False), (example.good, True))):
         person = project(tmp_path / str(number))
         *first, last = text.strip().split("\n")
@@ -123,14 +127,14 @@ def test_a_command_fails_as_shown_and_works_as_shown(tmp_path: Path, code: str) 
             assert run(person, line).code == 0, line
         result = run(person, last)
         if is_good:
-            assert code not in codes_of(result), result
+            assert code_of(name) not in codes_of(result), result
             assert result.code == 0, result
         else:
-            expect_code(result, code)
+            expect_code(result, name)
 
 
 def test_examples_are_of_codes_of_their_area() -> None:
-    assert [code for area in AREAS for code in examples(area) if TABLE[code].area != area] == []
+    assert [name for area in AREAS for name in examples(area) if TABLE[code_of(name)].area != area] == []
     assert {path.stem for path in EXAMPLES.glob("*.toml")} <= set(AREAS)
     assert len(ALL) >= 100
 

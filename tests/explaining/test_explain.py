@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rye.explaining.pages import pages
-from rye.explaining.table import by_code, load, read
+from rye.explaining.table import by_code, former, load, read
 from rye.workspace.completion.codes import codes
 from rye.workspace.completion.place import Place
 from tests.explaining.raised import ROOT
@@ -47,6 +47,27 @@ def test_a_typo_is_answered_with_what_was_meant(rye: Person, typo: str, meant: s
     result = rye.run("explain", typo, "--json")
     assert (result.code, result.error["code"]) == (2, "unknown-code")
     assert meant in result.error["hint"]
+
+
+def test_a_code_of_an_earlier_version_leads_to_the_present_one(rye: Person) -> None:
+    shown = rye.ok("explain", "no-such-namespace")
+    assert "no-such-namespace is called namespace-unclaimed since version 0.2.0." in shown.stderr
+    assert shown.stdout == rye.ok("explain", "namespace-unclaimed").stdout
+    assert rye.ok("explain", "NO_SUCH_NAMESPACE", "--json").json["code"] == "namespace-unclaimed"
+
+
+def test_a_code_that_became_one_of_several_is_explained_with_its_own_example(rye: Person) -> None:
+    shown = rye.ok("explain", "no-agents")
+    assert "no-agents is called no-items since version 0.2.0, and `what` is 'agents'." in shown.stderr
+    assert "rye agent graph .ai/skills" in shown.stdout
+    assert "what: agents, items, skills" in shown.stdout.splitlines()
+
+
+def test_every_code_of_an_earlier_version_leads_to_a_row() -> None:
+    table = by_code(load())
+    assert former().keys() & table.keys() == set()
+    astray = {old: new for old, new in former().items() if new.what not in (*(table[new.code].what or (None,)),)}
+    assert astray == {}
 
 
 def test_without_a_code_all_are_listed(rye: Person) -> None:

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 
 import pytest
 
-from rye.explaining.example import PROJECT, Example
+from rye.explaining.example import PROJECT, Example, code_of
 from tests.explaining.test_examples import ALL, codes_of, expect_code, run
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
 
 pytestmark = pytest.mark.processes
-PUBLISHED: Mapping[str, Example] = {code: each for code, each in ALL.items() if each.registry}
+PUBLISHED: Mapping[str, Example] = {name: each for name, each in ALL.items() if each.registry}
 
 
 @pytest.fixture(scope="module")
@@ -25,13 +25,13 @@ def acme(registry: Registry) -> Person:
     return user
 
 
-@pytest.mark.parametrize("code", PUBLISHED)
-def test_a_command_fails_as_shown_and_works_as_shown(acme: Person, code: str) -> None:
-    example = PUBLISHED[code]
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_command_fails_as_shown_and_works_as_shown(acme: Person, name: str) -> None:
+    example = PUBLISHED[name]
     *first, last = example.bad.strip().splitlines()
     for line in first:
         assert run(acme, line).code == 0, line
-    expect_code(run(acme, last), code)
+    expect_code(run(acme, last), name)
     for line in example.good.strip().splitlines():
         result = run(acme, line)
-        assert (result.code, code in codes_of(result)) == (0, False), result
+        assert (result.code, code_of(name) in codes_of(result)) == (0, False), result

@@ -119,7 +119,7 @@ def test_overlays_come_after_aspects(rye: Person) -> None:
         (ASPECT.replace('target = "implement"', "target = 1"), "bad-advice"),
         (ASPECT.replace('id = "{step.id}-pre"', "x = 1"), "bad-advice"),
         (ASPECT.replace('{step.id}-post"', 'design"'), "duplicate-step"),
-        (WORKFLOW.replace('"shiny"', '"audit"'), "not-an-aspect"),
+        (WORKFLOW.replace('"shiny"', '"audit"'), "wrong-formula-type"),
         (ASPECT + "\n[[pointcuts]]\nregex = '.*'\n", "bad-advice"),
         (ASPECT.replace("[advice.around]", "[advice.instead]\nx = 1\n[advice.around]"), "bad-advice"),
     ],

@@ -156,14 +156,14 @@ def test_placeholders_in_the_targets_own_text_are_not_filled_in() -> None:
         (
             BASE + '[[compose.expand]]\ntarget = "load"\nwith = "w"\n',
             ['formula = "w"\n' + steps("x")],
-            "not-an-expansion",
+            "wrong-formula-type",
             "workflow",
         ),
-        ('formula = "a"\nextends = ["base"]\n' + steps("x: nowhere"), [BASE], "unknown-need", "steps[3].needs[0]"),
+        ('formula = "a"\nextends = ["base"]\n' + steps("x: nowhere"), [BASE], "unknown-step", "steps[3].needs[0]"),
         (
             'formula = "a"\nextends = ["base"]\n' + steps("load: submit"),
             [BASE],
-            "step-cycle",
+            "formula-cycle",
             "load → submit → implement → load",
         ),
         (

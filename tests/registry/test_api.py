@@ -75,7 +75,7 @@ class TestToken:
 
     def test_no_redirect_is_followed(self, server: _Server) -> None:
         for status in (301, 302, 307, 308):
-            assert refused(client(server, (status, b"")).whoami, "api-redirect").hint
+            assert refused(client(server, (status, b"")).whoami, "fetch-redirect").hint
         assert len(server.seen) == 4
 
     @pytest.mark.parametrize("address", ["http://registry.example/api", "http://127.0.0.1.evil.example/api"])
@@ -116,7 +116,7 @@ class TestAnswers:
 
     def test_an_endless_answer_is_cut(self, server: _Server, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "_ANSWER_BYTES", 1000)
-        refused(client(server, (200, b"x" * 100_000)).whoami, "answer-too-large")
+        refused(client(server, (200, b"x" * 100_000)).whoami, "fetch-too-large")
 
     def test_a_page_of_html_with_a_500(self, server: _Server) -> None:
         assert refused(client(server, (500, b"<h1>oops</h1>")).whoami, "registry-failed").hint
@@ -142,7 +142,7 @@ class TestTryingAgain:
 
     def test_nobody_there(self) -> None:
         address = "http://127.0.0.1:9"
-        error = refused(RegistryApi(address, address + "/api", "secret").whoami, "registry-unreachable")
+        error = refused(RegistryApi(address, address + "/api", "secret").whoami, "fetch-unreachable")
         assert "rye registry serve" in (error.hint or "")
 
     def test_an_answer_that_breaks_off_leaves_it_open_whether_it_was_done(self, server: _Server) -> None:
@@ -150,5 +150,5 @@ class TestTryingAgain:
             handler.connection.shutdown(socket.SHUT_RDWR)
             return 200, b""
 
-        error = refused(lambda: client(server, hang_up).post_statements(["x"]), "registry-unreachable")
+        error = refused(lambda: client(server, hang_up).post_statements(["x"]), "fetch-unreachable")
         assert "harmless" in error.message

@@ -122,7 +122,7 @@ class TestWords:
             (["serve", "--data", "/nowhere/at/all"], "no-registry", 1),
             (["token", "list", "--data", "/nowhere/at/all"], "no-registry", 1),
             (["serve", "--port", "70000"], "usage", 2),
-            (["root", "sign", "missing.txt", "--key", "missing.key"], "no-file", 1),
+            (["root", "sign", "missing.txt", "--key", "missing.key"], "unreadable", 1),
         ],
     )
     def test_an_error_is_one_document_and_an_exit(self, arguments: list[str], code: str, exit_code: int) -> None:
@@ -154,7 +154,7 @@ class TestServe:
             port = taken.getsockname()[1]
             done = spawn("serve", "--data", str(tmp_path / "data"), "--port", str(port), "--json", check=False)
         error = error_of(done)
-        assert error["code"] == "port-in-use"
+        assert error["code"] == "address-in-use"
         assert str(port + 1) in error["hint"]
 
     def test_ctrl_c_while_it_starts_leaves_no_server_running(

@@ -34,7 +34,7 @@ def test_a_flag_wins_over_the_environment_over_the_file_over_the_default(data: P
         ('port = "8000"', "bad-setting"),
         ("port = -1", "bad-setting"),
         ("port = true", "bad-setting"),
-        ("port = ", "bad-settings"),
+        ("port = ", "bad-config"),
         ('data = "/elsewhere"', "unknown-setting"),
     ],
 )

@@ -115,7 +115,7 @@ class TestSigning:
     def test_bytes_that_are_not_utf8_are_refused(self) -> None:
         with pytest.raises(RyeError) as caught:
             sign_bytes(b"a\xff", "directive", "a.md", KEY, NOW)
-        assert caught.value.code == "not-utf8"
+        assert caught.value.code == "unreadable"
         assert sign_bytes(b"a\n", "directive", "a.md", KEY, NOW) == sign("a\n", "directive", "a.md", KEY, NOW).encode()
 
 

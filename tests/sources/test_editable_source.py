@@ -352,7 +352,7 @@ class TestHostileFolders:
         _swap_folder(inside / "pdf", outside)
         with pytest.raises(RyeError) as refused:
             source_folder.read_files(inside, ["pdf/SKILL.md"], 100)
-        assert refused.value.code == "source-unreadable"
+        assert refused.value.code == "unreadable"
 
     def test_other_items_of_the_folder_are_not_in_reach(self, user: Person, shared: Path, as_user: None) -> None:
         write(shared, {"extra/SKILL.md": skill("extra", body="SECRET")})

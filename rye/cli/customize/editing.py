@@ -48,7 +48,7 @@ class _TerminalEditor:
 
 
 def editor_command(environment: Mapping[str, str]) -> list[str]:
-    """The words of the editor's command. Raises RyeError ``no-editor``."""
+    """The words of the editor's command. Raises RyeError ``editor-failed``."""
     for variable in ("VISUAL", "EDITOR"):
         value = environment.get(variable, "").strip()
         if not value:
@@ -56,10 +56,10 @@ def editor_command(environment: Mapping[str, str]) -> list[str]:
         try:
             words = shlex.split(value)
         except ValueError as error:
-            raise RyeError("no-editor", f"${variable} is {value!r}: {error}.", "Fix its quotes.") from None
+            raise RyeError("editor-failed", f"${variable} is {value!r}: {error}.", "Fix its quotes.") from None
         if words:
             return words
-    raise RyeError("no-editor", "Neither $VISUAL nor $EDITOR is set.", "Set one, e.g. `export EDITOR=vi`.")
+    raise RyeError("editor-failed", "Neither $VISUAL nor $EDITOR is set.", "Set one, e.g. `export EDITOR=vi`.")
 
 
 def _terminal() -> int | None:

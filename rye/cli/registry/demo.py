@@ -62,7 +62,10 @@ def demo(session: Session, folder: str | None, run_it: bool, look: bool) -> None
     items = Path(__file__).resolve().parents[3] / ".ai"
     if not items.is_dir():
         raise RyeError(
-            "no-items", "The demo publishes rye's own items, which are missing here.", "Run it in a checkout of rye."
+            "no-items",
+            "The demo publishes rye's own items, which are missing here.",
+            "Run it in a checkout of rye.",
+            what="items",
         )
     root = session.path(folder) if folder else Path(tempfile.mkdtemp(prefix="rye-demo-"))
     root.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rye.errors import RyeError
+from rye.errors import RyeError, extra_missing
 from rye.workspace.registries.own_registry import is_made, pin_own
 
 if TYPE_CHECKING:
@@ -24,11 +24,7 @@ def serve_default(session: Session, data: Path, port: int) -> None:
     try:
         from registry_server.embedded import start_embedded, stop_embedded
     except ImportError as error:
-        raise RyeError(
-            "no-server",
-            f"The registry server is not installed ({error.name} is missing).",
-            "Install rye with its server extra: rye[server].",
-        ) from None
+        raise extra_missing(error.name or "registry_server", "server") from None
     if not is_made(data):
         server_command("init", "--data", str(data), "--origin", f"localhost/{secrets.token_hex(4)}")
         session.console.say(f"created a registry in {data}")
@@ -49,7 +45,7 @@ def serve_default(session: Session, data: Path, port: int) -> None:
 
 
 def _check_port(port: int) -> None:
-    """Raise RyeError ``port-in-use``, with a hint for this command, if the port is taken."""
+    """Raise RyeError ``address-in-use``, with a hint for this command, if the port is taken."""
     import socket
 
     with socket.socket() as probe:
@@ -58,7 +54,7 @@ def _check_port(port: int) -> None:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
             raise RyeError(
-                "port-in-use",
+                "address-in-use",
                 f"Cannot use port {port} on this machine: {error.strerror}.",
                 f"Your registry may already be running (`rye registry show http://127.0.0.1:{port}`); "
                 "`rye registry serve --port 0` picks a free port.",

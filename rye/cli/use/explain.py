@@ -30,6 +30,8 @@ def explain(session: Session, code: str | None, everything: bool) -> None:
     if isinstance(found, Listed):
         _codes(session, found)
         return
+    if found.former is not None:
+        session.console.say(found.former)
     if session.json:
         session.console.document(found.as_json())
         return
@@ -82,5 +84,7 @@ def _show_page(session: Session, found: Explained) -> None:
         for line in text:
             console.data(f"    {line}".rstrip())
         console.data()
+    if row.what:
+        console.line(f"what: {', '.join(row.what)}", hang=0)
     console.data(f"Exit status: {row.exit}")
     console.data(f"Read more: {row.page}")

@@ -51,11 +51,13 @@ class _Resolver:
     def resolve(self, formula: Formula, chain: tuple[str, ...]) -> Formula:
         if formula.formula in chain:
             path = " → ".join((*chain, formula.formula))
-            raise RyeError("formula-cycle", f"Formulas extend each other: {path}.", "Remove one `extends`.")
+            raise RyeError(
+                "formula-cycle", f"Formulas extend each other: {path}.", "Remove one `extends`.", what="formulas"
+            )
         chain = (*chain, formula.formula)
         if len(chain) > CONTENT.formula_chain:
             raise RyeError(
-                "formula-chain",
+                "formula-too-large",
                 f"A chain of more than {CONTENT.formula_chain} formulas extend each other: {chain[0]} …",
             )
         merged = self.merge(formula, chain)
@@ -71,7 +73,7 @@ class _Resolver:
         """Return the resolved formula of that name."""
         if name in chain:
             path = " → ".join((*chain, name))
-            raise RyeError("formula-cycle", f"Formulas need each other: {path}.", "Break the cycle.")
+            raise RyeError("formula-cycle", f"Formulas need each other: {path}.", "Break the cycle.", what="formulas")
         if name not in self.done:
             found = self.load(name)
             if found is None:
@@ -106,7 +108,7 @@ class _Resolver:
         aspect = self.find(name, chain, "applies the aspect")
         if aspect.type != "aspect":
             message = f"{formula.formula} applies {name!r} as an aspect, but its type is {aspect.type}."
-            raise RyeError("not-an-aspect", message, "Only formulas of type aspect have advice.")
+            raise RyeError("wrong-formula-type", message, "Only formulas of type aspect have advice.", what="aspect")
         steps = weave(formula.steps, aspect)
         _check_size(formula.formula, steps)
         return replace(formula, steps=steps)
@@ -117,12 +119,14 @@ class _Resolver:
             message = (
                 f"{formula.formula} expands {rule.target!r} with {rule.with_!r}, but its type is {expansion.type}."
             )
-            raise RyeError("not-an-expansion", message, "Only formulas of type expansion have a template.")
+            raise RyeError(
+                "wrong-formula-type", message, "Only formulas of type expansion have a template.", what="expansion"
+            )
         at = next((index for index, step in enumerate(formula.steps) if step.id == rule.target), None)
         if at is None:
             meant = near_miss(rule.target, [step.id for step in formula.steps])
             message = f"{formula.formula} expands the step {rule.target!r}, which it does not have."
-            raise RyeError("unknown-step", message, f"Did you mean {meant}?" if meant else None)
+            raise RyeError("unknown-step", message, f"Did you mean {meant}?" if meant else None, what="rule")
         target = formula.steps[at]
         new = _filled(expansion, rule, target, frozenset(var.name for var in formula.vars))
         own = {step.id for step in new}
@@ -227,10 +231,12 @@ def check_steps(formula: Formula) -> None:
         for index, at, need, meant in unknown_needs(steps):
             where = shown((key, index, "needs", at))
             message = f"{formula.formula}: {steps[index].id!r} needs an unknown step {need!r} ({where})."
-            raise RyeError("unknown-need", message, f"Did you mean {meant}?" if meant else None)
+            raise RyeError("unknown-step", message, f"Did you mean {meant}?" if meant else None, what="need")
         path = cycle(steps)
         if path is not None:
-            raise RyeError("step-cycle", f"{formula.formula}: steps wait for each other: {' → '.join(path)}.")
+            raise RyeError(
+                "formula-cycle", f"{formula.formula}: steps wait for each other: {' → '.join(path)}.", what="steps"
+            )
 
 
 def substitute(formula: Formula, values: Mapping[str, str]) -> tuple[Formula, tuple[Diagnostic, ...]]:

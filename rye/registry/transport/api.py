@@ -188,10 +188,10 @@ class RegistryApi:
         for chunk in response.iter_bytes():
             body += chunk
             if len(body) > _ANSWER_BYTES:
-                raise ApiError("answer-too-large", f"The answer of {self._base} is too large.", "Ask its operator.")
+                raise ApiError("fetch-too-large", f"The answer of {self._base} is too large.", "Ask its operator.")
             if time.monotonic() > deadline:
                 raise ApiError(
-                    "answer-slow",
+                    "fetch-slow",
                     f"{self._base} did not finish its answer in {REGISTRY.file_seconds:g} seconds.",
                     "Try again later. Repeating the request is harmless.",
                 )
@@ -199,7 +199,7 @@ class RegistryApi:
 
     def _unreachable(self, error: Exception, said: str) -> ApiError:
         return ApiError(
-            "registry-unreachable",
+            "fetch-unreachable",
             f"Cannot reach the registry at {self._base}: {str(error) or type(error).__name__}.{said}",
             "Check the address, and that the registry is running. `rye registry serve` starts one on this machine.",
         )
@@ -208,7 +208,7 @@ class RegistryApi:
         if 300 <= status < 400:
             message = f"The API at {self._base} redirects to another address, and a token is never sent there."
             return ApiError(
-                "api-redirect", message, "If you trust that address, log in there: `rye login ADDRESS`", status
+                "fetch-redirect", message, "If you trust that address, log in there: `rye login ADDRESS`", status
             )
         try:
             error = wire.decode_json(body, wire.ErrorAnswer).error

@@ -93,7 +93,7 @@ class AdoptedSkill(Struct, frozen=True):
 def adopt_skills(context: Context, request: AdoptRequest) -> Iterator[AdoptedSkill]:
     """Adopt the skills of a folder one by one, and yield each when it is done.
 
-    All are read before the first is written. Raises RyeError ``no-such-folder``, ``no-skills``, ``changed-meanwhile``, and
+    All are read before the first is written. Raises RyeError ``no-such-folder``, ``no-items``, ``changed-meanwhile``, and
     ``no-project`` unless they stay in place.
     """
     found = [_look(path, shown, request.in_place) for path, shown in _skills(request.folder)]
@@ -122,7 +122,9 @@ def _skills(folder: NamedFile) -> list[tuple[Path, str]]:
         if path.name == MAIN and not any(path.is_relative_to(other) for other in found):
             found.append(path.parent)
     if not found:
-        raise RyeError("no-skills", f"{folder.shown!r} contains no {MAIN}.", "Name a folder that contains skills.")
+        raise RyeError(
+            "no-items", f"{folder.shown!r} contains no {MAIN}.", "Name a folder that contains skills.", what="skills"
+        )
     return [(path, os.path.join(folder.shown, path.relative_to(root))) for path in found]
 
 

@@ -51,7 +51,7 @@ class AgentSet(Struct, frozen=True):
 def read_agents(context: Context, folder: str | None = None) -> AgentSet:
     """The agents of a folder, by default the project's. A file that does not parse becomes a finding.
 
-    Raises RyeError ``no-such-folder``, ``no-agents``.
+    Raises RyeError ``no-such-folder``, ``no-items``.
     """
     checked = tuple(
         entry
@@ -69,9 +69,10 @@ def _agent_files(context: Context, folder: str | None) -> list[Found]:
         places = [root / name for name in _FOLDERS if (root / name).is_dir()]
         if not places:
             raise RyeError(
-                "no-agents",
+                "no-items",
                 "This folder has no .ai/agents or .rawko/agents.",
                 "Name a folder: `rye agent graph FOLDER`.",
+                what="agents",
             )
         folder = os.path.relpath(places[0], context.cwd)
     path = context.cwd / folder
@@ -84,7 +85,9 @@ def _agent_files(context: Context, folder: str | None) -> list[Found]:
         return direct
     found = [entry for entry in expand([folder], context.cwd) if _is_agent(entry.path)]
     if not found:
-        raise RyeError("no-agents", f"{folder!r} contains no agents.", "Create one with `rye new agent NAME`.")
+        raise RyeError(
+            "no-items", f"{folder!r} contains no agents.", "Create one with `rye new agent NAME`.", what="agents"
+        )
     return found
 
 

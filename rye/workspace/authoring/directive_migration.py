@@ -40,13 +40,13 @@ class MigrationOutcome(Struct, frozen=True):
 def migrate_directives(context: Context, paths: Sequence[str], agree: Agree) -> MigrationOutcome:
     """Propose changes that bring the directives up to date, and write them if ``agree`` returns true.
 
-    Raises RyeError ``no-items``, ``too-large``, ``not-utf8``, ``changed-meanwhile``.
+    Raises RyeError ``no-items``, ``file-too-large``, ``unreadable``, ``changed-meanwhile``.
     """
     found = expand(paths, context.cwd)
     if any(entry.set_root is not None for entry in found):
         found = [e for e in found if load_item(e.path, shown=e.shown).location.kind == "directive"]
         if not found:
-            raise RyeError("no-items", "That folder contains no directives.", "Name a directive's file.")
+            raise RyeError("no-items", "That folder contains no directives.", "Name a directive's file.", what="items")
     proposed = [change for entry in found if (change := _propose(entry.path, entry.shown)) is not None]
     written = write_agreed(context, proposed, agree)
     changes = {change.shown: change for change in proposed}
@@ -59,12 +59,14 @@ def _propose(path: Path, shown: str) -> ProposedChange | None:
     data = read_bytes(path, CONTENT.item_bytes)
     if len(data) > CONTENT.item_bytes:
         raise RyeError(
-            "too-large", f"{shown} has more than {CONTENT.item_bytes:,} bytes.", "Split it, then migrate the parts."
+            "file-too-large",
+            f"{shown} has more than {CONTENT.item_bytes:,} bytes.",
+            "Split it, then migrate the parts.",
         )
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise RyeError("not-utf8", f"{shown} is not UTF-8 (byte {error.start}).", "Save the file as UTF-8.") from None
+        raise RyeError("unreadable", f"{shown} is not UTF-8 (byte {error.start}).", "Save the file as UTF-8.") from None
     location = place(path, text, "directive")
     assert location is not None
     fixed = migrate(text, Source(text, shown, location.name, location.category))

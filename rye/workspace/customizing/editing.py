@@ -72,7 +72,7 @@ class Editor(Protocol):
 def edit_file(context: Context, file: Editable, editor: Editor) -> Edited:
     """Let a person edit the file.
 
-    Raises RyeError ``too-large``, ``rejected-edit``, ``changed-meanwhile`` and what the editor raises.
+    Raises RyeError ``file-too-large``, ``rejected-edit``, ``changed-meanwhile`` and what the editor raises.
     """
     before = file.template.encode("utf-8") if file.current is None else file.current
     with tempfile.TemporaryDirectory(prefix="rye-edit-") as folder:
@@ -97,7 +97,7 @@ def edit_file(context: Context, file: Editable, editor: Editor) -> Edited:
 def _edited_text(copy: Path) -> bytes:
     data = read_bytes(copy, OVERRIDES.file_bytes)
     if len(data) > OVERRIDES.file_bytes:
-        raise RyeError("too-large", f"The text has more than {OVERRIDES.file_bytes:,} bytes. Nothing was changed.")
+        raise RyeError("file-too-large", f"The text has more than {OVERRIDES.file_bytes:,} bytes. Nothing was changed.")
     return data
 
 

@@ -104,7 +104,7 @@ def _read(file: NamedFile, *, rejects: bool = False) -> str:
     """A file's text, with line endings and BOM. ``rejects``: text that cannot be decoded raises RejectedOverrides."""
     data = read_bytes(file.path, OVERRIDES.merged_bytes)
     if len(data) > OVERRIDES.merged_bytes:
-        raise RyeError("too-large", f"{file.shown!r} has more than {OVERRIDES.merged_bytes:,} bytes.", "Split it.")
+        raise RyeError("file-too-large", f"{file.shown!r} has more than {OVERRIDES.merged_bytes:,} bytes.", "Split it.")
     try:
         return decode(data, repr(file.shown))
     except RyeError as error:

@@ -83,7 +83,7 @@ def apply_file(context: Context, formula: str, path: Path, shown: str) -> tuple[
     found = find_formula(context, formula)
     data = read_bytes(path, OVERRIDES.file_bytes)
     if len(data) > OVERRIDES.file_bytes:
-        raise RyeError("too-large", f"{shown!r} has more than {OVERRIDES.file_bytes:,} bytes.")
+        raise RyeError("file-too-large", f"{shown!r} has more than {OVERRIDES.file_bytes:,} bytes.")
     reading = read_overlay(data)
     if reading.overlay is None:
         raise malformed_overlay(shown, reading.diagnostics)

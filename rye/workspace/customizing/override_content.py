@@ -11,9 +11,9 @@ from rye.workspace.named_file import NamedFile
 
 
 def content_lines(file: NamedFile, stream: ReadStream) -> tuple[str, ...]:
-    """The file's lines, without line endings. Raises RyeError ``too-large``, ``not-utf8``, or if it cannot be read."""
+    """The file's lines, without line endings. Raises RyeError ``file-too-large``, ``unreadable``."""
     limit = OVERRIDES.file_bytes
     data = given_bytes(file, stream, limit)
     if len(data) > limit:
-        raise RyeError("too-large", f"{file.shown!r} has more than {limit:,} bytes.", "Make it shorter.")
+        raise RyeError("file-too-large", f"{file.shown!r} has more than {limit:,} bytes.", "Make it shorter.")
     return tuple(split_lines(read_form(decode(data, repr(file.shown)))[0])[0])

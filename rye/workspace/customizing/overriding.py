@@ -152,7 +152,7 @@ class OverrideFile(Struct, frozen=True):
         try:
             text = data.decode("utf-8")
         except UnicodeDecodeError as error:
-            return [Diagnostic("error", "not-utf8", f"The text is not UTF-8 (byte {error.start}).")]
+            return [Diagnostic("error", "unreadable", f"The text is not UTF-8 (byte {error.start}).")]
         return list(self.judged(text).diagnostics)
 
 

@@ -71,4 +71,4 @@ def check_role_directive(data: bytes) -> list[Diagnostic]:
     try:
         return list(hidden_text(data.decode("utf-8")))
     except UnicodeDecodeError as error:
-        return [Diagnostic("error", "not-utf8", f"The text is not UTF-8 (byte {error.start}).")]
+        return [Diagnostic("error", "unreadable", f"The text is not UTF-8 (byte {error.start}).")]

@@ -146,7 +146,7 @@ def _read(path: Path, limit: int) -> bytes:
     data = read_bytes(path, limit)
     if len(data) > limit:
         raise RyeError(
-            "too-large",
+            "file-too-large",
             f"{str(path)!r} has more than {limit:,} bytes.",
             "An item cannot be that large. Name a smaller file.",
         )

@@ -90,14 +90,14 @@ def claim(
 
 
 def state_of(context: Context, namespace: str) -> NamespaceState:
-    """A namespace's current and pending keysets, and its history. Raises RyeError ``no-such-namespace``."""
+    """A namespace's current and pending keysets, and its history. Raises RyeError ``namespace-unclaimed``."""
     with open_registry(context, configured(context).of(namespace)) as client:
         chain = client.keysets([namespace])[namespace]
         time = client.head.snapshot.time
     current = chain.current(time)
     if current is None:
         raise RyeError(
-            "no-such-namespace",
+            "namespace-unclaimed",
             f"The namespace {namespace!r} has no owner.",
             f"Claim it with `rye namespace claim {namespace}`.",
         )
@@ -107,7 +107,7 @@ def state_of(context: Context, namespace: str) -> NamespaceState:
 def add_key(
     context: Context, keys: OwnKeys, namespace: str, file: Path, thresholds: Thresholds, signing: Signing
 ) -> KeysetOutcome:
-    """Add the public key in a file. Raises RyeError ``key-there``, ``key-revoked``."""
+    """Add the public key in a file. Raises RyeError ``key-there``, ``revoked-key``."""
     added = read_key_file(file)[0]
     with open_registry(context, configured(context).of(namespace)) as client:
         before = keyset_in_force(context, client, namespace)
@@ -169,7 +169,7 @@ def revoke_key(context: Context, keys: OwnKeys, request: Revoking, signing: Sign
         known = next((revocation for revocation in before.revoked if revocation.key == gone), None)
         if known is not None:
             raise RyeError(
-                "key-revoked",
+                "revoked-key",
                 f"The key is already revoked from position {known.position}.",
                 f"`rye namespace show {namespace}` lists revoked keys.",
             )

@@ -28,11 +28,11 @@ def statement_time(context: Context) -> datetime:
 
 
 def keyset_in_force(context: Context, client: RegistryClient, namespace: str) -> Keyset:
-    """The keyset whose keys sign now. Raises RyeError ``no-such-namespace``."""
+    """The keyset whose keys sign now. Raises RyeError ``namespace-unclaimed``."""
     link = client.keysets([namespace])[namespace].current(context.now())
     if link is None:
         raise RyeError(
-            "no-such-namespace",
+            "namespace-unclaimed",
             f"The namespace {namespace!r} has no owner in {client.origin}.",
             f"Claim it with `rye namespace claim {namespace}`.",
         )

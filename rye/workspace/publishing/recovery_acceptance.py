@@ -32,7 +32,7 @@ def accept_recoveries(
 ) -> tuple[Recovery, ...]:
     """Accept the recoveries of a namespace that this user has not accepted, if ``agreed``. ``statement``: only that one.
 
-    Raises RyeError ``declined``, ``other-recovery``, ``recovery-pending``, ``nothing-to-accept``.
+    Raises RyeError ``declined``, ``other-recovery``, ``recovery-pending``, ``nothing-to-do``.
     """
     accepted: list[Recovery] = []
     with open_registry(context, configured(context).of(namespace)) as client:
@@ -78,4 +78,4 @@ def _nothing(namespace: str, pending: str | None) -> RyeError:
             f"The recovery of {namespace!r} takes effect at {pending}. Until then its old keys are valid.",
             f"Ask its owners whether they started it. Until then they can object: `rye namespace object {namespace}`.",
         )
-    return RyeError("nothing-to-accept", f"{namespace!r} has no recovery for you to accept.", "Nothing to do.")
+    return RyeError("nothing-to-do", f"{namespace!r} has no recovery for you to accept.", "Nothing to do.")

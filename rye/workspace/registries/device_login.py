@@ -98,7 +98,7 @@ def _post(client: httpx.Client, address: str, form: Mapping[str, str]) -> tuple[
             return answer.status_code, found if isinstance(found, dict) else {}
     except httpx.HTTPError as error:
         raise RyeError(
-            "registry-unreachable", f"Cannot reach {address}: {str(error) or type(error).__name__}.", "Try again."
+            "fetch-unreachable", f"Cannot reach {address}: {str(error) or type(error).__name__}.", "Try again."
         ) from None
     except (ValueError, RecursionError):
         return 0, {}

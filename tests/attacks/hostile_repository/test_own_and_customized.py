@@ -113,7 +113,7 @@ PLACES = (
     ("a link", linked, "symlink"),
     ("a pipe", lambda place: instead(place, lambda clone: os.mkfifo(clone.path(place))), "not-a-file"),
     ("a device", lambda place: instead(place, lambda clone: clone.path(place).symlink_to("/dev/zero")), "symlink"),
-    ("nine megabytes", lambda place: writes(place, "x" * (9 << 20)), "too-large"),
+    ("nine megabytes", lambda place: writes(place, "x" * (9 << 20)), "file-too-large"),
 )
 READERS = {OVERRIDES: ("render", str(CHECK)), OVERLAYS: ("render", str(FORMULA)), ROLE_DIRECTIVES: ("prime", "builder")}
 STEERING = (
