@@ -47,10 +47,10 @@ def test_off_a_terminal_the_address_is_printed_and_the_page_is_there(registry: R
 def test_on_a_terminal_the_browser_gets_the_address_and_nothing_else(
     registry: Registry, acme: Person, tmp_path: Path
 ) -> None:
-    person, told = tmp_path / "browser", tmp_path / "told"
-    person.write_text(f'#!{sys.executable}\nimport sys\nopen({str(told)!r}, "w").write("|".join(sys.argv[1:]))\n')
-    person.chmod(0o755)
-    shown = acme.terminal("info", "acme/work/first", "--web", env={"BROWSER": f"{person} %s"})
+    program, told = tmp_path / "browser", tmp_path / "told"
+    program.write_text(f'#!{sys.executable}\nimport sys\nopen({str(told)!r}, "w").write("|".join(sys.argv[1:]))\n')
+    program.chmod(0o755)
+    shown = acme.terminal("info", "acme/work/first", "--web", env={"BROWSER": f"{program} %s"})
     assert told.read_text() == f"{registry.url}/-/directive/acme/work/first"
     assert f"opened {registry.url}/-/directive/acme/work/first" in shown
 

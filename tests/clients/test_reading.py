@@ -13,8 +13,8 @@ import pytest
 
 from registry_server.embedded import start_embedded, stop_embedded
 from tests.clients.program import ALL_PROGRAMS, Done, Seat
-from tests.interop.stand import Stand
 from tests.interop.test_page import EXAMPLES, HOST
+from tests.interop.unchecked_registry import UncheckedRegistry
 
 pytestmark = [pytest.mark.clients, pytest.mark.processes]
 MARKET = "acme-at-registry-example-org"
@@ -25,9 +25,9 @@ class Served:
     """A running registry that is written to at the same time."""
 
     def __init__(self, data: Path) -> None:
-        self.stand = Stand(data)
-        self.stand.release("acme/tools/pdf", "1.0.0", {"scripts/run.sh": b"#!/bin/sh\n"})
-        self.stand.release("acme/notes", "0.1.0")
+        self.local = UncheckedRegistry(data)
+        self.local.release("acme/tools/pdf", "1.0.0", {"scripts/run.sh": b"#!/bin/sh\n"})
+        self.local.release("acme/notes", "0.1.0")
         self.process, self.url = start_embedded(data)
 
     def example(self, name: str) -> str:
@@ -35,13 +35,13 @@ class Served:
 
     def move_on(self) -> None:
         """Publish a new version and a new skill, and withdraw one."""
-        self.stand.release("acme/tools/pdf", "1.1.0", {"scripts/run.sh": b"#!/bin/sh\necho new\n"})
-        self.stand.release("acme/third", "1.0.0")
-        self.stand.yank("acme/notes", "0.1.0")
+        self.local.release("acme/tools/pdf", "1.1.0", {"scripts/run.sh": b"#!/bin/sh\necho new\n"})
+        self.local.release("acme/third", "1.0.0")
+        self.local.yank("acme/notes", "0.1.0")
 
     def close(self) -> None:
         stop_embedded(self.process)
-        self.stand.close()
+        self.local.close()
 
 
 @pytest.fixture

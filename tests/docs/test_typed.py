@@ -172,7 +172,7 @@ def test_a_root_is_shown_renewed_and_made_by_an_owner_elsewhere(registry: Regist
 def test_a_release_and_a_file_are_taken_down(registry: Registry, author: Person) -> None:
     digest = hashlib.sha256(author.path(".ai/skills/drafts/SKILL.md").read_bytes()).hexdigest()
     reason = {"SHA256": digest, "TEXT": "'A secret.'"}
-    for person, words in typed("how-to/registry-upkeep.md", "take down", reason):
-        assert person == "rye-registry"
+    for program, words in typed("how-to/registry-upkeep.md", "take down", reason):
+        assert program == "rye-registry"
         run(*words, "--data", str(registry.data))
     assert not (registry.public / "blobs" / "sha256" / digest[:2] / digest).exists()

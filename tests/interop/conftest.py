@@ -7,11 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.stand import Stand
+from tests.interop.unchecked_registry import UncheckedRegistry
 
 
 @pytest.fixture
-def stand(tmp_path: Path) -> Iterator[Stand]:
-    made = Stand(tmp_path / "data")
-    yield made
-    made.close()
+def local(tmp_path: Path) -> Iterator[UncheckedRegistry]:
+    with UncheckedRegistry(tmp_path / "data") as made:
+        yield made

@@ -12,13 +12,13 @@ import httpx
 import pytest
 
 from registry_server.interop.paths import ApmArchive, ApmUnknown, ApmVersions, wanted
-from tests.interop.stand import Stand
+from tests.interop.unchecked_registry import UncheckedRegistry
 
 BASE = "/apm/v1/packages/acme/pdf/versions"
 
 
-def versions(stand: Stand, path: str = BASE) -> list[dict[str, Any]]:
-    answer = stand.get(path)
+def versions(local: UncheckedRegistry, path: str = BASE) -> list[dict[str, Any]]:
+    answer = local.get(path)
     assert answer.status_code == 200, answer.text
     document = answer.json()
     assert set(document) == {"package", "versions"}
@@ -37,35 +37,35 @@ def problem(answer: httpx.Response, status: int) -> str:
     return str(document["extensions"]["code"])
 
 
-def test_versions_and_their_archives_fit(stand: Stand) -> None:
-    stand.release("acme/tools/pdf", "1.0.0")
-    stand.release("acme/tools/pdf", "1.1.0-b.2", {"scripts/run.sh": b"#!/bin/sh\n"})
-    assert stand.get(BASE).json()["package"] == "acme/pdf"
-    rows = versions(stand)
+def test_versions_and_their_archives_fit(local: UncheckedRegistry) -> None:
+    local.release("acme/tools/pdf", "1.0.0")
+    local.release("acme/tools/pdf", "1.1.0-b.2", {"scripts/run.sh": b"#!/bin/sh\n"})
+    assert local.get(BASE).json()["package"] == "acme/pdf"
+    rows = versions(local)
     assert [row["version"] for row in rows] == ["1.1.0-b.2", "1.0.0"]
     for row in rows:
         assert set(row) == {"version", "digest", "published_at", "size_bytes"}
-        archive = stand.get(f"{BASE}/{row['version']}/download")
+        archive = local.get(f"{BASE}/{row['version']}/download")
         assert archive.headers["content-type"] == "application/gzip"
         assert row["digest"] == f"sha256:{sha256(archive.content).hexdigest()}"
         assert row["size_bytes"] == len(archive.content)
         tag = archive.headers["etag"]
-        assert stand.get(f"{BASE}/{row['version']}/download", headers={"If-None-Match": tag}).status_code == 304
+        assert local.get(f"{BASE}/{row['version']}/download", headers={"If-None-Match": tag}).status_code == 304
     with tarfile.open(fileobj=io.BytesIO(archive.content)) as tar:
         assert tar.getnames() == ["SKILL.md"]
 
 
-def test_withdrawn_versions_leave_and_are_gone(stand: Stand) -> None:
+def test_withdrawn_versions_leave_and_are_gone(local: UncheckedRegistry) -> None:
     for version in ("1.0.0", "1.1.0", "1.2.0"):
-        stand.release("acme/pdf", version, {"a.md": version.encode()})
-    stand.yank("acme/pdf", "1.1.0")
-    stand.take_down("skill:acme/pdf@1.2.0")
-    assert [row["version"] for row in versions(stand)] == ["1.0.0"]
+        local.release("acme/pdf", version, {"a.md": version.encode()})
+    local.yank("acme/pdf", "1.1.0")
+    local.take_down("skill:acme/pdf@1.2.0")
+    assert [row["version"] for row in versions(local)] == ["1.0.0"]
     for version in ("1.1.0", "1.2.0"):
-        assert problem(stand.get(f"{BASE}/{version}/download"), 410) == "withdrawn"
-    stand.revoke("acme")
-    assert versions(stand) == []
-    assert problem(stand.get(f"{BASE}/1.0.0/download"), 410) == "withdrawn"
+        assert problem(local.get(f"{BASE}/{version}/download"), 410) == "withdrawn"
+    local.revoke("acme")
+    assert versions(local) == []
+    assert problem(local.get(f"{BASE}/1.0.0/download"), 410) == "withdrawn"
 
 
 ERRORS = (
@@ -83,53 +83,53 @@ ERRORS = (
 )
 
 
-def test_every_error_is_a_problem_document(stand: Stand) -> None:
-    stand.release("acme/pdf")
+def test_every_error_is_a_problem_document(local: UncheckedRegistry) -> None:
+    local.release("acme/pdf")
     for method, path, status, code in ERRORS:
-        assert problem(stand.ask(method, path), status) == code
+        assert problem(local.ask(method, path), status) == code
 
 
-def test_a_name_that_two_skills_have_is_no_package(stand: Stand) -> None:
-    stand.release("acme/a/pdf")
-    assert len(versions(stand)) == 1
-    stand.release("acme/b/pdf", "2.0.0")
-    assert problem(stand.get(BASE), 404) == "not-found"
-    stand.yank("acme/a/pdf")
-    assert [row["version"] for row in versions(stand)] == ["2.0.0"]
+def test_a_name_that_two_skills_have_is_no_package(local: UncheckedRegistry) -> None:
+    local.release("acme/a/pdf")
+    assert len(versions(local)) == 1
+    local.release("acme/b/pdf", "2.0.0")
+    assert problem(local.get(BASE), 404) == "not-found"
+    local.yank("acme/a/pdf")
+    assert [row["version"] for row in versions(local)] == ["2.0.0"]
 
 
-def test_names_that_a_pattern_would_take_for_each_other_are_two(stand: Stand) -> None:
+def test_names_that_a_pattern_would_take_for_each_other_are_two(local: UncheckedRegistry) -> None:
     """``_`` matches any character in SQL patterns."""
-    stand.release("acme/a_b")
-    assert versions(stand, BASE.replace("pdf", "a_b"))
-    assert problem(stand.get(BASE.replace("pdf", "axb")), 404) == "not-found"
-    assert problem(stand.get(BASE.replace("pdf", "b")), 404) == "not-found"
+    local.release("acme/a_b")
+    assert versions(local, BASE.replace("pdf", "a_b"))
+    assert problem(local.get(BASE.replace("pdf", "axb")), 404) == "not-found"
+    assert problem(local.get(BASE.replace("pdf", "b")), 404) == "not-found"
 
 
 def test_a_private_registry_asks_for_a_token_and_hides_namespaces(tmp_path: Path) -> None:
-    stand = Stand(tmp_path / "data", 'read = "namespaces"\nreader_versions = 1\n')
+    local = UncheckedRegistry(tmp_path / "data", 'read = "namespaces"\nreader_versions = 1\n')
     try:
-        stand.release("acme/pdf", "1.0.0")
-        stand.release("acme/pdf", "1.1.0")
-        stand.release("beta/notes")
-        refused = stand.get(BASE)
+        local.release("acme/pdf", "1.0.0")
+        local.release("acme/pdf", "1.1.0")
+        local.release("beta/notes")
+        refused = local.get(BASE)
         assert problem(refused, 401) == "unauthorized"
         assert refused.headers["www-authenticate"] == "Bearer"
-        token = stand.token(account=stand.member("ann", acme="reader"))
-        assert [row["version"] for row in stand.get(BASE, token).json()["versions"]] == ["1.1.0"]  # of one at most
-        assert problem(stand.get("/apm/v1/packages/beta/notes/versions", token), 404) == "not-found"
-        assert problem(stand.get("/apm/v1/packages/beta/notes/versions/1.0.0/download", token), 404) == "not-found"
+        token = local.token(account=local.member("ann", acme="reader"))
+        assert [row["version"] for row in local.get(BASE, token).json()["versions"]] == ["1.1.0"]  # of one at most
+        assert problem(local.get("/apm/v1/packages/beta/notes/versions", token), 404) == "not-found"
+        assert problem(local.get("/apm/v1/packages/beta/notes/versions/1.0.0/download", token), 404) == "not-found"
     finally:
-        stand.close()
+        local.close()
 
 
 def test_it_can_be_off(tmp_path: Path) -> None:
-    stand = Stand(tmp_path / "data", 'interoperate = ["git"]\n')
+    local = UncheckedRegistry(tmp_path / "data", 'interoperate = ["git"]\n')
     try:
-        stand.release("acme/pdf")
-        assert stand.get(BASE).status_code == 404
+        local.release("acme/pdf")
+        assert local.get(BASE).status_code == 404
     finally:
-        stand.close()
+        local.close()
 
 
 @pytest.mark.parametrize(

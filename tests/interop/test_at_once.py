@@ -17,16 +17,16 @@ import pytest
 from registry_server.embedded import start_embedded, stop_embedded
 from registry_server.interop import osv, skills
 from registry_server.interop.paths import GitPack, GitRefs, wanted
-from tests.interop.stand import Stand
+from tests.interop.unchecked_registry import UncheckedRegistry
 
 pytestmark = [pytest.mark.processes, pytest.mark.skipif(shutil.which("git") is None, reason="there is no git here")]
 RELEASES = 4
 
 
 def test_clones_while_releases_come(tmp_path: Path) -> None:
-    stand = Stand(tmp_path / "data")
-    stand.release("acme/s0")
-    process, url = start_embedded(stand.data)
+    local = UncheckedRegistry(tmp_path / "data")
+    local.release("acme/s0")
+    process, url = start_embedded(local.data)
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C"}
     done, failures, seen = threading.Event(), list[str](), list[int]()
 
@@ -54,14 +54,14 @@ def test_clones_while_releases_come(tmp_path: Path) -> None:
         for reader in readers:
             reader.start()
         for number in range(1, RELEASES):
-            stand.release(f"acme/s{number}")
+            local.release(f"acme/s{number}")
         done.set()
         for reader in readers:
             reader.join(60)
         assert failures == []
         assert seen
         assert set(seen) <= set(range(1, RELEASES + 1))
-        stand.yank("acme/s3")
+        local.yank("acme/s3")
         git("clone", "-q", f"{url}/git/acme.git", "after")
         assert {path.name for path in (tmp_path / "after/plugins/acme/skills").iterdir()} == {
             f"s{number}" for number in range(RELEASES) if number != 3
@@ -69,7 +69,7 @@ def test_clones_while_releases_come(tmp_path: Path) -> None:
     finally:
         done.set()
         stop_embedded(process)
-        stand.close()
+        local.close()
 
 
 @pytest.mark.parametrize(
@@ -77,10 +77,10 @@ def test_clones_while_releases_come(tmp_path: Path) -> None:
     [("/acme/.well-known/agent-skills/index.json", skills, "index"), ("/osv/all.zip", osv, "entries")],
 )
 def test_many_who_ask_at_once_cost_as_much_as_one(
-    stand: Stand, monkeypatch: pytest.MonkeyPatch, path: str, module: Any, name: str
+    local: UncheckedRegistry, monkeypatch: pytest.MonkeyPatch, path: str, module: Any, name: str
 ) -> None:
-    stand.release("acme/pdf", "1.0.0", {"a.md": b"0"})
-    stand.advise("acme/pdf")
+    local.release("acme/pdf", "1.0.0", {"a.md": b"0"})
+    local.advise("acme/pdf")
     derive, derived = getattr(module, name), []
 
     def slowly(*words: Any) -> Any:
@@ -92,17 +92,17 @@ def test_many_who_ask_at_once_cost_as_much_as_one(
     asked = wanted(path)
     assert asked is not None
     assert not isinstance(asked, GitRefs | GitPack)
-    answers = [stand.service.readers.document(asked, lambda _namespace: True) for _ in range(4)]
+    answers = [local.service.readers.document(asked, lambda _namespace: True) for _ in range(4)]
     documents = {answer.result(30) for answer in answers}
     assert len(documents) == 1
     assert len(derived) == 1
 
 
 def test_the_archive_of_advisories_is_made_once_for_what_is_in_it(
-    stand: Stand, monkeypatch: pytest.MonkeyPatch
+    local: UncheckedRegistry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stand.release("acme/pdf")
-    stand.advise("acme/pdf", "1")
+    local.release("acme/pdf")
+    local.advise("acme/pdf", "1")
     make, made = osv.archive, list[int]()
 
     def archive(files: Mapping[str, bytes]) -> bytes:
@@ -110,25 +110,25 @@ def test_the_archive_of_advisories_is_made_once_for_what_is_in_it(
         return make(files)
 
     monkeypatch.setattr(osv, "archive", archive)
-    first = stand.get("/osv/all.zip")
-    assert stand.get("/osv/all.zip").content == first.content
-    assert stand.get("/osv/all.zip", headers={"If-None-Match": first.headers["etag"]}).status_code == 304
+    first = local.get("/osv/all.zip")
+    assert local.get("/osv/all.zip").content == first.content
+    assert local.get("/osv/all.zip", headers={"If-None-Match": first.headers["etag"]}).status_code == 304
     assert made == [1]
-    stand.advise("acme/pdf", "1", title="It is worse.")
-    worse = stand.get("/osv/all.zip")
+    local.advise("acme/pdf", "1", title="It is worse.")
+    worse = local.get("/osv/all.zip")
     assert worse.headers["etag"] != first.headers["etag"]
     assert made == [1, 1]
 
 
-def test_an_index_and_what_it_names_fit_while_releases_come(stand: Stand) -> None:
+def test_an_index_and_what_it_names_fit_while_releases_come(local: UncheckedRegistry) -> None:
     """An artifact's bytes are always those of one release, the one in the index or another."""
-    stand.release("acme/pdf", "1.0.0", {"a.md": b"0"})
+    local.release("acme/pdf", "1.0.0", {"a.md": b"0"})
     digests = set()
     for number in range(1, 6):
-        (row,) = stand.get("/acme/.well-known/agent-skills/index.json").json()["skills"]
+        (row,) = local.get("/acme/.well-known/agent-skills/index.json").json()["skills"]
         digests.add(row["digest"])
-        stand.release("acme/pdf", f"1.{number}.0", {"a.md": b"%d" % number})
-        artifact = stand.get(row["url"]).content
-        (after,) = stand.get("/acme/.well-known/agent-skills/index.json").json()["skills"]
+        local.release("acme/pdf", f"1.{number}.0", {"a.md": b"%d" % number})
+        artifact = local.get(row["url"]).content
+        (after,) = local.get("/acme/.well-known/agent-skills/index.json").json()["skills"]
         assert f"sha256:{sha256(artifact).hexdigest()}" == after["digest"]
     assert len(digests) == 5

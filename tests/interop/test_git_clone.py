@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from registry_server.embedded import start_embedded, stop_embedded
-from tests.interop.stand import Stand
+from tests.interop.unchecked_registry import UncheckedRegistry
 
 pytestmark = [pytest.mark.processes, pytest.mark.skipif(shutil.which("git") is None, reason="there is no git here")]
 PROTOCOLS = pytest.mark.parametrize("version", [0, 1, 2])
@@ -46,19 +46,19 @@ class Git:
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Stand, str]]:
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[UncheckedRegistry, str]]:
     """A running registry that the test also writes to."""
-    stand = Stand(tmp_path_factory.mktemp("registry") / "data")
-    stand.release("acme/tools/pdf", "1.0.0", {"scripts/run.sh": b"#!/bin/sh\n", "big.txt": bytes(range(256)) * 4000})
-    stand.release("acme/notes", "0.1.0")
-    process, url = start_embedded(stand.data)
-    yield stand, url
+    local = UncheckedRegistry(tmp_path_factory.mktemp("registry") / "data")
+    local.release("acme/tools/pdf", "1.0.0", {"scripts/run.sh": b"#!/bin/sh\n", "big.txt": bytes(range(256)) * 4000})
+    local.release("acme/notes", "0.1.0")
+    process, url = start_embedded(local.data)
+    yield local, url
     stop_embedded(process)
-    stand.close()
+    local.close()
 
 
 @pytest.fixture
-def git(served: tuple[Stand, str], tmp_path: Path) -> Git:
+def git(served: tuple[UncheckedRegistry, str], tmp_path: Path) -> Git:
     return Git(tmp_path / "work", served[1])
 
 
@@ -109,25 +109,27 @@ def test_remote_branches_are_listed_and_filtered(git: Git, version: int) -> None
 
 @PROTOCOLS
 def test_a_fetch_brings_a_new_release_and_takes_a_withdrawn_one_away(
-    git: Git, served: tuple[Stand, str], version: int
+    git: Git, served: tuple[UncheckedRegistry, str], version: int
 ) -> None:
-    stand, _ = served
+    local, _ = served
     place = git.clone("whole", version=version)
     skill = place / f"plugins/acme/skills/new{version}"
-    stand.release(f"acme/new{version}", "1.0.0", {f"a{version}.md": b"new"})
+    local.release(f"acme/new{version}", "1.0.0", {f"a{version}.md": b"new"})
     git.run("-C", "whole", "fetch", "-q", version=version)
     git.run("-C", "whole", "reset", "-q", "--hard", "origin/main")
     assert (skill / f"a{version}.md").read_bytes() == b"new"
     git.run("-C", "whole", "fsck", "--strict")
     assert git.run("-C", "whole", "fetch", version=version).stderr == ""
-    stand.yank(f"acme/new{version}")
+    local.yank(f"acme/new{version}")
     git.run("-C", "whole", "fetch", "-q", "--depth", "1", version=version)
     git.run("-C", "whole", "reset", "-q", "--hard", "origin/main")
     assert not skill.exists()
     assert git.head("whole") == git.head(git.clone("fresh", version=version).name)
 
 
-def test_the_same_releases_are_the_same_commit_on_another_server(git: Git, served: tuple[Stand, str]) -> None:
+def test_the_same_releases_are_the_same_commit_on_another_server(
+    git: Git, served: tuple[UncheckedRegistry, str]
+) -> None:
     other, url = start_embedded(served[0].data)
     try:
         git.clone("whole")

@@ -27,8 +27,8 @@ from registry_server.interop.git_objects import BLOB, GitObject, pack, snapshot
 from registry_server.interop.paths import GitPack, GitRefs, wanted
 from rye.errors import RyeError
 from rye.registry.marketplaces import SharedFile
-from tests.interop.stand import Stand
-from tests.server.publishing import error_code
+from tests.interop.unchecked_registry import UncheckedRegistry
+from tests.scenes.publisher import error_code
 
 ASKED = "application/x-git-upload-pack-request"
 REFS = "/git/acme.git/info/refs?service=git-upload-pack"
@@ -175,140 +175,145 @@ class TestUnpacking:
             unpacked(data, 1000)
 
 
-def post(stand: Stand, body: bytes, version: int = 2, *, encoding: str = "", media_type: str = ASKED) -> httpx.Response:
+def post(
+    local: UncheckedRegistry, body: bytes, version: int = 2, *, encoding: str = "", media_type: str = ASKED
+) -> httpx.Response:
     sent = {"Content-Type": media_type, "Git-Protocol": f"version={version}"}
     if encoding:
         sent["Content-Encoding"] = encoding
-    return stand.post("/git/acme.git/git-upload-pack", content=body, headers=sent)
+    return local.post("/git/acme.git/git-upload-pack", content=body, headers=sent)
 
 
-def head_of(stand: Stand) -> str:
-    listed = post(stand, line("command=ls-refs") + b"0001" + line("ref-prefix HEAD") + b"0000")
+def head_of(local: UncheckedRegistry) -> str:
+    listed = post(local, line("command=ls-refs") + b"0001" + line("ref-prefix HEAD") + b"0000")
     assert listed.status_code == 200
     return listed.text[4:44]
 
 
-def fetch(stand: Stand, commit: str) -> bytes:
-    return post(stand, PREFIX + line(f"want {commit}") + line("done") + b"0000").content
+def fetch(local: UncheckedRegistry, commit: str) -> bytes:
+    return post(local, PREFIX + line(f"want {commit}") + line("done") + b"0000").content
 
 
 class TestServer:
-    def test_a_want_of_anything_else_is_refused(self, stand: Stand) -> None:
-        stand.release("acme/pdf", files={"a.md": b"a"})
-        commit = head_of(stand)
-        assert b"packfile" in fetch(stand, commit)
+    def test_a_want_of_anything_else_is_refused(self, local: UncheckedRegistry) -> None:
+        local.release("acme/pdf", files={"a.md": b"a"})
+        commit = head_of(local)
+        assert b"packfile" in fetch(local, commit)
         blob = GitObject(BLOB, b"a").name
         for name in (ONE, "0" * 40, blob):
-            assert fetch(stand, name) == line(f"ERR upload-pack: not our ref {name}\n")
+            assert fetch(local, name) == line(f"ERR upload-pack: not our ref {name}\n")
         both = PREFIX + line(f"want {commit}") + line(f"want {ONE}") + line("done") + b"0000"
-        assert b"not our ref" in post(stand, both).content
+        assert b"not our ref" in post(local, both).content
 
-    def test_a_clone_that_began_before_a_release_ends_well_and_before_a_takedown_does_not(self, stand: Stand) -> None:
-        stand.release("acme/pdf", files={"a.md": b"secret"})
-        before = head_of(stand)
-        stand.release("acme/notes")
-        assert b"packfile" in fetch(stand, before)
-        assert head_of(stand) != before
-        stand.take_down("skill:acme/pdf@1.0.0")
-        assert b"not our ref" in fetch(stand, before)
-        after = head_of(stand)
-        assert b"packfile" in fetch(stand, after)
+    def test_a_clone_that_began_before_a_release_ends_well_and_before_a_takedown_does_not(
+        self, local: UncheckedRegistry
+    ) -> None:
+        local.release("acme/pdf", files={"a.md": b"secret"})
+        before = head_of(local)
+        local.release("acme/notes")
+        assert b"packfile" in fetch(local, before)
+        assert head_of(local) != before
+        local.take_down("skill:acme/pdf@1.0.0")
+        assert b"not our ref" in fetch(local, before)
+        after = head_of(local)
+        assert b"packfile" in fetch(local, after)
 
-    def test_a_release_that_was_yanked_and_offered_again_is_the_commit_of_before(self, stand: Stand) -> None:
-        stand.release("acme/pdf")
-        before = head_of(stand)
-        stand.yank("acme/pdf")
-        empty = head_of(stand)
+    def test_a_release_that_was_yanked_and_offered_again_is_the_commit_of_before(
+        self, local: UncheckedRegistry
+    ) -> None:
+        local.release("acme/pdf")
+        before = head_of(local)
+        local.yank("acme/pdf")
+        empty = head_of(local)
         assert empty != before
-        assert b"not our ref" in fetch(stand, before)
-        assert b"packfile" in fetch(stand, empty)
-        stand.yank("acme/pdf", yanked=False)
-        assert head_of(stand) == before
+        assert b"not our ref" in fetch(local, before)
+        assert b"packfile" in fetch(local, empty)
+        local.yank("acme/pdf", yanked=False)
+        assert head_of(local) == before
 
-    def test_the_dumb_protocol_and_writing_are_refused(self, stand: Stand) -> None:
-        stand.release("acme/pdf")
+    def test_the_dumb_protocol_and_writing_are_refused(self, local: UncheckedRegistry) -> None:
+        local.release("acme/pdf")
         for path, code in (
             ("/git/acme.git/info/refs", "git-dumb"),
             ("/git/acme.git/info/refs?service=git-receive-pack", "git-read-only"),
             ("/git/acme.git/info/refs?service=git-upload-pack&service=git-receive-pack", "git-read-only"),
         ):
-            refused = stand.get(path)
+            refused = local.get(path)
             assert (refused.status_code, error_code(refused)) == (403, code)
-        assert stand.post("/git/acme.git/git-receive-pack").status_code in (404, 405)
-        assert stand.get("/git/acme.git/HEAD").status_code == 404
-        assert stand.get("/git/acme.git/git-upload-pack").status_code == 405
-        assert stand.post(REFS).status_code == 405
+        assert local.post("/git/acme.git/git-receive-pack").status_code in (404, 405)
+        assert local.get("/git/acme.git/HEAD").status_code == 404
+        assert local.get("/git/acme.git/git-upload-pack").status_code == 405
+        assert local.post(REFS).status_code == 405
 
-    def test_bodies_are_bounded_and_of_their_type(self, stand: Stand) -> None:
-        stand.release("acme/pdf")
-        wanted_type = post(stand, b"0000", media_type="text/plain")
+    def test_bodies_are_bounded_and_of_their_type(self, local: UncheckedRegistry) -> None:
+        local.release("acme/pdf")
+        wanted_type = post(local, b"0000", media_type="text/plain")
         assert (wanted_type.status_code, error_code(wanted_type)) == (400, "bad-request")
         many = PREFIX + line(f"want {ONE}") + line(f"have {ONE}") * 25_000 + b"0000"
-        assert post(stand, many).status_code == 413
+        assert post(local, many).status_code == 413
         packed = gzip.compress(many)
-        assert post(stand, packed, encoding="gzip").status_code == 413
-        assert post(stand, b"x", encoding="gzip").status_code == 400
-        assert post(stand, b"x", encoding="br").status_code == 400
+        assert post(local, packed, encoding="gzip").status_code == 413
+        assert post(local, b"x", encoding="gzip").status_code == 400
+        assert post(local, b"x", encoding="br").status_code == 400
         few = gzip.compress(line("command=ls-refs") + b"0000")
-        assert head_of(stand).encode() in post(stand, few, encoding="gzip").content
+        assert head_of(local).encode() in post(local, few, encoding="gzip").content
 
-    def test_what_is_no_git_is_told_so(self, stand: Stand) -> None:
-        stand.release("acme/pdf")
+    def test_what_is_no_git_is_told_so(self, local: UncheckedRegistry) -> None:
+        local.release("acme/pdf")
         for body in (b"", b"GET / HTTP/1.1\r\n\r\n", b"\0" * 1000, b"0003", PREFIX, b"fffe" * 1000):
             for version in (0, 2):
-                answer = post(stand, body, version)
+                answer = post(local, body, version)
                 assert answer.status_code == 200
                 assert answer.content == b"" or b"ERR " in answer.content
 
-    def test_haves_without_end_are_answered_no_until_it_is_done(self, stand: Stand) -> None:
-        stand.release("acme/pdf")
-        commit = head_of(stand)
+    def test_haves_without_end_are_answered_no_until_it_is_done(self, local: UncheckedRegistry) -> None:
+        local.release("acme/pdf")
+        commit = head_of(local)
         asked = PREFIX + line(f"want {commit}") + line(f"have {ONE}") * 1000 + b"0000"
-        assert post(stand, asked).content == line("acknowledgments\n") + line("NAK\n") + b"0000"
+        assert post(local, asked).content == line("acknowledgments\n") + line("NAK\n") + b"0000"
         known = PREFIX + line(f"want {commit}") + line(f"have {commit}") + b"0000"
-        assert line("ready\n") + b"0001" + line("packfile\n") in post(stand, known).content
+        assert line("ready\n") + b"0001" + line("packfile\n") in post(local, known).content
 
-    def test_answers_are_not_kept_by_anybody(self, stand: Stand) -> None:
-        stand.release("acme/pdf")
-        for answer in (stand.get(REFS), post(stand, b"0000", 0)):
+    def test_answers_are_not_kept_by_anybody(self, local: UncheckedRegistry) -> None:
+        local.release("acme/pdf")
+        for answer in (local.get(REFS), post(local, b"0000", 0)):
             assert answer.headers["cache-control"] == "no-cache"
             assert answer.headers["x-content-type-options"] == "nosniff"
 
     def test_too_large_a_repository_and_too_many_at_once_are_refused(self, tmp_path: Path) -> None:
-        stand = Stand(tmp_path / "data", "repository_bytes = 5000\ngit_sending = 0\n")
+        local = UncheckedRegistry(tmp_path / "data", "repository_bytes = 5000\ngit_sending = 0\n")
         try:
-            stand.release("acme/pdf")
-            busy = post(stand, line("command=ls-refs") + b"0000")
+            local.release("acme/pdf")
+            busy = post(local, line("command=ls-refs") + b"0000")
             assert (busy.status_code, busy.headers["retry-after"]) == (503, "1")
-            stand.release("acme/pdf", "1.1.0", {"a.md": b"x" * 5000})
-            refused = stand.get(REFS)
+            local.release("acme/pdf", "1.1.0", {"a.md": b"x" * 5000})
+            refused = local.get(REFS)
             assert (refused.status_code, error_code(refused)) == (422, "repository-too-large")
         finally:
-            stand.close()
+            local.close()
 
-    def test_a_damaged_file_leaves_its_skill_out_until_it_is_mended(self, stand: Stand) -> None:
-        stand.release("acme/pdf", files={"a.md": b"fine"})
-        stand.release("acme/notes")
-        whole = head_of(stand)
+    def test_a_damaged_file_leaves_its_skill_out_until_it_is_mended(self, local: UncheckedRegistry) -> None:
+        local.release("acme/pdf", files={"a.md": b"fine"})
+        local.release("acme/notes")
+        whole = head_of(local)
         (place,) = [
-            one for one in stand.service.settings.public.rglob("*") if one.is_file() and one.read_bytes() == b"fine"
+            one for one in local.service.settings.public.rglob("*") if one.is_file() and one.read_bytes() == b"fine"
         ]
         place.write_bytes(b"evil")
-        stand.release("acme/more")
-        assert b"evil" not in fetch(stand, head_of(stand))
-        stand.yank("acme/more")
+        local.release("acme/more")
+        assert b"evil" not in fetch(local, head_of(local))
+        local.yank("acme/more")
         place.write_bytes(b"fine")
-        assert head_of(stand) == whole
+        assert head_of(local) == whole
 
 
 @pytest.fixture
-def limited(tmp_path: Path) -> Iterator[Stand]:
-    made = Stand(tmp_path / "data", 'read = "namespaces"\n')
-    yield made
-    made.close()
+def limited(tmp_path: Path) -> Iterator[UncheckedRegistry]:
+    with UncheckedRegistry(tmp_path / "data", 'read = "namespaces"\n') as made:
+        yield made
 
 
-def test_a_repository_of_a_namespace_that_one_may_not_read_is_not_there(limited: Stand) -> None:
+def test_a_repository_of_a_namespace_that_one_may_not_read_is_not_there(limited: UncheckedRegistry) -> None:
     limited.release("acme/pdf")
     limited.release("beta/notes")
     assert limited.get(REFS).status_code == 401

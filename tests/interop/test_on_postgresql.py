@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from tests.interop.stand import Stand
 from tests.interop.test_git_protocol import fetch, head_of
+from tests.interop.unchecked_registry import UncheckedRegistry
 from tests.server.conftest import address, empty
 
 __all__ = ["address", "empty"]
 pytestmark = pytest.mark.processes
 
 
-def answers(stand: Stand) -> dict[str, Any]:
+def answers(local: UncheckedRegistry) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for path in (
         "/.well-known/agent-skills/index.json",
@@ -24,30 +24,30 @@ def answers(stand: Stand) -> dict[str, Any]:
         "/apm/v1/packages/acme/axb/versions",
         "/osv/all.zip",
     ):
-        answer = stand.get(path)
+        answer = local.get(path)
         found[path] = (answer.status_code, len(answer.content))
-    found["git"] = b"packfile" in fetch(stand, head_of(stand))
+    found["git"] = b"packfile" in fetch(local, head_of(local))
     return found
 
 
-def fill(stand: Stand) -> None:
+def fill(local: UncheckedRegistry) -> None:
     for identifier in ("acme/pdf", "acme/a_b", "acme/tools/deep", "beta/pdf"):
-        stand.release(identifier, "1.0.0", {"a.md": identifier.encode()})
-    stand.release("acme/pdf", "1.1.0")
-    stand.yank("acme/pdf", "1.1.0")
-    stand.claim("acme0")  # names that sort next to the namespace's
-    stand.release("acme0/other")
-    stand.advise("acme/pdf")
+        local.release(identifier, "1.0.0", {"a.md": identifier.encode()})
+    local.release("acme/pdf", "1.1.0")
+    local.yank("acme/pdf", "1.1.0")
+    local.claim("acme0")  # names that sort next to the namespace's
+    local.release("acme0/other")
+    local.advise("acme/pdf")
 
 
 def test_the_answers_are_sqlite_s(empty: str, tmp_path: Path) -> None:
     found = []
     for name, database in (("sqlite", ""), ("postgresql", empty)):
-        stand = Stand(tmp_path / name, database=database)
+        local = UncheckedRegistry(tmp_path / name, database=database)
         try:
-            fill(stand)
-            found.append(answers(stand))
+            fill(local)
+            found.append(answers(local))
         finally:
-            stand.close()
+            local.close()
     assert found[0] == found[1]
     assert found[0]["/acme/.well-known/agent-skills/index.json"][0] == 200

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from registry_server.settings import READERS
-from tests.interop.stand import Stand
+from tests.interop.unchecked_registry import UncheckedRegistry
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs/how-to/integrations.md").read_text("utf-8")
 EXAMPLES: dict[str, str] = dict(re.findall(r"<!-- example: (\w+) -->\n```\w*\n(.*?)```", PAGE, re.DOTALL))
@@ -30,19 +30,19 @@ def test_every_program_has_a_section_that_says_what_is_not_checked() -> None:
             assert re.search(r"\n\*Not checked:\*.*`rye (add|update|audit)", sections[anchor], re.DOTALL), anchor
 
 
-def test_the_addresses_are_answered(stand: Stand) -> None:
-    stand.release("acme/pdf", "1.2.0")
-    stand.advise("acme/pdf")
+def test_the_addresses_are_answered(local: UncheckedRegistry) -> None:
+    local.release("acme/pdf", "1.2.0")
+    local.advise("acme/pdf")
     (opencode,) = json.loads(EXAMPLES["opencode"])["skills"]["urls"]
-    assert stand.get(f"{path_of(opencode)}index.json").status_code == 200
-    assert stand.get(f"{path_of(EXAMPLES['skills'])}/.well-known/agent-skills/index.json").status_code == 200
-    assert stand.get(path_of(EXAMPLES["osv"])).status_code == 200
-    assert stand.get(f"{path_of(EXAMPLES['apm_yml'])}/v1/packages/acme/pdf/versions").status_code == 200
+    assert local.get(f"{path_of(opencode)}index.json").status_code == 200
+    assert local.get(f"{path_of(EXAMPLES['skills'])}/.well-known/agent-skills/index.json").status_code == 200
+    assert local.get(path_of(EXAMPLES["osv"])).status_code == 200
+    assert local.get(f"{path_of(EXAMPLES['apm_yml'])}/v1/packages/acme/pdf/versions").status_code == 200
     for name in ("claude", "codex", "copilot"):
-        assert stand.get(f"{path_of(EXAMPLES[name])}/info/refs?service=git-upload-pack").status_code == 200
+        assert local.get(f"{path_of(EXAMPLES[name])}/info/refs?service=git-upload-pack").status_code == 200
 
 
-def test_the_preset_finds_the_lines_of_a_manifest(stand: Stand) -> None:
+def test_the_preset_finds_the_lines_of_a_manifest(local: UncheckedRegistry) -> None:
     """By Renovate's rules: ``(?<name>…)`` is a group, and ``{{name}}`` is its match."""
     preset: dict[str, Any] = json.loads(EXAMPLES["renovate"])
     (manager,) = preset["customManagers"]
@@ -56,6 +56,6 @@ def test_the_preset_finds_the_lines_of_a_manifest(stand: Stand) -> None:
     assert found == [("skill", "acme/pdf", "^1.2")]
     named = manager["packageNameTemplate"].replace("{{kind}}", "skill").replace("{{depName}}", "acme/pdf")
     url = preset["customDatasources"]["rye"]["defaultRegistryUrlTemplate"].replace("{{packageName}}", named)
-    stand.release("acme/pdf", "1.2.0")
-    assert [row["version"] for row in stand.get(path_of(url)).json()["releases"]] == ["1.2.0"]
+    local.release("acme/pdf", "1.2.0")
+    assert [row["version"] for row in local.get(path_of(url)).json()["releases"]] == ["1.2.0"]
     assert len(EXAMPLES["renovate"].splitlines()) <= 15

@@ -13,8 +13,8 @@ import pytest
 
 from registry_server.embedded import start_embedded, stop_embedded
 from tests.deployment.shop import skill
-from tests.interop.stand import Stand
 from tests.interop.test_page import EXAMPLES, HOST, PAGE
+from tests.interop.unchecked_registry import UncheckedRegistry
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
 
@@ -53,10 +53,10 @@ def test_advisories_are_fetched_as_the_page_says(registry: Registry, acme: Perso
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="there is no git here")
 def test_git_reads_a_private_registry_with_a_token(tmp_path: Path) -> None:
-    stand = Stand(tmp_path / "data", 'read = "members"\n')
-    process, url = start_embedded(stand.data)
+    local = UncheckedRegistry(tmp_path / "data", 'read = "members"\n')
+    process, url = start_embedded(local.data)
     try:
-        stand.release("acme/tools/pdf")
+        local.release("acme/tools/pdf")
         environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 
         def git(*words: str) -> subprocess.CompletedProcess[str]:
@@ -67,11 +67,11 @@ def test_git_reads_a_private_registry_with_a_token(tmp_path: Path) -> None:
         address = f"{url}/git/acme.git"
         assert git("clone", "-q", address, "refused").returncode != 0
         (line,) = re.findall(r"^git config .*$", PAGE, re.MULTILINE)
-        words = shlex.split(line.replace(HOST, url).replace("TOKEN", stand.token()))
+        words = shlex.split(line.replace(HOST, url).replace("TOKEN", local.token()))
         assert git(*words[1:]).returncode == 0
         done = git("clone", "-q", address, "mine")
         assert done.returncode == 0, done.stderr
         assert (tmp_path / "mine/plugins/acme/skills/pdf/SKILL.md").is_file()
     finally:
         stop_embedded(process)
-        stand.close()
+        local.close()

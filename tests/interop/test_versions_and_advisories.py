@@ -15,15 +15,15 @@ import pytest
 from registry_server.interop import osv
 from rye.items.identity import Identity
 from rye.registry.protocol.statements import Advisory
-from tests.interop.stand import Stand
+from tests.interop.unchecked_registry import UncheckedRegistry
+from tests.scenes.publisher import now
 from tests.scenes.registry_process import ORIGIN
-from tests.server.publishing import now
 
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 
 
-def releases(stand: Stand, path: str) -> list[dict[str, Any]]:
-    answer = stand.get(path)
+def releases(local: UncheckedRegistry, path: str) -> list[dict[str, Any]]:
+    answer = local.get(path)
     assert answer.status_code == 200, answer.text
     assert answer.headers["content-type"] == "application/json"
     document = answer.json()
@@ -35,39 +35,39 @@ def releases(stand: Stand, path: str) -> list[dict[str, Any]]:
 class TestRenovate:
     PATH = "/renovate/skill/acme/tools/pdf.json"
 
-    def test_versions_have_what_renovate_reads(self, stand: Stand) -> None:
-        stand.release("acme/tools/pdf", "1.0.0")
-        stand.release("acme/tools/pdf", "2.0.0-rc.1")
-        first, second = releases(stand, self.PATH)
+    def test_versions_have_what_renovate_reads(self, local: UncheckedRegistry) -> None:
+        local.release("acme/tools/pdf", "1.0.0")
+        local.release("acme/tools/pdf", "2.0.0-rc.1")
+        first, second = releases(local, self.PATH)
         assert (first["version"], second["version"]) == ("1.0.0", "2.0.0-rc.1")
         assert set(first) == {"version", "releaseTimestamp", "isDeprecated", "digest", "changelogUrl"}
         assert first["isDeprecated"] is False
         assert TIME.fullmatch(first["releaseTimestamp"])
         assert re.fullmatch("[0-9a-f]{64}", first["digest"])
-        assert stand.get(first["changelogUrl"]).status_code == 200
+        assert local.get(first["changelogUrl"]).status_code == 200
 
-    def test_any_kind_has_versions(self, stand: Stand) -> None:
-        token = stand.token()
-        assert stand.publish(stand.publishers["acme"], "work/ship", token).status_code == 200
-        assert [row["version"] for row in releases(stand, "/renovate/directive/acme/work/ship.json")] == ["1.0.0"]
-        assert stand.get("/renovate/skill/acme/work/ship.json").status_code == 404
+    def test_any_kind_has_versions(self, local: UncheckedRegistry) -> None:
+        token = local.token()
+        assert local.publish(local.publishers["acme"], "work/ship", token).status_code == 200
+        assert [row["version"] for row in releases(local, "/renovate/directive/acme/work/ship.json")] == ["1.0.0"]
+        assert local.get("/renovate/skill/acme/work/ship.json").status_code == 404
 
-    def test_withdrawn_versions_leave_and_a_deprecation_is_said(self, stand: Stand) -> None:
+    def test_withdrawn_versions_leave_and_a_deprecation_is_said(self, local: UncheckedRegistry) -> None:
         for version in ("1.0.0", "1.1.0", "1.2.0"):
-            stand.release("acme/tools/pdf", version, {"a.md": version.encode()})
-        stand.yank("acme/tools/pdf", "1.1.0")
-        stand.take_down("skill:acme/tools/pdf@1.2.0")
-        assert [row["version"] for row in releases(stand, self.PATH)] == ["1.0.0"]
-        stand.deprecate("acme/tools/pdf")
-        assert [row["isDeprecated"] for row in releases(stand, self.PATH)] == [True]
-        stand.revoke("acme")
-        assert releases(stand, self.PATH) == []
+            local.release("acme/tools/pdf", version, {"a.md": version.encode()})
+        local.yank("acme/tools/pdf", "1.1.0")
+        local.take_down("skill:acme/tools/pdf@1.2.0")
+        assert [row["version"] for row in releases(local, self.PATH)] == ["1.0.0"]
+        local.deprecate("acme/tools/pdf")
+        assert [row["isDeprecated"] for row in releases(local, self.PATH)] == [True]
+        local.revoke("acme")
+        assert releases(local, self.PATH) == []
 
 
 class TestOsv:
     @staticmethod
-    def all(stand: Stand) -> dict[str, Any]:
-        answer = stand.get("/osv/all.zip")
+    def all(local: UncheckedRegistry) -> dict[str, Any]:
+        answer = local.get("/osv/all.zip")
         assert (answer.status_code, answer.headers["content-type"]) == (200, "application/zip")
         with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
             assert archive.testzip() is None
@@ -96,13 +96,13 @@ class TestOsv:
         assert all(set(row) == {"type", "url"} and row["url"].startswith("http") for row in document["references"])
         assert isinstance(document["database_specific"], dict)
 
-    def test_an_advisory_names_the_item_and_every_release_that_it_is_about(self, stand: Stand) -> None:
-        assert self.all(stand) == {}
+    def test_an_advisory_names_the_item_and_every_release_that_it_is_about(self, local: UncheckedRegistry) -> None:
+        assert self.all(local) == {}
         for version in ("1.0.0", "1.5.0", "2.0.0"):
-            stand.release("acme/pdf", version)
-        stand.advise("acme/pdf", "2026-7")
-        stand.yank("acme/pdf", "1.5.0")  # someone may have it
-        ((name, document),) = self.all(stand).items()
+            local.release("acme/pdf", version)
+        local.advise("acme/pdf", "2026-7")
+        local.yank("acme/pdf", "1.5.0")  # someone may have it
+        ((name, document),) = self.all(local).items()
         self.check(document)
         assert name == f"{document['id']}.json"
         assert document["affected"] == [
@@ -113,35 +113,35 @@ class TestOsv:
                 },
             }
         ]  # fmt: skip
-        one = stand.get(document["references"][0]["url"])
+        one = local.get(document["references"][0]["url"])
         assert one.json() == document
 
-    def test_a_later_advisory_replaces_an_earlier_one_and_new_releases_count(self, stand: Stand) -> None:
-        stand.release("acme/pdf")
-        stand.advise("acme/pdf")
-        (before,) = self.all(stand).values()
-        stand.advise("acme/pdf", severity="critical", range="*", title="It is worse.")
-        stand.release("acme/pdf", "3.0.0")
-        (after,) = self.all(stand).values()
+    def test_a_later_advisory_replaces_an_earlier_one_and_new_releases_count(self, local: UncheckedRegistry) -> None:
+        local.release("acme/pdf")
+        local.advise("acme/pdf")
+        (before,) = self.all(local).values()
+        local.advise("acme/pdf", severity="critical", range="*", title="It is worse.")
+        local.release("acme/pdf", "3.0.0")
+        (after,) = self.all(local).values()
         assert before["id"] == after["id"]
         assert after["summary"] == "It is worse."
         assert after["affected"][0]["versions"] == ["1.0.0", "3.0.0"]
 
-    def test_an_advisory_that_a_revoked_key_signed_counts_no_more(self, stand: Stand) -> None:
-        stand.release("acme/pdf")
-        stand.advise("acme/pdf")
-        assert len(self.all(stand)) == 1
-        stand.revoke("acme")
-        assert self.all(stand) == {}
+    def test_an_advisory_that_a_revoked_key_signed_counts_no_more(self, local: UncheckedRegistry) -> None:
+        local.release("acme/pdf")
+        local.advise("acme/pdf")
+        assert len(self.all(local)) == 1
+        local.revoke("acme")
+        assert self.all(local) == {}
 
-    def test_two_items_may_have_the_same_number(self, stand: Stand) -> None:
-        stand.release("acme/pdf")
-        stand.release("beta/pdf")
-        stand.advise("acme/pdf")
-        stand.advise("beta/pdf")
-        assert len(self.all(stand)) == 2
+    def test_two_items_may_have_the_same_number(self, local: UncheckedRegistry) -> None:
+        local.release("acme/pdf")
+        local.release("beta/pdf")
+        local.advise("acme/pdf")
+        local.advise("beta/pdf")
+        assert len(self.all(local)) == 2
 
-    def test_the_archive_s_bytes_follow_from_what_is_in_it(self, stand: Stand) -> None:
+    def test_the_archive_s_bytes_follow_from_what_is_in_it(self, local: UncheckedRegistry) -> None:
         files = {"b": b"2", "a": b"1"}
         assert osv.archive(files) == osv.archive(dict(reversed(files.items())))
         with zipfile.ZipFile(io.BytesIO(osv.archive(files))) as archive:
@@ -164,12 +164,12 @@ class TestOsv:
 
 
 def test_more_advisories_than_the_setting_are_refused(tmp_path: Path) -> None:
-    stand = Stand(tmp_path / "data", "advisories = 1\n")
+    local = UncheckedRegistry(tmp_path / "data", "advisories = 1\n")
     try:
-        stand.release("acme/pdf")
-        stand.advise("acme/pdf", "1")
-        assert stand.get("/osv/all.zip").status_code == 200
-        stand.advise("acme/pdf", "2")
-        assert stand.get("/osv/all.zip").status_code == 422
+        local.release("acme/pdf")
+        local.advise("acme/pdf", "1")
+        assert local.get("/osv/all.zip").status_code == 200
+        local.advise("acme/pdf", "2")
+        assert local.get("/osv/all.zip").status_code == 422
     finally:
-        stand.close()
+        local.close()

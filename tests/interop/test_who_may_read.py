@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.interop.stand import Stand
+from tests.interop.unchecked_registry import UncheckedRegistry
 
 INDEX = ".well-known/agent-skills/index.json"
 PATHS = (
@@ -22,24 +22,24 @@ PATHS = (
 )
 
 
-def filled(data: Path, settings: str) -> Stand:
-    stand = Stand(data, settings)
-    stand.release("acme/pdf")
-    stand.release("beta/notes")
-    stand.advise("acme/pdf")
-    stand.advise("beta/notes")
-    return stand
+def filled(data: Path, settings: str) -> UncheckedRegistry:
+    local = UncheckedRegistry(data, settings)
+    local.release("acme/pdf")
+    local.release("beta/notes")
+    local.advise("acme/pdf")
+    local.advise("beta/notes")
+    return local
 
 
 @pytest.fixture
-def limited(tmp_path: Path) -> Iterator[Stand]:
+def limited(tmp_path: Path) -> Iterator[UncheckedRegistry]:
     made = filled(tmp_path / "data", 'read = "namespaces"\n')
     yield made
     made.close()
 
 
 @pytest.fixture
-def members(tmp_path: Path) -> Iterator[Stand]:
+def members(tmp_path: Path) -> Iterator[UncheckedRegistry]:
     made = filled(tmp_path / "data", 'read = "members"\n')
     yield made
     made.close()
@@ -47,14 +47,14 @@ def members(tmp_path: Path) -> Iterator[Stand]:
 
 @pytest.mark.parametrize("off", ["[]", '["git", "apm"]'])
 def test_what_is_off_is_not_there(tmp_path: Path, off: str) -> None:
-    stand = filled(tmp_path / "data", f"interoperate = {off}\n")
+    local = filled(tmp_path / "data", f"interoperate = {off}\n")
     try:
-        assert {stand.get(path).status_code for path in PATHS} == {404}
+        assert {local.get(path).status_code for path in PATHS} == {404}
     finally:
-        stand.close()
+        local.close()
 
 
-def test_a_stranger_reads_nothing_of_a_private_registry(members: Stand) -> None:
+def test_a_stranger_reads_nothing_of_a_private_registry(members: UncheckedRegistry) -> None:
     token = members.token()
     for path in PATHS:
         refused = members.get(path)
@@ -68,7 +68,7 @@ def test_a_stranger_reads_nothing_of_a_private_registry(members: Stand) -> None:
         assert "access-control-allow-origin" not in answer.headers
 
 
-def test_a_namespace_that_is_called_like_an_open_path_is_not_open(members: Stand) -> None:
+def test_a_namespace_that_is_called_like_an_open_path_is_not_open(members: UncheckedRegistry) -> None:
     """Paths below ``/api/`` pass the gate because the API checks tokens itself."""
     members.claim("api")
     members.release("api/secret")
@@ -78,7 +78,7 @@ def test_a_namespace_that_is_called_like_an_open_path_is_not_open(members: Stand
     assert members.get(path, members.token()).status_code == 200
 
 
-def test_a_reader_of_one_namespace_finds_it_alone(limited: Stand) -> None:
+def test_a_reader_of_one_namespace_finds_it_alone(limited: UncheckedRegistry) -> None:
     member = limited.member("ann", acme="reader")
     token = limited.token(account=member)
     assert [row["name"] for row in limited.get(f"/{INDEX}", token).json()["skills"]] == ["pdf"]
@@ -96,7 +96,7 @@ def test_a_reader_of_one_namespace_finds_it_alone(limited: Stand) -> None:
         assert len(archive.namelist()) == 1
 
 
-def test_a_reader_s_tag_never_answers_for_another_s(limited: Stand) -> None:
+def test_a_reader_s_tag_never_answers_for_another_s(limited: UncheckedRegistry) -> None:
     tokens = {name: limited.token(account=limited.member(name, **{name: "reader"})) for name in ("acme", "beta")}
     answers = {name: limited.get(f"/{INDEX}", token) for name, token in tokens.items()}
     assert answers["acme"].headers["etag"] != answers["beta"].headers["etag"]
@@ -105,19 +105,19 @@ def test_a_reader_s_tag_never_answers_for_another_s(limited: Stand) -> None:
     assert [row["name"] for row in crossed.json()["skills"]] == ["notes"]
 
 
-def test_a_name_that_a_hidden_namespace_has_too_is_found(limited: Stand) -> None:
+def test_a_name_that_a_hidden_namespace_has_too_is_found(limited: UncheckedRegistry) -> None:
     limited.release("beta/pdf")
     token = limited.token(account=limited.member("ann", acme="reader"))
     assert [row["name"] for row in limited.get(f"/{INDEX}", token).json()["skills"]] == ["pdf"]
 
 
 def test_questions_beyond_what_may_wait_are_refused(tmp_path: Path) -> None:
-    stand = filled(tmp_path / "data", "reader_threads = 1\nreader_waiting = 0\n")
+    local = filled(tmp_path / "data", "reader_threads = 1\nreader_waiting = 0\n")
     try:
-        stand.service.readers._threads.taken += 1
-        busy = stand.get(f"/{INDEX}")
+        local.service.readers._threads.taken += 1
+        busy = local.get(f"/{INDEX}")
         assert (busy.status_code, busy.headers["retry-after"]) == (503, "1")
-        stand.service.readers._threads.taken -= 1
-        assert stand.get(f"/{INDEX}").status_code == 200
+        local.service.readers._threads.taken -= 1
+        assert local.get(f"/{INDEX}").status_code == 200
     finally:
-        stand.close()
+        local.close()

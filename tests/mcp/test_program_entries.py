@@ -15,12 +15,12 @@ COMMAND = {"command": "rye", "args": ["mcp", "serve"]}
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_an_entry_is_whole_and_gives_no_rights(person: str) -> None:
-    entry = config_entry(person)
+def test_an_entry_is_whole_and_gives_no_rights(program: str) -> None:
+    entry = config_entry(program)
     value = tomllib.loads(entry.text) if entry.format == "toml" else json.loads(entry.text)
     (servers,) = value.values()
     server = servers["rye"]
-    if person == "opencode":
+    if program == "opencode":
         assert server == {"type": "local", "command": ["rye", "mcp", "serve"], "enabled": True}
     else:
         assert {key: server[key] for key in COMMAND} == COMMAND

@@ -1,4 +1,4 @@
-"""A real PostgreSQL server from the wheel, one per process of the test run, for the tests that need one."""
+"""A registry in this process for each module; a real PostgreSQL server from the wheel for each process of the test run."""
 
 from __future__ import annotations
 
@@ -9,6 +9,22 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
+
+from tests.scenes.local_registry import LocalRegistry
+from tests.scenes.publisher import Publisher
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalRegistry]:
+    """A registry that the tests of a module share."""
+    with LocalRegistry(tmp_path_factory.mktemp("local") / "data") as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def acme(local: LocalRegistry) -> Publisher:
+    """The owner of the namespace ``acme`` in the local registry."""
+    return local.owner("acme")
 
 
 @pytest.fixture(scope="session")

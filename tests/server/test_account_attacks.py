@@ -24,23 +24,22 @@ from registry_server.api.watching import loggable
 from registry_server.settings import Settings
 from registry_server.storage import database, schema
 from rye.errors import RyeError
+from tests.scenes.local_registry import ADDRESS, LocalRegistry
+from tests.scenes.publisher import Publisher, error_code
 from tests.scenes.registry_process import init, run
-from tests.server.in_process import ADDRESS, Local
-from tests.server.publishing import Publisher, error_code
 from tests.server.test_account_pages import HTTPS, link, proof, sign_in
 
 HOST = ADDRESS.removeprefix("http://")
 
 
 @pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
-    made = Local(tmp_path_factory.mktemp("attacked") / "data")
-    made.service.sign_in_pace = made.service.form_pace = made.service.poll_pace = Pace(100_000)
-    yield made
-    made.close()
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalRegistry]:
+    with LocalRegistry(tmp_path_factory.mktemp("attacked") / "data") as made:
+        made.service.sign_in_pace = made.service.form_pace = made.service.poll_pace = Pace(100_000)
+        yield made
 
 
-def member_of_issuer(local: Local, wanted: str, subject: str) -> members.Member:
+def member_of_issuer(local: LocalRegistry, wanted: str, subject: str) -> members.Member:
     with database.change(local.service.engine) as connection:
         return members.of_issuer(connection, "https://id.example.org", subject, wanted, now_text())
 
@@ -48,7 +47,7 @@ def member_of_issuer(local: Local, wanted: str, subject: str) -> members.Member:
 class TestNames:
     """With an issuer, users choose the names that the operator sees."""
 
-    def test_nobody_is_named_like_another_s_id(self, local: Local) -> None:
+    def test_nobody_is_named_like_another_s_id(self, local: LocalRegistry) -> None:
         victim = local.member("victim-of-names")
         thief = member_of_issuer(local, victim, "thief")
         assert thief.name != victim
@@ -58,7 +57,7 @@ class TestNames:
         with database.change(local.service.engine) as connection, pytest.raises(RyeError, match="mistaken"):
             members.create(connection, "0123456789abcdef", now_text())
 
-    def test_an_account_for_a_name_that_somebody_took_at_the_issuer_is_refused(self, local: Local) -> None:
+    def test_an_account_for_a_name_that_somebody_took_at_the_issuer_is_refused(self, local: LocalRegistry) -> None:
         member_of_issuer(local, "new-colleague", "squatter")
         words = ("account", "create", "new-colleague", "--namespace", "acme", "--role", "owner", "--json")
         done = run(*words, "--data", str(local.data), check=False)
@@ -68,14 +67,14 @@ class TestNames:
 
 
 class TestLinks:
-    def test_what_only_looks_at_a_link_uses_nothing(self, local: Local) -> None:
+    def test_what_only_looks_at_a_link_uses_nothing(self, local: LocalRegistry) -> None:
         path = link(local, "prefetched")
         for method in ("GET", "HEAD", "OPTIONS", "GET"):
             local.ask(method, path, headers={"Sec-Purpose": "prefetch"})
         assert local.post(path).status_code == 303
         local.client.cookies.clear()
 
-    def test_two_at_once_sign_one_in(self, local: Local) -> None:
+    def test_two_at_once_sign_one_in(self, local: LocalRegistry) -> None:
         secret = link(local, "twice").rpartition("/")[2]
         barrier = threading.Barrier(8)
 
@@ -91,7 +90,7 @@ class TestLinks:
         with ThreadPoolExecutor(8) as threads:
             assert sorted(threads.map(lambda _: use(), range(8))) == [False] * 7 + [True]
 
-    def test_a_late_one_and_one_of_a_disabled_account_are_none(self, local: Local) -> None:
+    def test_a_late_one_and_one_of_a_disabled_account_are_none(self, local: LocalRegistry) -> None:
         secret = link(local, "late-comer").rpartition("/")[2]
         with database.change(local.service.engine) as connection:
             later = after(now_text(), members.LINK_SECONDS)
@@ -118,12 +117,12 @@ class TestLinks:
 
 
 class TestSessions:
-    def cookie(self, local: Local, name: str, **headers: str) -> str:
+    def cookie(self, local: LocalRegistry, name: str, **headers: str) -> str:
         answer = local.post(link(local, name), headers=headers)
         local.client.cookies.clear()
         return str(answer.headers["set-cookie"])
 
-    def test_over_https_only_this_host_can_set_the_cookie(self, local: Local) -> None:
+    def test_over_https_only_this_host_can_set_the_cookie(self, local: LocalRegistry) -> None:
         made = self.cookie(local, "tossed", **HTTPS)
         assert made.startswith("__Secure-rye_session=")
         value = made.partition("=")[2].partition(";")[0]
@@ -133,7 +132,7 @@ class TestSessions:
             assert "tossed" not in local.get("/-/account", headers={"Cookie": cookie, **HTTPS}).text
 
     def test_with_private_reading_its_name_binds_it_to_this_host(self, tmp_path: Path) -> None:
-        club = Local(tmp_path / "data", 'read = "members"\n')
+        club = LocalRegistry(tmp_path / "data", 'read = "members"\n')
         made = self.cookie(club, "bound", **HTTPS)
         assert made.startswith("__Host-rye_session=")
         assert "Path=/;" in f"{made};"
@@ -145,14 +144,14 @@ class TestSessions:
             assert club.get("/head", headers={"Cookie": cookie, **HTTPS}).status_code == 401
         club.close()
 
-    def test_a_session_that_the_browser_brought_along_ends_where_another_begins(self, local: Local) -> None:
+    def test_a_session_that_the_browser_brought_along_ends_where_another_begins(self, local: LocalRegistry) -> None:
         planted = sign_in(local, "planter")
         answer = local.post(link(local, "planted-on"), headers=planted)
         local.client.cookies.clear()
         assert answer.headers["set-cookie"].partition(";")[0] != planted["Cookie"]
         assert "planter" not in local.get("/-/account", headers=planted).text
 
-    def test_it_ends_by_itself(self, local: Local) -> None:
+    def test_it_ends_by_itself(self, local: LocalRegistry) -> None:
         now = now_text()
         with database.change(local.service.engine) as connection:
             member = members.create(connection, "sleeper", now).id
@@ -166,7 +165,7 @@ class TestForms:
         "origin", ["https://evil.example", "null", f"http://{HOST}.evil.example", f"http://evil@{HOST}x"]
     )
     def test_another_site_sends_none_even_where_the_browser_knows_no_fetch_metadata(
-        self, local: Local, origin: str
+        self, local: LocalRegistry, origin: str
     ) -> None:
         """Over plain http, browsers send only ``Origin``. The proof would also be wrong."""
         browser = sign_in(local, "careful-with-forms")
@@ -178,14 +177,14 @@ class TestForms:
         sent = {"proof": proof(local, browser)}
         assert local.post("/-/account/logout", headers={**browser, "Origin": ADDRESS}, data=sent).status_code == 303
 
-    def test_the_pages_let_browsers_say_where_a_form_comes_from(self, local: Local) -> None:
+    def test_the_pages_let_browsers_say_where_a_form_comes_from(self, local: LocalRegistry) -> None:
         """Under ``no-referrer``, a browser sends ``Origin: null`` even with our own forms."""
         assert local.get("/-/account").headers["referrer-policy"] == "same-origin"
 
     @pytest.mark.parametrize(
         "target", ["//evil.example", "\\\\evil.example", "/%09/evil.example", "https://evil.example", "/\\evil.example"]
     )
-    def test_nothing_that_a_request_says_is_where_the_browser_goes(self, local: Local, target: str) -> None:
+    def test_nothing_that_a_request_says_is_where_the_browser_goes(self, local: LocalRegistry, target: str) -> None:
         words = {"next": target, "code": target, "return": target, "redirect_uri": target}
         answer = local.post(link(local, "redirected"), params=words)
         local.client.cookies.clear()
@@ -224,7 +223,7 @@ class TestPace:
 
     def test_what_costs_something_is_counted_by_address(self, tmp_path: Path) -> None:
         data = tmp_path / "data"
-        with Closing(Local(data, "sign_in_tries = 3\n")) as small:
+        with Closing(LocalRegistry(data, "sign_in_tries = 3\n")) as small:
             paths = ("/-/account/link/" + "A" * 43, "/-/account/callback?state=x", "/-/account/login")
             assert [small.get(path).status_code for path in paths] == [410, 403, 404]
             for path in paths:
@@ -235,7 +234,7 @@ class TestPace:
             assert small.post("/api/v1/device/authorize", data={"name": "x"}, headers=elsewhere).status_code == 200
 
     def test_guesses_of_codes_are_counted_by_account(self, tmp_path: Path) -> None:
-        with Closing(Local(tmp_path / "data", "form_tries = 5\n")) as small:
+        with Closing(LocalRegistry(tmp_path / "data", "form_tries = 5\n")) as small:
             browser = sign_in(small, "guesser")
             seen = [small.get("/-/account/device?code=BBBB-BBBB", headers=browser).status_code for _ in range(7)]
             assert seen == [200] * 5 + [429] * 2
@@ -244,10 +243,10 @@ class TestPace:
 
 
 class Closing:
-    def __init__(self, made: Local) -> None:
+    def __init__(self, made: LocalRegistry) -> None:
         self._made = made
 
-    def __enter__(self) -> Local:
+    def __enter__(self) -> LocalRegistry:
         return self._made
 
     def __exit__(self, *_: object) -> None:
@@ -255,7 +254,7 @@ class Closing:
 
 
 class TestDevices:
-    def test_what_a_program_calls_itself_makes_no_sentences(self, local: Local) -> None:
+    def test_what_a_program_calls_itself_makes_no_sentences(self, local: LocalRegistry) -> None:
         name = "Rye support: your account is locked! Approve <b>now</b> \u202eevil\u202c аdmin https://evil.example/?x"
         begun = local.post("/api/v1/device/authorize", data={"name": name}).json()
         browser = sign_in(local, "phished")
@@ -265,7 +264,7 @@ class TestDevices:
         assert "127.0.0.1" in page
         assert "Deny" in page
 
-    def test_one_address_does_not_take_all_places(self, local: Local) -> None:
+    def test_one_address_does_not_take_all_places(self, local: LocalRegistry) -> None:
         now = now_text()
         with database.change(local.service.engine) as connection:
             for _ in range(device_logins._MOST_OF_ADDRESS):
@@ -275,7 +274,7 @@ class TestDevices:
             device_logins.begin(connection, "x", now, "192.0.2.2")
             connection.execute(schema.device_logins.delete())
 
-    def test_a_guess_of_a_device_code_waits_for_nobody_s_writing(self, local: Local) -> None:
+    def test_a_guess_of_a_device_code_waits_for_nobody_s_writing(self, local: LocalRegistry) -> None:
         grant = "urn:ietf:params:oauth:grant-type:device_code"
         with database.writer(local.service.engine):
             started = time.monotonic()
@@ -283,7 +282,7 @@ class TestDevices:
         assert answer.json() == {"error": "expired_token"}
         assert time.monotonic() - started < 20  # SQLite waits half a minute for a writer
 
-    def test_the_token_that_a_program_gets_is_an_event(self, local: Local) -> None:
+    def test_the_token_that_a_program_gets_is_an_event(self, local: LocalRegistry) -> None:
         begun = local.post("/api/v1/device/authorize", data={"name": "rye on a laptop"}).json()
         browser = sign_in(local, "recorded")
         sent = {"proof": proof(local, browser), "code": begun["user_code"], "decision": "approve"}
@@ -299,13 +298,13 @@ class TestDevices:
 
 class TestTokens:
     def test_one_account_has_so_many(self, tmp_path: Path) -> None:
-        with Closing(Local(tmp_path / "data", "account_tokens = 2\n")) as small:
+        with Closing(LocalRegistry(tmp_path / "data", "account_tokens = 2\n")) as small:
             browser = sign_in(small, "collector")
             sent = {"proof": proof(small, browser), "name": "x", "scope": "read", "expires": "1d"}
             made = [small.post("/-/account/tokens", headers=browser, data=sent).status_code for _ in range(3)]
             assert made == [200, 200, 409]
 
-    def test_one_token_names_so_many_namespaces(self, local: Local) -> None:
+    def test_one_token_names_so_many_namespaces(self, local: LocalRegistry) -> None:
         browser = sign_in(local, "lists-many")
         sent = {"proof": proof(local, browser), "name": "x", "scope": "read", "expires": "1d"}
         for count, status in ((50, 200), (51, 400)):
@@ -313,9 +312,8 @@ class TestTokens:
             answer = local.post("/-/account/tokens", headers=browser, data={**sent, "namespaces": names})
             assert answer.status_code == status
 
-    def test_scopes_and_namespaces_beyond_one_s_roles_open_nothing(self, local: Local) -> None:
-        acme = Publisher("acme")
-        assert local.statements(local.token(), acme.claim()).status_code == 200
+    def test_scopes_and_namespaces_beyond_one_s_roles_open_nothing(self, local: LocalRegistry) -> None:
+        acme = local.owner("acme")
         reader = local.member("only-reader", acme="reader")
         token = local.token("acme", account=reader, scopes=["publish", "stage", "yank", "claim", "admin"])
         answer = local.publish(acme, "a/escalated", token)
@@ -330,7 +328,7 @@ class TestTrustedPublishing:
         "job_workflow_ref": "acme/site/.github/workflows/release.yml@refs/tags/@acme/site@1.0.0",
     }
 
-    def test_a_repository_s_name_in_other_hands_is_another_repository(self, local: Local) -> None:
+    def test_a_repository_s_name_in_other_hands_is_another_repository(self, local: LocalRegistry) -> None:
         with database.change(local.service.engine) as connection:
             made = publishers.add(
                 connection, "acme", publishers.GITHUB, "acme/site", "release.yml", "", ("stage",), now_text()
@@ -386,7 +384,7 @@ class TestTrustedPublishing:
 class TestPrivateReading:
     def test_bytes_that_another_namespace_has_can_be_published_by_who_has_them(self, tmp_path: Path) -> None:
         """The answer to the upload does not reveal whether another namespace has them."""
-        with Closing(Local(tmp_path / "data", 'read = "namespaces"\n')) as split:
+        with Closing(LocalRegistry(tmp_path / "data", 'read = "namespaces"\n')) as split:
             acme, other = Publisher("acme"), Publisher("other")
             for publisher in (acme, other):
                 assert split.statements(split.token(), publisher.claim()).status_code == 200
@@ -399,7 +397,7 @@ class TestPrivateReading:
             assert split.blob(data + b"\n", split.token("other")).status_code == 201
 
     def test_pages_for_nobody_say_nothing_of_the_log(self, tmp_path: Path) -> None:
-        with Closing(Local(tmp_path / "data", 'read = "members"\n')) as club:
+        with Closing(LocalRegistry(tmp_path / "data", 'read = "members"\n')) as club:
             browser = sign_in(club, "member-of-it")
             assert "Head:" in club.get("/", headers={**browser, "Accept": "text/html"}).text
             for path in ("/", "/-/log", "/-/account", "/-/account/nothing", "/-/account/link/x"):
@@ -410,7 +408,7 @@ class TestPrivateReading:
 
 
 class TestStages:
-    def add(self, local: Local, acme: Publisher, name: str, token: str) -> str:
+    def add(self, local: LocalRegistry, acme: Publisher, name: str, token: str) -> str:
         data = acme.file(name, text=name)
         local.blob(data, token)
         sent = {"drafts": [acme.release(name, data, description=name).text()]}
@@ -419,7 +417,7 @@ class TestStages:
         return str(answer.json()["stages"][0]["id"])
 
     def test_one_whose_time_is_over_is_at_an_end_and_counts_no_more(self, tmp_path: Path) -> None:
-        with Closing(Local(tmp_path / "data", "account_stages_bytes = 1500\n")) as small:
+        with Closing(LocalRegistry(tmp_path / "data", "account_stages_bytes = 1500\n")) as small:
             acme, token = Publisher("acme"), small.token("acme")
             assert small.statements(small.token(), acme.claim()).status_code == 200
             old = self.add(small, acme, "a/old", token)
@@ -438,7 +436,9 @@ class TestStages:
             with database.reader(small.service.engine) as connection:
                 assert stages.get(connection, old).state == "expired"
 
-    def test_another_s_many_stages_do_not_hide_one_s_own(self, local: Local, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_another_s_many_stages_do_not_hide_one_s_own(
+        self, local: LocalRegistry, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr("registry_server.api.staging._LISTED", 3)
         quiet, loud = Publisher("quiet"), Publisher("loud")
         for publisher in (quiet, loud):
@@ -474,7 +474,7 @@ class TestWebhooks:
         theirs.close()
 
 
-def test_counts_of_downloads_are_gone(local: Local) -> None:
+def test_counts_of_downloads_are_gone(local: LocalRegistry) -> None:
     """Popularity is not shown anywhere, so it is not counted."""
     assert "downloads_daily" not in sa.inspect(local.service.engine).get_table_names()
 

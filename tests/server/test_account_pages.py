@@ -19,26 +19,19 @@ from registry_server.accounts.times import after, now_text
 from registry_server.settings import load
 from registry_server.storage import database
 from rye.errors import RyeError
+from tests.scenes.local_registry import LocalRegistry
 from tests.scenes.registry_process import init, run
-from tests.server.in_process import Local
 
 HTTPS = {"X-Forwarded-Proto": "https"}
 
 
-@pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
-    made = Local(tmp_path_factory.mktemp("pages") / "data")
-    yield made
-    made.close()
-
-
-def link(local: Local, name: str, *words: str) -> str:
+def link(local: LocalRegistry, name: str, *words: str) -> str:
     """Return the path of a sign-in link."""
     made = run("account", "create", name, *words, "--data", str(local.data)).stdout.strip()
     return urlsplit(made).path
 
 
-def sign_in(local: Local, name: str, *words: str) -> dict[str, str]:
+def sign_in(local: LocalRegistry, name: str, *words: str) -> dict[str, str]:
     """Return the headers of a signed-in browser."""
     local.client.cookies.clear()
     answer = local.post(link(local, name, *words))
@@ -48,14 +41,14 @@ def sign_in(local: Local, name: str, *words: str) -> dict[str, str]:
     return {"Cookie": cookie}
 
 
-def proof(local: Local, browser: dict[str, str]) -> str:
+def proof(local: LocalRegistry, browser: dict[str, str]) -> str:
     found = re.search(r'name="proof" value="([0-9a-f]{64})"', local.get("/-/account", headers=browser).text)
     assert found is not None
     return found[1]
 
 
 class TestLinks:
-    def test_looking_at_a_link_uses_nothing_and_the_form_signs_in_once(self, local: Local) -> None:
+    def test_looking_at_a_link_uses_nothing_and_the_form_signs_in_once(self, local: LocalRegistry) -> None:
         path = link(local, "alice")
         for _ in range(2):
             page = local.get(path)
@@ -68,11 +61,13 @@ class TestLinks:
             assert local.ask(method, path).status_code == 410
             assert "set-cookie" not in local.ask(method, path).headers
 
-    def test_a_guessed_link_is_none(self, local: Local) -> None:
+    def test_a_guessed_link_is_none(self, local: LocalRegistry) -> None:
         for secret in ("A" * 43, "x", "%00"):
             assert local.post(f"/-/account/link/{secret}").status_code in (404, 410)
 
-    def test_the_cookie_is_for_this_host_and_not_for_scripts_and_secure_behind_https(self, local: Local) -> None:
+    def test_the_cookie_is_for_this_host_and_not_for_scripts_and_secure_behind_https(
+        self, local: LocalRegistry
+    ) -> None:
         plain = local.post(link(local, "bob")).headers["set-cookie"]
         assert "HttpOnly" in plain
         assert "SameSite=lax" in plain
@@ -82,14 +77,14 @@ class TestLinks:
         assert "Secure" in local.post(link(local, "bob"), headers=HTTPS).headers["set-cookie"]
         local.client.cookies.clear()
 
-    def test_another_site_cannot_sign_somebody_in(self, local: Local) -> None:
+    def test_another_site_cannot_sign_somebody_in(self, local: LocalRegistry) -> None:
         path = link(local, "victim")
         assert local.post(path, headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
         assert local.get(path).status_code == 200
 
 
 class TestOwnTokens:
-    def test_a_person_makes_sees_and_revokes_a_token(self, local: Local) -> None:
+    def test_a_person_makes_sees_and_revokes_a_token(self, local: LocalRegistry) -> None:
         browser = sign_in(local, "maker", "--namespace", "acme", "--role", "publisher")
         fields = {"proof": proof(local, browser), "name": "laptop", "scope": ["read", "publish"], "expires": "7d"}
         page = local.post("/-/account/tokens", headers=browser, data=fields)
@@ -105,7 +100,7 @@ class TestOwnTokens:
         local.post(f"/-/account/tokens/{found[1]}/revoke", headers=browser, data={"proof": fields["proof"]})
         assert local.get("/api/v1/whoami", found[0]).status_code == 401
 
-    def test_a_form_without_the_session_s_proof_does_nothing(self, local: Local) -> None:
+    def test_a_form_without_the_session_s_proof_does_nothing(self, local: LocalRegistry) -> None:
         browser, other = sign_in(local, "careful"), sign_in(local, "attacker")
         for given in ("", "0" * 64, proof(local, other)):
             data = {"proof": given, "name": "stolen", "scope": "publish"}
@@ -115,7 +110,7 @@ class TestOwnTokens:
         assert local.post("/-/account/tokens", headers=crossed, data=data).status_code == 403
         assert "stolen" not in local.get("/-/account", headers=browser).text
 
-    def test_names_are_shown_as_text(self, local: Local) -> None:
+    def test_names_are_shown_as_text(self, local: LocalRegistry) -> None:
         name = "<script>alert(1)</script>"
         page = local.get("/-/account", headers=sign_in(local, name))
         assert html.escape(name) in page.text
@@ -125,23 +120,23 @@ class TestOwnTokens:
         )
         assert page.headers["cache-control"] == "private, no-store"
 
-    def test_signing_out_ends_the_session(self, local: Local) -> None:
+    def test_signing_out_ends_the_session(self, local: LocalRegistry) -> None:
         browser = sign_in(local, "leaving")
         local.post("/-/account/logout", headers=browser, data={"proof": proof(local, browser)})
         assert "leaving" not in local.get("/-/account", headers=browser).text
 
 
 class TestDevices:
-    def begun(self, local: Local) -> dict[str, Any]:
+    def begun(self, local: LocalRegistry) -> dict[str, Any]:
         answer = local.post("/api/v1/device/authorize", data={"client_id": "rye", "name": "rye on laptop"})
         found: dict[str, Any] = answer.json()
         return found
 
-    def poll(self, local: Local, code: str) -> httpx.Response:
+    def poll(self, local: LocalRegistry, code: str) -> httpx.Response:
         grant = "urn:ietf:params:oauth:grant-type:device_code"
         return local.post("/api/v1/device/token", data={"grant_type": grant, "device_code": code})
 
-    def test_a_confirmed_program_gets_one_token_of_that_person(self, local: Local) -> None:
+    def test_a_confirmed_program_gets_one_token_of_that_person(self, local: LocalRegistry) -> None:
         begun = self.begun(local)
         assert self.poll(local, begun["device_code"]).json() == {"error": "authorization_pending"}
         assert self.poll(local, begun["device_code"]).json() == {"error": "slow_down"}
@@ -156,20 +151,20 @@ class TestDevices:
         assert local.get("/api/v1/whoami", answer["access_token"]).json()["name"] == "rye on laptop"
         assert self.poll(local, begun["device_code"]).json() == {"error": "expired_token"}
 
-    def test_a_refused_one_gets_none(self, local: Local) -> None:
+    def test_a_refused_one_gets_none(self, local: LocalRegistry) -> None:
         begun, browser = self.begun(local), sign_in(local, "eve")
         data = {"proof": proof(local, browser), "code": begun["user_code"], "decision": "deny"}
         local.post("/-/account/device", headers=browser, data=data)
         assert self.poll(local, begun["device_code"]).json() == {"error": "access_denied"}
 
-    def test_nobody_confirms_for_somebody_else_without_their_form(self, local: Local) -> None:
+    def test_nobody_confirms_for_somebody_else_without_their_form(self, local: LocalRegistry) -> None:
         begun = self.begun(local)
         data = {"code": begun["user_code"], "decision": "approve", "proof": ""}
         assert local.post("/-/account/device", data=data).status_code == 401
         assert local.post("/-/account/device", headers=sign_in(local, "frank"), data=data).status_code == 403
         assert self.poll(local, begun["device_code"]).json() == {"error": "authorization_pending"}
 
-    def test_a_code_ends_and_a_guess_is_none(self, local: Local) -> None:
+    def test_a_code_ends_and_a_guess_is_none(self, local: LocalRegistry) -> None:
         now = now_text()
         with database.change(local.service.engine) as connection:
             begun = device_logins.begin(connection, "x", now)
@@ -193,18 +188,18 @@ class TestOidc:
 
     @pytest.fixture(scope="class")
     @staticmethod
-    def club(issuer: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
+    def club(issuer: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalRegistry]:
         settings = f'oidc_issuer = "{issuer}"\noidc_client_id = "rye"\noidc_client_secret_file = "oidc.secret"\n'
         data = tmp_path_factory.mktemp("oidc") / "data"
         init(data)
         secret = data / "oidc.secret"
         secret.touch(0o600)
         secret.write_text("sesame\n")
-        made = Local(data, settings, make=False)
+        made = LocalRegistry(data, settings, make=False)
         yield made
         made.close()
 
-    def begin(self, club: Local) -> tuple[str, str]:
+    def begin(self, club: LocalRegistry) -> tuple[str, str]:
         """Begin a sign-in; return the issuer's redirect address and the browser's cookie."""
         club.client.cookies.clear()
         answer = club.get("/-/account/login")
@@ -219,7 +214,7 @@ class TestOidc:
         return f"{parts.path}?{parts.query}", cookie
 
     @pytest.mark.processes
-    def test_who_the_issuer_vouches_for_is_signed_in_as_one_account(self, club: Local) -> None:
+    def test_who_the_issuer_vouches_for_is_signed_in_as_one_account(self, club: LocalRegistry) -> None:
         for _ in range(2):
             path, cookie = self.begin(club)
             answer = club.get(path, headers={"Cookie": cookie})
@@ -232,7 +227,7 @@ class TestOidc:
             assert [member.subject for member in members.listing(connection)] == ["alice@example.org"]
 
     @pytest.mark.processes
-    def test_an_answer_that_this_browser_did_not_ask_for_signs_nobody_in(self, club: Local) -> None:
+    def test_an_answer_that_this_browser_did_not_ask_for_signs_nobody_in(self, club: LocalRegistry) -> None:
         path, _ = self.begin(club)
         _, other = self.begin(club)
         for headers in ({}, {"Cookie": other}, {"Cookie": "rye_sign_in=a.b.c."}):
@@ -266,7 +261,7 @@ class TestSecretsOfSettings:
             _ = settings.oidc_client_secret
 
 
-def test_the_program_logs_in_through_the_page(local: Local, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_program_logs_in_through_the_page(local: LocalRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
     from rye.workspace.context import LibraryContext
     from rye.workspace.registries import device_login
 

@@ -16,38 +16,37 @@ from registry_server.api.account_pages import ACCOUNT_ROUTES
 from registry_server.api.role_pages import ROLE_ROUTES
 from registry_server.api.stage_pages import STAGE_PAGES
 from registry_server.storage import database
+from tests.scenes.local_registry import LocalRegistry
 from tests.scenes.registry_process import run
-from tests.server.in_process import Local
 from tests.server.test_account_pages import proof, sign_in
 
 ROUTES: Any = (*ACCOUNT_ROUTES, *ROLE_ROUTES, *STAGE_PAGES)
 
 
 @pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
-    made = Local(tmp_path_factory.mktemp("roles") / "data")
-    made.service.sign_in_pace = made.service.form_pace = Pace(100_000)
-    operator(made, "team", "create", "crew")
-    yield made
-    made.close()
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalRegistry]:
+    with LocalRegistry(tmp_path_factory.mktemp("roles") / "data") as made:
+        made.service.sign_in_pace = made.service.form_pace = Pace(100_000)
+        operator(made, "team", "create", "crew")
+        yield made
 
 
-def operator(local: Local, *words: str) -> str:
+def operator(local: LocalRegistry, *words: str) -> str:
     return run(*words, "--data", str(local.data)).stdout
 
 
-def held(local: Local, namespace: str) -> dict[str, str]:
+def held(local: LocalRegistry, namespace: str) -> dict[str, str]:
     """Return the roles by holder."""
     with database.reader(local.service.engine) as connection:
         return {one.account or f"team {one.team}": one.role for one in roles.listing(connection, namespace)}
 
 
-def send(local: Local, browser: dict[str, str], path: str, **fields: str) -> Any:
+def send(local: LocalRegistry, browser: dict[str, str], path: str, **fields: str) -> Any:
     return local.post(path, headers=browser, data={"proof": proof(local, browser), **fields})
 
 
 class TestOwners:
-    def test_an_owner_gives_and_takes_roles_in_their_namespace(self, local: Local) -> None:
+    def test_an_owner_gives_and_takes_roles_in_their_namespace(self, local: LocalRegistry) -> None:
         owner = sign_in(local, "olga", "--namespace", "alpha", "--role", "owner")
         friend = local.member("friend")
         page = "/-/account/namespaces/alpha"
@@ -64,7 +63,7 @@ class TestOwners:
         assert all(event["actor"].startswith("account:") for event in events[-3:])
 
     @pytest.mark.parametrize("role", ["publisher", "reader"])
-    def test_nobody_else_makes_themselves_more(self, local: Local, role: str) -> None:
+    def test_nobody_else_makes_themselves_more(self, local: LocalRegistry, role: str) -> None:
         sign_in(local, "bea-owner", "--namespace", "beta", "--role", "owner")
         climber = sign_in(local, f"climber-{role}", "--namespace", "beta", "--role", role)
         before = held(local, "beta")
@@ -76,14 +75,14 @@ class TestOwners:
             assert local.get(f"/-/account/namespaces/{page}", headers=climber).status_code == 404
         assert held(local, "beta") == before
 
-    def test_what_is_not_one_s_own_looks_like_what_is_not_there(self, local: Local) -> None:
+    def test_what_is_not_one_s_own_looks_like_what_is_not_there(self, local: LocalRegistry) -> None:
         sign_in(local, "hidden-owner", "--namespace", "hidden", "--role", "owner")
         curious = sign_in(local, "curious")
         one, two = (local.get(f"/-/account/namespaces/{name}", headers=curious) for name in ("hidden", "missing"))
         assert one.text == two.text
         assert one.status_code == two.status_code == 404
 
-    def test_an_owner_s_hand_ends_at_their_namespace(self, local: Local) -> None:
+    def test_an_owner_s_hand_ends_at_their_namespace(self, local: LocalRegistry) -> None:
         sign_in(local, "their-owner", "--namespace", "theirs", "--role", "owner")
         owner = sign_in(local, "own-owner", "--namespace", "own", "--role", "owner")
         assert (
@@ -92,7 +91,7 @@ class TestOwners:
         )
         assert "own-owner" not in held(local, "theirs")
 
-    def test_somebody_always_owns_it(self, local: Local) -> None:
+    def test_somebody_always_owns_it(self, local: LocalRegistry) -> None:
         owner = sign_in(local, "last", "--namespace", "lonely", "--role", "owner")
         page = "/-/account/namespaces/lonely"
         assert send(local, owner, f"{page}/take", account="last").status_code == 409
@@ -108,7 +107,7 @@ class TestOwners:
         "fields",
         [{}, {"account": "x", "team": "crew"}, {"account": "nobody-at-all"}, {"team": "none"}, {"account": "'; --"}],
     )
-    def test_a_form_that_means_nobody_changes_nothing(self, local: Local, fields: dict[str, str]) -> None:
+    def test_a_form_that_means_nobody_changes_nothing(self, local: LocalRegistry, fields: dict[str, str]) -> None:
         owner = sign_in(local, "olaf", "--namespace", "omega", "--role", "owner")
         answer = send(local, owner, "/-/account/namespaces/omega/give", role="reader", **fields)
         assert answer.status_code in (400, 404)
@@ -118,14 +117,14 @@ class TestOwners:
 
 
 def test_the_first_page_that_a_server_shows_names_the_registry(tmp_path: Path) -> None:
-    fresh = Local(tmp_path / "data")
+    fresh = LocalRegistry(tmp_path / "data")
     for path in ("/-/account", "/-/account/nothing"):
         assert 'class="name" href="/">registry.example.org<' in fresh.get(path, headers={"Accept": "text/html"}).text
     fresh.close()
 
 
 class TestTeams:
-    def test_one_sees_the_teams_that_one_is_in(self, local: Local) -> None:
+    def test_one_sees_the_teams_that_one_is_in(self, local: LocalRegistry) -> None:
         member, other = sign_in(local, "in-team"), sign_in(local, "not-in-team")
         operator(local, "team", "create", "inner")
         operator(local, "team", "add", "inner", "in-team")
@@ -138,7 +137,7 @@ PAGES = ("/-/account", "/-/account/tokens", "/-/account/teams", "/-/account/devi
 
 class TestEveryPage:
     @pytest.mark.parametrize("path", PAGES)
-    def test_is_kept_nowhere_and_runs_nothing(self, local: Local, path: str) -> None:
+    def test_is_kept_nowhere_and_runs_nothing(self, local: LocalRegistry, path: str) -> None:
         browser = sign_in(local, "everywhere")
         for headers in ({}, browser):
             page = local.get(path, headers=headers)
@@ -155,7 +154,7 @@ class TestEveryPage:
             assert (head.content, head.headers["content-length"]) == (b"", str(len(page.content)))
         assert "everywhere" not in local.get(path).text
 
-    def test_every_form_needs_a_session_its_proof_and_this_host(self, local: Local) -> None:
+    def test_every_form_needs_a_session_its_proof_and_this_host(self, local: LocalRegistry) -> None:
         browser = sign_in(local, "sender", "--namespace", "sent", "--role", "owner")
         good = proof(local, browser)
         found = {path for handler in ROUTES if "POST" in handler.http_methods for path in handler.paths}
@@ -174,7 +173,7 @@ class TestEveryPage:
                 assert local.post(address, headers=headers, data={"proof": sent}).status_code == status, (path, headers)
         assert "sender" in local.get("/-/account", headers=browser).text
 
-    def test_no_page_publishes(self, local: Local) -> None:
+    def test_no_page_publishes(self, local: LocalRegistry) -> None:
         """Approving needs a key, so there is no form for it."""
         for handler in ROUTES:
             assert not any("approv" in path or "publish" in path for path in handler.paths)

@@ -19,9 +19,9 @@ from registry_server.storage import database
 from registry_server.storage.schema import audit_events as events_table
 from registry_server.storage.schema import metadata
 from rye.errors import RyeError
+from tests.scenes.local_registry import LocalRegistry
+from tests.scenes.publisher import Publisher, error_code
 from tests.scenes.registry_process import init, run
-from tests.server.in_process import Local
-from tests.server.publishing import Publisher, error_code
 
 NOW = "2026-01-02T03:04:05Z"
 LATER = "2026-01-09T03:04:05Z"
@@ -34,20 +34,6 @@ def engine(tmp_path: Path) -> Iterator[sa.Engine]:
         metadata.create_all(connection)
     yield engine
     engine.dispose()
-
-
-@pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
-    made = Local(tmp_path_factory.mktemp("accounts") / "data")
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def acme(local: Local) -> Publisher:
-    publisher = Publisher("acme")
-    assert local.statements(local.token(), publisher.claim()).status_code == 200
-    return publisher
 
 
 def refused(answer: Any, status: int, code: str) -> None:
@@ -204,23 +190,23 @@ class TestAuditEvents:
 
 
 class TestAuthority:
-    def test_a_token_of_one_namespace_sends_nothing_to_another(self, local: Local, acme: Publisher) -> None:
+    def test_a_token_of_one_namespace_sends_nothing_to_another(self, local: LocalRegistry, acme: Publisher) -> None:
         other = Publisher("stranger")
         refused(local.statements(local.token("acme"), other.claim()), 403, "wrong-namespace")
         refused(local.publish(acme, "a/stolen", local.token("stranger")), 403, "wrong-namespace")
 
     @pytest.mark.parametrize("scope", ["read", "stage", "yank", "claim", "admin"])
-    def test_no_other_scope_publishes(self, local: Local, acme: Publisher, scope: str) -> None:
+    def test_no_other_scope_publishes(self, local: LocalRegistry, acme: Publisher, scope: str) -> None:
         data = acme.file("a/scoped")
         assert local.blob(data, local.token()).status_code in (200, 201)
         note = acme.note(acme.release("a/scoped", data))
         refused(local.statements(local.token(scopes=[scope]), note), 403, "insufficient-scope")
 
     @pytest.mark.parametrize("scope", ["read", "yank", "claim", "admin"])
-    def test_who_may_not_publish_or_stage_uploads_nothing(self, local: Local, scope: str) -> None:
+    def test_who_may_not_publish_or_stage_uploads_nothing(self, local: LocalRegistry, scope: str) -> None:
         refused(local.blob(b"x", local.token(scopes=[scope])), 403, "insufficient-scope")
 
-    def test_a_token_for_publishing_neither_yanks_nor_claims(self, local: Local, acme: Publisher) -> None:
+    def test_a_token_for_publishing_neither_yanks_nor_claims(self, local: LocalRegistry, acme: Publisher) -> None:
         token = local.token(scopes=["publish"])
         assert local.publish(acme, "a/one", token).status_code == 200
         refused(local.statements(token, acme.yank("a/one")), 403, "insufficient-scope")
@@ -230,7 +216,7 @@ class TestAuthority:
         assert local.blob(data, token).status_code == 201
         refused(local.statements(token, *mixed), 403, "insufficient-scope")  # all or none
 
-    def test_an_expired_and_a_revoked_token_are_unknown(self, local: Local) -> None:
+    def test_an_expired_and_a_revoked_token_are_unknown(self, local: LocalRegistry) -> None:
         ended = local.token(seconds=-1)
         revoked = local.token()
         with database.change(local.service.engine) as connection:
@@ -241,18 +227,18 @@ class TestAuthority:
 
     @pytest.mark.parametrize(("role", "status"), [("owner", 200), ("publisher", 200), ("reader", 403)])
     def test_an_account_s_token_may_what_its_role_may(
-        self, local: Local, acme: Publisher, role: str, status: int
+        self, local: LocalRegistry, acme: Publisher, role: str, status: int
     ) -> None:
         token = local.token(account=local.member(f"a-{role}", acme=role))
         assert local.publish(acme, f"roles/{role}", token).status_code == status
 
     def test_an_account_without_a_role_publishes_nothing_whatever_its_token_says(
-        self, local: Local, acme: Publisher
+        self, local: LocalRegistry, acme: Publisher
     ) -> None:
         token = local.token("acme", account=local.member("nobody"))
         refused(local.publish(acme, "a/mine", token), 403, "wrong-namespace")
 
-    def test_who_claims_a_namespace_owns_it_and_who_replays_the_claim_does_not(self, local: Local) -> None:
+    def test_who_claims_a_namespace_owns_it_and_who_replays_the_claim_does_not(self, local: LocalRegistry) -> None:
         first, thief = local.member("first"), local.member("thief")
         mine = Publisher("mine")
         assert local.statements(local.token(account=first), mine.claim()).status_code == 200
@@ -262,7 +248,7 @@ class TestAuthority:
             assert roles.of_account(connection, first) == (("mine", "owner"),)
             assert roles.of_account(connection, thief) == ()
 
-    def test_the_last_use_is_noted_and_who_sent_an_entry_is_known(self, local: Local, acme: Publisher) -> None:
+    def test_the_last_use_is_noted_and_who_sent_an_entry_is_known(self, local: LocalRegistry, acme: Publisher) -> None:
         alice = local.member("alice", acme="publisher")
         token = local.token(account=alice)
         position = local.publish(acme, "a/traced", token).json()["results"][0]["log"]
@@ -279,7 +265,7 @@ class TestAuthority:
         connection_.close()
         assert row == (token.split("_")[1], alice, "127.0.0.1")
 
-    def test_many_tokens_of_an_account_have_one_share(self, local: Local) -> None:
+    def test_many_tokens_of_an_account_have_one_share(self, local: LocalRegistry) -> None:
         member = local.member("many")
         bound, unbound = ([local.token(account=who) for _ in range(2)] for who in (member, None))
         with database.reader(local.service.engine) as connection:
@@ -287,7 +273,7 @@ class TestAuthority:
         assert len({one.owner for one in own if one is not None}) == 1
         assert len({one.owner for one in free if one is not None}) == 2
 
-    def test_whoami_tells_scopes_and_expiry(self, local: Local) -> None:
+    def test_whoami_tells_scopes_and_expiry(self, local: LocalRegistry) -> None:
         document = local.get("/api/v1/whoami", local.token("acme", scopes=["read"])).json()
         assert (document["namespaces"], document["scopes"]) == (["acme"], ["read"])
         assert document["expires"] > now_text()

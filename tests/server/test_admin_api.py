@@ -21,9 +21,9 @@ from registry_server.accounts.times import after, now_text
 from registry_server.api.admin.operations import ADMIN_OPERATIONS
 from registry_server.api.near_calls import hint_for_path
 from registry_server.storage import database
+from tests.scenes.local_registry import LocalRegistry
+from tests.scenes.publisher import Publisher, error_code
 from tests.scenes.registry_process import init, run
-from tests.server.in_process import Local
-from tests.server.publishing import Publisher, error_code
 
 ADMIN = "/api/v1/admin"
 CALLS = [(one.method.upper(), re.sub(r"\{\w+\}", "acme", one.path)) for one in ADMIN_OPERATIONS]
@@ -32,33 +32,19 @@ WORKFLOW = {"namespace": "acme", "repository": "acme/site", "workflow": "release
 
 
 @pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
-    made = Local(tmp_path_factory.mktemp("admin") / "data")
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def acme(local: Local) -> Publisher:
-    publisher = Publisher("acme")
-    assert local.statements(local.token(), publisher.claim()).status_code == 200
-    return publisher
-
-
-@pytest.fixture(scope="module")
-def bare(local: Local) -> str:
+def bare(local: LocalRegistry) -> str:
     """An operator's token with the scope admin and no other."""
     return local.token(scopes=["admin"])
 
 
 @pytest.fixture(scope="module")
-def full(local: Local) -> str:
+def full(local: LocalRegistry) -> str:
     """An operator's token that can do everything."""
     return local.token(scopes=list(SCOPES))
 
 
 @pytest.fixture(scope="module")
-def gone(local: Local) -> str:
+def gone(local: LocalRegistry) -> str:
     """A disabled account of this name."""
     made = local.member("gone")
     with database.change(local.service.engine) as connection:
@@ -88,49 +74,49 @@ def done(answer: httpx.Response, status: int = 200) -> Any:
     return answer.json()
 
 
-def chain(local: Local) -> tuple[int, str]:
+def chain(local: LocalRegistry) -> tuple[int, str]:
     with database.reader(local.service.engine) as connection:
         return audit_events.head(connection)
 
 
-def events(local: Local, since: int) -> list[audit_events.Event]:
+def events(local: LocalRegistry, since: int) -> list[audit_events.Event]:
     with database.reader(local.service.engine) as connection:
         return list(audit_events.listing(connection, since))
 
 
 class TestWhoIsLetIn:
-    def everywhere(self, local: Local, token: str, status: int, code: str) -> None:
+    def everywhere(self, local: LocalRegistry, token: str, status: int, code: str) -> None:
         before = chain(local)
         for method, path in CALLS:
             refused(local.ask(method, path, token, json={}), status, code)
         assert chain(local) == before
 
-    def test_nobody_without_a_valid_token(self, local: Local) -> None:
+    def test_nobody_without_a_valid_token(self, local: LocalRegistry) -> None:
         revoked, of_nobody = local.token(scopes=["admin"]), "rye_" + "0" * 16 + "_" + "A" * 43
         with database.change(local.service.engine) as connection:
             tokens.revoke(connection, revoked, now_text())
         for token in ("", of_nobody, revoked, local.token(scopes=list(SCOPES), seconds=-1)):
             self.everywhere(local, token, 401, "unauthorized")
 
-    def test_no_token_with_every_other_scope(self, local: Local) -> None:
+    def test_no_token_with_every_other_scope(self, local: LocalRegistry) -> None:
         self.everywhere(local, local.token(scopes=list(DEFAULT_SCOPES)), 403, "insufficient-scope")
 
-    def test_no_token_of_an_account_whatever_the_account_may_do(self, local: Local) -> None:
+    def test_no_token_of_an_account_whatever_the_account_may_do(self, local: LocalRegistry) -> None:
         """Members choose the scopes of their own tokens."""
         owner = local.member("chief", acme="owner")
         self.everywhere(local, local.token(scopes=list(SCOPES), account=owner), 403, "not-an-operator")
 
-    def test_no_token_that_is_bound_to_a_namespace(self, local: Local) -> None:
+    def test_no_token_that_is_bound_to_a_namespace(self, local: LocalRegistry) -> None:
         self.everywhere(local, local.token("acme", scopes=list(SCOPES)), 403, "not-an-operator")
 
-    def test_no_token_of_a_disabled_account(self, local: Local) -> None:
+    def test_no_token_of_a_disabled_account(self, local: LocalRegistry) -> None:
         gone = local.member("leaver", acme="owner")
         token = local.token(scopes=list(SCOPES), account=gone)
         with database.change(local.service.engine) as connection:
             members.disable(connection, gone, now_text())
         self.everywhere(local, token, 401, "unauthorized")
 
-    def test_no_session(self, local: Local) -> None:
+    def test_no_session(self, local: LocalRegistry) -> None:
         boss = local.member("boss", acme="owner")
         with database.change(local.service.engine) as connection:
             secret = members.open_session(connection, boss, now_text())
@@ -143,12 +129,12 @@ class TestWhoIsLetIn:
 
 class TestWhatAStolenTokenWithAdminAloneCannotDo:
     @pytest.mark.parametrize("scope", DEFAULT_SCOPES)
-    def test_make_a_token_that_can_do_more(self, local: Local, bare: str, scope: str) -> None:
+    def test_make_a_token_that_can_do_more(self, local: LocalRegistry, bare: str, scope: str) -> None:
         for scopes in ([scope], ["admin", scope], [f"admin,{scope}"]):
             answer = local.post(f"{ADMIN}/tokens", bare, json={"name": "more", "scopes": scopes})
             refused(answer, 403, "insufficient-scope")
 
-    def test_make_one_that_outlives_it(self, local: Local, bare: str) -> None:
+    def test_make_one_that_outlives_it(self, local: LocalRegistry, bare: str) -> None:
         for span in ("never", "2h", "90d"):
             answer = local.post(f"{ADMIN}/tokens", bare, json={"name": "n", "scopes": ["admin"], "expires": span})
             refused(answer, 422, "bad-time-span")
@@ -158,7 +144,7 @@ class TestWhatAStolenTokenWithAdminAloneCannotDo:
         more = local.post(f"{ADMIN}/tokens", made["token"], json={"name": "n", "scopes": ["read"]})
         refused(more, 403, "insufficient-scope")
 
-    def test_let_someone_in_who_could(self, local: Local, bare: str, full: str) -> None:
+    def test_let_someone_in_who_could(self, local: LocalRegistry, bare: str, full: str) -> None:
         helper = local.member("helper")
         local.member("boss2", acme="owner")
         done(local.post(f"{ADMIN}/teams", full, json={"team": "strong"}), 201)
@@ -180,7 +166,7 @@ class TestWhatAStolenTokenWithAdminAloneCannotDo:
         assert chain(local) == before
         assert done(local.get(f"{ADMIN}/teams", bare))["teams"] == [{"team": "strong", "members": []}]
 
-    def test_read_a_role_s_worth_and_give_out_more(self, local: Local, acme: Publisher) -> None:
+    def test_read_a_role_s_worth_and_give_out_more(self, local: LocalRegistry, acme: Publisher) -> None:
         """With admin and read it lets readers in, and no one who writes."""
         reading, nobody = local.token(scopes=["admin", "read"]), local.member("newcomer")
         assert done(local.ask("PUT", f"{ADMIN}/roles/acme/accounts/{nobody}", reading, json={"role": "reader"}))
@@ -190,7 +176,7 @@ class TestWhatAStolenTokenWithAdminAloneCannotDo:
         refused(local.post(f"{ADMIN}/publishers", reading, json={**WORKFLOW, "scopes": ["publish"]}), 403,
                 "insufficient-scope")  # fmt: skip
 
-    def test_publish_claim_or_yank(self, local: Local, acme: Publisher, bare: str) -> None:
+    def test_publish_claim_or_yank(self, local: LocalRegistry, acme: Publisher, bare: str) -> None:
         refused(local.publish(acme, "a/stolen", bare), 403, "insufficient-scope")
         refused(local.statements(bare, Publisher("fresh").claim()), 403, "insufficient-scope")
         assert local.publish(acme, "a/mine", local.token()).status_code == 200
@@ -198,7 +184,9 @@ class TestWhatAStolenTokenWithAdminAloneCannotDo:
 
 
 class TestWhatItDoes:
-    def test_every_change_is_an_audit_event_with_the_token_and_the_address(self, local: Local, full: str) -> None:
+    def test_every_change_is_an_audit_event_with_the_token_and_the_address(
+        self, local: LocalRegistry, full: str
+    ) -> None:
         since = chain(local)[0]
         made = done(
             local.post(f"{ADMIN}/accounts", full, json={"name": "alice", "namespace": "acme", "role": "owner"}), 201
@@ -244,7 +232,7 @@ class TestWhatItDoes:
         with database.reader(local.service.engine) as connection:
             assert audit_events.problems(connection) == []
 
-    def test_admin_alone_takes_everything_away_at_once(self, local: Local, bare: str) -> None:
+    def test_admin_alone_takes_everything_away_at_once(self, local: LocalRegistry, bare: str) -> None:
         mole = local.member("mole", acme="owner")
         token = local.token(scopes=list(SCOPES), account=mole)
         assert local.get("/api/v1/whoami", token).status_code == 200
@@ -255,7 +243,7 @@ class TestWhatItDoes:
         done(local.ask("DELETE", f"{ADMIN}/tokens/{tokens.token_id(other)}", bare))
         refused(local.get("/api/v1/whoami", other), 401, "unauthorized")
 
-    def test_audit_events_come_in_pages_that_follow_each_other(self, local: Local, bare: str) -> None:
+    def test_audit_events_come_in_pages_that_follow_each_other(self, local: LocalRegistry, bare: str) -> None:
         size, value = chain(local)
         found: list[dict[str, Any]] = []
         while True:
@@ -267,7 +255,7 @@ class TestWhatItDoes:
         assert [event["position"] for event in found] == list(range(size))
         assert found[-1]["hash"] == value
 
-    def test_accounts_and_tokens_come_in_pages_without_secrets(self, local: Local, bare: str) -> None:
+    def test_accounts_and_tokens_come_in_pages_without_secrets(self, local: LocalRegistry, bare: str) -> None:
         local.member("page one")
         secret = local.token("acme", account=local.member("page two", acme="reader"))
         total = done(local.get(f"{ADMIN}/accounts?limit=1", bare))["total"]
@@ -280,7 +268,7 @@ class TestWhatItDoes:
         assert secret not in everything
         assert tokens.digest(secret) not in everything
 
-    def test_a_page_of_accounts_takes_as_many_queries_as_one_account(self, local: Local, bare: str) -> None:
+    def test_a_page_of_accounts_takes_as_many_queries_as_one_account(self, local: LocalRegistry, bare: str) -> None:
         made = [local.member(f"many {number}", acme="reader") for number in range(3)]
         with database.change(local.service.engine) as connection:
             for number, account in enumerate(made):
@@ -296,7 +284,7 @@ class TestWhatItDoes:
         assert {each: (own.roles, list(own.teams)) for each, own in held.items()} == one_by_one
         assert held[made[0]].roles == (("acme", "publisher"),)  # the stronger of its own and its team's
 
-    def test_who_sent_what_is_shown(self, local: Local, acme: Publisher, bare: str) -> None:
+    def test_who_sent_what_is_shown(self, local: LocalRegistry, acme: Publisher, bare: str) -> None:
         token = local.token("acme")
         assert local.publish(acme, "a/sent", token).status_code == 200
         rows = done(local.get(f"{ADMIN}/submissions?limit=1000", bare))["submissions"]
@@ -337,13 +325,13 @@ class TestWhatIsRefused:
         ],
     )
     def test_a_bad_call_changes_nothing(
-        self, local: Local, full: str, gone: str, method: str, path: str, body: Any, status: int, code: str
+        self, local: LocalRegistry, full: str, gone: str, method: str, path: str, body: Any, status: int, code: str
     ) -> None:
         before = chain(local)
         refused(local.ask(method, f"{ADMIN}/{path}", full, json=body), status, code)
         assert chain(local) == before
 
-    def test_a_field_that_stands_twice_is_refused(self, local: Local, full: str) -> None:
+    def test_a_field_that_stands_twice_is_refused(self, local: LocalRegistry, full: str) -> None:
         twice = b'{"name": "n", "scopes": ["read"], "scopes": ["publish"]}'
         refused(local.post(f"{ADMIN}/tokens", full, content=twice), 400, "bad-request")
 
@@ -364,20 +352,20 @@ class TestWhatIsRefused:
     ],
 )
 def test_a_call_that_there_is_not_names_the_near_one_and_the_list(
-    local: Local, method: str, path: str, hint: str
+    local: LocalRegistry, method: str, path: str, hint: str
 ) -> None:
     answer = local.ask(method, path, json={})
     refused(answer, 404, "not-found")
     assert answer.json()["error"]["hint"] == f"{hint}GET /openapi.json describes every call."
 
 
-def test_a_method_that_there_is_not_names_the_others(local: Local) -> None:
+def test_a_method_that_there_is_not_names_the_others(local: LocalRegistry) -> None:
     answer = local.ask("DELETE", "/api/v1/admin/teams", json={})
     refused(answer, 405, "method-not-allowed")
     assert answer.json()["error"]["hint"] == "Here: GET, POST. GET /openapi.json describes every call."
 
 
-def test_a_long_wrong_path_costs_little(local: Local) -> None:
+def test_a_long_wrong_path_costs_little(local: LocalRegistry) -> None:
     """Nobody is asked who they are before the hint is looked up."""
     began = time.process_time()
     for _ in range(20):
@@ -396,7 +384,7 @@ def test_the_commands_refuse_a_disabled_account_as_well(tmp_path: Path) -> None:
         assert (refusal.returncode, json.loads(refusal.stdout)["error"]["code"]) == (1, "account-disabled")
 
 
-def test_a_misspelt_parameter_is_refused_and_every_described_one_is_known(local: Local, bare: str) -> None:
+def test_a_misspelt_parameter_is_refused_and_every_described_one_is_known(local: LocalRegistry, bare: str) -> None:
     for one in ADMIN_OPERATIONS:
         path = re.sub(r"\{\w+\}", "acme", one.path)
         found = local.ask(one.method.upper(), f"{path}?acount=alice", bare, json={})

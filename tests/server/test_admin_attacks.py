@@ -20,22 +20,21 @@ from registry_server.accounts.times import now_text
 from registry_server.api import sessions
 from registry_server.migrations import opening
 from registry_server.storage import database
-from tests.server.in_process import Local
-from tests.server.publishing import error_code
+from tests.scenes.local_registry import LocalRegistry
+from tests.scenes.publisher import error_code
 
 ADMIN = "/api/v1/admin"
 WORKFLOW = {"namespace": "acme", "repository": "acme/site", "workflow": "release.yml"}
 
 
 @pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
-    made = Local(tmp_path_factory.mktemp("attacks") / "data", 'read = "members"\n')
-    yield made
-    made.close()
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalRegistry]:
+    with LocalRegistry(tmp_path_factory.mktemp("attacks") / "data", 'read = "members"\n') as made:
+        yield made
 
 
 @pytest.fixture(scope="module")
-def full(local: Local) -> str:
+def full(local: LocalRegistry) -> str:
     return local.token(scopes=list(SCOPES))
 
 
@@ -43,13 +42,13 @@ def refused(answer: httpx.Response, status: int, code: str) -> None:
     assert (answer.status_code, error_code(answer)) == (status, code), answer.text
 
 
-def created(local: Local, token: str, **wanted: Any) -> str:
+def created(local: LocalRegistry, token: str, **wanted: Any) -> str:
     answer = local.post(f"{ADMIN}/tokens", token, json={"name": "child", "scopes": ["admin"], **wanted})
     assert answer.status_code == 201, answer.text
     return str(answer.json()["token"])
 
 
-def revoke(local: Local, token: str) -> None:
+def revoke(local: LocalRegistry, token: str) -> None:
     with database.change(local.service.engine) as connection:
         tokens.revoke(connection, token, now_text())
 
@@ -60,7 +59,7 @@ class TestTheTokenIsRevokedWhileTheCallArrives:
         [("tokens", {"name": "successor", "scopes": ["admin"]}), ("accounts", {"name": "late"}), ("teams", {"team": "t"})],
     )  # fmt: skip
     def test_a_body_that_ends_after_the_revocation_changes_nothing(
-        self, local: Local, path: str, body: dict[str, Any]
+        self, local: LocalRegistry, path: str, body: dict[str, Any]
     ) -> None:
         """The thief sends half of a request, waits for the revocation, and sends the rest."""
         stolen = local.token(scopes=list(SCOPES))
@@ -73,7 +72,7 @@ class TestTheTokenIsRevokedWhileTheCallArrives:
 
         refused(local.post(f"{ADMIN}/{path}", stolen, content=slowly()), 401, "unauthorized")
 
-    def test_nor_does_a_call_without_a_body(self, local: Local, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_nor_does_a_call_without_a_body(self, local: LocalRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
         stolen, victim = local.token(scopes=["admin"]), local.member("victim")
         plain = sessions.changing
 
@@ -87,7 +86,7 @@ class TestTheTokenIsRevokedWhileTheCallArrives:
             assert members.get(connection, victim).disabled is None
 
     def test_a_token_that_expires_meanwhile_has_no_successor(
-        self, local: Local, monkeypatch: pytest.MonkeyPatch
+        self, local: LocalRegistry, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         old = local.token(scopes=["admin"], seconds=60)
         monkeypatch.setattr("registry_server.api.admin.calls.now_text", lambda: "9999-01-01T00:00:00Z")
@@ -96,7 +95,7 @@ class TestTheTokenIsRevokedWhileTheCallArrives:
 
 
 class TestATokenDoesNotOutliveTheOneThatCreatedIt:
-    def test_revoking_it_revokes_all_generations(self, local: Local, full: str) -> None:
+    def test_revoking_it_revokes_all_generations(self, local: LocalRegistry, full: str) -> None:
         stolen = local.token(scopes=list(SCOPES))
         child = created(local, stolen)
         other = created(local, stolen, scopes=["read"])
@@ -114,7 +113,7 @@ class TestATokenDoesNotOutliveTheOneThatCreatedIt:
             f"token:{tokens.token_id(one)}" for one in (stolen, child, other, grandchild)
         ]
 
-    def test_a_generation_between_that_is_already_revoked_shields_nobody(self, local: Local, full: str) -> None:
+    def test_a_generation_between_that_is_already_revoked_shields_nobody(self, local: LocalRegistry, full: str) -> None:
         stolen = local.token(scopes=["admin"])
         child = created(local, stolen)
         grandchild = created(local, child)
@@ -122,7 +121,7 @@ class TestATokenDoesNotOutliveTheOneThatCreatedIt:
         local.ask("DELETE", f"{ADMIN}/tokens/{tokens.token_id(stolen)}", full)
         refused(local.get("/api/v1/whoami", grandchild), 401, "unauthorized")
 
-    def test_events_that_form_a_circle_do_not_stop_the_revocation(self, local: Local, full: str) -> None:
+    def test_events_that_form_a_circle_do_not_stop_the_revocation(self, local: LocalRegistry, full: str) -> None:
         first, second = (str(tokens.token_id(local.token(scopes=["admin"]))) for _ in range(2))
         with database.change(local.service.engine) as connection:
             for creator, made in ((first, second), (second, first), (second, second)):
@@ -132,7 +131,9 @@ class TestATokenDoesNotOutliveTheOneThatCreatedIt:
             assert not any(tokens.is_active(connection, one, now_text()) for one in (first, second))
 
     @pytest.mark.slow
-    def test_a_chain_of_a_thousand_generations_cannot_stop_the_revocation(self, local: Local, full: str) -> None:
+    def test_a_chain_of_a_thousand_generations_cannot_stop_the_revocation(
+        self, local: LocalRegistry, full: str
+    ) -> None:
         stolen = local.token(scopes=["admin"])
         ids = [str(tokens.token_id(stolen))]
         with database.change(local.service.engine) as connection:
@@ -188,7 +189,7 @@ class TestRacesOnPostgresql:
             return bool(connection.scalar(sa.text(query)))
 
 
-def test_nobody_joins_a_team_that_has_no_role_yet(local: Local, full: str) -> None:
+def test_nobody_joins_a_team_that_has_no_role_yet(local: LocalRegistry, full: str) -> None:
     """The operator gives the team a role later, and the thief's account has it as well."""
     local.member("sleeper")
     assert local.post(f"{ADMIN}/teams", full, json={"team": "future"}).status_code == 201
@@ -197,7 +198,7 @@ def test_nobody_joins_a_team_that_has_no_role_yet(local: Local, full: str) -> No
         refused(answer, 403, "insufficient-scope")
 
 
-def test_a_token_that_may_not_read_administers_a_private_registry(local: Local) -> None:
+def test_a_token_that_may_not_read_administers_a_private_registry(local: LocalRegistry) -> None:
     """The operator's API checks its tokens itself; the registry's files stay closed to the same token."""
     bare = local.token(scopes=["admin"])
     assert local.get(f"{ADMIN}/tokens", bare).status_code == 200
@@ -224,13 +225,13 @@ def test_a_token_that_may_not_read_administers_a_private_registry(local: Local) 
     ],
 )
 def test_an_address_or_a_name_that_nothing_can_use_is_refused(
-    local: Local, full: str, path: str, body: dict[str, Any], code: str
+    local: LocalRegistry, full: str, path: str, body: dict[str, Any], code: str
 ) -> None:
     """Too long for PostgreSQL, not an address at all, or one in the server's own network."""
     refused(local.post(f"{ADMIN}/{path}", full, json=body), 422, code)
 
 
-def test_an_event_that_is_named_many_times_is_stored_once(local: Local, full: str) -> None:
+def test_an_event_that_is_named_many_times_is_stored_once(local: LocalRegistry, full: str) -> None:
     body = {"url": "https://hooks.example.com/", "events": ["yank"] * 100}
     made = local.post(f"{ADMIN}/webhooks", full, json=body).json()
     assert made["webhook"]["events"] == ["yank"]
@@ -251,7 +252,7 @@ def test_an_event_that_is_named_many_times_is_stored_once(local: Local, full: st
     ],
 )
 def test_what_no_database_could_compare_is_refused_at_the_door(
-    local: Local, full: str, method: str, path: str, body: bytes | None
+    local: LocalRegistry, full: str, method: str, path: str, body: bytes | None
 ) -> None:
     refused(local.ask(method, f"{ADMIN}/{path}", full, content=body), 400, "bad-request")
 

@@ -25,8 +25,8 @@ from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
 from rye.signing.keys import PrivateKey
 from rye.signing.sign_item import sign
+from tests.scenes.publisher import Client, Publisher, error_code, now
 from tests.scenes.registry_process import ORIGIN, init, run, token
-from tests.server.publishing import Client, Publisher, error_code, now
 
 pytestmark = pytest.mark.processes
 

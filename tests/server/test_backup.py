@@ -26,8 +26,8 @@ from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
 from rye.registry.transport.file import FileTransport
 from rye.signing.sealing import seal
+from tests.scenes.publisher import Client, Publisher
 from tests.scenes.registry_process import ORIGIN, init, run, token
-from tests.server.publishing import Client, Publisher
 from tests.server.test_never_fork import copy_database, everything, follow, serving, shown_size
 
 pytestmark = pytest.mark.processes
@@ -36,7 +36,7 @@ SECRET = "correct horse"
 
 
 @dataclass(frozen=True)
-class Registry:
+class StoppedRegistry:
     """A registry with two items, the first of them in an older copy of its database."""
 
     folder: Path
@@ -45,7 +45,7 @@ class Registry:
     token: str
 
     @classmethod
-    def made(cls, folder: Path) -> Registry:
+    def made(cls, folder: Path) -> StoppedRegistry:
         data = folder / "data"
         registry = cls(folder, init(data), Publisher("acme"), token(data, "acme"))
         with serving(data) as client:
@@ -56,7 +56,7 @@ class Registry:
         follow(data, registry.fingerprint, registry.memory)
         return registry
 
-    def copied(self, folder: Path) -> Registry:
+    def copied(self, folder: Path) -> StoppedRegistry:
         shutil.copytree(self.folder, folder, dirs_exist_ok=True)
         return replace(self, folder=folder)
 
@@ -97,17 +97,17 @@ def cheap_seals(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="module")
-def original(tmp_path_factory: pytest.TempPathFactory) -> Registry:
-    return Registry.made(tmp_path_factory.mktemp("original"))
+def original(tmp_path_factory: pytest.TempPathFactory) -> StoppedRegistry:
+    return StoppedRegistry.made(tmp_path_factory.mktemp("original"))
 
 
 @pytest.fixture
-def registry(original: Registry, tmp_path: Path) -> Registry:
+def registry(original: StoppedRegistry, tmp_path: Path) -> StoppedRegistry:
     """A separate copy for each test."""
     return original.copied(tmp_path)
 
 
-def make_mirror(registry: Registry, target: Path) -> None:
+def make_mirror(registry: StoppedRegistry, target: Path) -> None:
     store, cache = StateStore(target.parent / "m-state"), Cache(target.parent / "m-cache")
     address = (registry.data / "public").as_uri()
     with RegistryClient.open(address, accept_root=registry.fingerprint, store=store, cache=cache) as client:
@@ -124,7 +124,7 @@ def restore(data: Path, source: str, *options: str, check: bool = True, **enviro
 
 class TestBackup:
     def test_it_is_incremental_and_brings_everything_back_on_a_new_machine(
-        self, registry: Registry, tmp_path: Path
+        self, registry: StoppedRegistry, tmp_path: Path
     ) -> None:
         out, fresh = tmp_path / "backup", tmp_path / "fresh"
         first = json.loads(
@@ -155,7 +155,7 @@ class TestBackup:
             stop_embedded(process)
         registry.goes_on(fresh)
 
-    def test_private_keys_are_sealed_or_not_there_at_all(self, registry: Registry, tmp_path: Path) -> None:
+    def test_private_keys_are_sealed_or_not_there_at_all(self, registry: StoppedRegistry, tmp_path: Path) -> None:
         secrets = [path.read_text().split("+", 4)[4].strip() for path in (registry.data / "keys").iterdir()]
         assert {len(secret) for secret in secrets} == {44}
         for name, options in (("plain", []), ("sealed", ["--with-keys"])):
@@ -169,7 +169,7 @@ class TestBackup:
         )
         assert wrong["error"]["code"] == "wrong-passphrase"  # type: ignore[index]
 
-    def test_an_older_database_never_replaces_a_newer_backup(self, registry: Registry, tmp_path: Path) -> None:
+    def test_an_older_database_never_replaces_a_newer_backup(self, registry: StoppedRegistry, tmp_path: Path) -> None:
         out = tmp_path / "backup"
         run("backup", str(out), "--data", str(registry.data))
         before = everything(out)
@@ -181,7 +181,7 @@ class TestBackup:
             assert json.loads(done.stdout)["error"]["code"] == "database-behind"
             assert everything(out) == before
 
-    def test_a_folder_that_holds_something_else_is_left_alone(self, registry: Registry, tmp_path: Path) -> None:
+    def test_a_folder_that_holds_something_else_is_left_alone(self, registry: StoppedRegistry, tmp_path: Path) -> None:
         (tmp_path / "mine").mkdir()
         (tmp_path / "mine" / "letter.txt").write_text("dear")
         done = run("backup", str(tmp_path / "mine"), "--data", str(registry.data), "--json", check=False)
@@ -193,7 +193,7 @@ class TestRestore:
     @pytest.mark.parametrize("source", ["mirror", "export", "store", "address", "backup"])
     @pytest.mark.parametrize("state", ["older", "empty"])
     def test_missing_entries_come_back_and_the_log_goes_on(
-        self, registry: Registry, tmp_path: Path, source: str, state: str
+        self, registry: StoppedRegistry, tmp_path: Path, source: str, state: str
     ) -> None:
         place = tmp_path / source
         origin = None
@@ -222,7 +222,7 @@ class TestRestore:
         registry.goes_on(registry.data)
 
     def test_an_old_backup_beside_a_newer_store_is_refused_and_the_store_itself_helps(
-        self, registry: Registry, tmp_path: Path
+        self, registry: StoppedRegistry, tmp_path: Path
     ) -> None:
         newest = tmp_path / "newest.db"
         copy_database(registry.data / "registry.db", newest)
@@ -241,7 +241,9 @@ class TestRestore:
         restore(registry.data, "store")
         registry.goes_on(registry.data)
 
-    def test_what_a_source_forged_is_refused_and_nothing_is_written(self, registry: Registry, tmp_path: Path) -> None:
+    def test_what_a_source_forged_is_refused_and_nothing_is_written(
+        self, registry: StoppedRegistry, tmp_path: Path
+    ) -> None:
         good = tmp_path / "good"
         run("export", str(good), "--data", str(registry.data))
         size = shown_size(registry.data)
@@ -273,7 +275,7 @@ class TestRestore:
                 assert connection.execute("SELECT count(*) FROM log_entries").fetchone() == (0,)
             assert not (fresh / "public" / "head").exists()
 
-    def test_another_registry_and_another_history_are_refused(self, registry: Registry, tmp_path: Path) -> None:
+    def test_another_registry_and_another_history_are_refused(self, registry: StoppedRegistry, tmp_path: Path) -> None:
         stranger = tmp_path / "stranger"
         init(stranger)
         refused = restore(registry.data, str(stranger), check=False)
@@ -289,7 +291,7 @@ class TestRestore:
         assert forked["error"]["code"] == "restore-fork"  # type: ignore[index]
         registry.goes_on(registry.data)
 
-    def test_words_for_what_is_no_source(self, registry: Registry, tmp_path: Path) -> None:
+    def test_words_for_what_is_no_source(self, registry: StoppedRegistry, tmp_path: Path) -> None:
         (tmp_path / "empty").mkdir()
         (tmp_path / "a.tar").write_bytes(b"x")
         for source, code in (
@@ -302,7 +304,9 @@ class TestRestore:
             assert restore(registry.data, source, check=False)["error"]["code"] == code  # type: ignore[index]
             assert everything(registry.data) == before
 
-    def test_settings_come_from_a_backup_and_from_no_other_folder(self, registry: Registry, tmp_path: Path) -> None:
+    def test_settings_come_from_a_backup_and_from_no_other_folder(
+        self, registry: StoppedRegistry, tmp_path: Path
+    ) -> None:
         """Whoever made a mirror must not choose who may sign in or read."""
         hostile = 'read = "public"\noidc_issuer = "https://id.example"\ntrusted_proxies = "0.0.0.0/0"\n'
         run("export", str(tmp_path / "copy"), "--data", str(registry.data))
@@ -381,7 +385,7 @@ UNREADABLE: dict[str, tuple[Callable[[Path], object], str]] = {
 class TestUnreadableBackups:
     @pytest.mark.parametrize("what", UNREADABLE)
     def test_it_is_refused_with_a_next_step_before_anything_is_written(
-        self, registry: Registry, tmp_path: Path, what: str
+        self, registry: StoppedRegistry, tmp_path: Path, what: str
     ) -> None:
         backup, fresh = tmp_path / "backup", tmp_path / "fresh"
         run("backup", str(backup), "--data", str(registry.data))
@@ -402,7 +406,7 @@ class TestUnreadableBackups:
 
     @pytest.mark.parametrize(("protocol", "step"), [(1, "start this version once"), (3, "Install the newest")])
     def test_an_export_of_another_protocol_is_named_as_such(
-        self, registry: Registry, tmp_path: Path, protocol: int, step: str
+        self, registry: StoppedRegistry, tmp_path: Path, protocol: int, step: str
     ) -> None:
         copy, fresh = tmp_path / "copy", tmp_path / "fresh"
         run("export", str(copy), "--data", str(registry.data))
@@ -414,7 +418,7 @@ class TestUnreadableBackups:
         assert step in error["hint"]  # type: ignore[index]
         assert not fresh.exists()
 
-    def test_a_wrong_passphrase_writes_nothing(self, registry: Registry, tmp_path: Path) -> None:
+    def test_a_wrong_passphrase_writes_nothing(self, registry: StoppedRegistry, tmp_path: Path) -> None:
         backup, fresh = tmp_path / "backup", tmp_path / "fresh"
         run("backup", str(backup), "--with-keys", "--data", str(registry.data), RYE_REGISTRY_PASSPHRASE=SECRET)
         wrong = restore(fresh, str(backup), "--with-keys", check=False, RYE_REGISTRY_PASSPHRASE="wrong")
@@ -423,7 +427,7 @@ class TestUnreadableBackups:
 
 
 def test_a_registry_moves_to_postgresql_and_a_bad_backup_leaves_no_table_there(
-    empty: str, registry: Registry, tmp_path: Path
+    empty: str, registry: StoppedRegistry, tmp_path: Path
 ) -> None:
     good, bad, fresh = tmp_path / "good", tmp_path / "bad", tmp_path / "fresh"
     run("backup", str(good), "--data", str(registry.data))

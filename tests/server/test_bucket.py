@@ -17,8 +17,8 @@ from rye.items.identity import Identity
 from rye.registry.client import RegistryClient
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
+from tests.scenes.publisher import Client, Publisher
 from tests.scenes.registry_process import ORIGIN, run, token
-from tests.server.publishing import Client, Publisher
 
 pytestmark = pytest.mark.processes
 

@@ -23,9 +23,9 @@ from registry_server.storage.objects import public_objects, upload_objects
 from registry_server.upkeep import audit
 from registry_server.upkeep.founding import found
 from rye.errors import RyeError
+from tests.scenes.publisher import Publisher
 from tests.scenes.registry_process import ORIGIN
 from tests.server.fake_bucket import Asked, FakeBucket, serving
-from tests.server.publishing import Publisher
 
 pytestmark = pytest.mark.processes
 

@@ -18,8 +18,8 @@ from registry_server.api.service import Service
 from registry_server.search import desk
 from registry_server.search.finding import Found
 from registry_server.settings import Settings
+from tests.scenes.publisher import Publisher, error_code
 from tests.scenes.registry_process import init, token
-from tests.server.publishing import Publisher, error_code
 
 pytestmark = pytest.mark.processes
 

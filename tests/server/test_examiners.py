@@ -24,8 +24,8 @@ from registry_server.settings import Settings
 from registry_server.storage.objects import Folder
 from registry_server.upkeep.founding import found
 from rye.errors import RyeError
+from tests.scenes.publisher import Publisher
 from tests.scenes.registry_process import ORIGIN
-from tests.server.publishing import Publisher
 
 ANYONE = Account("0" * 16, "test", ())
 

@@ -25,8 +25,8 @@ from rye.items.identity import Identity
 from rye.registry.client import RegistryClient
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
+from tests.scenes.publisher import Client, Publisher, error_code
 from tests.scenes.registry_process import ORIGIN, run, token
-from tests.server.publishing import Client, Publisher, error_code
 
 pytestmark = pytest.mark.processes
 

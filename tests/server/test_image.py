@@ -23,8 +23,8 @@ from registry_server.settings import Settings
 from rye.registry.client import RegistryClient
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
+from tests.scenes.publisher import Client, Publisher
 from tests.scenes.registry_process import ORIGIN
-from tests.server.publishing import Client, Publisher
 
 pytestmark = pytest.mark.processes
 

@@ -20,17 +20,10 @@ from registry_server.api.metrics import may_read, route_of
 from registry_server.settings import Settings
 from rye.errors import RyeError
 from rye.registry.protocol import wire
-from tests.server.in_process import Local
-from tests.server.publishing import Publisher, error_code
+from tests.scenes.local_registry import LocalRegistry
+from tests.scenes.publisher import Publisher, error_code
 
 pytestmark = pytest.mark.processes
-
-
-@pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
-    made = Local(tmp_path_factory.mktemp("operating") / "data")
-    yield made
-    made.close()
 
 
 @pytest.fixture
@@ -46,13 +39,13 @@ def lines() -> Iterator[io.StringIO]:
 
 
 class TestReadiness:
-    def test_alive_and_ready(self, local: Local) -> None:
+    def test_alive_and_ready(self, local: LocalRegistry) -> None:
         assert local.get("/livez").json() == {"status": "ok"}
         ready = wire.decode_json(local.get("/readyz").content, wire.ReadyAnswer)
         assert ready.size >= 2
         assert 0 <= ready.head_age_seconds < 600
 
-    def test_an_old_head_is_not_ready(self, local: Local, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_an_old_head_is_not_ready(self, local: LocalRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
         readiness = local.service.readiness
         clock = readiness._clock
         for hours, status in ((35, 200), (37, 503)):
@@ -64,7 +57,9 @@ class TestReadiness:
         assert local.get("/livez").status_code == 200
         readiness._known = None
 
-    def test_a_sequencer_that_stands_still_is_not_ready(self, local: Local, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_sequencer_that_stands_still_is_not_ready(
+        self, local: LocalRegistry, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         readiness = local.service.readiness
         for silent in (10_000.0, None):
             monkeypatch.setattr(readiness, "_known", None)
@@ -75,7 +70,7 @@ class TestReadiness:
         readiness._known = None
 
     def test_a_hanging_store_costs_one_thread_however_many_ask(
-        self, local: Local, monkeypatch: pytest.MonkeyPatch
+        self, local: LocalRegistry, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         go, asked = threading.Event(), []
 
@@ -96,14 +91,14 @@ class TestReadiness:
             go.set()
             local.service.readiness._known = None
 
-    def test_trouble_of_the_last_batch_is_said(self, local: Local, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_trouble_of_the_last_batch_is_said(self, local: LocalRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(local.service.sequencer, "trouble", RyeError("storage-full", "Full.", "Make room."))
         assert (local.get("/readyz").status_code, error_code(local.get("/readyz"))) == (507, "storage-full")
         assert "rye_ready 0.0" in local.get("/metrics").text
 
 
 class TestMetrics:
-    def test_requests_batches_and_searches_are_counted_by_route(self, local: Local) -> None:
+    def test_requests_batches_and_searches_are_counted_by_route(self, local: LocalRegistry) -> None:
         acme = Publisher("acme")
         token = local.token()
         assert local.statements(token, acme.claim()).status_code == 200
@@ -154,13 +149,13 @@ class TestMetrics:
     def test_who_may_read_them(self, setting: str, client: str, headers: list[Any], may: bool) -> None:
         assert may_read({"client": (client, 1), "headers": headers}, setting, "") is may
 
-    def test_others_learn_nothing(self, local: Local) -> None:
+    def test_others_learn_nothing(self, local: LocalRegistry) -> None:
         answer = local.get("/metrics", headers={"X-Forwarded-For": "192.0.2.1"})
         assert (answer.status_code, error_code(answer)) == (404, "not-found")
 
 
 class TestLogs:
-    def test_a_request_has_one_id_in_answer_and_log(self, local: Local, lines: io.StringIO) -> None:
+    def test_a_request_has_one_id_in_answer_and_log(self, local: LocalRegistry, lines: io.StringIO) -> None:
         assert (
             local.post("/api/v1/statements", headers={"X-Request-Id": "build-7.b_c"}).headers["X-Request-Id"]
             == "build-7.b_c"
@@ -172,12 +167,12 @@ class TestLogs:
         assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line["time"])
 
     @pytest.mark.parametrize("sent", ["", "a b", "x" * 65, 'q"', "é", "a;b", "<x>"])
-    def test_an_id_that_is_none_is_replaced(self, local: Local, sent: str) -> None:
+    def test_an_id_that_is_none_is_replaced(self, local: LocalRegistry, sent: str) -> None:
         got = local.get("/head", headers={"X-Request-Id": sent.encode()}).headers["X-Request-Id"]
         assert re.fullmatch(r"[0-9a-f]{16}", got)
 
     def test_reading_writes_no_lines_unless_it_is_asked_for(
-        self, local: Local, lines: io.StringIO, monkeypatch: pytest.MonkeyPatch
+        self, local: LocalRegistry, lines: io.StringIO, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def refuse(*_: object, **__: object) -> None:
             raise RyeError("busy", "Too many.", "Try again.")
@@ -196,7 +191,7 @@ class TestLogs:
         assert logs.TextLines().format(record).endswith("a\\x0ab\\x1b\\u2028c")
 
     def test_a_failure_is_logged_with_its_traceback_and_told_without(
-        self, local: Local, lines: io.StringIO, monkeypatch: pytest.MonkeyPatch
+        self, local: LocalRegistry, lines: io.StringIO, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         def fail(*_: object, **__: object) -> None:
             raise ValueError("a secret of the inside")
@@ -209,13 +204,13 @@ class TestLogs:
         assert any("ValueError" in line.get("error", "") and line["request"] == "r1" for line in written)
 
 
-def document(local: Local) -> dict[str, Any]:
+def document(local: LocalRegistry) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(local.get("/openapi.json").content)
     return found
 
 
 class TestOpenApi:
-    def test_it_is_valid(self, local: Local) -> None:
+    def test_it_is_valid(self, local: LocalRegistry) -> None:
         validator = pytest.importorskip("openapi_spec_validator")
         validator.validate(document(local))
 
@@ -243,7 +238,7 @@ class TestOpenApi:
         assert outside == {"/livez", "/readyz", "/metrics", "/openapi.json"}
         assert Settings(Path()).api == "/api/v1"
 
-    def test_a_client_generated_from_it_works(self, local: Local) -> None:
+    def test_a_client_generated_from_it_works(self, local: LocalRegistry) -> None:
         source = generated_client(document(local))
         space: dict[str, Any] = {}
         exec(compile(source, "generated_client.py", "exec"), space)  # noqa: S102 - written by this test from our own document

@@ -11,17 +11,17 @@ from pathlib import Path
 import pytest
 
 from registry_server.settings import load
-from tests.server.in_process import Local
-from tests.server.publishing import Publisher
+from tests.scenes.local_registry import LocalRegistry
+from tests.scenes.publisher import Publisher
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no modes")
 
 
 @pytest.fixture
-def local(tmp_path: Path) -> Iterator[Local]:
+def local(tmp_path: Path) -> Iterator[LocalRegistry]:
     before = os.umask(0o022)
     try:
-        made = Local(tmp_path / "data")
+        made = LocalRegistry(tmp_path / "data")
         yield made
         made.close()
     finally:
@@ -32,7 +32,7 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_the_database_and_what_is_not_published_are_the_servers_own(local: Local) -> None:
+def test_the_database_and_what_is_not_published_are_the_servers_own(local: LocalRegistry) -> None:
     token, acme = local.token(), Publisher("acme")
     assert local.statements(token, acme.claim()).status_code == 200
     waits, uploaded = acme.file("work/waits", text="Not published"), acme.file("work/uploaded", text="Not yet")
@@ -53,7 +53,7 @@ def test_the_database_and_what_is_not_published_are_the_servers_own(local: Local
     assert load(local.data, {}, {}).open_to_others() == []
 
 
-def test_serve_names_what_an_earlier_version_left_open(local: Local) -> None:
+def test_serve_names_what_an_earlier_version_left_open(local: LocalRegistry) -> None:
     data = local.data
     for name in ("staged", "uploads"):
         (data / name).mkdir(exist_ok=True)

@@ -24,8 +24,8 @@ from registry_server.storage import database
 from registry_server.upkeep import takedown
 from rye.items.identity import Identity
 from tests.scenes.directive_text import directive
-from tests.server.in_process import Local
-from tests.server.publishing import Publisher
+from tests.scenes.local_registry import LocalRegistry
+from tests.scenes.publisher import Publisher
 from tests.server.unexamined import put
 
 HTML, JSON = {"Accept": "text/html"}, {"Accept": "application/json"}
@@ -40,15 +40,13 @@ class Clock:
         return self.now
 
 
-class Shelf:
+class PausedAnalyst:
     """A registry whose analyst works when the test says so. AnalysisStore from bytes are counted."""
 
     def __init__(self, data: Path, patch: pytest.MonkeyPatch, settings: str = "", *, make: bool = True) -> None:
         patch.setattr(Analyst, "start", lambda _self: None)
-        self.local = Local(data, settings, make=make)
-        self.acme = Publisher("acme")
-        if make:
-            assert self.local.statements(self.local.token(), self.acme.claim()).status_code == 200
+        self.local = LocalRegistry(data, settings, make=make)
+        self.acme = self.local.owner("acme") if make else Publisher("acme")
         self.analysed: list[str] = []
         self.clock = Clock()
         service = self.local.service
@@ -104,65 +102,67 @@ class Shelf:
 
 
 @pytest.fixture
-def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Shelf]:
-    made = Shelf(tmp_path / "data", monkeypatch)
+def paused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PausedAnalyst]:
+    made = PausedAnalyst(tmp_path / "data", monkeypatch)
     yield made
     made.local.close()
 
 
 class TestWhatIsStored:
-    def test_a_page_nobody_saw_is_made_without_reading_the_release(self, shelf: Shelf) -> None:
-        shelf.put("item")
-        shelf.catch_up()
-        assert shelf.analysed == ["acme/a/item@1.0.0"]
-        shelf.forget_pages()
+    def test_a_page_nobody_saw_is_made_without_reading_the_release(self, paused: PausedAnalyst) -> None:
+        paused.put("item")
+        paused.catch_up()
+        assert paused.analysed == ["acme/a/item@1.0.0"]
+        paused.forget_pages()
         read: list[str] = []
-        shelf.local.service.pages._store.get_all = lambda paths: read.extend(paths) or []  # type: ignore[method-assign, func-returns-value]
-        assert "Clients refuse" in shelf.page("item")  # the test's bytes are not signed
-        assert (shelf.analysed, read) == ([], [])
+        paused.local.service.pages._store.get_all = lambda paths: read.extend(paths) or []  # type: ignore[method-assign, func-returns-value]
+        assert "Clients refuse" in paused.page("item")  # the test's bytes are not signed
+        assert (paused.analysed, read) == ([], [])
 
     @pytest.mark.parametrize("text", [HOSTILE, "", "# All\n\n" + "A paragraph & more.\n\n" * 2_000])
-    def test_it_says_exactly_what_the_bytes_say(self, shelf: Shelf, text: str) -> None:
-        shelf.put("item", text)
-        made = shelf.page("item"), shelf.page("item", JSON)
+    def test_it_says_exactly_what_the_bytes_say(self, paused: PausedAnalyst, text: str) -> None:
+        paused.put("item", text)
+        made = paused.page("item"), paused.page("item", JSON)
         assert "<script>" not in made[0]
-        shelf.analyst.round()
-        shelf.forget_pages()
-        assert (shelf.page("item"), shelf.page("item", JSON)) == made
-        assert shelf.analysed == []
+        paused.analyst.round()
+        paused.forget_pages()
+        assert (paused.page("item"), paused.page("item", JSON)) == made
+        assert paused.analysed == []
 
-    def test_what_a_reader_asked_for_first_is_stored_too(self, shelf: Shelf) -> None:
-        shelf.put("item")
-        shelf.page("item")
-        assert shelf.stored.is_waiting
-        shelf.catch_up()
-        assert [release for release, _ in shelf.rows()] == ["directive:acme/a/item@1.0.0"]
-        assert shelf.analysed == ["acme/a/item@1.0.0"]
+    def test_what_a_reader_asked_for_first_is_stored_too(self, paused: PausedAnalyst) -> None:
+        paused.put("item")
+        paused.page("item")
+        assert paused.stored.is_waiting
+        paused.catch_up()
+        assert [release for release, _ in paused.rows()] == ["directive:acme/a/item@1.0.0"]
+        assert paused.analysed == ["acme/a/item@1.0.0"]
 
-    def test_it_outlives_the_server(self, shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
-        shelf.put("item")
-        shelf.catch_up()
-        again = Shelf(shelf.local.data, monkeypatch, make=False)
+    def test_it_outlives_the_server(self, paused: PausedAnalyst, monkeypatch: pytest.MonkeyPatch) -> None:
+        paused.put("item")
+        paused.catch_up()
+        again = PausedAnalyst(paused.local.data, monkeypatch, make=False)
         again.page("item")
         again.catch_up()
         assert again.analysed == []
         again.local.close()
 
-    def test_nothing_of_a_release_whose_bytes_are_missing(self, shelf: Shelf) -> None:
-        identity = shelf.put("item", "Sometimes there\n")
-        with database.reader(shelf.local.service.engine) as connection:
+    def test_nothing_of_a_release_whose_bytes_are_missing(self, paused: PausedAnalyst) -> None:
+        identity = paused.put("item", "Sometimes there\n")
+        with database.reader(paused.local.service.engine) as connection:
             assert Ledger(connection).release(str(identity), "1.0.0") is not None
-        shelf.local.service.public.delete(f"blobs/sha256/{'/'.join(_places(b'Sometimes there' + bytes([10])))}")
-        shelf.page("item")
-        shelf.catch_up()
-        assert shelf.rows() == []
+        paused.local.service.public.delete(f"blobs/sha256/{'/'.join(_places(b'Sometimes there' + bytes([10])))}")
+        paused.page("item")
+        paused.catch_up()
+        assert paused.rows() == []
 
-    def test_only_the_newest_entries_are_analysed_ahead(self, shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_only_the_newest_entries_are_analysed_ahead(
+        self, paused: PausedAnalyst, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(analyst, "PAGES", PageLimits(analysed_entries=4))
         for name in ("one", "two", "three"):
-            shelf.put(name)
-        shelf.catch_up()
-        assert shelf.analysed == ["acme/a/two@1.0.0", "acme/a/three@1.0.0"]
+            paused.put(name)
+        paused.catch_up()
+        assert paused.analysed == ["acme/a/two@1.0.0", "acme/a/three@1.0.0"]
 
 
 def _places(data: bytes) -> tuple[str, str]:
@@ -171,18 +171,18 @@ def _places(data: bytes) -> tuple[str, str]:
 
 
 class TestOtherCode:
-    def test_what_other_code_stored_is_deleted_and_not_used(self, tmp_path: Path, shelf: Shelf) -> None:
-        shelf.put("item")
-        shelf.catch_up()
-        shelf.stored.close()
-        before = shelf.file.stat().st_ino
-        shelf.stored._code = b"another version"
-        shelf.forget_pages()
-        shelf.page("item")
-        assert shelf.analysed == ["acme/a/item@1.0.0"]
-        assert shelf.file.stat().st_ino != before or shelf.rows() == []
-        shelf.catch_up()
-        assert len(shelf.rows()) == 1
+    def test_what_other_code_stored_is_deleted_and_not_used(self, tmp_path: Path, paused: PausedAnalyst) -> None:
+        paused.put("item")
+        paused.catch_up()
+        paused.stored.close()
+        before = paused.file.stat().st_ino
+        paused.stored._code = b"another version"
+        paused.forget_pages()
+        paused.page("item")
+        assert paused.analysed == ["acme/a/item@1.0.0"]
+        assert paused.file.stat().st_ino != before or paused.rows() == []
+        paused.catch_up()
+        assert len(paused.rows()) == 1
 
     def test_the_code_s_identity_has_the_pages_and_the_readers(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -201,142 +201,142 @@ class TestOtherCode:
 class TestTakedown:
     SECRET = "# Title\n\nThe word xyzzy\n"
 
-    def test_what_was_taken_down_leaves_the_file_and_is_overwritten_there(self, shelf: Shelf) -> None:
-        identity = shelf.put("item", self.SECRET)
-        shelf.put("other")
-        shelf.catch_up()
-        value = dict(shelf.rows())[f"{identity}@1.0.0"]
-        assert value in shelf.file.read_bytes()
-        shelf.take_down(f"{identity}@1.0.0")
-        assert "xyzzy" not in shelf.page("item", status=451)  # before the file is read
-        shelf.analyst.follow_takedowns()
-        assert [release for release, _ in shelf.rows()] == ["directive:acme/a/other@1.0.0"]
-        data = shelf.file.read_bytes()
+    def test_what_was_taken_down_leaves_the_file_and_is_overwritten_there(self, paused: PausedAnalyst) -> None:
+        identity = paused.put("item", self.SECRET)
+        paused.put("other")
+        paused.catch_up()
+        value = dict(paused.rows())[f"{identity}@1.0.0"]
+        assert value in paused.file.read_bytes()
+        paused.take_down(f"{identity}@1.0.0")
+        assert "xyzzy" not in paused.page("item", status=451)  # before the file is read
+        paused.analyst.follow_takedowns()
+        assert [release for release, _ in paused.rows()] == ["directive:acme/a/other@1.0.0"]
+        data = paused.file.read_bytes()
         assert value[-64:] not in data
         assert value[:64] not in data
-        assert list(shelf.file.parent.glob(f"{FILE}*")) == [shelf.file]
+        assert list(paused.file.parent.glob(f"{FILE}*")) == [paused.file]
 
-    def test_what_waits_to_be_written_is_not_written_any_more(self, shelf: Shelf) -> None:
-        identity = shelf.put("item", self.SECRET)
-        shelf.page("item")
-        shelf.take_down(f"{identity}@1.0.0")
-        shelf.analyst.round()
-        assert shelf.rows() == []
+    def test_what_waits_to_be_written_is_not_written_any_more(self, paused: PausedAnalyst) -> None:
+        identity = paused.put("item", self.SECRET)
+        paused.page("item")
+        paused.take_down(f"{identity}@1.0.0")
+        paused.analyst.round()
+        assert paused.rows() == []
 
-    def test_the_same_bytes_under_another_name_go_too(self, shelf: Shelf) -> None:
+    def test_the_same_bytes_under_another_name_go_too(self, paused: PausedAnalyst) -> None:
         for name in ("item", "copy"):
-            shelf.put(name, self.SECRET)
-        shelf.catch_up()
-        shelf.take_down(hashlib.sha256(self.SECRET.encode()).hexdigest())
-        assert "xyzzy" not in shelf.page("copy", status=451)
-        shelf.analyst.follow_takedowns()
-        assert shelf.rows() == []
+            paused.put(name, self.SECRET)
+        paused.catch_up()
+        paused.take_down(hashlib.sha256(self.SECRET.encode()).hexdigest())
+        assert "xyzzy" not in paused.page("copy", status=451)
+        paused.analyst.follow_takedowns()
+        assert paused.rows() == []
 
-    def test_a_release_of_one_shared_file_that_is_gone_is_not_shown_from_the_store(self, shelf: Shelf) -> None:
-        identity = shelf.put("item", self.SECRET)
-        shelf.catch_up()
+    def test_a_release_of_one_shared_file_that_is_gone_is_not_shown_from_the_store(self, paused: PausedAnalyst) -> None:
+        identity = paused.put("item", self.SECRET)
+        paused.catch_up()
         with database.writer(
-            shelf.local.service.engine
+            paused.local.service.engine
         ) as connection:  # as if a statement about another release referred to it
             sha256 = hashlib.sha256(self.SECRET.encode()).hexdigest()
             row = (sha256, 1, "directive:acme/a/other", "1.0.0", "No")
             connection.exec_driver_sql(
                 "INSERT INTO takedowns (sha256, position, name, version, reason) VALUES (?, ?, ?, ?, ?)", row
             )
-        shelf.forget_pages()
-        assert "xyzzy" not in shelf.page("item")
-        assert identity.id in shelf.page("item")
+        paused.forget_pages()
+        assert "xyzzy" not in paused.page("item")
+        assert identity.id in paused.page("item")
 
     def test_where_it_cannot_be_overwritten_the_whole_file_goes(
-        self, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+        self, paused: PausedAnalyst, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        identity = shelf.put("item", self.SECRET)
-        shelf.catch_up()
-        holder = sqlite3.connect(shelf.file)
+        identity = paused.put("item", self.SECRET)
+        paused.catch_up()
+        holder = sqlite3.connect(paused.file)
         holder.execute("BEGIN IMMEDIATE")
-        shelf.take_down(f"{identity}@1.0.0")
-        shelf.analyst.follow_takedowns()
-        assert not shelf.file.exists()
+        paused.take_down(f"{identity}@1.0.0")
+        paused.analyst.follow_takedowns()
+        assert not paused.file.exists()
         holder.close()
 
-    def test_a_file_that_was_left_alone_goes_too(self, shelf: Shelf) -> None:
-        identity = shelf.put("item", self.SECRET)
-        shelf.catch_up()
-        shelf.stored._judge(OSError("a read-only disk"))
-        assert not shelf.stored.is_stored
-        assert shelf.file.exists()
-        shelf.take_down(f"{identity}@1.0.0")
-        shelf.analyst.follow_takedowns()
-        assert not shelf.file.exists()
+    def test_a_file_that_was_left_alone_goes_too(self, paused: PausedAnalyst) -> None:
+        identity = paused.put("item", self.SECRET)
+        paused.catch_up()
+        paused.stored._judge(OSError("a read-only disk"))
+        assert not paused.stored.is_stored
+        assert paused.file.exists()
+        paused.take_down(f"{identity}@1.0.0")
+        paused.analyst.follow_takedowns()
+        assert not paused.file.exists()
 
-    def test_memory_forgets_it_too_though_it_was_never_written(self, shelf: Shelf) -> None:
-        identity = shelf.put("item", self.SECRET)
-        shelf.page("item")
-        shelf.take_down(f"{identity}@1.0.0")
-        shelf.analyst.follow_takedowns()
-        assert not shelf.stored._kept._values
+    def test_memory_forgets_it_too_though_it_was_never_written(self, paused: PausedAnalyst) -> None:
+        identity = paused.put("item", self.SECRET)
+        paused.page("item")
+        paused.take_down(f"{identity}@1.0.0")
+        paused.analyst.follow_takedowns()
+        assert not paused.stored._kept._values
 
-    def test_it_leaves_a_copy_that_was_put_in_the_file_s_place(self, shelf: Shelf) -> None:
-        identity = shelf.put("item", self.SECRET)
-        shelf.catch_up()
-        data = shelf.file.read_bytes()
-        shelf.file.rename(shelf.file.with_suffix(".moved"))
-        shelf.file.write_bytes(data)
-        shelf.take_down(f"{identity}@1.0.0")
-        shelf.analyst.follow_takedowns()
-        assert not shelf.file.exists()
+    def test_it_leaves_a_copy_that_was_put_in_the_file_s_place(self, paused: PausedAnalyst) -> None:
+        identity = paused.put("item", self.SECRET)
+        paused.catch_up()
+        data = paused.file.read_bytes()
+        paused.file.rename(paused.file.with_suffix(".moved"))
+        paused.file.write_bytes(data)
+        paused.take_down(f"{identity}@1.0.0")
+        paused.analyst.follow_takedowns()
+        assert not paused.file.exists()
 
     def test_where_the_file_cannot_be_deleted_it_is_tried_again(
-        self, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+        self, paused: PausedAnalyst, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        identity = shelf.put("item", self.SECRET)
-        shelf.catch_up()
-        shelf.take_down(f"{identity}@1.0.0")
+        identity = paused.put("item", self.SECRET)
+        paused.catch_up()
+        paused.take_down(f"{identity}@1.0.0")
         with monkeypatch.context() as patch:
 
             def refused(_path: Path, missing_ok: bool = False) -> None:
                 raise PermissionError("read-only")
 
             patch.setattr(Path, "unlink", refused)
-            patch.setattr(shelf.stored, "_is_usable", False)
-            shelf.analyst.follow_takedowns()
-            assert shelf.file.exists()
-        shelf.analyst.follow_takedowns()
-        assert not shelf.file.exists() or shelf.rows() == []
+            patch.setattr(paused.stored, "_is_usable", False)
+            paused.analyst.follow_takedowns()
+            assert paused.file.exists()
+        paused.analyst.follow_takedowns()
+        assert not paused.file.exists() or paused.rows() == []
 
 
 class TestDamage:
-    def test_a_file_whose_writer_was_killed_starts_over(self, shelf: Shelf) -> None:
-        shelf.put("item")
-        shelf.catch_up()
-        shelf.stored.close()
-        with sqlite3.connect(shelf.file) as connection:  # as left by a process that is killed while writing
+    def test_a_file_whose_writer_was_killed_starts_over(self, paused: PausedAnalyst) -> None:
+        paused.put("item")
+        paused.catch_up()
+        paused.stored.close()
+        with sqlite3.connect(paused.file) as connection:  # as left by a process that is killed while writing
             connection.execute("UPDATE state SET is_whole = 0")
-        shelf.forget_pages()
-        shelf.page("item")
-        assert shelf.analysed == ["acme/a/item@1.0.0"]
-        shelf.catch_up()
-        assert len(shelf.rows()) == 1
+        paused.forget_pages()
+        paused.page("item")
+        assert paused.analysed == ["acme/a/item@1.0.0"]
+        paused.catch_up()
+        assert len(paused.rows()) == 1
 
-    def test_a_change_that_fails_leaves_a_whole_file(self, shelf: Shelf) -> None:
-        shelf.put("item")
-        shelf.catch_up()
-        rows = shelf.rows()
-        database = shelf.stored._open(shelf.file)
+    def test_a_change_that_fails_leaves_a_whole_file(self, paused: PausedAnalyst) -> None:
+        paused.put("item")
+        paused.catch_up()
+        rows = paused.rows()
+        database = paused.stored._open(paused.file)
         with pytest.raises(sqlite3.OperationalError), analysis_store._change(database):
             database.execute("DELETE FROM analysis").execute("DELETE FROM nothing")
-        shelf.stored.close()
-        shelf.forget_pages()
-        shelf.page("item")
-        assert (shelf.analysed, shelf.rows()) == ([], rows)
+        paused.stored.close()
+        paused.forget_pages()
+        paused.page("item")
+        assert (paused.analysed, paused.rows()) == ([], rows)
 
     def test_a_file_that_other_code_prepares_at_the_same_moment_is_not_read_unseen(
-        self, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+        self, paused: PausedAnalyst, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        shelf.put("item")
-        shelf.catch_up()
-        shelf.stored.close()
-        with sqlite3.connect(shelf.file) as connection:
+        paused.put("item")
+        paused.catch_up()
+        paused.stored.close()
+        with sqlite3.connect(paused.file) as connection:
             connection.execute("UPDATE state SET code = ?", (b"older",))
 
         def busy(_database: sqlite3.Connection, _code: bytes) -> bool:
@@ -345,152 +345,156 @@ class TestDamage:
         with monkeypatch.context() as patch:
             patch.setattr(analysis_store, "_is_ours", busy)
             patch.setattr(AnalysisStore, "_judge", lambda _self, _error: None)
-            assert shelf.stored.entries() is None
-        shelf.forget_pages()
-        shelf.page("item")
-        assert shelf.analysed == ["acme/a/item@1.0.0"]
+            assert paused.stored.entries() is None
+        paused.forget_pages()
+        paused.page("item")
+        assert paused.analysed == ["acme/a/item@1.0.0"]
 
     @pytest.mark.parametrize("entries", ["text", -5, b"1", 2.5])
-    def test_a_number_of_entries_that_is_none_counts_as_unknown(self, shelf: Shelf, entries: object) -> None:
-        shelf.put("item")
-        shelf.catch_up()
-        with sqlite3.connect(shelf.file) as connection:
+    def test_a_number_of_entries_that_is_none_counts_as_unknown(self, paused: PausedAnalyst, entries: object) -> None:
+        paused.put("item")
+        paused.catch_up()
+        with sqlite3.connect(paused.file) as connection:
             connection.execute("UPDATE state SET entries = ?", (entries,))
-        assert shelf.stored.entries() is None
-        shelf.catch_up()
-        assert isinstance(shelf.stored.entries(), int)
+        assert paused.stored.entries() is None
+        paused.catch_up()
+        assert isinstance(paused.stored.entries(), int)
 
-    def test_a_damaged_row_is_made_again(self, shelf: Shelf) -> None:
-        shelf.put("item")
-        shelf.catch_up()
-        made = shelf.page("item")
-        whole = shelf.rows()
-        shelf.stored.close()
-        with sqlite3.connect(shelf.file) as connection:
+    def test_a_damaged_row_is_made_again(self, paused: PausedAnalyst) -> None:
+        paused.put("item")
+        paused.catch_up()
+        made = paused.page("item")
+        whole = paused.rows()
+        paused.stored.close()
+        with sqlite3.connect(paused.file) as connection:
             connection.execute("UPDATE analysis SET value = substr(value, 1, 100)")
-        shelf.forget_pages()
-        assert shelf.page("item") == made
-        assert shelf.analysed == ["acme/a/item@1.0.0"]
-        shelf.catch_up()
-        assert shelf.rows() == whole
+        paused.forget_pages()
+        assert paused.page("item") == made
+        assert paused.analysed == ["acme/a/item@1.0.0"]
+        paused.catch_up()
+        assert paused.rows() == whole
 
     @pytest.mark.parametrize("value", [b"", "text", 1])
-    def test_a_row_of_another_form_is_none(self, shelf: Shelf, value: object) -> None:
-        shelf.put("item")
-        shelf.catch_up()
-        with sqlite3.connect(shelf.file) as connection:
+    def test_a_row_of_another_form_is_none(self, paused: PausedAnalyst, value: object) -> None:
+        paused.put("item")
+        paused.catch_up()
+        with sqlite3.connect(paused.file) as connection:
             connection.execute("UPDATE analysis SET value = ?", (value,))
-        shelf.forget_pages()
-        shelf.page("item")
-        assert shelf.analysed == ["acme/a/item@1.0.0"]
+        paused.forget_pages()
+        paused.page("item")
+        assert paused.analysed == ["acme/a/item@1.0.0"]
 
-    def test_a_row_of_another_release_is_none(self, shelf: Shelf) -> None:
+    def test_a_row_of_another_release_is_none(self, paused: PausedAnalyst) -> None:
         for name in ("item", "other"):
-            shelf.put(name)
-        shelf.catch_up()
-        values = [value for _, value in shelf.rows()]
-        with sqlite3.connect(shelf.file) as connection:
+            paused.put(name)
+        paused.catch_up()
+        values = [value for _, value in paused.rows()]
+        with sqlite3.connect(paused.file) as connection:
             connection.execute("UPDATE analysis SET value = ?", (values[1],))
-        shelf.forget_pages()
-        assert "a/item" in shelf.page("item")
-        assert shelf.analysed == ["acme/a/item@1.0.0"]
+        paused.forget_pages()
+        assert "a/item" in paused.page("item")
+        assert paused.analysed == ["acme/a/item@1.0.0"]
 
-    def test_a_row_that_unpacks_to_more_than_an_analysis_may_have_is_none(self, shelf: Shelf) -> None:
-        shelf.put("item")
-        shelf.catch_up()
-        with sqlite3.connect(shelf.file) as connection:
+    def test_a_row_that_unpacks_to_more_than_an_analysis_may_have_is_none(self, paused: PausedAnalyst) -> None:
+        paused.put("item")
+        paused.catch_up()
+        with sqlite3.connect(paused.file) as connection:
             ((key,),) = connection.execute("SELECT key FROM analysis").fetchall()
             bomb = zlib.compress(b"\x00" * (PAGES.analysis_bytes + 1))
             check = hashlib.sha256(key + bomb).digest()[:8]
             connection.execute("UPDATE analysis SET value = ?", (check + bomb,))
-        shelf.forget_pages()
-        shelf.page("item")
-        assert shelf.analysed == ["acme/a/item@1.0.0"]
+        paused.forget_pages()
+        paused.page("item")
+        assert paused.analysed == ["acme/a/item@1.0.0"]
 
     @pytest.mark.parametrize("content", [b"", b"not a database" * 1000, b"SQLite format 3\0" + b"\xff" * 5000])
-    def test_a_damaged_file_starts_over(self, shelf: Shelf, content: bytes) -> None:
-        shelf.put("item")
-        shelf.catch_up()
-        shelf.stored.close()
-        shelf.file.write_bytes(content)
-        shelf.forget_pages()
-        shelf.page("item")
-        shelf.catch_up()
-        shelf.catch_up()
-        assert [release for release, _ in shelf.rows()] == ["directive:acme/a/item@1.0.0"]
+    def test_a_damaged_file_starts_over(self, paused: PausedAnalyst, content: bytes) -> None:
+        paused.put("item")
+        paused.catch_up()
+        paused.stored.close()
+        paused.file.write_bytes(content)
+        paused.forget_pages()
+        paused.page("item")
+        paused.catch_up()
+        paused.catch_up()
+        assert [release for release, _ in paused.rows()] == ["directive:acme/a/item@1.0.0"]
 
-    def test_without_a_usable_file_pages_are_made_each_time(self, shelf: Shelf) -> None:
-        shelf.file.mkdir()
-        shelf.put("item")
-        assert "acme" in shelf.page("item")
-        assert not shelf.stored.is_stored
-        assert not shelf.analyst.round()
-        shelf.local.service.pages._made._values.clear()
-        shelf.analysed.clear()
-        shelf.page("item")
-        assert shelf.analysed == []  # it is still in memory
+    def test_without_a_usable_file_pages_are_made_each_time(self, paused: PausedAnalyst) -> None:
+        paused.file.mkdir()
+        paused.put("item")
+        assert "acme" in paused.page("item")
+        assert not paused.stored.is_stored
+        assert not paused.analyst.round()
+        paused.local.service.pages._made._values.clear()
+        paused.analysed.clear()
+        paused.page("item")
+        assert paused.analysed == []  # it is still in memory
 
-    def test_on_a_full_disk_the_file_gives_its_space_back(self, shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_on_a_full_disk_the_file_gives_its_space_back(
+        self, paused: PausedAnalyst, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(analysis_store, "_SETTINGS", (*analysis_store._SETTINGS, "max_page_count=6"))
         for number in range(8):
-            shelf.put(f"n{number}")
-        shelf.catch_up()
-        assert not shelf.stored.is_stored
-        assert not shelf.file.exists()
-        assert "acme" in shelf.page("n7")
+            paused.put(f"n{number}")
+        paused.catch_up()
+        assert not paused.stored.is_stored
+        assert not paused.file.exists()
+        assert "acme" in paused.page("n7")
 
-    def test_the_file_is_the_operator_s_own(self, shelf: Shelf) -> None:
-        shelf.put("item")
-        shelf.catch_up()
-        assert shelf.file.stat().st_mode & 0o777 == 0o600
+    def test_the_file_is_the_operator_s_own(self, paused: PausedAnalyst) -> None:
+        paused.put("item")
+        paused.catch_up()
+        assert paused.file.stat().st_mode & 0o777 == 0o600
 
-    def test_of_a_file_that_is_full_the_oldest_rows_go(self, shelf: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_of_a_file_that_is_full_the_oldest_rows_go(
+        self, paused: PausedAnalyst, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(analysis_store, "PAGES", PageLimits(analyses_bytes=60_000))
         monkeypatch.setattr(analyst, "PAGES", PageLimits(analysed_at_once=1, analysis_share=1))
         names = [f"n{number}" for number in range(24)]
         for name in names:
-            shelf.put(name)
-        shelf.catch_up()
-        left = [release for release, _ in shelf.rows()]
+            paused.put(name)
+        paused.catch_up()
+        left = [release for release, _ in paused.rows()]
         assert left == [f"directive:acme/a/{name}@1.0.0" for name in names[-len(left) :]]
         assert 2 < len(left) < len(names)
-        assert shelf.file.stat().st_size < 90_000
+        assert paused.file.stat().st_size < 90_000
 
 
 class TestPublishing:
-    def test_a_publish_analyses_nothing(self, shelf: Shelf) -> None:
-        token = shelf.local.token()
+    def test_a_publish_analyses_nothing(self, paused: PausedAnalyst) -> None:
+        token = paused.local.token()
         for number in range(3):
-            assert shelf.local.publish(shelf.acme, f"a/item{number}", token).status_code == 200
-            shelf.analyst.round()
-        assert shelf.analysed == []
-        shelf.clock.now += PAGES.analysis_quiet_seconds
-        shelf.catch_up()
-        assert len(shelf.analysed) == 3
+            assert paused.local.publish(paused.acme, f"a/item{number}", token).status_code == 200
+            paused.analyst.round()
+        assert paused.analysed == []
+        paused.clock.now += PAGES.analysis_quiet_seconds
+        paused.catch_up()
+        assert len(paused.analysed) == 3
 
-    def test_an_analysis_waits_while_a_publish_is_at_work(self, shelf: Shelf) -> None:
-        shelf.put("item")
-        shelf.local.service._writing += 1
-        assert shelf.analyst.round()
-        assert shelf.analysed == []
-        shelf.local.service._writing -= 1
-        shelf.catch_up()
-        assert shelf.analysed == ["acme/a/item@1.0.0"]
+    def test_an_analysis_waits_while_a_publish_is_at_work(self, paused: PausedAnalyst) -> None:
+        paused.put("item")
+        paused.local.service._writing += 1
+        assert paused.analyst.round()
+        assert paused.analysed == []
+        paused.local.service._writing -= 1
+        paused.catch_up()
+        assert paused.analysed == ["acme/a/item@1.0.0"]
 
-    def test_readers_who_need_analyses_now_come_first_too(self, shelf: Shelf) -> None:
+    def test_readers_who_need_analyses_now_come_first_too(self, paused: PausedAnalyst) -> None:
         for name in ("item", "other"):
-            shelf.put(name)
-        shelf.page("other")
-        assert shelf.analyst.round()
-        assert shelf.analysed == ["acme/a/other@1.0.0"]
-        shelf.catch_up()
-        assert shelf.analysed == ["acme/a/other@1.0.0", "acme/a/item@1.0.0"]
+            paused.put(name)
+        paused.page("other")
+        assert paused.analyst.round()
+        assert paused.analysed == ["acme/a/other@1.0.0"]
+        paused.catch_up()
+        assert paused.analysed == ["acme/a/other@1.0.0", "acme/a/item@1.0.0"]
 
     def test_the_thread_follows_a_publish_and_ends_with_the_server(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(analyst, "PAGES", PageLimits(analysis_quiet_seconds=0.01))
-        local, acme = Local(tmp_path / "data"), Publisher("acme")
+        local, acme = LocalRegistry(tmp_path / "data"), Publisher("acme")
         token = local.token()
         assert local.statements(token, acme.claim()).status_code == 200
         assert local.publish(acme, "a/item", token).status_code == 200
@@ -510,16 +514,16 @@ class TestPublishing:
 def test_a_stored_analysis_is_shown_to_nobody_who_may_not_read_the_item(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shelf = Shelf(tmp_path / "data", monkeypatch, 'read = "namespaces"\n')
-    shelf.put("item", TestTakedown.SECRET)
-    shelf.catch_up()
-    assert len(shelf.rows()) == 1
-    mine, other = (shelf.local.token(name, scopes=["read"]) for name in ("acme", "other"))
-    assert "xyzzy" in shelf.page("item", token=mine)
-    assert "xyzzy" not in shelf.page("item", token=other, status=404)
-    assert "xyzzy" not in shelf.page("item", JSON, token=other, status=404)
-    assert shelf.analysed == ["acme/a/item@1.0.0"]
-    shelf.local.close()
+    paused = PausedAnalyst(tmp_path / "data", monkeypatch, 'read = "namespaces"\n')
+    paused.put("item", TestTakedown.SECRET)
+    paused.catch_up()
+    assert len(paused.rows()) == 1
+    mine, other = (paused.local.token(name, scopes=["read"]) for name in ("acme", "other"))
+    assert "xyzzy" in paused.page("item", token=mine)
+    assert "xyzzy" not in paused.page("item", token=other, status=404)
+    assert "xyzzy" not in paused.page("item", JSON, token=other, status=404)
+    assert paused.analysed == ["acme/a/item@1.0.0"]
+    paused.local.close()
 
 
 @pytest.mark.processes

@@ -12,8 +12,8 @@ from registry_server.accounts.tokens import Account
 from registry_server.pages import page_cache
 from registry_server.pages.limits import PAGES
 from rye.errors import RyeError
-from tests.server.in_process import Local
-from tests.server.publishing import Publisher
+from tests.scenes.local_registry import LocalRegistry
+from tests.scenes.publisher import Publisher
 
 HTML = {"Accept": "text/html"}
 ACME = Publisher("acme")
@@ -37,21 +37,20 @@ class Waits:
 
 
 @pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
-    made = Local(tmp_path_factory.mktemp("beside") / "data")
-    assert made.statements(made.token(), ACME.claim()).status_code == 200
-    assert made.get("/", headers=HTML).status_code == 200
-    yield made
-    made.close()
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalRegistry]:
+    with LocalRegistry(tmp_path_factory.mktemp("beside") / "data") as made:
+        assert made.statements(made.token(), ACME.claim()).status_code == 200
+        assert made.get("/", headers=HTML).status_code == 200
+        yield made
 
 
 @pytest.fixture
-def waits(local: Local, monkeypatch: pytest.MonkeyPatch) -> Waits:
+def waits(local: LocalRegistry, monkeypatch: pytest.MonkeyPatch) -> Waits:
     local.service.pages._next_turn = local.service.pages._paced_until = 0.0
     return Waits(monkeypatch)
 
 
-def read(local: Local, count: int) -> list[httpx.Response]:
+def read(local: LocalRegistry, count: int) -> list[httpx.Response]:
     """Request this many pages at the same time."""
 
     async def all_of_them() -> list[httpx.Response]:
@@ -60,22 +59,22 @@ def read(local: Local, count: int) -> list[httpx.Response]:
     return local.loop.run_until_complete(all_of_them())
 
 
-def writing(local: Local) -> Account:
+def writing(local: LocalRegistry) -> Account:
     return Account("", "ann", (), scopes=("publish",), account="1")
 
 
-def test_without_a_publish_nobody_waits(local: Local, waits: Waits) -> None:
+def test_without_a_publish_nobody_waits(local: LocalRegistry, waits: Waits) -> None:
     assert {answer.status_code for answer in read(local, 40)} == {200}
     assert waits.taken == []
 
 
-def test_beside_a_publish_pages_take_turns_and_the_last_one_is_answered_too(local: Local, waits: Waits) -> None:
+def test_beside_a_publish_pages_take_turns_and_the_last_one_is_answered_too(local: LocalRegistry, waits: Waits) -> None:
     with local.service.writing(writing(local)):
         assert {answer.status_code for answer in read(local, 16)} == {200}
     assert waits.taken == [round(number * PAGES.pace_seconds, 6) for number in range(1, 16)]
 
 
-def test_the_pace_lasts_for_a_moment_and_then_ends(local: Local, waits: Waits) -> None:
+def test_the_pace_lasts_for_a_moment_and_then_ends(local: LocalRegistry, waits: Waits) -> None:
     with local.service.writing(writing(local)):
         read(local, 1)
     waits.now += PAGES.pace_lasts_seconds / 2
@@ -86,7 +85,7 @@ def test_the_pace_lasts_for_a_moment_and_then_ends(local: Local, waits: Waits) -
     assert waits.taken == [PAGES.pace_seconds]
 
 
-def test_more_than_can_be_answered_in_time_are_refused_at_once(local: Local, waits: Waits) -> None:
+def test_more_than_can_be_answered_in_time_are_refused_at_once(local: LocalRegistry, waits: Waits) -> None:
     most = int(PAGES.turn_seconds / PAGES.pace_seconds)
     with local.service.writing(writing(local)):
         read(local, 1)
@@ -99,7 +98,7 @@ def test_more_than_can_be_answered_in_time_are_refused_at_once(local: Local, wai
     assert most >= 100
 
 
-def test_a_publish_is_at_work_from_its_place_to_its_answer_and_after_a_failure_no_more(local: Local) -> None:
+def test_a_publish_is_at_work_from_its_place_to_its_answer_and_after_a_failure_no_more(local: LocalRegistry) -> None:
     is_publishing = local.service.pages._is_publishing
     seen: list[bool] = []
     submit = local.service.sequencer.submit

@@ -25,9 +25,9 @@ from registry_server.upkeep import takedown
 from registry_server.upkeep.founding import found
 from rye.items.identity import Identity
 from rye.registry.protocol.statements import Advisory, Deprecation, Yank
+from tests.scenes.local_registry import LocalRegistry
+from tests.scenes.publisher import Publisher, now
 from tests.scenes.registry_process import ORIGIN
-from tests.server.in_process import Local
-from tests.server.publishing import Publisher, now
 from tests.server.unexamined import append, put
 
 ITEM = Identity("directive", "acme/a/item")
@@ -39,7 +39,7 @@ PARSER = etree.XMLParser(resolve_entities=False, no_network=True)
 class Atom:
     """A feed, checked against what RFC 4287 requires."""
 
-    def __init__(self, local: Local, path: str = "/feed.atom", token: str = "") -> None:
+    def __init__(self, local: LocalRegistry, path: str = "/feed.atom", token: str = "") -> None:
         self.answer = local.get(path, token)
         assert self.answer.status_code == 200, self.answer.text
         assert self.answer.headers["content-type"] == "application/atom+xml"
@@ -77,18 +77,19 @@ class Atom:
 
 
 @pytest.fixture
-def local(tmp_path: Path) -> Iterator[Local]:
-    made = Local(tmp_path / "data")
-    assert made.statements(made.token(), ACME.claim()).status_code == 200
-    yield made
-    made.close()
+def local(tmp_path: Path) -> Iterator[LocalRegistry]:
+    with LocalRegistry(tmp_path / "data") as made:
+        assert made.statements(made.token(), ACME.claim()).status_code == 200
+        yield made
 
 
 ACME, OTHER = Publisher("acme"), Publisher("other")
 
 
 class TestFeed:
-    def test_releases_yanks_deprecations_advisories_and_takedowns_are_told_the_newest_first(self, local: Local) -> None:
+    def test_releases_yanks_deprecations_advisories_and_takedowns_are_told_the_newest_first(
+        self, local: LocalRegistry
+    ) -> None:
         put(local, ACME, ITEM, "1.0.0", b"one")
         put(local, ACME, ITEM, "2.0.0", b"two")
         append(local, ACME, Yank(ORIGIN, ITEM, "1.0.0", True, 1, now(), "It broke"))
@@ -131,11 +132,11 @@ class TestFeed:
         assert set(statuses.values()) == {200}
 
     def test_an_empty_registry_has_a_feed(self, tmp_path: Path) -> None:
-        local = Local(tmp_path / "empty")
+        local = LocalRegistry(tmp_path / "empty")
         assert Atom(local).values("title") == []
         local.close()
 
-    def test_text_that_xml_refuses_or_would_read_is_shown_in_brackets(self, local: Local) -> None:
+    def test_text_that_xml_refuses_or_would_read_is_shown_in_brackets(self, local: LocalRegistry) -> None:
         put(local, ACME, ITEM, "1.0.0", b"one", description=HOSTILE)
         append(local, ACME, Yank(ORIGIN, ITEM, "1.0.0", True, 1, now(), f"{HOSTILE} again"))
         feed = Atom(local)
@@ -150,7 +151,7 @@ class TestFeed:
             assert etree.fromstring(etree.tostring(root)).text == (root.text or None)
         assert xml_text("a\u202eb\x00c\ud800") == "a[U+202E]b[U+0000]c?"
 
-    def test_times_are_the_registrys_and_not_the_signers(self, local: Local) -> None:
+    def test_times_are_the_registrys_and_not_the_signers(self, local: LocalRegistry) -> None:
         long_ago = now() - timedelta(days=4000)
         put(local, ACME, ITEM, "1.0.0", b"one")
         append(local, ACME, Yank(ORIGIN, ITEM, "1.0.0", True, 1, long_ago, "Old"))
@@ -160,7 +161,7 @@ class TestFeed:
         assert datetime.strptime(f"{updated}+0000", "%Y-%m-%dT%H:%M:%SZ%z") >= now() - timedelta(minutes=5)
         assert feed.one(feed.root, "updated") == updated
 
-    def test_ids_and_times_stay_when_other_things_happen(self, local: Local) -> None:
+    def test_ids_and_times_stay_when_other_things_happen(self, local: LocalRegistry) -> None:
         put(local, ACME, ITEM, "1.0.0", b"one")
         first = Atom(local)
         put(local, ACME, ITEM, "2.0.0", b"two")
@@ -170,7 +171,7 @@ class TestFeed:
         assert second.values("updated")[1:] == first.values("updated")
         assert second.one(second.root, "id") == first.one(first.root, "id")
 
-    def test_it_is_not_sent_again_while_nothing_happens(self, local: Local) -> None:
+    def test_it_is_not_sent_again_while_nothing_happens(self, local: LocalRegistry) -> None:
         put(local, ACME, ITEM, "1.0.0", b"one")
         for path in ("/feed.atom", "/-/namespaces/acme/feed.atom", "/sitemap.xml", "/robots.txt"):
             first = local.get(path)
@@ -180,7 +181,7 @@ class TestFeed:
             assert (head.status_code, head.content) == (200, b"")
             assert head.headers["content-length"] == str(len(first.content))
 
-    def test_it_holds_the_newest_and_no_more(self, local: Local) -> None:
+    def test_it_holds_the_newest_and_no_more(self, local: LocalRegistry) -> None:
         for number in range(RECORDS.feed_entries + 5):
             put(local, ACME, ITEM, f"{number}.0.0", b"%d" % number, description="&" * 300)
         for path in ("/feed.atom", "/-/namespaces/acme/feed.atom"):
@@ -189,7 +190,7 @@ class TestFeed:
             assert titles[0].endswith(f" {RECORDS.feed_entries + 4}.0.0")
 
     def test_a_quiet_namespace_keeps_its_feed_when_others_are_loud(
-        self, local: Local, monkeypatch: pytest.MonkeyPatch
+        self, local: LocalRegistry, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         assert local.statements(local.token(), OTHER.claim()).status_code == 200
         monkeypatch.setattr(feed, "RECORDS", type(RECORDS)(feed_entries=10))
@@ -198,7 +199,7 @@ class TestFeed:
             put(local, OTHER, Identity("directive", "other/a"), f"{number}.0.0", b"%d" % number)
         assert Atom(local, "/-/namespaces/acme/feed.atom").values("title") == ["directive acme/a/item 1.0.0"]
 
-    def test_a_namespace_is_told_from_one_that_begins_alike(self, local: Local) -> None:
+    def test_a_namespace_is_told_from_one_that_begins_alike(self, local: LocalRegistry) -> None:
         longer = Publisher("acme-2")
         assert local.statements(local.token(), longer.claim()).status_code == 200
         put(local, longer, Identity("directive", "acme-2/a"), "1.0.0", b"x")
@@ -217,7 +218,7 @@ class TestFeed:
 
 
 class TestSitemap:
-    def addresses(self, local: Local, path: str, token: str = "") -> list[str]:
+    def addresses(self, local: LocalRegistry, path: str, token: str = "") -> list[str]:
         answer = local.get(path, token)
         assert answer.status_code == 200
         assert answer.headers["content-type"] == "application/xml"
@@ -228,7 +229,7 @@ class TestSitemap:
         return [address.removeprefix("http://127.0.0.1:8420") for address in found]
 
     def test_all_items_that_are_offered_are_listed_in_parts(
-        self, local: Local, monkeypatch: pytest.MonkeyPatch
+        self, local: LocalRegistry, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         small = type(RECORDS)(sitemap_names=3)
         monkeypatch.setattr(crawlers, "RECORDS", small)
@@ -244,19 +245,19 @@ class TestSitemap:
         assert all(local.get(address, headers={"Accept": "text/html"}).status_code == 200 for address in found)
 
     def test_an_empty_registry_lists_its_first_page(self, tmp_path: Path) -> None:
-        local = Local(tmp_path / "empty")
+        local = LocalRegistry(tmp_path / "empty")
         (part,) = self.addresses(local, "/sitemap.xml")
         assert self.addresses(local, part) == ["/"]
         local.close()
 
     @pytest.mark.parametrize("after", ["x", "a:b:c", "directive:acme/<b>", "directive:acme/%00", "'; --", "directive:"])
-    def test_a_part_that_begins_nowhere_is_an_error(self, local: Local, after: str) -> None:
+    def test_a_part_that_begins_nowhere_is_an_error(self, local: LocalRegistry, after: str) -> None:
         assert local.get("/sitemap.xml", params={"after": after}).status_code == 400
 
-    def test_a_part_behind_the_last_name_is_missing(self, local: Local) -> None:
+    def test_a_part_behind_the_last_name_is_missing(self, local: LocalRegistry) -> None:
         assert local.get("/sitemap.xml?after=tool:zzz/z").status_code == 404
 
-    def test_many_names_are_cheap(self, local: Local) -> None:
+    def test_many_names_are_cheap(self, local: LocalRegistry) -> None:
         row = {"kind": "directive", "namespace": "acme", "version": "1.0.0", "description": "x" * 100,
                "keywords": "", "deprecated": False, "segment": "-x-"}  # fmt: skip
         names = [f"acme/category/name-{number:06d}" for number in range(30_000)]
@@ -306,7 +307,7 @@ def test_names_have_the_same_order_on_postgresql(empty: str) -> None:
 def test_every_page_of_the_log_is_made_from_postgresql_too(empty: str, tmp_path: Path) -> None:
     data = tmp_path / "data"
     found(data, ORIGIN, {"database": empty}, None, 365)
-    local = Local(data, make=False)
+    local = LocalRegistry(data, make=False)
     assert local.statements(local.token(), ACME.claim()).status_code == 200
     put(local, ACME, ITEM, "1.0.0", b"one\n")
     put(local, ACME, ITEM, "2.0.0", b"two\n")
@@ -321,7 +322,7 @@ def test_every_page_of_the_log_is_made_from_postgresql_too(empty: str, tmp_path:
 
 
 class TestRobots:
-    def test_crawlers_are_told_where_the_sitemap_is_and_what_to_leave(self, local: Local) -> None:
+    def test_crawlers_are_told_where_the_sitemap_is_and_what_to_leave(self, local: LocalRegistry) -> None:
         answer = local.get("/robots.txt")
         assert answer.headers["content-type"] == "text/plain; charset=utf-8"
         lines = answer.text.splitlines()
@@ -334,8 +335,8 @@ class TestPrivate:
     PATHS = ("/feed.atom", "/-/namespaces/acme/feed.atom", "/sitemap.xml", "/sitemap.xml?after=", "/robots.txt")
 
     @pytest.fixture
-    def split(self, tmp_path: Path) -> Iterator[Local]:
-        made = Local(tmp_path / "split", 'read = "namespaces"\n')
+    def split(self, tmp_path: Path) -> Iterator[LocalRegistry]:
+        made = LocalRegistry(tmp_path / "split", 'read = "namespaces"\n')
         for publisher in (ACME, OTHER):
             assert made.statements(made.token(), publisher.claim()).status_code == 200
             put(
@@ -348,12 +349,12 @@ class TestPrivate:
         yield made
         made.close()
 
-    def test_nobody_else_is_told_anything(self, split: Local) -> None:
+    def test_nobody_else_is_told_anything(self, split: LocalRegistry) -> None:
         for path in self.PATHS:
             for token in ("", "rye_0000000000000000_" + "a" * 43):
                 assert split.get(path, token).status_code == 401
 
-    def test_a_reader_is_told_of_the_namespaces_that_they_may_read(self, split: Local) -> None:
+    def test_a_reader_is_told_of_the_namespaces_that_they_may_read(self, split: LocalRegistry) -> None:
         reader = split.token(account=split.member("ann", acme="reader"), scopes=["read"])
         feed = Atom(split, "/feed.atom", reader)
         assert feed.values("title") == ["directive acme/a/item 1.0.0"]
@@ -368,5 +369,5 @@ class TestPrivate:
         assert Atom(split, "/feed.atom", nobody).values("title") == []
         assert "/a/" not in split.get("/sitemap.xml?after=", nobody).text
 
-    def test_crawlers_are_kept_out(self, split: Local) -> None:
+    def test_crawlers_are_kept_out(self, split: LocalRegistry) -> None:
         assert split.get("/robots.txt", split.token()).text == "User-agent: *\nDisallow: /\n"

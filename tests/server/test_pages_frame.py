@@ -13,8 +13,8 @@ from registry_server.pages.addresses import ItemAddress, diff_path, read_item_pa
 from registry_server.pages.negotiation import form_of, wants_html
 from rye.items.identity import Identity
 from rye.items.kinds import KINDS
-from tests.server.in_process import Local
-from tests.server.publishing import Publisher, error_code
+from tests.scenes.local_registry import LocalRegistry
+from tests.scenes.publisher import Publisher, error_code
 
 ACME = Publisher("acme")
 HTML = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
@@ -30,12 +30,11 @@ POLICY = {
 
 
 @pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
-    made = Local(tmp_path_factory.mktemp("pages") / "data")
-    assert made.statements(made.token(), ACME.claim()).status_code == 200
-    assert made.publish(ACME, "a/item", made.token()).status_code == 200
-    yield made
-    made.close()
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalRegistry]:
+    with LocalRegistry(tmp_path_factory.mktemp("pages") / "data") as made:
+        assert made.statements(made.token(), ACME.claim()).status_code == 200
+        assert made.publish(ACME, "a/item", made.token()).status_code == 200
+        yield made
 
 
 class TestForms:
@@ -65,7 +64,7 @@ class TestForms:
     def test_a_long_accept_header_costs_nothing(self) -> None:
         assert form_of("a/b," * 100_000 + "application/json") == "html"
 
-    def test_an_item_in_both_forms(self, local: Local) -> None:
+    def test_an_item_in_both_forms(self, local: LocalRegistry) -> None:
         html = local.get(ITEM, headers=HTML)
         document = local.get(ITEM, headers={"Accept": "application/json"})
         assert html.headers["content-type"] == "text/html; charset=utf-8"
@@ -73,7 +72,7 @@ class TestForms:
         assert json.loads(document.content)["id"] == "acme/a/item"
         assert html.headers["etag"] != document.headers["etag"]
 
-    def test_the_root_is_a_page_for_who_wants_html_alone(self, local: Local) -> None:
+    def test_the_root_is_a_page_for_who_wants_html_alone(self, local: LocalRegistry) -> None:
         assert local.get("/", headers=HTML).headers["content-type"] == "text/html; charset=utf-8"
         for accept in ("*/*", "application/json"):
             answer = local.get("/", headers={"Accept": accept})
@@ -83,7 +82,7 @@ class TestForms:
 
 class TestAnswers:
     @pytest.mark.parametrize("path", ["/", ITEM, "/nothing", "/-/nothing"])
-    def test_every_page_says_what_browsers_must_not_do(self, local: Local, path: str) -> None:
+    def test_every_page_says_what_browsers_must_not_do(self, local: LocalRegistry, path: str) -> None:
         headers = local.get(path, headers=HTML).headers
         policy = dict(part.strip().split(" ", 1) for part in headers["content-security-policy"].split(";"))
         assert policy == POLICY
@@ -91,7 +90,7 @@ class TestAnswers:
         assert headers["referrer-policy"] == "no-referrer"
         assert headers["vary"] == "Accept"
 
-    def test_head_is_get_without_a_body(self, local: Local) -> None:
+    def test_head_is_get_without_a_body(self, local: LocalRegistry) -> None:
         for path in ("/", ITEM):
             got, asked = local.get(path, headers=HTML), local.ask("HEAD", path, headers=HTML)
             assert asked.content == b""
@@ -101,7 +100,7 @@ class TestAnswers:
                 k: v for k, v in got.headers.items() if k not in same
             }
 
-    def test_a_page_that_is_the_same_is_not_sent_again(self, local: Local) -> None:
+    def test_a_page_that_is_the_same_is_not_sent_again(self, local: LocalRegistry) -> None:
         tag = local.get(ITEM, headers=HTML).headers["etag"]
         for given in (tag, f"W/{tag}", f'"x", {tag}', "*"):
             again = local.get(ITEM, headers={**HTML, "If-None-Match": given})
@@ -110,7 +109,7 @@ class TestAnswers:
         assert local.get(ITEM, headers={**HTML, "If-None-Match": '"x"'}).status_code == 200
         assert local.get(ITEM + "@9.9.9", headers={**HTML, "If-None-Match": "*"}).status_code == 404
 
-    def test_another_head_is_another_page(self, local: Local) -> None:
+    def test_another_head_is_another_page(self, local: LocalRegistry) -> None:
         before = local.get("/", headers=HTML)
         assert local.publish(ACME, "a/later", local.token()).status_code == 200
         local.service.pages.forget_head()
@@ -119,7 +118,7 @@ class TestAnswers:
         assert "acme/a/later" in after.text
         assert "acme/a/later" not in before.text
 
-    def test_the_style_is_kept_for_ever_under_a_name_of_its_bytes(self, local: Local) -> None:
+    def test_the_style_is_kept_for_ever_under_a_name_of_its_bytes(self, local: LocalRegistry) -> None:
         page = local.get("/", headers=HTML).text
         (path,) = re.findall(r'href="(/-/style/[0-9a-f]{16}\.css)"', page)
         answer = local.get(path)
@@ -127,7 +126,7 @@ class TestAnswers:
         assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
         assert local.get("/-/style/0000000000000000.css").status_code == 404
 
-    def test_nothing_runs_and_nothing_comes_from_elsewhere(self, local: Local) -> None:
+    def test_nothing_runs_and_nothing_comes_from_elsewhere(self, local: LocalRegistry) -> None:
         for path in ("/", ITEM, "/nothing"):
             page = local.get(path, headers=HTML).text
             assert "<script" not in page
@@ -137,17 +136,17 @@ class TestAnswers:
 
 
 class TestFailures:
-    def test_a_browser_gets_a_page_and_a_program_a_document(self, local: Local) -> None:
+    def test_a_browser_gets_a_page_and_a_program_a_document(self, local: LocalRegistry) -> None:
         page = local.get("/-/directive/acme/a/nothing", headers=HTML)
         assert (page.status_code, page.headers["content-type"]) == (404, "text/html; charset=utf-8")
         assert "Not found" in page.text
         assert error_code(local.get("/-/directive/acme/a/nothing")) == "not-found"
 
-    def test_the_api_never_answers_with_a_page(self, local: Local) -> None:
+    def test_the_api_never_answers_with_a_page(self, local: LocalRegistry) -> None:
         for method, path in (("GET", "/api/v1/search?q="), ("POST", "/api/v1/statements"), ("GET", "/api/v1/nothing")):
             assert error_code(local.ask(method, path, headers=HTML))
 
-    def test_no_place_left_is_said_at_once(self, local: Local, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_no_place_left_is_said_at_once(self, local: LocalRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
         desk = local.service.pages
         monkeypatch.setattr(desk._threads, "_most", 0)
         desk.forget_head()
@@ -156,7 +155,7 @@ class TestFailures:
         assert "<h1>" in page.text
         assert error_code(local.get(ITEM)) == "busy"
 
-    def test_a_path_is_only_text(self, local: Local) -> None:
+    def test_a_path_is_only_text(self, local: LocalRegistry) -> None:
         page = local.get("/-/<script>alert(1)<\u202escript>", headers=HTML)
         assert page.status_code == 404
         assert "<script" not in page.text
@@ -201,7 +200,7 @@ class TestAddresses:
 
 
 def test_a_registry_that_is_not_public(tmp_path: Path) -> None:
-    local = Local(tmp_path / "data", 'read = "members"\n')
+    local = LocalRegistry(tmp_path / "data", 'read = "members"\n')
     try:
         assert local.statements(local.token(), ACME.claim()).status_code == 200
         assert local.publish(ACME, "a/item", local.token()).status_code == 200

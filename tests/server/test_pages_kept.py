@@ -32,9 +32,9 @@ from rye.registry.protocol import notes
 from rye.registry.protocol.statements import Advisory, Deprecation, Keyset, Relation, Revocation, Yank
 from rye.registry.protocol.wire import blob_path
 from rye.signing.keys import PrivateKey
+from tests.scenes.local_registry import LocalRegistry
+from tests.scenes.publisher import Publisher, now
 from tests.scenes.registry_process import ORIGIN
-from tests.server.in_process import Local
-from tests.server.publishing import Publisher, now
 from tests.server.unexamined import append, put
 
 HTML, JSON = {"Accept": "text/html"}, {"Accept": "application/json"}
@@ -48,9 +48,8 @@ class Counted:
     """A registry that counts how often pages are built."""
 
     def __init__(self, data: Path, patch: pytest.MonkeyPatch, settings: str = "", *, make: bool = True) -> None:
-        self.local = Local(data, settings, make=make)
-        self.acme = Publisher("acme")
-        assert self.local.statements(self.local.token(), self.acme.claim()).status_code == 200
+        self.local = LocalRegistry(data, settings, make=make)
+        self.acme = self.local.owner("acme")
         self.made: list[str] = []
         render = page_layout.render
 
@@ -321,8 +320,7 @@ class TestPrivateReading:
 
     def test_a_dependent_appears_for_those_who_may_see_it_and_leaves_others_their_page(self, split: Counted) -> None:
         local = split.local
-        other = Publisher("other")
-        assert local.statements(local.token(), other.claim()).status_code == 200
+        other = local.owner("other")
         target = split.put()
         mine, all_ = local.token("acme", scopes=["read"]), local.token(scopes=["read"])
         assert [split.seen(ITEM, token)[1] for token in (mine, all_)] == [True, True]

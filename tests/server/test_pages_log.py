@@ -30,9 +30,9 @@ from rye.registry.protocol.statements import (
     Yank,
 )
 from rye.signing.keys import PrivateKey
+from tests.scenes.local_registry import LocalRegistry
+from tests.scenes.publisher import Publisher, now
 from tests.scenes.registry_process import ORIGIN
-from tests.server.in_process import Local
-from tests.server.publishing import Publisher, now
 from tests.server.unexamined import put
 
 HTML, JSON = {"Accept": "text/html"}, {"Accept": "application/json"}
@@ -41,18 +41,17 @@ ITEM = Identity("directive", "acme/a/item")
 
 
 @pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalRegistry]:
     """Root 1, a snapshot, the claim of a namespace, and releases, each with its snapshot."""
-    made = Local(tmp_path_factory.mktemp("log") / "data")
-    assert made.statements(made.token(), ACME.claim()).status_code == 200
-    for version in ("1.0.0", "1.1.0", "2.0.0"):
-        assert made.publish(ACME, "a/item", made.token(), version).status_code == 200
-    made.statements(made.token(), ACME.yank("a/item", "1.0.0", reason="It was <b>wrong</b> & old"))
-    yield made
-    made.close()
+    with LocalRegistry(tmp_path_factory.mktemp("log") / "data") as made:
+        assert made.statements(made.token(), ACME.claim()).status_code == 200
+        for version in ("1.0.0", "1.1.0", "2.0.0"):
+            assert made.publish(ACME, "a/item", made.token(), version).status_code == 200
+        made.statements(made.token(), ACME.yank("a/item", "1.0.0", reason="It was <b>wrong</b> & old"))
+        yield made
 
 
-def page(local: Local, path: str) -> html.HtmlElement:
+def page(local: LocalRegistry, path: str) -> html.HtmlElement:
     answer = local.get(path, headers=HTML)
     assert answer.status_code == 200
     assert len(answer.content) <= 50_000
@@ -85,12 +84,16 @@ def shell(command: str, home: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.processes
 class TestOneEntry:
-    def test_the_command_on_the_page_checks_the_entry_in_an_empty_home(self, local: Local, tmp_path: Path) -> None:
+    def test_the_command_on_the_page_checks_the_entry_in_an_empty_home(
+        self, local: LocalRegistry, tmp_path: Path
+    ) -> None:
         done = shell(commands(page(local, "/-/log/4"))[0], tmp_path / "home")
         assert done.stdout.strip() == f"rye.release/v1 acme/a/item 1.0.0 is entry 4 of the log of {ORIGIN}"
         assert (done.returncode, done.stderr) == (0, "")
 
-    def test_the_command_in_the_document_checks_the_document_as_a_file(self, local: Local, tmp_path: Path) -> None:
+    def test_the_command_in_the_document_checks_the_document_as_a_file(
+        self, local: LocalRegistry, tmp_path: Path
+    ) -> None:
         document = local.get("/-/log/4", headers=JSON)
         file = tmp_path / "entry-4.json"
         file.write_bytes(document.content)
@@ -98,7 +101,7 @@ class TestOneEntry:
         assert "acme/a/item 1.0.0 is entry 4" in done.stdout
         assert done.returncode == 0
 
-    def test_a_proof_of_another_entry_or_of_another_key_is_refused(self, local: Local, tmp_path: Path) -> None:
+    def test_a_proof_of_another_entry_or_of_another_key_is_refused(self, local: LocalRegistry, tmp_path: Path) -> None:
         command = commands(page(local, "/-/log/4"))[0]
         moved = shell(command.replace("\nindex 4\n", "\nindex 5\n"), tmp_path / "moved")
         assert (moved.returncode, moved.stdout) == (1, "")
@@ -109,7 +112,7 @@ class TestOneEntry:
         assert forged.returncode == 1
         assert "is invalid" in forged.stderr
 
-    def test_every_entry_is_proved_and_none_is_left_out(self, local: Local) -> None:
+    def test_every_entry_is_proved_and_none_is_left_out(self, local: LocalRegistry) -> None:
         size = local.get("/-/log", headers=JSON).json()["size"]
         for position in range(size):
             document = local.get(f"/-/log/{position}", headers=JSON).json()
@@ -123,7 +126,7 @@ class TestOneEntry:
             root = merkle.root_from_inclusion(leaf, position, size, hashes)
             assert notes.encode_base64(root) == document["root_hash"]
 
-    def test_the_page_shows_note_hashes_in_order_and_checkpoint(self, local: Local) -> None:
+    def test_the_page_shows_note_hashes_in_order_and_checkpoint(self, local: LocalRegistry) -> None:
         tree = page(local, "/-/log/4")
         document = local.get("/-/log/4", headers=JSON).json()
         shown = [found.text_content() for found in tree.xpath('//ol[@class="hashes"]/li')]
@@ -133,13 +136,13 @@ class TestOneEntry:
         assert checkpoint.strip() == document["checkpoint"].strip()
         assert "The directive acme/a/item 1.0.0 was released under keyset 1." in tree.text_content()
 
-    def test_a_reason_is_text_and_no_markup(self, local: Local) -> None:
+    def test_a_reason_is_text_and_no_markup(self, local: LocalRegistry) -> None:
         size = local.get("/-/log", headers=JSON).json()["size"]
         answer = local.get(f"/-/log/{size - 2}", headers=HTML)
         assert "<b>" not in answer.text
         assert "&lt;b&gt;wrong&lt;/b&gt; &amp; old" in answer.text
 
-    def test_the_proof_as_a_file_is_the_standard_one(self, local: Local) -> None:
+    def test_the_proof_as_a_file_is_the_standard_one(self, local: LocalRegistry) -> None:
         answer = local.get("/-/log/4/proof", headers=HTML)
         assert answer.headers["content-type"] == "text/plain; charset=utf-8"
         assert answer.headers["x-content-type-options"] == "nosniff"
@@ -168,7 +171,7 @@ class TestOneEntry:
             "a",
         ],
     )
-    def test_anything_but_the_number_of_an_entry_is_missing(self, local: Local, text: str) -> None:
+    def test_anything_but_the_number_of_an_entry_is_missing(self, local: LocalRegistry, text: str) -> None:
         if text:
             for path in (f"/-/log/{text}", f"/-/log/{text}/proof"):
                 assert local.get(path, headers=JSON).status_code == 404, path
@@ -178,7 +181,7 @@ class TestOneEntry:
         assert [read_position(text) for text in ("0", "7", "10", "007", "1_0", "１")] == [0, 7, 10, None, None, None]
 
     def test_the_etag_moves_with_the_head(self, tmp_path: Path) -> None:
-        local = Local(tmp_path / "data")
+        local = LocalRegistry(tmp_path / "data")
         first = local.get("/-/log/0", headers=HTML)
         again = local.get("/-/log/0", headers={**HTML, "If-None-Match": first.headers["etag"]})
         assert (again.status_code, again.content) == (304, b"")
@@ -189,7 +192,7 @@ class TestOneEntry:
         local.close()
 
     def test_a_note_that_is_long_comes_as_a_file_and_the_page_stays_small(self, tmp_path: Path) -> None:
-        local = Local(tmp_path / "data")
+        local = LocalRegistry(tmp_path / "data")
         local.statements(local.token(), ACME.claim())
         wide = tuple(f"rye.execute.tool.{'&<' * 180}{number}" for number in range(140))
         put(local, ACME, ITEM, "1.0.0", b"Text", capabilities=wide)
@@ -209,7 +212,7 @@ class TestOneEntry:
 
 
 class TestList:
-    def test_the_newest_entries_come_first_with_head_and_fingerprint(self, local: Local) -> None:
+    def test_the_newest_entries_come_first_with_head_and_fingerprint(self, local: LocalRegistry) -> None:
         document = local.get("/-/log", headers=JSON).json()
         assert [row["position"] for row in document["entries"]] == list(range(document["size"] - 1, -1, -1))
         tree = page(local, "/-/log")
@@ -218,20 +221,20 @@ class TestList:
         links = tree.xpath('//ol[@class="entries"]//a/@href')
         assert links == [row["path"] for row in document["entries"]]
 
-    def test_it_is_paged_without_gaps(self, local: Local, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_it_is_paged_without_gaps(self, local: LocalRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
         document = local.get("/-/log?before=7", headers=JSON).json()
         assert [row["position"] for row in document["entries"]] == [6, 5, 4, 3, 2, 1, 0]
         assert (document["older"], document["newer"]) == (None, "/-/log")
 
     @pytest.mark.parametrize("before", ["0", "-1", "01", "x", "", "1.5"])
-    def test_a_place_that_is_none_is_an_error(self, local: Local, before: str) -> None:
+    def test_a_place_that_is_none_is_an_error(self, local: LocalRegistry, before: str) -> None:
         assert local.get(f"/-/log?before={before}", headers=JSON).status_code == 400
 
     @pytest.mark.parametrize("before", ["99", "9" * 15])
-    def test_a_place_beyond_the_log_is_missing(self, local: Local, before: str) -> None:
+    def test_a_place_beyond_the_log_is_missing(self, local: LocalRegistry, before: str) -> None:
         assert local.get(f"/-/log?before={before}", headers=JSON).status_code == 404
 
-    def test_the_command_reads_the_whole_log(self, local: Local) -> None:
+    def test_the_command_reads_the_whole_log(self, local: LocalRegistry) -> None:
         assert commands(page(local, "/-/log")) == ["rye log verify --registry http://127.0.0.1:8420"]
 
 
@@ -268,7 +271,7 @@ def test_each_kind_of_statement_is_told(statement: Logged, kind: str, words: str
 
 
 @pytest.mark.parametrize("field", ["note", "position", "checkpoint"])
-def test_a_document_that_says_otherwise_than_its_proof_is_refused(local: Local, field: str) -> None:
+def test_a_document_that_says_otherwise_than_its_proof_is_refused(local: LocalRegistry, field: str) -> None:
     document = local.get("/-/log/4", headers=JSON).json()
     document[field] = 5 if field == "position" else document[field] + "x"
     with pytest.raises(tlog_proof.TlogProofError, match=f"its {field} is not"):
@@ -289,20 +292,19 @@ def test_a_document_that_is_too_large_is_refused_unread() -> None:
 
 
 @pytest.fixture(scope="module")
-def split(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
-    made = Local(tmp_path_factory.mktemp("split") / "data", 'read = "namespaces"\n')
-    made.statements(made.token(), ACME.claim())
-    made.publish(ACME, "a/item", made.token())
-    yield made
-    made.close()
+def split(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalRegistry]:
+    with LocalRegistry(tmp_path_factory.mktemp("split") / "data", 'read = "namespaces"\n') as made:
+        made.statements(made.token(), ACME.claim())
+        made.publish(ACME, "a/item", made.token())
+        yield made
 
 
-def test_members_alone_see_the_log(split: Local) -> None:
+def test_members_alone_see_the_log(split: LocalRegistry) -> None:
     for path in ("/-/log", "/-/log/4", "/-/log/4/proof", "/-/log/99"):
         assert split.get(path, headers=JSON).status_code == 401
 
 
-def test_the_log_is_one_for_all_members_and_no_shared_cache_keeps_it(split: Local) -> None:
+def test_the_log_is_one_for_all_members_and_no_shared_cache_keeps_it(split: LocalRegistry) -> None:
     member = split.token(account=split.member("guest"), scopes=["read"])
     answer = split.get("/-/log/4", member, headers=JSON)
     assert answer.status_code == 200

@@ -23,23 +23,23 @@ from rye.registry.protocol import notes
 from rye.registry.protocol.statements import Keyset, Revocation, Yank
 from rye.registry.trust.keysets import KeysetChain, Link
 from rye.signing.keys import PrivateKey
+from tests.scenes.local_registry import LocalRegistry
+from tests.scenes.publisher import Publisher, now
 from tests.scenes.registry_process import ORIGIN
-from tests.server.in_process import Local
-from tests.server.publishing import Publisher, now
 from tests.server.unexamined import append, put
 
 HTML, JSON = {"Accept": "text/html"}, {"Accept": "application/json"}
 PAGE = "/-/namespaces/acme"
 
 
-def document(local: Local, path: str = PAGE, token: str = "") -> dict[str, Any]:
+def document(local: LocalRegistry, path: str = PAGE, token: str = "") -> dict[str, Any]:
     answer = local.get(path, token, headers=JSON)
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
 
 
-def page(local: Local, path: str = PAGE, token: str = "") -> str:
+def page(local: LocalRegistry, path: str = PAGE, token: str = "") -> str:
     answer = local.get(path, token, headers=HTML)
     assert answer.status_code == 200
     assert len(answer.content) <= 50_000
@@ -49,18 +49,17 @@ def page(local: Local, path: str = PAGE, token: str = "") -> str:
 
 
 @pytest.fixture
-def local(tmp_path: Path) -> Iterator[Local]:
-    made = Local(tmp_path / "data")
-    yield made
-    made.close()
+def local(tmp_path: Path) -> Iterator[LocalRegistry]:
+    with LocalRegistry(tmp_path / "data") as made:
+        yield made
 
 
-def claim(local: Local, publisher: Publisher) -> None:
+def claim(local: LocalRegistry, publisher: Publisher) -> None:
     assert local.statements(local.token(), publisher.claim()).status_code == 200
 
 
 class TestKeys:
-    def test_each_key_is_there_since_the_keyset_that_brought_it(self, local: Local) -> None:
+    def test_each_key_is_there_since_the_keyset_that_brought_it(self, local: LocalRegistry) -> None:
         one, two, three = (PrivateKey.generate() for _ in range(3))
         acme = Publisher("acme", one)
         begun = now() - timedelta(days=30)
@@ -95,7 +94,7 @@ class TestKeys:
         assert "2 of 2 keys must sign a release" in shown
         assert "revoked from log entry 3 on" in shown
 
-    def test_a_recovery_that_waits_is_told_before_anything_else(self, local: Local) -> None:
+    def test_a_recovery_that_waits_is_told_before_anything_else(self, local: LocalRegistry) -> None:
         acme, rescue = Publisher("acme"), PrivateKey.generate()
         claim(local, acme)
         (link,) = chain(local).links
@@ -142,7 +141,7 @@ class TestKeys:
 
 
 class TestOwnersAndItems:
-    def test_owners_are_named_and_a_change_of_roles_is_seen_at_once(self, local: Local) -> None:
+    def test_owners_are_named_and_a_change_of_roles_is_seen_at_once(self, local: LocalRegistry) -> None:
         claim(local, Publisher("acme"))
         local.member("<b>ann</b>", acme="owner")
         local.member("bob", acme="reader")
@@ -157,7 +156,7 @@ class TestOwnersAndItems:
         assert "Team core" in again.text
         assert document(local)["owners"][1] == {"name": "core", "is_team": True}
 
-    def test_items_of_all_kinds_are_listed_with_what_is_offered(self, local: Local) -> None:
+    def test_items_of_all_kinds_are_listed_with_what_is_offered(self, local: LocalRegistry) -> None:
         acme, other = Publisher("acme"), Publisher("acme-two")
         for publisher in (acme, other):
             claim(local, publisher)
@@ -176,7 +175,9 @@ class TestOwnersAndItems:
         assert "all versions withdrawn" in shown
         assert "Says &lt;i&gt;this&lt;/i&gt;" in shown
 
-    def test_many_items_are_paged_by_name_without_gaps(self, local: Local, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_many_items_are_paged_by_name_without_gaps(
+        self, local: LocalRegistry, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         acme = Publisher("acme")
         claim(local, acme)
         wanted = [f"acme/a/n{number:03d}" for number in range(7)]
@@ -193,7 +194,7 @@ class TestOwnersAndItems:
         assert [item["id"] for item in later["items"]] == wanted[5:]
 
     @pytest.mark.slow
-    def test_a_page_with_everything_stays_small(self, local: Local) -> None:
+    def test_a_page_with_everything_stays_small(self, local: LocalRegistry) -> None:
         acme = Publisher("acme")
         claim(local, acme)
         for number in range(RECORDS.items + 3):
@@ -232,7 +233,7 @@ class TestAddresses:
             "%22",
         ],
     )
-    def test_a_namespace_that_nobody_has_or_could_have_is_missing(self, local: Local, name: str) -> None:
+    def test_a_namespace_that_nobody_has_or_could_have_is_missing(self, local: LocalRegistry, name: str) -> None:
         for path in (f"/-/namespaces/{name}", f"/-/namespaces/{name}/feed.atom"):
             for accept in (HTML, JSON):
                 answer = local.get(path, headers=accept)
@@ -242,7 +243,7 @@ class TestAddresses:
     @pytest.mark.parametrize(
         "after", ["x", "directive:other/a", "directive:acme", ":", "directive:acme/../x", "directive:acme/<b>"]
     )
-    def test_a_place_that_is_none_is_an_error(self, local: Local, after: str) -> None:
+    def test_a_place_that_is_none_is_an_error(self, local: LocalRegistry, after: str) -> None:
         claim(local, Publisher("acme"))
         assert local.get(PAGE, headers=JSON, params={"after": after}).status_code == 400
 
@@ -254,7 +255,7 @@ class TestAddresses:
 
 class TestPrivate:
     def test_refused_and_missing_look_alike_byte_for_byte(self, tmp_path: Path) -> None:
-        local = Local(tmp_path / "data", 'read = "namespaces"\n')
+        local = LocalRegistry(tmp_path / "data", 'read = "namespaces"\n')
         acme = Publisher("acme")
         claim(local, acme)
         put(local, acme, Identity("directive", "acme/a/item"), "1.0.0", b"x")
@@ -277,6 +278,6 @@ def sha256(keyset: Keyset) -> str:
     return hashlib.sha256(keyset.text().encode()).hexdigest()
 
 
-def chain(local: Local) -> KeysetChain:
+def chain(local: LocalRegistry) -> KeysetChain:
     with database.reader(local.service.engine) as connection:
         return Ledger(connection).chain("acme")

@@ -28,8 +28,8 @@ from rye.registry.client import RegistryClient
 from rye.registry.protocol.wire import MORE
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
+from tests.scenes.publisher import Client, Publisher
 from tests.scenes.registry_process import ORIGIN, run, token
-from tests.server.publishing import Client, Publisher
 from tests.server.test_search import DOCUMENTS
 
 pytestmark = pytest.mark.processes

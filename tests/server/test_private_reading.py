@@ -15,15 +15,15 @@ from registry_server.settings import load
 from registry_server.storage import database
 from rye.errors import RyeError
 from rye.registry.protocol.wire import blob_path
+from tests.scenes.local_registry import LocalRegistry
+from tests.scenes.publisher import Publisher, error_code
 from tests.scenes.registry_process import init
-from tests.server.in_process import Local
-from tests.server.publishing import Publisher, error_code
 
 ACME, OTHER = Publisher("acme"), Publisher("other")
 
 
-def made(data: Path, mode: str) -> Local:
-    local = Local(data, f'read = "{mode}"\n')
+def made(data: Path, mode: str) -> LocalRegistry:
+    local = LocalRegistry(data, f'read = "{mode}"\n')
     for publisher in (ACME, OTHER):
         assert local.statements(local.token(), publisher.claim()).status_code == 200
         assert local.publish(publisher, "a/item", local.token()).status_code == 200
@@ -31,20 +31,20 @@ def made(data: Path, mode: str) -> Local:
 
 
 @pytest.fixture(scope="module")
-def club(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
+def club(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalRegistry]:
     local = made(tmp_path_factory.mktemp("club") / "data", "members")
     yield local
     local.close()
 
 
 @pytest.fixture(scope="module")
-def split(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
+def split(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalRegistry]:
     local = made(tmp_path_factory.mktemp("split") / "data", "namespaces")
     yield local
     local.close()
 
 
-def file_of(local: Local, publisher: Publisher) -> str:
+def file_of(local: LocalRegistry, publisher: Publisher) -> str:
     """The blob path of a publisher's item."""
     for path in (local.data / "public" / "blobs").rglob("*"):
         if path.is_file() and b"<!-- rye:signed" in path.read_bytes()[:40]:
@@ -59,7 +59,7 @@ class TestMembers:
         "path",
         ["/head", "/checkpoint", "/root/1", "/tile/0/000.p/1", "/metrics", "/openapi.json", "/", "/nothing", "/-/log"],
     )
-    def test_nothing_but_a_few_paths_is_answered_without_a_token(self, club: Local, path: str) -> None:
+    def test_nothing_but_a_few_paths_is_answered_without_a_token(self, club: LocalRegistry, path: str) -> None:
         for method in ("GET", "HEAD", "OPTIONS", "POST"):
             answer = club.ask(method, path)
             assert answer.status_code == 401, (method, path)
@@ -67,7 +67,7 @@ class TestMembers:
             assert answer.headers["cache-control"] == "private, no-store"
         assert error_code(club.get(path)) == "unauthorized"
 
-    def test_what_says_how_to_reach_it_stays_open(self, club: Local) -> None:
+    def test_what_says_how_to_reach_it_stays_open(self, club: LocalRegistry) -> None:
         assert club.get("/config.json").json()["origin"] == "registry.example.org"
         assert [is_open(path) for path in ("/config.json", "/livez", "/readyz", "/-/account", "/-/account/link/x")] == [
             True
@@ -77,7 +77,7 @@ class TestMembers:
     def test_what_only_looks_like_an_open_path_is_closed(self, path: str) -> None:
         assert not is_open(path)
 
-    def test_a_member_reads_and_no_shared_cache_keeps_it(self, club: Local) -> None:
+    def test_a_member_reads_and_no_shared_cache_keeps_it(self, club: LocalRegistry) -> None:
         token = club.token(scopes=["read"])
         for path in ("/head", file_of(club, ACME), "/api/v1/search?q=item"):
             answer = club.get(path, token)
@@ -86,23 +86,23 @@ class TestMembers:
             assert "access-control-allow-origin" not in answer.headers
         assert club.get("/head", token).headers["vary"].startswith("Authorization, Cookie")
 
-    def test_a_token_that_may_not_read_is_told_so(self, club: Local) -> None:
+    def test_a_token_that_may_not_read_is_told_so(self, club: LocalRegistry) -> None:
         for path in ("/head", "/api/v1/search?q=item"):
             answer = club.get(path, club.token(scopes=["publish"]))
             assert (answer.status_code, error_code(answer)) == (403, "insufficient-scope")
 
-    def test_search_needs_a_token(self, club: Local) -> None:
+    def test_search_needs_a_token(self, club: LocalRegistry) -> None:
         answer = club.get("/api/v1/search?q=item")
         assert (answer.status_code, error_code(answer)) == (401, "unauthorized")
 
-    def test_an_expired_or_revoked_token_reads_nothing(self, club: Local) -> None:
+    def test_an_expired_or_revoked_token_reads_nothing(self, club: LocalRegistry) -> None:
         revoked = club.token()
         with database.change(club.service.engine) as connection:
             tokens.revoke(connection, revoked, now_text())
         for token in (club.token(seconds=-1), revoked, "x"):
             assert club.get("/head", token).status_code == 401
 
-    def test_someone_who_is_signed_in_reads_with_their_session(self, club: Local) -> None:
+    def test_someone_who_is_signed_in_reads_with_their_session(self, club: LocalRegistry) -> None:
         member = club.member("alice")
         with database.change(club.service.engine) as connection:
             secret = members.open_session(connection, member, now_text())
@@ -115,7 +115,7 @@ class TestMembers:
 
 
 class TestNamespaces:
-    def test_bytes_are_for_who_may_read_their_namespace(self, split: Local) -> None:
+    def test_bytes_are_for_who_may_read_their_namespace(self, split: LocalRegistry) -> None:
         acme, other = file_of(split, ACME), file_of(split, OTHER)
         bound = split.token("acme", scopes=["read"])
         reader = split.token(account=split.member("reader", other="reader"), scopes=["read"])
@@ -127,7 +127,7 @@ class TestNamespaces:
         ]
         assert [status for _, _, status in table] == [200, 404, 404, 200, 200, 200]
 
-    def test_a_refused_blob_looks_like_a_missing_one(self, split: Local) -> None:
+    def test_a_refused_blob_looks_like_a_missing_one(self, split: LocalRegistry) -> None:
         token = split.token("acme", scopes=["read"])
         refused, missing = (split.get(path, token) for path in (file_of(split, OTHER), "/" + blob_path("ab" * 32)))
         assert refused.status_code == missing.status_code == 404
@@ -136,11 +136,11 @@ class TestNamespaces:
         one, two = (answer.json()["error"] for answer in (refused, missing))
         assert {**one, "message": ""} == {**two, "message": ""}
 
-    def test_head_log_and_map_are_the_same_for_all_members(self, split: Local) -> None:
+    def test_head_log_and_map_are_the_same_for_all_members(self, split: LocalRegistry) -> None:
         seen = [split.get("/head", split.token(name, scopes=["read"])).content for name in ("acme", "other")]
         assert seen[0] == seen[1]
 
-    def test_search_shows_only_what_the_reader_may_have(self, split: Local) -> None:
+    def test_search_shows_only_what_the_reader_may_have(self, split: LocalRegistry) -> None:
         def found(token: str, words: str = "q=item") -> list[str]:
             return [row["id"] for row in split.get(f"/api/v1/search?{words}", token).json()["results"]]
 
@@ -150,7 +150,7 @@ class TestNamespaces:
         assert found(split.token(account=split.member("newcomer"), scopes=["read"])) == []
         assert sorted(found(split.token())) == ["acme/a/item", "other/a/item"]
 
-    def test_what_is_published_later_is_known_at_once(self, split: Local) -> None:
+    def test_what_is_published_later_is_known_at_once(self, split: LocalRegistry) -> None:
         file_before = {path for path in (split.data / "public" / "blobs").rglob("*") if path.is_file()}
         assert split.publish(ACME, "a/later", split.token()).status_code == 200
         (new,) = {path for path in (split.data / "public" / "blobs").rglob("*") if path.is_file()} - file_before
@@ -167,7 +167,7 @@ def test_any_other_word_is_refused(tmp_path: Path) -> None:
         load(tmp_path / "data", {}, {})
 
 
-def test_no_release_hands_out_bytes_that_its_publisher_may_not_read(split: Local) -> None:
+def test_no_release_hands_out_bytes_that_its_publisher_may_not_read(split: LocalRegistry) -> None:
     """All members see names and hashes, so naming someone else's blob in one's own release must not open it."""
     examination = split.service.staging._examination
     sha256 = file_of(split, ACME).rpartition("/")[2]

@@ -17,9 +17,9 @@ from rye.items.identity import Identity
 from rye.registry.client import RegistryClient
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
+from tests.scenes.publisher import Client, Publisher
 from tests.scenes.registry import Registry
 from tests.scenes.registry_process import token
-from tests.server.publishing import Client, Publisher
 
 pytestmark = pytest.mark.processes
 

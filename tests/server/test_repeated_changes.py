@@ -13,8 +13,8 @@ from registry_server.accounts.administration import By
 from registry_server.migrations import opening
 from registry_server.storage import database
 from registry_server.storage.schema import metadata
+from tests.scenes.local_registry import LocalRegistry
 from tests.scenes.registry_process import init, run
-from tests.server.in_process import Local
 
 BY = By("2026-01-02T03:04:05Z")
 
@@ -136,7 +136,7 @@ def test_the_commands_say_that_nothing_changed(tmp_path: Path) -> None:
 
 
 def test_a_repeated_call_answers_the_same(tmp_path: Path) -> None:
-    local = Local(tmp_path / "data")
+    local = LocalRegistry(tmp_path / "data")
     try:
         operator = local.token(scopes=["admin", "read"])
         local.member("alice")

@@ -16,8 +16,8 @@ from rye.registry.protocol import notes
 from rye.registry.protocol.notes import NoteSignature, SignedNote
 from rye.registry.protocol.statements import Keyset, Release, Yank, namespace_key_name
 from rye.signing.keys import PrivateKey
+from tests.scenes.publisher import Client, Publisher, error_code, now
 from tests.scenes.registry_process import ORIGIN, init, run, token
-from tests.server.publishing import Client, Publisher, error_code, now
 
 pytestmark = pytest.mark.processes
 

@@ -25,8 +25,8 @@ from registry_server.upkeep import restoring, sources
 from rye.errors import RyeError
 from rye.registry.protocol.statements import Checkpoint
 from rye.signing.sealing import seal
+from tests.scenes.publisher import Client, Publisher
 from tests.scenes.registry_process import init, run, token
-from tests.server.publishing import Client, Publisher
 from tests.server.test_backup import edit, restore
 
 pytestmark = pytest.mark.processes

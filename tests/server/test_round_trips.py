@@ -22,9 +22,9 @@ from psycopg.waiting import Wait
 from registry_server.sequencer.leadership import Term
 from registry_server.sequencer.ledger import Ledger
 from registry_server.storage import database
+from tests.scenes.local_registry import LocalRegistry
+from tests.scenes.publisher import Publisher, error_code
 from tests.scenes.registry_process import ORIGIN, run
-from tests.server.in_process import Local
-from tests.server.publishing import Publisher, error_code
 
 pytestmark = pytest.mark.processes
 
@@ -62,7 +62,7 @@ class Trips:
         return self.by_thread["asyncio"], self.by_thread["sequencer"]
 
 
-def publish(local: Local, token: str, publisher: Publisher, *items: tuple[str, str]) -> None:
+def publish(local: LocalRegistry, token: str, publisher: Publisher, *items: tuple[str, str]) -> None:
     """Publish items, by id and version, in one request with their files."""
     files = [publisher.file(local_id, version) for local_id, version in items]
     notes = [
@@ -76,16 +76,16 @@ def publish(local: Local, token: str, publisher: Publisher, *items: tuple[str, s
 
 
 @pytest.fixture
-def on_postgresql(empty: str, tmp_path: Path) -> Iterator[Local]:
+def on_postgresql(empty: str, tmp_path: Path) -> Iterator[LocalRegistry]:
     data = tmp_path / "data"
     run("init", "--origin", ORIGIN, "--data", str(data), "--database", empty)
-    local = Local(data, QUIET, make=False)
+    local = LocalRegistry(data, QUIET, make=False)
     yield local
     local.close()
 
 
 def test_a_publish_alone_makes_few_round_trips_to_postgresql(
-    on_postgresql: Local, monkeypatch: pytest.MonkeyPatch
+    on_postgresql: LocalRegistry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     local, acme, token = on_postgresql, Publisher("acme"), on_postgresql.token()
     local.statements(token, acme.claim()).raise_for_status()
@@ -103,7 +103,7 @@ def test_a_publish_alone_makes_few_round_trips_to_postgresql(
 
 
 def test_no_message_reaches_postgresql_in_parts_while_the_lock_is_held(
-    on_postgresql: Local, monkeypatch: pytest.MonkeyPatch
+    on_postgresql: LocalRegistry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """PostgreSQL notices a silent writer only between whole messages: one that is stopped within a pipeline keeps the
     lock for as long as it is stopped."""
@@ -118,7 +118,9 @@ def test_no_message_reaches_postgresql_in_parts_while_the_lock_is_held(
     assert run("verify", "--data", str(local.data), check=False).returncode == 0
 
 
-def test_a_batch_whose_term_is_over_is_not_committed(on_postgresql: Local, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_whose_term_is_over_is_not_committed(
+    on_postgresql: LocalRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The check is part of the statement that writes the batch, and of its own where nothing is written."""
     local, acme, token = on_postgresql, Publisher("acme"), on_postgresql.token()
     claim = acme.claim()
@@ -135,7 +137,7 @@ def test_a_batch_whose_term_is_over_is_not_committed(on_postgresql: Local, monke
     assert local.publish(acme, "work/new", token).json()["results"] == [{"log": before, "duplicate": False}]
 
 
-def test_a_connection_that_the_server_closed_is_replaced_unnoticed(on_postgresql: Local, empty: str) -> None:
+def test_a_connection_that_the_server_closed_is_replaced_unnoticed(on_postgresql: LocalRegistry, empty: str) -> None:
     local, acme, token = on_postgresql, Publisher("acme"), on_postgresql.token()
     local.statements(token, acme.claim()).raise_for_status()
     with psycopg.connect(empty.replace("postgresql+psycopg", "postgresql"), autocommit=True) as other:
@@ -148,7 +150,7 @@ def test_a_connection_that_the_server_closed_is_replaced_unnoticed(on_postgresql
 
 
 def test_a_connection_that_breaks_before_its_transaction_began_is_replaced_once(
-    on_postgresql: Local, empty: str, monkeypatch: pytest.MonkeyPatch
+    on_postgresql: LocalRegistry, empty: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As if the server closed it between the look at the connection and the first message."""
     monkeypatch.setattr(database, "_check_silent", lambda *_: None)
@@ -203,7 +205,7 @@ def test_a_publish_alone_gives_sqlite_few_statements(tmp_path: Path, monkeypatch
     monkeypatch.setattr(
         sqlite3, "connect", lambda *given, **options: connect(*given, **{**options, "factory": Counting})
     )
-    local = Local(tmp_path / "data", QUIET)
+    local = LocalRegistry(tmp_path / "data", QUIET)
     try:
         acme, token = Publisher("acme"), local.token()
         local.statements(token, acme.claim()).raise_for_status()

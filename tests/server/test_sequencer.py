@@ -36,8 +36,8 @@ from rye.registry.protocol.wire import decode_head
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
 from rye.registry.trust.keysets import namespace_keys
+from tests.scenes.publisher import Publisher
 from tests.scenes.registry_process import ORIGIN
-from tests.server.publishing import Publisher
 
 pytestmark = pytest.mark.processes
 

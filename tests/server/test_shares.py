@@ -18,8 +18,8 @@ import pytest
 from registry_server.accounts.shares import Shares
 from registry_server.embedded import start_embedded, stop_embedded
 from rye.errors import RyeError
+from tests.scenes.publisher import Client, Publisher, error_code
 from tests.scenes.registry_process import init, token
-from tests.server.publishing import Client, Publisher, error_code
 
 pytestmark = pytest.mark.processes
 

@@ -23,26 +23,18 @@ from rye.items.identity import Identity
 from rye.registry.protocol.statements import AttachedFile, FileEntry, Keyset, Release
 from rye.signing.sign_item import sign
 from tests.scenes.directive_text import SEARCH, SHELL, directive
+from tests.scenes.local_registry import LocalRegistry
+from tests.scenes.publisher import Publisher, now
 from tests.scenes.registry_process import ORIGIN
-from tests.server.in_process import Local
-from tests.server.publishing import Publisher, now
 from tests.server.test_account_pages import proof, sign_in
 from tests.server.unexamined import put
 
 
 @pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
-    made = Local(tmp_path_factory.mktemp("stage-pages") / "data")
-    made.service.sign_in_pace = made.service.form_pace = Pace(100_000)
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def acme(local: Local) -> Publisher:
-    publisher = Publisher("acme")
-    assert local.statements(local.token(), publisher.claim()).status_code == 200
-    return publisher
+def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalRegistry]:
+    with LocalRegistry(tmp_path_factory.mktemp("stage-pages") / "data") as made:
+        made.service.sign_in_pace = made.service.form_pace = Pace(100_000)
+        yield made
 
 
 def file_of(acme: Publisher, name: str, version: str, text: str, permissions: str, tail: str = "") -> bytes:
@@ -56,7 +48,7 @@ def release_of(acme: Publisher, name: str, version: str, data: bytes, text: str,
 
 
 def stage(
-    local: Local, acme: Publisher, name: str, text: str = "Do the work.", tail: str = "", version: str = "1.1.0"
+    local: LocalRegistry, acme: Publisher, name: str, text: str = "Do the work.", tail: str = "", version: str = "1.1.0"
 ) -> str:
     token = local.token("acme", scopes=["stage"])
     data = file_of(acme, name, version, text, SHELL, tail)
@@ -73,7 +65,7 @@ def skill_of(publisher: Publisher, name: str, words: str = "Do it.") -> bytes:
 
 
 def stage_skill(
-    local: Local,
+    local: LocalRegistry,
     publisher: Publisher,
     name: str,
     version: str,
@@ -100,7 +92,7 @@ def stage_skill(
     return str(answer.json()["stages"][0]["id"])
 
 
-def take_down(local: Local, reference: str) -> None:
+def take_down(local: LocalRegistry, reference: str) -> None:
     service = local.service
     with database.reader(service.engine) as connection:
         plan = takedown.plan(Ledger(connection), reference, "It held a secret")
@@ -108,7 +100,7 @@ def take_down(local: Local, reference: str) -> None:
 
 
 def test_a_maintainer_sees_bytes_rights_facts_differences_and_the_command_that_signs(
-    local: Local, acme: Publisher
+    local: LocalRegistry, acme: Publisher
 ) -> None:
     data = file_of(acme, "shown", "1.0.0", "Do the work.", SEARCH)
     assert local.blob(data, local.token()).status_code == 201
@@ -129,7 +121,7 @@ def test_a_maintainer_sees_bytes_rights_facts_differences_and_the_command_that_s
     assert "Reject it" not in page  # only owners can do that
 
 
-def test_to_everybody_else_it_is_not_there(local: Local, acme: Publisher) -> None:
+def test_to_everybody_else_it_is_not_there(local: LocalRegistry, acme: Publisher) -> None:
     identifier = stage(local, acme, "hidden")
     for name, words in (("stranger", ()), ("reads", ("--namespace", "acme", "--role", "reader"))):
         browser = sign_in(local, name, *words)
@@ -141,7 +133,7 @@ def test_to_everybody_else_it_is_not_there(local: Local, acme: Publisher) -> Non
         assert local.post(f"/-/account/stages/{identifier}/reject", headers=browser, data=sent).status_code == 404
 
 
-def test_an_owner_rejects_with_a_reason_and_a_publisher_does_not(local: Local, acme: Publisher) -> None:
+def test_an_owner_rejects_with_a_reason_and_a_publisher_does_not(local: LocalRegistry, acme: Publisher) -> None:
     identifier = stage(local, acme, "rejected")
     path = f"/-/account/stages/{identifier}/reject"
     publisher = sign_in(local, "publishes", "--namespace", "acme", "--role", "publisher")
@@ -157,7 +149,7 @@ def test_an_owner_rejects_with_a_reason_and_a_publisher_does_not(local: Local, a
     assert local.post(path, headers=owner, data=sent).status_code == 409
 
 
-def test_no_way_leads_from_the_pages_into_the_log(local: Local, acme: Publisher) -> None:
+def test_no_way_leads_from_the_pages_into_the_log(local: LocalRegistry, acme: Publisher) -> None:
     identifier = stage(local, acme, "unsigned")
     owner = sign_in(local, "hasty", "--namespace", "acme", "--role", "owner")
     before = local.get("/head").content
@@ -172,7 +164,7 @@ def test_no_way_leads_from_the_pages_into_the_log(local: Local, acme: Publisher)
     assert all("approv" not in path for handler in STAGE_PAGES for path in handler.paths)
 
 
-def test_what_strangers_staged_is_text(local: Local, acme: Publisher) -> None:
+def test_what_strangers_staged_is_text(local: LocalRegistry, acme: Publisher) -> None:
     tail = "\n<script>alert(1)</script> <img src=x onerror=alert(2)> <svg onload=alert(3)> <meta http-equiv=refresh content=0>\n"
     identifier = stage(local, acme, "marked", tail=tail)
     browser = sign_in(local, "reader-of-marks", "--namespace", "acme", "--role", "owner")
@@ -181,7 +173,7 @@ def test_what_strangers_staged_is_text(local: Local, acme: Publisher) -> None:
     assert not re.search(r"<(script|img|svg|meta http-equiv)|<[^>]+\son\w+=", page)
 
 
-def test_attached_files_are_compared_with_those_of_the_last_release(local: Local, acme: Publisher) -> None:
+def test_attached_files_are_compared_with_those_of_the_last_release(local: LocalRegistry, acme: Publisher) -> None:
     identity = Identity("skill", "acme/tidy")
     put(local, acme, identity, "1.0.0", skill_of(acme, "tidy"), {"a.sh": b"echo 1\n", "gone.md": b"g\n"})
     files = {"a.sh": (b"echo 2\nrm -rf build\n", True), "new.md": (b"n\n", False)}
@@ -203,7 +195,7 @@ def test_attached_files_are_compared_with_those_of_the_last_release(local: Local
     assert all(local.get(path).status_code == 200 for path in source)
 
 
-def test_what_the_last_release_was_taken_down_for_is_not_shown(local: Local, acme: Publisher) -> None:
+def test_what_the_last_release_was_taken_down_for_is_not_shown(local: LocalRegistry, acme: Publisher) -> None:
     identity = Identity("skill", "acme/leaky")
     put(local, acme, identity, "1.0.0", skill_of(acme, "leaky"), {"key.txt": b"the leaked secret\n"})
     put(local, acme, identity, "1.1.0", skill_of(acme, "leaky"), {"a.md": b"harmless words\n"})
@@ -219,7 +211,7 @@ def test_what_the_last_release_was_taken_down_for_is_not_shown(local: Local, acm
     assert "harmless words" not in page
 
 
-def test_another_signer_than_the_last_release_had_is_said(local: Local) -> None:
+def test_another_signer_than_the_last_release_had_is_said(local: LocalRegistry) -> None:
     first, second = Publisher("pair"), Publisher("pair")
     keys = (first.key.public.raw, second.key.public.raw)
     assert local.statements(local.token(), first.note(Keyset(ORIGIN, "pair", 1, None, now(), 1, keys))).is_success
@@ -233,7 +225,7 @@ def test_another_signer_than_the_last_release_had_is_said(local: Local) -> None:
 
 
 @pytest.mark.slow
-def test_a_page_stays_small_whatever_is_staged(local: Local, acme: Publisher) -> None:
+def test_a_page_stays_small_whatever_is_staged(local: LocalRegistry, acme: Publisher) -> None:
     """Even if the previous release is also large and every byte needs marking or escaping."""
     identity = Identity("skill", "acme/large")
     put(local, acme, identity, "1.0.0", skill_of(acme, "large", "<&>" * 4_000), {"a.md": b"&<\n" * 2_000})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -17,26 +16,12 @@ from rye.registry.protocol.statements import AttachedFile, Keyset, Release, name
 from rye.registry.protocol.wire import blob_path
 from rye.signing.keys import PrivateKey
 from rye.signing.sign_item import sign
+from tests.scenes.local_registry import LocalRegistry
+from tests.scenes.publisher import Publisher, error_code, now
 from tests.scenes.registry_process import ORIGIN, run
-from tests.server.in_process import Local
-from tests.server.publishing import Publisher, error_code, now
 
 
-@pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
-    made = Local(tmp_path_factory.mktemp("stages") / "data")
-    yield made
-    made.close()
-
-
-@pytest.fixture(scope="module")
-def acme(local: Local) -> Publisher:
-    publisher = Publisher("acme")
-    assert local.statements(local.token(), publisher.claim()).status_code == 200
-    return publisher
-
-
-def stage(local: Local, publisher: Publisher, local_id: str, token: str, **changes: Any) -> tuple[str, Release]:
+def stage(local: LocalRegistry, publisher: Publisher, local_id: str, token: str, **changes: Any) -> tuple[str, Release]:
     """Stage a release and return the stage's id and the draft."""
     data = publisher.file(local_id, text=local_id)
     assert local.blob(data, token).status_code in (200, 201)
@@ -46,11 +31,11 @@ def stage(local: Local, publisher: Publisher, local_id: str, token: str, **chang
     return answer.json()["stages"][0]["id"], draft
 
 
-def approve(local: Local, identifier: str, token: str, note: str) -> Any:
+def approve(local: LocalRegistry, identifier: str, token: str, note: str) -> Any:
     return local.post(f"/api/v1/stages/{identifier}/approvals", token, json={"note": note})
 
 
-def head(local: Local) -> bytes:
+def head(local: LocalRegistry) -> bytes:
     return local.get("/head").content
 
 
@@ -59,7 +44,7 @@ def refused(answer: Any, status: int, code: str) -> None:
 
 
 def test_a_stage_changes_nothing_that_anybody_sees_and_the_maintainer_s_signature_publishes_it(
-    local: Local, acme: Publisher
+    local: LocalRegistry, acme: Publisher
 ) -> None:
     before = head(local)
     ci = local.token("acme", scopes=["stage"])
@@ -75,7 +60,7 @@ def test_a_stage_changes_nothing_that_anybody_sees_and_the_maintainer_s_signatur
     assert not list((local.data / "staged").iterdir())
 
 
-def test_a_stolen_build_token_publishes_nothing(local: Local, acme: Publisher) -> None:
+def test_a_stolen_build_token_publishes_nothing(local: LocalRegistry, acme: Publisher) -> None:
     before = head(local)
     ci = local.token("acme", scopes=["stage"])
     identifier, draft = stage(local, acme, "a/stolen", ci)
@@ -104,7 +89,7 @@ def skill(publisher: Publisher, version: str) -> tuple[bytes, Release]:
     return data, replace(draft, file=file, attached=(attached,), capabilities=())
 
 
-def test_what_was_taken_down_is_in_no_stage(local: Local, acme: Publisher) -> None:
+def test_what_was_taken_down_is_in_no_stage(local: LocalRegistry, acme: Publisher) -> None:
     """A waiting stage has a file of a release that the owners take down. Later, another one with that file is staged."""
     token, sha256 = local.token(), hashlib.sha256(SECRET).hexdigest()
     drafts: dict[str, Release] = {}
@@ -129,7 +114,7 @@ def test_what_was_taken_down_is_in_no_stage(local: Local, acme: Publisher) -> No
     refused(local.post("/api/v1/stages", token, json={"drafts": [drafts["1.0.2"].text()]}), 451, "taken-down")
 
 
-def test_a_stage_that_another_signs_differently_is_not_published(local: Local, acme: Publisher) -> None:
+def test_a_stage_that_another_signs_differently_is_not_published(local: LocalRegistry, acme: Publisher) -> None:
     identifier, draft = stage(local, acme, "a/swapped", local.token("acme", scopes=["stage"]))
     other = replace(draft, description="Something else")
     refused(approve(local, identifier, local.token("acme"), acme.note(other)), 409, "stage-differs")
@@ -138,7 +123,7 @@ def test_a_stage_that_another_signs_differently_is_not_published(local: Local, a
 
 
 class TestWhoSees:
-    def test_only_who_may_decide_and_the_token_that_sent_it(self, local: Local, acme: Publisher) -> None:
+    def test_only_who_may_decide_and_the_token_that_sent_it(self, local: LocalRegistry, acme: Publisher) -> None:
         ci = local.token("acme", scopes=["stage"])
         identifier, draft = stage(local, acme, "a/hidden", ci)
         others = {
@@ -160,13 +145,13 @@ class TestWhoSees:
         assert local.get("/api/v1/stages").status_code == 401
         refused(local.get("/api/v1/stages", local.token(scopes=["read"])), 403, "insufficient-scope")
 
-    def test_a_staged_file_is_no_part_of_anybody_else_s_release(self, local: Local, acme: Publisher) -> None:
+    def test_a_staged_file_is_no_part_of_anybody_else_s_release(self, local: LocalRegistry, acme: Publisher) -> None:
         """Its hash alone does not make it public."""
         _, draft = stage(local, acme, "a/secret", local.token("acme", scopes=["stage"]))
         for token in (local.token(), local.token("acme")):
             refused(local.statements(token, acme.note(draft)), 422, "blob-missing")
 
-    def test_a_stage_serves_only_its_own_files(self, local: Local, acme: Publisher) -> None:
+    def test_a_stage_serves_only_its_own_files(self, local: LocalRegistry, acme: Publisher) -> None:
         token = local.token("acme")
         one, _ = stage(local, acme, "a/one", token)
         _, other = stage(local, acme, "a/other", token)
@@ -176,7 +161,7 @@ class TestWhoSees:
 
 
 class TestStaging:
-    def test_what_publishing_refuses_staging_refuses(self, local: Local, acme: Publisher) -> None:
+    def test_what_publishing_refuses_staging_refuses(self, local: LocalRegistry, acme: Publisher) -> None:
         token = local.token("acme", scopes=["stage"])
         foreign = Publisher("acme")
         data = foreign.file("a/forged")  # the file is signed by a key that is not the namespace's
@@ -188,7 +173,7 @@ class TestStaging:
         claim = Keyset(ORIGIN, "fresh", 1, None, now(), 1, (acme.key.public.raw,))
         refused(local.post("/api/v1/stages", token, json={"drafts": [claim.text()]}), 422, "statement-not-accepted")
 
-    def test_a_token_stages_only_in_its_namespaces(self, local: Local, acme: Publisher) -> None:
+    def test_a_token_stages_only_in_its_namespaces(self, local: LocalRegistry, acme: Publisher) -> None:
         token = local.token("elsewhere", scopes=["stage"])
         data = acme.file("a/mine")
         local.blob(data, token)
@@ -196,7 +181,7 @@ class TestStaging:
         refused(local.post("/api/v1/stages", token, json={"drafts": [draft.text()]}), 403, "wrong-namespace")
 
     def test_the_same_again_is_the_same_stage_and_a_published_version_is_none(
-        self, local: Local, acme: Publisher
+        self, local: LocalRegistry, acme: Publisher
     ) -> None:
         token = local.token("acme")
         one, draft = stage(local, acme, "a/again", token)
@@ -211,7 +196,7 @@ class TestStaging:
         refused(local.post("/api/v1/stages", token, json={"drafts": [again.text()]}), 409, "version-exists")
         refused(approve(local, one, token, acme.note(replace(draft, time=now()))), 409, "stage-decided")
 
-    def test_a_rejected_stage_is_gone_and_its_version_stays_free(self, local: Local, acme: Publisher) -> None:
+    def test_a_rejected_stage_is_gone_and_its_version_stays_free(self, local: LocalRegistry, acme: Publisher) -> None:
         token = local.token("acme")
         identifier, draft = stage(local, acme, "a/rejected", local.token("acme", scopes=["stage"]))
         row = local.post(f"/api/v1/stages/{identifier}/rejection", token, json={"reason": "Not like this"}).json()
@@ -221,7 +206,7 @@ class TestStaging:
         assert local.publish(acme, "a/rejected", token).status_code == 200
 
     def test_one_account_does_not_fill_the_room_of_all(self, tmp_path_factory: pytest.TempPathFactory) -> None:
-        small = Local(tmp_path_factory.mktemp("small") / "data", "account_stages_bytes = 1500\n")
+        small = LocalRegistry(tmp_path_factory.mktemp("small") / "data", "account_stages_bytes = 1500\n")
         publisher = Publisher("acme")
         small.statements(small.token(), publisher.claim())
         greedy = small.token("acme", scopes=["stage"])
@@ -237,7 +222,7 @@ class TestStaging:
 class TestReleaseThreshold:
     @pytest.fixture(scope="class")
     @staticmethod
-    def pair(local: Local) -> tuple[Publisher, Signer]:
+    def pair(local: LocalRegistry) -> tuple[Publisher, Signer]:
         """A namespace of two keys, both of which must sign a release."""
         first, second = Publisher("pair"), PrivateKey.generate()
         signer = Signer(VerifierKey(namespace_key_name(ORIGIN, "pair"), second.public.raw), second.sign)
@@ -246,12 +231,12 @@ class TestReleaseThreshold:
         assert local.statements(local.token(), first.note(keyset)).status_code == 200
         return first, signer
 
-    def test_one_signature_of_two_publishes_nothing(self, local: Local, pair: tuple[Publisher, Signer]) -> None:
+    def test_one_signature_of_two_publishes_nothing(self, local: LocalRegistry, pair: tuple[Publisher, Signer]) -> None:
         answer = local.publish(pair[0], "a/alone", local.token())
         refused(answer, 422, "statement-signer")
 
     def test_the_second_maintainer_s_signature_on_the_same_note_publishes(
-        self, local: Local, pair: tuple[Publisher, Signer]
+        self, local: LocalRegistry, pair: tuple[Publisher, Signer]
     ) -> None:
         first, second = pair
         token = local.token("pair")
@@ -272,7 +257,7 @@ class TestReleaseThreshold:
         assert local.get("/" + blob_path(draft.file.sha256)).status_code == 200
 
     def test_both_signatures_at_once_publish_without_a_stage(
-        self, local: Local, pair: tuple[Publisher, Signer]
+        self, local: LocalRegistry, pair: tuple[Publisher, Signer]
     ) -> None:
         first, second = pair
         data, token = first.file("a/direct"), local.token()

@@ -31,8 +31,8 @@ from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
 from rye.registry.transport.file import FileTransport
 from rye.registry.trust.auditing import audit
+from tests.scenes.publisher import Client, Publisher, error_code, now
 from tests.scenes.registry_process import ORIGIN, init, run, token
-from tests.server.publishing import Client, Publisher, error_code, now
 
 pytestmark = pytest.mark.processes
 REASON = "It held a customer's key."

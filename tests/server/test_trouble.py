@@ -19,8 +19,8 @@ import httpx
 import pytest
 
 from registry_server.embedded import start_embedded, stop_embedded
+from tests.scenes.publisher import Client, Publisher, error_code
 from tests.scenes.registry_process import ORIGIN, init, run, token
-from tests.server.publishing import Client, Publisher, error_code
 
 pytestmark = pytest.mark.processes
 _KEYS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")

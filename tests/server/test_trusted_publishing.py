@@ -21,10 +21,9 @@ from registry_server.accounts.publishers import Identity, Publisher, identity_of
 from registry_server.accounts.times import after, now_text
 from registry_server.storage import database
 from rye.errors import RyeError
+from tests.scenes.local_registry import ADDRESS, LocalRegistry
+from tests.scenes.publisher import error_code
 from tests.scenes.registry_process import run
-from tests.server.in_process import ADDRESS, Local
-from tests.server.publishing import Publisher as Author
-from tests.server.publishing import error_code
 
 ISSUER = "https://token.actions.githubusercontent.com"
 RSA = RSAKey.generate_key(2048, {"kid": "rsa"})
@@ -32,7 +31,7 @@ EC = ECKey.generate_key("P-256", {"kid": "ec"})
 STRANGER = RSAKey.generate_key(2048, {"kid": "rsa"})
 
 
-class World:
+class Issuers:
     """The known issuers, and how often they were queried."""
 
     def __init__(self) -> None:
@@ -74,24 +73,23 @@ def signed(key: Any = RSA, algorithm: str = "RS256", **changes: Any) -> str:
 
 
 @pytest.fixture(scope="module")
-def world() -> World:
-    return World()
+def issuers() -> Issuers:
+    return Issuers()
 
 
 @pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory, world: World) -> Iterator[Local]:
-    made = Local(tmp_path_factory.mktemp("trusted") / "data")
-    made.service.issuers._fetch = world.fetch
-    with database.change(made.service.engine) as connection:
-        for namespace, environment in (("acme", ""), ("site", ""), ("live", "production")):
-            publishers.add(
-                connection, namespace, ISSUER, "Acme/site", "release.yml", environment, ("stage",), now_text()
-            )
-    yield made
-    made.close()
+def local(tmp_path_factory: pytest.TempPathFactory, issuers: Issuers) -> Iterator[LocalRegistry]:
+    with LocalRegistry(tmp_path_factory.mktemp("trusted") / "data") as made:
+        made.service.issuers._fetch = issuers.fetch
+        with database.change(made.service.engine) as connection:
+            for namespace, environment in (("acme", ""), ("site", ""), ("live", "production")):
+                publishers.add(
+                    connection, namespace, ISSUER, "Acme/site", "release.yml", environment, ("stage",), now_text()
+                )
+        yield made
 
 
-def exchange(local: Local, token: str) -> Any:
+def exchange(local: LocalRegistry, token: str) -> Any:
     return local.post("/api/oidc/exchange", json={"token": token})
 
 
@@ -103,7 +101,7 @@ def refused(answer: Any) -> str:
 class TestExchange:
     @pytest.mark.parametrize(("key", "algorithm"), [(RSA, "RS256"), (EC, "ES256")])
     def test_a_token_of_fifteen_minutes_that_stages_for_the_namespaces_that_trust_the_workflow(
-        self, local: Local, key: Any, algorithm: str
+        self, local: LocalRegistry, key: Any, algorithm: str
     ) -> None:
         before = now_text()
         answer = exchange(local, signed(key, algorithm)).json()
@@ -113,39 +111,38 @@ class TestExchange:
         assert who["expires"] == answer["expires"]
         assert after(before, 890) <= answer["expires"] <= after(now_text(), 900)
 
-    def test_it_publishes_nothing(self, local: Local) -> None:
-        author = Author("acme")
-        assert local.statements(local.token(), author.claim()).status_code == 200
+    def test_it_publishes_nothing(self, local: LocalRegistry) -> None:
+        author = local.owner("acme")
         token = exchange(local, signed()).json()["token"]
         answer = local.publish(author, "a/item", token)
         assert (answer.status_code, error_code(answer)) == (403, "insufficient-scope")
 
-    def test_an_environment_opens_what_needs_it(self, local: Local) -> None:
+    def test_an_environment_opens_what_needs_it(self, local: LocalRegistry) -> None:
         token = exchange(local, signed(environment="Production")).json()["token"]
         assert local.get("/api/v1/whoami", token).json()["namespaces"] == ["acme", "live", "site"]
 
-    def test_the_exchange_is_an_event_that_names_the_build(self, local: Local) -> None:
+    def test_the_exchange_is_an_event_that_names_the_build(self, local: LocalRegistry) -> None:
         exchange(local, signed())
         events = json.loads(run("audit-events", "list", "--data", str(local.data), "--json").stdout)["events"]
         assert events[-1]["action"] == "token.exchange"
         assert events[-1]["detail"]["repository"] == "acme/site"
 
-    def test_the_issuer_is_asked_seldom(self, local: Local, world: World) -> None:
+    def test_the_issuer_is_asked_seldom(self, local: LocalRegistry, issuers: Issuers) -> None:
         exchange(local, signed())
-        before = len(world.asked)
+        before = len(issuers.asked)
         for _ in range(5):
             exchange(local, signed())
             refused(exchange(local, jwt.encode({"alg": "RS256", "kid": "new"}, claims(), STRANGER)))
-        assert len(world.asked) - before <= 2
+        assert len(issuers.asked) - before <= 2
 
 
 class TestForgeries:
-    def test_a_token_is_exchanged_once(self, local: Local) -> None:
+    def test_a_token_is_exchanged_once(self, local: LocalRegistry) -> None:
         for token in (signed(), signed(jti=None)):
             assert exchange(local, token).status_code == 200
             assert "already" in refused(exchange(local, token))
 
-    def test_the_algorithm_none(self, local: Local) -> None:
+    def test_the_algorithm_none(self, local: LocalRegistry) -> None:
         def part(value: dict[str, Any]) -> str:
             return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
 
@@ -153,7 +150,7 @@ class TestForgeries:
             for signature in ("", "x"):
                 refused(exchange(local, f"{part({'alg': algorithm})}.{part(claims())}.{signature}"))
 
-    def test_an_hmac_with_the_public_key_or_with_a_secret_from_the_key_set(self, local: Local) -> None:
+    def test_an_hmac_with_the_public_key_or_with_a_secret_from_the_key_set(self, local: LocalRegistry) -> None:
         for secret, kid in ((RSA.as_pem(private=False), "rsa"), (b"secret", "hmac")):
             head = {"alg": "HS256", "kid": kid, "typ": "JWT"}
             parts = [
@@ -163,10 +160,10 @@ class TestForgeries:
             token = ".".join([*parts, base64.urlsafe_b64encode(made).decode().rstrip("=")])
             assert "HS256" in refused(exchange(local, token))
 
-    def test_another_s_key_under_the_same_name(self, local: Local) -> None:
+    def test_another_s_key_under_the_same_name(self, local: LocalRegistry) -> None:
         refused(exchange(local, signed(STRANGER)))
 
-    def test_a_key_that_the_token_brings_along(self, local: Local) -> None:
+    def test_a_key_that_the_token_brings_along(self, local: LocalRegistry) -> None:
         header = {"alg": "RS256", "kid": "rsa", "jwk": STRANGER.as_dict(private=False)}
         refused(exchange(local, jwt.encode(header, claims(), STRANGER)))
 
@@ -194,7 +191,7 @@ class TestForgeries:
             {"job_workflow_ref": "acme/site-evil/.github/workflows/release.yml@refs/heads/main"},
         ],
     )
-    def test_a_claim_that_is_wrong(self, local: Local, changes: dict[str, Any]) -> None:
+    def test_a_claim_that_is_wrong(self, local: LocalRegistry, changes: dict[str, Any]) -> None:
         """Times are relative to now, since tests may be collected long before they run."""
         now = time.time()
         made: dict[str, Any] = {
@@ -206,36 +203,36 @@ class TestForgeries:
     @pytest.mark.parametrize(
         "token", ["", "x", "a.b", "a.b.c", "....", "é.é.é", "e30.e30.e30", "W10.W10.W10", "x" * 16_000]
     )
-    def test_what_is_no_token(self, local: Local, token: str) -> None:
+    def test_what_is_no_token(self, local: LocalRegistry, token: str) -> None:
         assert exchange(local, token).status_code in (400, 403)
 
-    def test_an_issuer_that_nobody_named_is_never_asked(self, local: Local, world: World) -> None:
-        before = len(world.asked)
+    def test_an_issuer_that_nobody_named_is_never_asked(self, local: LocalRegistry, issuers: Issuers) -> None:
+        before = len(issuers.asked)
         refused(exchange(local, signed(iss="http://169.254.169.254/latest")))
-        assert len(world.asked) == before
+        assert len(issuers.asked) == before
 
     def test_a_discovery_document_of_another_issuer_is_not_believed(self) -> None:
-        world = World()
-        world.document = {"issuer": "https://evil.example", "jwks_uri": f"{ISSUER}/keys"}
+        issuers = Issuers()
+        issuers.document = {"issuer": "https://evil.example", "jwks_uri": f"{ISSUER}/keys"}
         with pytest.raises(RyeError, match="another issuer"):
-            Issuer(ISSUER, world.fetch).verify(signed(), ADDRESS, time.time())
+            Issuer(ISSUER, issuers.fetch).verify(signed(), ADDRESS, time.time())
 
     @pytest.mark.parametrize(
         "address", ["http://169.254.169.254/keys", "http://127.0.0.1/keys", "file:///etc/passwd", 7]
     )
     def test_keys_are_not_fetched_from_an_address_that_is_not_https(self, address: Any) -> None:
-        world = World()
-        world.document = {"issuer": ISSUER, "jwks_uri": address}
+        issuers = Issuers()
+        issuers.document = {"issuer": ISSUER, "jwks_uri": address}
         with pytest.raises(RyeError, match="jwks_uri"):
-            Issuer(ISSUER, world.fetch).verify(signed(), ADDRESS, time.time())
-        assert world.asked == [f"{ISSUER}/.well-known/openid-configuration"]
+            Issuer(ISSUER, issuers.fetch).verify(signed(), ADDRESS, time.time())
+        assert issuers.asked == [f"{ISSUER}/.well-known/openid-configuration"]
 
     def test_new_keys_of_the_issuer_are_found_after_a_while(self) -> None:
-        world, moment = World(), [0.0]
-        issuer = Issuer(ISSUER, world.fetch, lambda: moment[0])
+        issuers, moment = Issuers(), [0.0]
+        issuer = Issuer(ISSUER, issuers.fetch, lambda: moment[0])
         issuer.verify(signed(), ADDRESS, time.time())
         fresh = OKPKey.generate_key("Ed25519", {"kid": "fresh"})
-        world.keys.append(fresh)
+        issuers.keys.append(fresh)
         with pytest.raises(RyeError):
             issuer.verify(signed(fresh, "EdDSA"), ADDRESS, time.time())
         moment[0] += 20
@@ -285,7 +282,7 @@ class TestMatching:
         assert check_issuer("http://127.0.0.1:9/x")
 
 
-def test_publishers_are_added_listed_and_removed(local: Local) -> None:
+def test_publishers_are_added_listed_and_removed(local: LocalRegistry) -> None:
     data = ("--data", str(local.data), "--json")
     words = ("--repository", "acme/tools", "--workflow", "release.yml", "--environment", "live")
     made = json.loads(run("publisher", "add", "tools", "--issuer", ISSUER, *words, *data).stdout)

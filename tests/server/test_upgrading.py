@@ -62,8 +62,8 @@ from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
 from rye.registry.transport.file import FileTransport
 from rye.registry.trust import auditing
+from tests.scenes.publisher import Publisher
 from tests.scenes.registry_process import ORIGIN, run
-from tests.server.publishing import Publisher
 
 pytestmark = pytest.mark.processes
 

@@ -7,7 +7,7 @@ import hmac
 import io
 import json
 import socket
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -18,9 +18,9 @@ from registry_server.accounts.times import after, now_text
 from registry_server.api.delivering import Deliverer
 from registry_server.storage import database
 from rye.errors import RyeError
+from tests.scenes.local_registry import LocalRegistry
+from tests.scenes.publisher import Publisher
 from tests.scenes.registry_process import run
-from tests.server.in_process import Local
-from tests.server.publishing import Publisher
 
 URL = "https://hooks.example.com/rye"
 PRIVATE = [
@@ -104,23 +104,16 @@ class Receiver:
         return self.status
 
 
-@pytest.fixture(scope="module")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Local]:
-    made = Local(tmp_path_factory.mktemp("webhooks") / "data")
-    yield made
-    made.close()
-
-
-def add(local: Local, *words: str) -> dict[str, Any]:
+def add(local: LocalRegistry, *words: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(run("webhook", "add", URL, *words, "--data", str(local.data), "--json").stdout)
     return found
 
 
-def remove(local: Local, made: dict[str, Any]) -> None:
+def remove(local: LocalRegistry, made: dict[str, Any]) -> None:
     run("webhook", "remove", made["id"], "--data", str(local.data))
 
 
-def test_what_is_logged_is_told_once_signed_and_only_what_was_asked_for(local: Local) -> None:
+def test_what_is_logged_is_told_once_signed_and_only_what_was_asked_for(local: LocalRegistry) -> None:
     receiver = Receiver()
     deliverer = Deliverer(local.service.engine, local.service.origin, receiver.post)
     acme, other = Publisher("acme"), Publisher("other")
@@ -144,7 +137,7 @@ def test_what_is_logged_is_told_once_signed_and_only_what_was_asked_for(local: L
     remove(local, made)
 
 
-def test_what_fails_is_tried_again_later_and_later_and_then_given_up(local: Local) -> None:
+def test_what_fails_is_tried_again_later_and_later_and_then_given_up(local: LocalRegistry) -> None:
     receiver = Receiver()
     deliverer = Deliverer(local.service.engine, local.service.origin, receiver.post)
     made = add(local)
@@ -179,7 +172,7 @@ def test_what_fails_is_tried_again_later_and_later_and_then_given_up(local: Loca
         *("https://localhost/x", "https://user:pw@hooks.example.com/", "https://", "https://x:0/", "https://a b/"),
     ],
 )
-def test_an_address_that_is_none_is_refused_at_once(local: Local, url: str) -> None:
+def test_an_address_that_is_none_is_refused_at_once(local: LocalRegistry, url: str) -> None:
     done = run("webhook", "add", url, "--data", str(local.data), "--json", check=False)
     assert (done.returncode, json.loads(done.stdout)["error"]["code"] in ("bad-webhook", "private-address")) == (
         1,
@@ -187,6 +180,6 @@ def test_an_address_that_is_none_is_refused_at_once(local: Local, url: str) -> N
     )
 
 
-def test_nothing_is_sent_before_the_operator_says_so(local: Local) -> None:
+def test_nothing_is_sent_before_the_operator_says_so(local: LocalRegistry) -> None:
     assert not local.service.settings.webhooks
     assert local.service.deliverer._thread is None

@@ -11,11 +11,11 @@ from registry_server.sequencer.sequencer import Receipt
 from rye.items.identity import Identity
 from rye.registry.protocol import notes, statements
 from rye.registry.protocol.statements import AttachedFile, FileEntry, Release
-from tests.server.in_process import Local
-from tests.server.publishing import Publisher
+from tests.scenes.local_registry import LocalRegistry
+from tests.scenes.publisher import Publisher
 
 
-def append(local: Local, publisher: Publisher, statement: statements.Statement) -> Receipt:
+def append(local: LocalRegistry, publisher: Publisher, statement: statements.Statement) -> Receipt:
     """Put a statement into the log, signed by the publisher alone."""
     note = notes.parse(publisher.note(statement))
     parsed = statements.parse(note.text)
@@ -23,7 +23,7 @@ def append(local: Local, publisher: Publisher, statement: statements.Statement) 
 
 
 def put(
-    local: Local,
+    local: LocalRegistry,
     publisher: Publisher,
     identity: Identity,
     version: str,

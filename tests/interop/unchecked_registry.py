@@ -22,9 +22,9 @@ from rye.registry.protocol import notes, statements
 from rye.registry.protocol.statements import Advisory, AttachedFile, Deprecation, FileEntry, Keyset, Revocation, Yank
 from rye.registry.protocol.statements.grammar import Statement
 from rye.signing.keys import PrivateKey
+from tests.scenes.local_registry import LocalRegistry
+from tests.scenes.publisher import Publisher, now
 from tests.scenes.registry_process import ORIGIN
-from tests.server.in_process import Local
-from tests.server.publishing import Publisher, now
 
 SKILL = b"---\nname: %s\ndescription: Does %s.\n---\n\nDo %s.\n"
 
@@ -41,13 +41,13 @@ def _founded() -> Path:
     """Make a registry with two claimed namespaces once per process, as a template to copy."""
     folder = Path(tempfile.mkdtemp(prefix="rye-stand-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    local = Local(folder / "data")
+    local = LocalRegistry(folder / "data")
     local.service.sequencer.submit([publisher.claim_candidate() for publisher in _PUBLISHERS.values()]).result(30)
     local.close()
     return folder / "data"
 
 
-class Stand(Local):
+class UncheckedRegistry(LocalRegistry):
     """A registry with two claimed namespaces."""
 
     def __init__(self, data: Path, settings: str = "", *, database: str = "") -> None:

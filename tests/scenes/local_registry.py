@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import httpx
 
@@ -17,13 +17,13 @@ from registry_server.api.application import create_app
 from registry_server.api.service import Service
 from registry_server.settings import load
 from registry_server.storage import database
+from tests.scenes.publisher import Publisher
 from tests.scenes.registry_process import init
-from tests.server.publishing import Publisher
 
 ADDRESS = "http://127.0.0.1:8420"
 
 
-class Local:
+class LocalRegistry:
     """Creates a registry in ``data`` and answers requests until ``close``. ``settings``: lines for registry.toml."""
 
     def __init__(self, data: Path, settings: str = "", *, make: bool = True) -> None:
@@ -38,6 +38,12 @@ class Local:
         self.loop = asyncio.new_event_loop()
         transport = httpx.ASGITransport(create_app(self.service), client=("127.0.0.1", 50_000))  # type: ignore[arg-type]
         self.client = httpx.AsyncClient(transport=transport, base_url=ADDRESS)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         self.loop.run_until_complete(self.client.aclose())
@@ -74,6 +80,13 @@ class Local:
             for namespace, role in held.items():
                 roles.give(connection, namespace, role, account=made)
             return made
+
+    def owner(self, namespace: str) -> Publisher:
+        """Someone who claimed the namespace."""
+        publisher = Publisher(namespace)
+        answer = self.statements(self.token(), publisher.claim())
+        assert answer.status_code == 200, answer.text
+        return publisher
 
     def blob(self, data: bytes, token: str) -> httpx.Response:
         return self.post(f"/api/v1/blobs/{hashlib.sha256(data).hexdigest()}", token, content=data)
