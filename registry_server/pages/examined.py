@@ -19,8 +19,7 @@ from rye.items.consented import HookAction, Run
 from rye.items.published import read_published
 from rye.items.reading import Metadata, ReadOptions
 from rye.items.runs import attached_runs
-from rye.permissions.risk import Tier, highest
-from rye.permissions.tool_risk import tools_tier
+from rye.permissions.risk import Tier, highest, tools_tier
 from rye.registry.protocol.statements import Release
 from rye.registry.trust.file_acceptance import Refusal, judge_release_file
 from rye.signing.keys import PublicKey

@@ -22,8 +22,7 @@ from registry_server.pages.page_budget import Rows, fitting, line_cost, rows
 from rye.items.agent_tools import shown
 from rye.items.consented import HookAction, Run
 from rye.items.identity import Identity
-from rye.permissions.risk import tiers
-from rye.permissions.tool_risk import tool_tier
+from rye.permissions.risk import tiers, tool_tier
 from rye.registry.protocol.statements import Relation, Release
 from rye.registry.trust.keysets import KeysetChain
 from rye.registry.trust.records import ItemHistory, ReleaseRecord

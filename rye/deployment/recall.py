@@ -32,7 +32,7 @@ from rye.project.lock_file import editable_rows
 from rye.project.spaces import user_space
 from rye.storage.running_code import running_code
 from rye.verified.on_disk import Present, read_present, scan
-from rye.workspace.installing.project_texts import bytes_of, joined_manifests
+from rye.workspace.installing.project_state import bytes_of, joined_manifests
 from rye.workspace.registries.project_registries import user_basis, user_verdicts
 from rye.workspace.trusting.acceptance import memory_of
 

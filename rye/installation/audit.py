@@ -50,10 +50,9 @@ from msgspec.structs import replace
 from rye.errors import RyeError
 from rye.installation import completeness, shadows
 from rye.installation.fact_rules import late_alarms, refused_alarms
-from rye.installation.origin_check import expect_origin
 from rye.installation.overruled import overruled
 from rye.installation.shadows import Shadow
-from rye.installation.source_rows import source_refused, with_signers
+from rye.installation.sources import expect_origin, source_refused, with_signers
 from rye.items.agent_tools import widened as widened_tools
 from rye.items.identity import Identity
 from rye.items.kinds import KINDS

@@ -3,6 +3,8 @@
 1. ``prepare``: choose releases (from the lock, or by resolving), fetch and verify every byte, compare with what is installed.
 2. The caller shows the plan and gets consent (:mod:`rye.installation.plan`).
 3. ``changes``: the files, the lock and the manifest as the changes of one transaction. Nothing is written before that.
+
+Between 1 and 2, :func:`override_findings` checks the overrides in force against the versions about to be installed.
 """
 
 from __future__ import annotations
@@ -10,19 +12,20 @@ from __future__ import annotations
 import contextlib
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rye.customization.recheck import findings
 from rye.installation.environment import Environment
 from rye.installation.fact_rules import by_other_rules
 from rye.installation.graph import reached
 from rye.installation.overruled import overruled
 from rye.installation.plan import Consent, Plan, approved_items, make_plan
 from rye.installation.resolving import Chosen, locked_records
-from rye.installation.source_rows import source_item, with_signers
-from rye.installation.sources import Record, Sources, fetch_logged
+from rye.installation.sources import Record, Sources, fetch_logged, source_item, with_signers
 from rye.installation.transaction import Change
 from rye.items.agent_tools import widened as widened_tools
 from rye.items.identity import Identity
@@ -32,15 +35,17 @@ from rye.items.signed_release import Mention
 from rye.permissions.containment import diff
 from rye.project.forced_versions import unused
 from rye.project.freshness import wanted_ranges
+from rye.project.layout import Project
 from rye.project.lock import Lock, LockedItem, lock_text
 from rye.project.manifest import Manifest
 from rye.project.placement import item_files, item_folder, item_path
+from rye.project.spaces import user_space
 from rye.registry.trust.records import ReleaseRecord, check_installable
 from rye.registry.trust.signer_history import signer_history
 from rye.sources.record import SourceRecord
 from rye.storage.verdicts import Verdicts
-from rye.text.decoding import msgpack_decoder
 from rye.text.facts.fact import RULES_VERSION
+from rye.text.json_reading import msgpack_decoder
 from rye.verified.on_disk import INSTALLED, written_text
 from rye.verified.release import VerifiedItem, judge_files, judgement_inputs, signed_words, verify_files
 from rye.verified.rows import check_row, remember_rows, remembered_rows
@@ -315,3 +320,28 @@ def unapproved(
             )
         )
     return items
+
+
+def override_findings(project: Project, prepared: Prepared, today: date, widening_allowed: bool) -> list[str]:
+    """Return one line for each finding about an override of an item that changes.
+
+    ``widening_allowed``: as :meth:`rye.installation.policy_files.OtherPolicies.allow_override_widening` says."""
+    if not project.overrides.is_dir() and not (user_space() / "overrides").is_dir():
+        return []
+
+    said = []
+    for change in prepared.plan.changes:
+        item = prepared.items.get(change.identity)
+        if change.action == "keep" or item is None:
+            continue
+        for finding in findings(
+            project,
+            change.identity,
+            item.data.decode("utf-8"),
+            version=item.locked.version,
+            today=today,
+            widening_allowed=widening_allowed,
+        ):
+            if finding.severity in ("error", "warning"):
+                said.append(f"override of {change.identity.id}: {finding.message}")
+    return said

@@ -14,9 +14,7 @@ from msgspec import Struct
 
 from rye.errors import RyeError, UsageError
 from rye.installation.environment import Environment
-from rye.installation.origin_check import expect_origin
-from rye.installation.source_rows import locked_source_record
-from rye.installation.sources import History, Record, Sources
+from rye.installation.sources import History, Record, Sources, expect_origin, locked_source_record
 from rye.installation.unlock import Unlock
 from rye.items.identity import Identity
 from rye.project.forced_versions import ForcedVersion, forced_range
@@ -356,7 +354,7 @@ def locked_records(lock: Lock, sources: Sources, environment: Environment) -> di
 def locked_choice(item: LockedItem, history: History | None, sources: Sources) -> Record:
     """Return what a row of the lock names, from its registry or source. Raises RyeError ``lock-does-not-fit`` or
     ``other-registry``, and what :func:`locked_record` and
-    :func:`rye.installation.source_rows.locked_source_record` raise."""
+    :func:`rye.installation.sources.locked_source_record` raise."""
     if (item.source is not None) != sources.is_source(item.identity.namespace):
         raise RyeError(
             "lock-does-not-fit",

@@ -20,11 +20,10 @@ from rye.errors import RyeError
 from rye.installation.transaction import Change
 from rye.limits import PROJECT, WORKSPACE
 from rye.project.freshness import wanted_ranges
-from rye.project.layout import LOCK, MANIFEST, Project
+from rye.project.layout import LOCK, MANIFEST, Project, read_project_file
 from rye.project.lock import Lock, parse_lock
 from rye.project.manifest import parse_manifest
 from rye.project.members import MemberText
-from rye.project.project_file import read_project_file
 
 _FOLDER = ".ai/.rye/previous"
 _LEFT_NAME = f"{MANIFEST}.left"

@@ -33,8 +33,7 @@ from msgspec import Struct
 from rye.errors import RyeError
 from rye.limits import PROJECT
 from rye.project.agent_programs import is_deploy_place
-from rye.project.layout import Project
-from rye.project.project_file import read_project_file
+from rye.project.layout import Project, read_project_file
 from rye.storage.safe_files import LockTimeout, file_lock, refuse_links, remove_tree
 from rye.text.lazy import lazy_module
 

@@ -14,6 +14,10 @@ real case at once.
 Deciding containment is hard in the worst case (patterns like ``*a?????????``), and authors may be hostile, so the steps
 are counted. Beyond :class:`rye.limits.PermissionLimits` the search raises :class:`TooComplex`, and the caller chooses
 the careful answer: :func:`diff` then reports the pattern as widened, without a witness.
+
+The strings that name a real action are a deterministic automaton: ``rye.{primary}.{item_type}`` followed by one or more
+dotted segments ``[a-z0-9][a-z0-9_-]*``, and ``rye.search.{item_type}`` alone, a search without an id. The automaton is
+used to tier a capability by what it can really reach, and to prefer a witness that a reader recognizes as an action.
 """
 
 from __future__ import annotations
@@ -22,11 +26,12 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
+from string import ascii_lowercase, digits
 
 from msgspec import Struct
 
+from rye.items.capabilities import ITEM_TYPES, PRIMARIES
 from rye.limits import PERMISSIONS
-from rye.permissions import actions
 from rye.permissions.patterns import (
     READABLE,
     Glob,
@@ -37,6 +42,50 @@ from rye.permissions.patterns import (
     has_wildcards,
     holds,
 )
+
+_SEGMENT_START = 0
+_IN_SEGMENT = 1
+START = 2
+
+_FIRST = ascii_lowercase + digits
+_REST = _FIRST + "_-"
+
+
+def _build() -> tuple[dict[tuple[int, str], int], frozenset[int]]:
+    moves = {(_SEGMENT_START, character): _IN_SEGMENT for character in _FIRST}
+    moves |= {(_IN_SEGMENT, character): _IN_SEGMENT for character in _REST}
+    moves[_IN_SEGMENT, "."] = _SEGMENT_START
+    accepting = {_IN_SEGMENT}
+    following = START + 1
+    for primary in PRIMARIES:
+        for item_type in ITEM_TYPES:
+            state = START
+            for character in f"rye.{primary}.{item_type}":
+                if (state, character) not in moves:
+                    moves[state, character] = following
+                    following += 1
+                state = moves[state, character]
+            moves[state, "."] = _SEGMENT_START
+            if primary == "search":
+                accepting.add(state)
+    return moves, frozenset(accepting)
+
+
+MOVES, ACCEPTING = _build()
+"""``MOVES[state, character]`` is the next state; a missing pair means no match. ``ACCEPTING``: the states of complete actions."""
+
+FIXED_LETTERS = frozenset("rye." + "".join(PRIMARIES) + "".join(ITEM_TYPES))
+"""Characters that the automaton distinguishes from other letters."""
+
+
+def is_action(text: str) -> bool:
+    """Whether ``text`` is the capability string of a real action."""
+    state = START
+    for character in text:
+        if (state, character) not in MOVES:
+            return False
+        state = MOVES[state, character]
+    return state in ACCEPTING
 
 
 class TooComplex(Exception):
@@ -156,7 +205,7 @@ def find(
     """Return a shortest string that matches all of ``wanted`` (one or more patterns) and none of ``avoided``; None if
     no such string exists.
 
-    ``real_actions`` considers only strings that name an action (:mod:`rye.permissions.actions`). Raises TooComplex.
+    ``real_actions`` considers only strings that name an action (:mod:`rye.permissions.containment`). Raises TooComplex.
     """
     budget = budget or Budget()
     granted = avoided if isinstance(avoided, Granted) else Granted(avoided)
@@ -174,7 +223,7 @@ def find(
         if not has_wildcards(pattern):  # only one string is possible
             matched = all(glob_matches(pattern, other) for other in wanted)
             allowed = matched and not any(glob_matches(pattern, other.text) for other in others)
-            return pattern if allowed and (not real_actions or actions.is_action(pattern)) else None
+            return pattern if allowed and (not real_actions or is_action(pattern)) else None
     return _Search(globs, others, budget, real_actions).run()
 
 
@@ -208,7 +257,7 @@ class _Search:
             self.budget.spend(self.cost)
             kind = ""
             if self.real_actions:
-                kind = character if character in actions.FIXED_LETTERS or character in "-_" else "other"
+                kind = character if character in FIXED_LETTERS or character in "-_" else "other"
             seen.setdefault((wanted.matches(character), self.avoided.matches(character), kind), character)
         return list(seen.values())
 
@@ -264,7 +313,7 @@ class _Search:
         return ((pairs >> 1) & self.avoided.matches(character)) | (pairs & self.avoided.loops)
 
     def run(self) -> str | None:
-        state: _State = ((0,) * len(self.globs), actions.START if self.real_actions else 0)
+        state: _State = ((0,) * len(self.globs), START if self.real_actions else 0)
         avoided = self.avoided.start
         queue = deque([(state, avoided, -1)])
         trail: list[tuple[int, str]] = []  # for each state queued later: the one before it, and the character between
@@ -294,13 +343,13 @@ class _Search:
         return (
             all(position == len(glob.tokens) for position, glob in zip(positions, self.globs, strict=True))
             and not self.avoided.accepts(avoided)
-            and (not self.real_actions or action in actions.ACCEPTING)
+            and (not self.real_actions or action in ACCEPTING)
         )
 
     def targets(self, state: _State, character: str) -> list[_State]:
         positions, action = state
         if self.real_actions:
-            following = actions.MOVES.get((action, character))
+            following = MOVES.get((action, character))
             if following is None:
                 return []
             action = following

@@ -18,9 +18,8 @@ from msgspec import Struct
 
 from rye.items.agent_tools import AgentTools
 from rye.permissions.containment import Granted, TooComplex, find_readable
-from rye.permissions.risk import Row, Tier, highest, tier, tiers
+from rye.permissions.risk import Row, Tier, highest, tier, tiers, tools_tier
 from rye.permissions.source_scale import Allowed, strictest
-from rye.permissions.tool_risk import tools_tier
 
 _T = TypeVar("_T")
 BUILT_IN: tuple[tuple[Row, ...], ...] = ((),)

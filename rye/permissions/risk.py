@@ -10,6 +10,8 @@ has the tier of the worst action that it can reach, computed on automata, so tha
 
 A capability that reaches no real action is elevated, because its purpose is unknown. One that is too complex to compare
 is unrestricted. A policy's rows take precedence over the built-in ones.
+
+The tools of an agent program that an item names have tiers, too (DESIGN 7.1).
 """
 
 from __future__ import annotations
@@ -20,9 +22,9 @@ from functools import lru_cache
 
 from msgspec import Struct
 
+from rye.items.agent_tools import BASH, EVERY, AgentTools
 from rye.limits import PERMISSIONS
-from rye.permissions.actions import is_action
-from rye.permissions.containment import Budget, TooComplex, contained, find
+from rye.permissions.containment import Budget, TooComplex, contained, find, is_action
 from rye.permissions.patterns import glob_matches, has_wildcards
 
 
@@ -171,3 +173,28 @@ def _contains_all_execution(capabilities: Sequence[str], spoken_for: Sequence[st
         )
     except TooComplex:
         return True
+
+
+_SAFE = frozenset(("Read", "Glob", "Grep", "LS", "NotebookRead", "TodoWrite"))
+_WRITE = frozenset(("Write", "Edit", "MultiEdit", "NotebookEdit"))
+
+
+def tools_tier(tools: AgentTools | None) -> Tier | None:
+    """Return the tier of the worst tool; None if there are no tools.
+
+    Anything that can run any command is unrestricted. Reading is safe, editing is write. Everything else is elevated,
+    including filtered commands, the network and unknown tools.
+    """
+    if tools is None or not tools.names:
+        return None
+    if tools.any_command:
+        return Tier.UNRESTRICTED
+    return max(tool_tier(name, tools) for name in tools.names)
+
+
+def tool_tier(name: str, tools: AgentTools) -> Tier:
+    """Return the tier of one of the names of ``tools``."""
+    bare = name.partition("(")[0]
+    if tools.any_command and (bare == BASH or name == EVERY):
+        return Tier.UNRESTRICTED
+    return Tier.SAFE if bare in _SAFE else Tier.WRITE if bare in _WRITE else Tier.ELEVATED

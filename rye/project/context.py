@@ -10,10 +10,9 @@ from rye.errors import RyeError
 from rye.items.reading import ReadOptions
 from rye.limits import PROJECT
 from rye.project.discovery import Found, expand, own_items
-from rye.project.layout import LOCK, Project, find_project
+from rye.project.layout import LOCK, Project, find_project, read_project_file
 from rye.project.manifest import Manifest, parse_manifest
 from rye.project.members import MemberText, read_members, whole_manifest
-from rye.project.project_file import read_project_file
 
 
 def require_project(start: Path) -> Project:

@@ -1,4 +1,4 @@
-"""The layout of files and folders in a project and in the user's own space (DESIGN §1, §6)."""
+"""The layout of files and folders in a project and in the user's own space (DESIGN §1, §6), and the reading of a project file."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from rye.errors import RyeError
 from rye.limits import PROJECT
 from rye.project.member_patterns import claimed_by, unreadable_root
 from rye.project.ownership import refuse_foreign
+from rye.storage.safe_files import read_bytes
 
 MANIFEST = "rye.toml"
 LOCK = "rye.lock"
@@ -158,3 +160,23 @@ def _owner(file: Path) -> int:
         return os.stat(file).st_uid
     except OSError:
         return os.geteuid() if hasattr(os, "geteuid") else 0
+
+
+def read_project_file(path: Path, limit: int) -> bytes | None:
+    """Return the file's bytes; None if it does not exist. Raises RyeError ``not-a-file``, ``unreadable`` or ``file-too-large``.
+
+    A link is followed, since people link rye.toml; a device or pipe at its end is refused.
+    """
+    try:
+        data = read_bytes(path, limit)
+    except RyeError as error:
+        if error.code == "no-such-file":
+            return None
+        raise
+    if len(data) > limit:
+        raise RyeError(
+            "file-too-large",
+            f"{str(path)!r} is larger than {limit:,} bytes.",
+            "Rye never writes a file this large. Restore it from version control.",
+        )
+    return data

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from rye.limits import PROJECT
-from rye.project.layout import Project
+from rye.project.layout import Project, read_project_file
 from rye.project.lock import Lock, LockedItem, LockError, parse_lock
-from rye.project.project_file import read_project_file
 
 
 def read_lock(project: Project) -> Lock:

@@ -35,9 +35,8 @@ from rye.registry.protocol.wire import Config
 from rye.registry.released import ItemFiles, Proofs
 from rye.registry.store.basis import Basis, make_basis
 from rye.registry.store.cache import Cache
-from rye.registry.store.head_tags import HeadTags
 from rye.registry.store.pins import PinnedState
-from rye.registry.store.state import StateStore
+from rye.registry.store.state import HeadTags, StateStore
 from rye.registry.store.withdrawn import read_withdrawn, remember_withdrawn
 from rye.registry.transport.factory import open_transport
 from rye.registry.transport.seam import (

@@ -28,7 +28,7 @@ from rye.limits import RUNTIME
 from rye.permissions.containment import contained
 from rye.permissions.risk import Tier
 from rye.storage.private_files import read_trusted, write, write_new
-from rye.text.decoding import json_decoder
+from rye.text.json_reading import json_decoder
 
 Answer = Literal["allow", "ask", "deny"]
 ANSWERS: tuple[Answer, ...] = get_args(Answer)

@@ -20,7 +20,7 @@ from rye.items.identity import is_id
 from rye.items.kinds import KINDS
 from rye.limits import CONTENT, RUNTIME
 from rye.runtime.chain import LevelDecision
-from rye.text.decoding import json_decoder
+from rye.text.json_reading import json_decoder
 
 Code = Literal[
     "denied",

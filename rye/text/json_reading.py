@@ -1,7 +1,12 @@
-"""Strict JSON (RFC 8259) for input from people and programs.
+"""Strict JSON (RFC 8259) for input from people and programs, and decoders of typed values.
 
 Refused: a duplicate key, NaN and infinities, a number beyond a double, bytes that are not UTF-8, and nesting deeper than
 :data:`rye.limits.CONTENT` allows. Depth is checked before any value is built.
+
+Decoders of typed values are made once, and one at a time. msgspec stores what it needs to know about a type when it
+makes the type's first decoder. Some versions (0.19, 0.20) can crash if two threads do that for the same type at the
+same time, also where the type is only a part of another one. So types that several threads may decode are decoded by
+these.
 """
 
 from __future__ import annotations
@@ -9,9 +14,12 @@ from __future__ import annotations
 import json
 import math
 import re
+import threading
 from collections.abc import Iterable
 from functools import cache
-from typing import NoReturn
+from typing import Any, NoReturn, TypeVar
+
+import msgspec
 
 from rye.limits import CONTENT
 
@@ -82,3 +90,30 @@ def _whole(text: str) -> int:
     if len(text) > CONTENT.json_digits:
         raise JsonError(f"a number has more than {CONTENT.json_digits} digits")
     return int(text)
+
+
+_T = TypeVar("_T")
+_making = threading.Lock()
+_made: dict[tuple[Any, type], Any] = {}
+
+
+def json_decoder(kind: type[_T]) -> msgspec.json.Decoder[_T]:
+    """Return the JSON decoder of a type. Always the same one."""
+    found: msgspec.json.Decoder[_T] = _typed_decoder(msgspec.json.Decoder, kind)
+    return found
+
+
+def msgpack_decoder(kind: type[_T]) -> msgspec.msgpack.Decoder[_T]:
+    """Return the MessagePack decoder of a type. Always the same one."""
+    found: msgspec.msgpack.Decoder[_T] = _typed_decoder(msgspec.msgpack.Decoder, kind)
+    return found
+
+
+def _typed_decoder(form: Any, kind: type) -> Any:
+    found = _made.get((form, kind))
+    if found is None:
+        with _making:
+            found = _made.get((form, kind))
+            if found is None:
+                found = _made[form, kind] = form(kind)
+    return found

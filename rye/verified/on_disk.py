@@ -21,10 +21,9 @@ from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.limits import PROJECT
-from rye.project.layout import Project
+from rye.project.layout import Project, read_project_file
 from rye.project.lock import LockedItem
 from rye.project.placement import item_files
-from rye.project.project_file import read_project_file
 
 State = Literal["missing", "changed", "extra", "wrong-flag"]
 """``wrong-flag``: the bytes are right, and the executable bit is not."""

@@ -30,7 +30,7 @@ from rye.items.identity import Identity
 from rye.items.signed_release import SignedRelease
 from rye.project.lock import LockedItem
 from rye.storage.verdicts import Verdicts
-from rye.text.decoding import msgpack_decoder
+from rye.text.json_reading import msgpack_decoder
 
 TrustBasis = Callable[[str, str], str | None]
 """What releases of an origin and a namespace are checked against (:meth:`rye.registry.store.basis.Basis.of`); None if the

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from rye.errors import RyeError
 from rye.limits import PROJECT
-from rye.project.layout import find_project
-from rye.project.project_file import read_project_file
+from rye.project.layout import find_project, read_project_file
 
 
 def manifest_keys(cwd: Path) -> Mapping[str, object]:

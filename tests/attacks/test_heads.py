@@ -11,8 +11,7 @@ import pytest
 
 from rye.registry.protocol import merkle, notes
 from rye.registry.protocol.notes import NoteSignature, SignedNote, encode_base64
-from rye.registry.store.head_tags import HeadTags
-from rye.registry.store.state import StateStore
+from rye.registry.store.state import HeadTags, StateStore
 from tests.attacks.hostile_server import announces, drips, endless, unchanged
 from tests.attacks.signed_items import directive, release
 from tests.attacks.simulation import DEPLOY, IMPATIENT, Attack, Scene, Stage

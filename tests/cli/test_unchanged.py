@@ -20,7 +20,7 @@ from rye.installation.transaction import needs_recovery
 from rye.project.layout import Project
 from rye.project.user_config import read_settings
 from rye.verified.on_disk import scan
-from rye.workspace.installing.project_texts import bytes_of, manifest_text_of
+from rye.workspace.installing.project_state import bytes_of, manifest_text_of
 from tests.scenes.person import Person
 
 pytestmark = pytest.mark.processes

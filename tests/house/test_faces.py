@@ -25,7 +25,6 @@ VALUES = frozenset(
         "rye.items.kinds",
         "rye.permissions.containment",
         "rye.permissions.risk",
-        "rye.permissions.tool_risk",
         "rye.project.context",
         "rye.project.layout",
         "rye.project.user_config",

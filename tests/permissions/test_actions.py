@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rye.items.capabilities import ITEM_TYPES, PRIMARIES
-from rye.permissions.actions import ACCEPTING, FIXED_LETTERS, MOVES, START, is_action
+from rye.permissions.containment import ACCEPTING, FIXED_LETTERS, MOVES, START, is_action
 
 BEGINNINGS = [f"rye.{primary}.{item_type}" for primary in PRIMARIES for item_type in ITEM_TYPES]
 

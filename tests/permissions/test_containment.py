@@ -13,8 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rye.permissions.actions import is_action
-from rye.permissions.containment import Budget, Granted, TooComplex, contained, diff, find, find_readable
+from rye.permissions.containment import Budget, Granted, TooComplex, contained, diff, find, find_readable, is_action
 from tests.permissions.vectors import vectors
 from tests.scenes.effort import tries
 

@@ -11,11 +11,10 @@ from rye.errors import RyeError
 from rye.installation.rollback import previous
 from rye.limits import PROJECT
 from rye.project.context import load_manifest
-from rye.project.layout import Project
+from rye.project.layout import Project, read_project_file
 from rye.project.lock import LockError, parse_lock
 from rye.project.lock_file import read_lock
 from rye.project.manifest import ManifestError, parse_manifest
-from rye.project.project_file import read_project_file
 from rye.text.toml_keys import has_long_key
 from rye.verified.on_disk import INSTALLED, read_written
 

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from rye.registry.protocol.tiles import Tile
-from rye.registry.store.cache import Cache
-from rye.registry.store.packs import Packs
+from rye.registry.store.cache import Cache, Packs
 
 pytestmark = pytest.mark.processes
 

@@ -15,8 +15,7 @@ from rye.items.identity import Identity
 from rye.limits import REGISTRY
 from rye.registry.client import RegistryClient
 from rye.registry.store.cache import Cache
-from rye.registry.store.head_tags import HeadTags
-from rye.registry.store.state import StateStore
+from rye.registry.store.state import HeadTags, StateStore
 from rye.registry.transport.http import HttpTransport
 from rye.registry.transport.http_connection import DirectConnection
 from rye.registry.transport.seam import Fetched, FetchError, NoAnswer, Request, Tagged

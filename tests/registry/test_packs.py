@@ -10,9 +10,7 @@ from pathlib import Path
 import pytest
 
 from rye.registry.protocol.tiles import Tile
-from rye.registry.store.cache import Cache
-from rye.registry.store.packs import Packs
-from rye.registry.store.write_behind import WriteBehindCache
+from rye.registry.store.cache import Cache, Packs, WriteBehindCache
 
 MANY = [f"object {number}".encode() for number in range(100)]
 

@@ -15,7 +15,7 @@ from rye.installation.sources import fetch_logged
 from rye.registry.protocol import wire
 from rye.registry.trust.records import decode_judged
 from rye.runtime.calls import parse_call
-from rye.text import decoding
+from rye.text import json_reading
 
 
 class Part(Struct):
@@ -51,7 +51,7 @@ class Counted:
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counted:
     counted = Counted(msgspec.json.Decoder)
-    monkeypatch.setattr(decoding, "_made", {})
+    monkeypatch.setattr(json_reading, "_made", {})
     monkeypatch.setattr(msgspec.json, "Decoder", counted)
     monkeypatch.setattr(msgspec.msgpack, "Decoder", Counted(msgspec.msgpack.Decoder))
     return counted
@@ -63,7 +63,7 @@ def test_threads_that_begin_together_make_each_decoder_once_and_in_turn(counted:
     def decode(number: int) -> int:
         begin.wait(timeout=10)
         kind: type[Whole | Other] = (Whole, Other)[number % 2]
-        return decoding.json_decoder(kind).decode(b'{"part": {"number": 7}}').part.number
+        return json_reading.json_decoder(kind).decode(b'{"part": {"number": 7}}').part.number
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(decode, range(8))) == [7] * 8
@@ -72,8 +72,8 @@ def test_threads_that_begin_together_make_each_decoder_once_and_in_turn(counted:
 
 
 def test_the_same_decoder_comes_back() -> None:
-    assert decoding.json_decoder(Whole) is decoding.json_decoder(Whole)
-    assert decoding.msgpack_decoder(Whole) is decoding.msgpack_decoder(Whole)
+    assert json_reading.json_decoder(Whole) is json_reading.json_decoder(Whole)
+    assert json_reading.msgpack_decoder(Whole) is json_reading.msgpack_decoder(Whole)
 
 
 def test_answers_that_several_uploads_get_are_decoded_by_one_decoder(counted: Counted) -> None:

@@ -10,8 +10,7 @@ from rye.installation.plan import Asked, ItemChange, Plan, by_tier, gather_menti
 from rye.items.agent_tools import shown
 from rye.items.consented import HookAction, Run
 from rye.layout import Cell
-from rye.permissions.risk import Tier, tiers
-from rye.permissions.tool_risk import tools_tier
+from rye.permissions.risk import Tier, tiers, tools_tier
 from rye.workspace.installing.install_request import Proposal
 from rye.workspace.trusting.acceptance import Approval, of_the_lock
 from rye.workspace.trusting.project_changes import shown_lines

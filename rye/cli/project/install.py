@@ -7,11 +7,8 @@ import os
 import click
 
 from rye.cli.options import Session, command
-from rye.cli.project.command_text import command_text
-from rye.cli.project.following import deploy_after
-from rye.cli.project.install_options import install_options
-from rye.cli.project.outcome import IN_ORDER, agreement, deployed_by, show_outcome
-from rye.cli.registry.airgap_options import airgap_given
+from rye.cli.project.install_options import airgap_given, command_text, install_options
+from rye.cli.project.outcome import IN_ORDER, agreement, deploy_after, deployed_by, show_outcome
 from rye.cli.unchanged import remember
 from rye.errors import UsageError
 from rye.project.layout import Project

@@ -1,4 +1,6 @@
-"""The two ends of an installing command: the question before it, and the outcome after it."""
+"""The two ends of an installing command: the question before it, and the outcome after it, with the deploy that
+follows it (docs/how-to/agents.md).
+"""
 
 from __future__ import annotations
 
@@ -6,12 +8,15 @@ from typing import TYPE_CHECKING, cast
 
 from rye.cli.console import one_line
 from rye.cli.options import Session
+from rye.project.context import load_manifest
 from rye.workspace.projects import project_of
 
 if TYPE_CHECKING:
     from rye.deployment.deploying import Deployed
+    from rye.project.layout import Project
+    from rye.workspace.context import Context
     from rye.workspace.installing.install_outcome import InstallOutcome
-    from rye.workspace.installing.install_request import Agree, Proposal
+    from rye.workspace.installing.install_request import Agree, Followed, Proposal
     from rye.workspace.items.agreement import AgreeTo
     from rye.workspace.trusting.acceptance import Approval
 
@@ -96,3 +101,20 @@ def _said(outcome: InstallOutcome) -> str:
     written = outcome.files_written
     counts = changed_counts(outcome.changes)
     return counts or IN_ORDER + (f"; {written} file{'s' * (written != 1)} written" if written else "")
+
+
+def deploy_after(context: Context, project: Project) -> Followed | None:
+    """A :data:`rye.workspace.installing.install_request.Follow`. Without targets, nothing is loaded for it."""
+    table = load_manifest(project).deploy
+    if not table.targets or not table.after_install:
+        return None
+    from rye.deployment.recall import recall  # not needed without targets
+    from rye.deployment.request import DeployRequest, words_of
+    from rye.workspace.trusting.acceptance import trusts_lock
+
+    words = words_of(DeployRequest(), trusts_lock=trusts_lock(context))
+    if words is not None and recall(project, project.root, words) is not None:
+        return None
+    from rye.deployment.deploying import following  # loads adapters and every kind's reader, needed only with targets
+
+    return following(context, project)

@@ -12,7 +12,7 @@ from rye.cli.project.install_options import install_options
 from rye.cli.use.findings import show_findings
 from rye.items.agent_tools import shown
 from rye.layout import Cell, Column
-from rye.permissions.tool_risk import tool_tier
+from rye.permissions.risk import tool_tier
 from rye.workspace.findings import as_json
 from rye.workspace.installing.consent import run_document
 from rye.workspace.items.rights import Rights, compare_rights, decide_action, rights_of

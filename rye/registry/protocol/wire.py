@@ -23,8 +23,7 @@ from rye.items.identity import Identity
 from rye.registry.protocol import lines
 from rye.registry.protocol.lines import MAX_NUMBER, StatementError
 from rye.registry.protocol.notes import MAX_NOTE_BYTES
-from rye.text.decoding import json_decoder
-from rye.text.json_reading import JsonError, read_json
+from rye.text.json_reading import JsonError, json_decoder, read_json
 from rye.text.lazy import lazy_pattern
 
 PROTOCOL_VERSION = 2

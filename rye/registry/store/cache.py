@@ -3,31 +3,148 @@
 Rules:
 
 * ``objects/<aa>/<sha256>`` holds content by its hash (blobs, nodes of the name map, index files), ``packs/`` holds
-  many objects in one file (:mod:`rye.registry.store.packs`), ``tiles/<origin's hash>/<path>`` holds tiles.
+  many objects in one file, ``tiles/<origin's hash>/<path>`` holds tiles.
 * Only verified content goes in, and it is verified again when read. A damaged object is deleted and counts as a cache
   miss.
 * The folder is created for the user alone: it has items of registries that only members may read. One that exists keeps
   its mode, so people can share it.
 * Files are written atomically (a temporary file, then a rename), so any number of programs can share the cache.
 * The cache can be deleted at any time: whatever is missing is fetched again.
+
+Creating two thousand small files takes longer than verifying their content, so there are packs. A pack is ``packs/<hash
+of its index>.pack``: the line ``rye-pack 1 <bytes of the index>``, the index (JSON: SHA-256 → offset in the data and
+size), the data. It is written atomically and never changes. Nothing in it is trusted: each object is hashed when it is
+read, so a damaged pack only costs time.
+
+With :class:`WriteBehindCache`, everything that a run fetched becomes one pack instead of thousands of files. New
+content can be read from memory at once, and is on disk after :meth:`WriteBehindCache.flush`. A program that dies before
+that loses only cached files.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import BinaryIO
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from rye.registry.protocol.tiles import Tile
-from rye.registry.store.packs import Packs
 from rye.storage.private_files import make_folder
-from rye.storage.safe_files import read_regular, remove_tree
+from rye.storage.safe_files import open_regular, read_regular, remove_tree
 from rye.text.lazy import lazy_pattern
+
+_HEAD = lazy_pattern(rb"rye-pack 1 (\d{1,9})\n")
+_MOST_INDEX_BYTES = 64 * 1024 * 1024
+
+
+class _Opened(Struct, frozen=True):
+    """An open pack. ``stream`` None: it cannot be read."""
+
+    stream: BinaryIO | None = None
+    start: int = 0
+    """Offset of the data in the file."""
+    index: Mapping[str, list[int]] = {}
+    """SHA-256 → offset in the data, and size."""
+
+
+class Packs(Struct, frozen=True):
+    """The packs in a folder, listed at first use. Each is opened, and its index read, once."""
+
+    folder: Path
+    _found: list[list[str]] = field(default_factory=list)
+    """The packs' paths, after the first listing."""
+    _opened: dict[str, _Opened] = field(default_factory=dict)
+    """Opened packs by path."""
+
+    def get(self, sha256: str) -> bytes | None:
+        """Return the object, checked by its hash; None if no pack has it undamaged."""
+        for path in self._paths():
+            pack = self._open(path)
+            place = pack.index.get(sha256)
+            if place is None or pack.stream is None:
+                continue
+            with contextlib.suppress(OSError, ValueError, TypeError, LookupError):
+                pack.stream.seek(pack.start + place[0])
+                data = pack.stream.read(place[1])
+                if hashlib.sha256(data).hexdigest() == sha256:
+                    return data
+        return None
+
+    def put(self, objects: Mapping[str, bytes]) -> None:
+        """Write a pack with these objects, by SHA-256.
+
+        On a full or read-only disk nothing is cached, without an error.
+        """
+        index: dict[str, list[int]] = {}
+        offset = 0
+        for sha256, data in objects.items():
+            index[sha256] = [offset, len(data)]
+            offset += len(data)
+        head = json.dumps(index).encode()
+        path = self.folder / f"{hashlib.sha256(head).hexdigest()}.pack"
+        temporary = self.folder.parent / "temporary" / f"{os.getpid()}-{os.urandom(8).hex()}"
+        with contextlib.suppress(OSError):
+            make_folder(self.folder.parent)  # the cache
+            self.folder.mkdir(exist_ok=True)
+            temporary.parent.mkdir(exist_ok=True)
+            try:
+                with temporary.open("xb") as stream:
+                    stream.write(b"rye-pack 1 %d\n" % len(head))
+                    stream.write(head)
+                    stream.writelines(objects.values())
+                temporary.replace(path)
+            finally:
+                temporary.unlink(missing_ok=True)
+
+    def objects(self, path: str) -> int:
+        """Return how many objects the pack at ``path`` has."""
+        return len(self._open(path).index)
+
+    def close(self) -> None:
+        """Close the files. Later calls list and open them again."""
+        for pack in self._opened.values():
+            if pack.stream is not None:
+                pack.stream.close()
+        self._opened.clear()
+        self._found.clear()
+
+    def _paths(self) -> list[str]:
+        if not self._found:
+            paths: list[str] = []
+            with contextlib.suppress(OSError), os.scandir(self.folder) as entries:
+                paths = sorted(entry.path for entry in entries if entry.name.endswith(".pack"))
+            self._found.append(paths)
+        return self._found[0]
+
+    def _open(self, path: str) -> _Opened:
+        known = self._opened.get(path)
+        if known is None:
+            known = self._opened[path] = _read_index(path)
+        return known
+
+
+def _read_index(path: str) -> _Opened:
+    try:
+        stream = open_regular(path)  # Packs.close closes it
+    except OSError:
+        return _Opened()
+    try:
+        head = _HEAD.fullmatch(stream.readline(64))
+        if head is not None and int(head[1]) <= _MOST_INDEX_BYTES:
+            index = json.loads(stream.read(int(head[1])))
+            if isinstance(index, dict):
+                return _Opened(stream, stream.tell(), index)
+    except (OSError, ValueError, RecursionError):
+        pass
+    stream.close()
+    return _Opened()
+
 
 _SHA256 = lazy_pattern(r"[0-9a-f]{64}")
 _STALE_SECONDS = 24 * 3600
@@ -199,3 +316,61 @@ def _files(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
             path = Path(place, name)
             with contextlib.suppress(OSError):
                 yield path, path.stat()
+
+
+_FEWEST = 32
+"""Fewer new objects than this are written as single files, so that there are few packs."""
+_MOST_BYTES = 64 * 1024 * 1024
+"""A pack is written early when more than this is in memory."""
+
+
+class _Memory(Struct):
+    """What a run knows about its cache. ``kept``: objects that are already on disk."""
+
+    packs: Packs
+    waiting: dict[str, bytes] = field(default_factory=dict)
+    kept: set[str] = field(default_factory=set)
+    bytes: int = 0
+
+
+class WriteBehindCache(Cache, frozen=True):
+    """A cache that keeps new objects in memory until it is flushed. Create it with :meth:`at`."""
+
+    memory: _Memory
+
+    @classmethod
+    def at(cls, folder: Path) -> WriteBehindCache:
+        """Return a cache in this folder."""
+        return cls(folder, _Memory(Packs(folder / "packs")))
+
+    def get(self, sha256: str) -> bytes | None:
+        """Return the content with this hash, from memory or from the disk, checked."""
+        data = self.memory.waiting.get(sha256)
+        if data is None:
+            data = self.memory.packs.get(sha256) or self._get_loose(sha256)
+            if data is not None:
+                self.memory.kept.add(sha256)
+        return data
+
+    def put(self, data: bytes) -> str:
+        """Keep content in memory; return its hash."""
+        sha256 = hashlib.sha256(data).hexdigest()
+        memory = self.memory
+        if sha256 not in memory.waiting and sha256 not in memory.kept:
+            memory.waiting[sha256] = data
+            memory.bytes += len(data)
+            if memory.bytes > _MOST_BYTES:
+                self.flush()
+        return sha256
+
+    def flush(self) -> None:
+        """Write the waiting objects. The cache can be used afterwards."""
+        memory = self.memory
+        if len(memory.waiting) < _FEWEST:
+            for data in memory.waiting.values():
+                Cache.put(self, data)
+        else:
+            memory.packs.put(memory.waiting)
+        memory.waiting.clear()
+        memory.bytes = 0
+        memory.packs.close()

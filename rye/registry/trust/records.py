@@ -32,7 +32,7 @@ from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import LoggedStatement
 from rye.resolution.ranges import Range
 from rye.resolution.versions import Version, comparable
-from rye.text.decoding import msgpack_decoder
+from rye.text.json_reading import msgpack_decoder
 
 
 class ReleaseRecord(Struct, frozen=True):

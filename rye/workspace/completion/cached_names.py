@@ -14,8 +14,7 @@ from typing import Any
 
 from rye.limits import COMPLETION
 from rye.registry.protocol.name_map.nodes import Leaf, NameMapError, decode_node
-from rye.registry.store.cache import Cache
-from rye.registry.store.packs import Packs
+from rye.registry.store.cache import Cache, Packs
 from rye.storage.places import place_of
 from rye.storage.safe_files import read_regular
 from rye.workspace.completion.locked import locked

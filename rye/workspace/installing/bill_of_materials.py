@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from rye.installation.graph import roots
 from rye.installation.sbom import bill_of_materials
-from rye.installation.source_rows import with_signers
+from rye.installation.sources import with_signers
 from rye.project.context import load_manifest
 from rye.project.layout import Project
 from rye.project.lock import Lock

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rye.project.layout import Project
 from rye.project.manifest_edit import set_deploy_targets
-from rye.workspace.installing.project_texts import manifest_text_of
+from rye.workspace.installing.project_state import manifest_text_of
 
 
 def manifest_with_targets(project: Project, targets: Sequence[str]) -> bytes:

@@ -8,10 +8,8 @@ from msgspec import Struct
 
 from rye.installation.graph import locked_item
 from rye.installation.hand_edits import edit_diff, signed_hash
-from rye.installation.origin_check import expect_origin
 from rye.installation.released import fetch_releases, find_release, identify_one
-from rye.installation.source_rows import differs, locked_source_record, source_item
-from rye.installation.sources import Sources
+from rye.installation.sources import Sources, differs, expect_origin, locked_source_record, source_item
 from rye.installation.unlock import Unlock
 from rye.items.identity import parse_reference
 from rye.permissions.comparing import Comparison, Version, compare

@@ -19,7 +19,7 @@ from rye.importing.toolhive import LOCK as TOOLHIVE_LOCK
 from rye.importing.toolhive import read_toolhive
 from rye.limits import IMPORTS, PROJECT
 from rye.project.agent_programs import STATE
-from rye.project.project_file import read_project_file
+from rye.project.layout import read_project_file
 from rye.storage.safe_files import read_bytes
 
 _READERS: dict[str, Callable[[bytes, str], Foreign]] = {

@@ -10,8 +10,16 @@ from rye.errors import RyeError
 from rye.installation.completeness import does_not_fit, problems
 from rye.installation.environment import Environment
 from rye.installation.held_back import held_back
-from rye.installation.install import Prepared, changes, check_rows, choose_locked, new_lock, prepare, verify_chosen
-from rye.installation.override_check import override_findings
+from rye.installation.install import (
+    Prepared,
+    changes,
+    check_rows,
+    choose_locked,
+    new_lock,
+    override_findings,
+    prepare,
+    verify_chosen,
+)
 from rye.installation.resolving import Chosen, resolve
 from rye.installation.rollback import keep_previous
 from rye.installation.sources import Sources

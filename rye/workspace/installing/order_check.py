@@ -10,7 +10,7 @@ from rye.installation.fact_rules import refused_alarms
 from rye.installation.plan import make_plan
 from rye.installation.policy_files import OtherPolicies
 from rye.installation.policy_in_force import policy_in_force
-from rye.installation.source_rows import source_refused, with_signers
+from rye.installation.sources import source_refused, with_signers
 from rye.items.agent_tools import widened
 from rye.items.signed_release import SignedRelease
 from rye.permissions.policy import fact_violations, tool_violations, violations

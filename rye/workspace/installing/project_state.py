@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.installation.transaction import exclusive, needs_recovery
+from rye.limits import PROJECT
 from rye.project.context import no_manifest, read_manifests
-from rye.project.layout import Project
+from rye.project.layout import LOCK, Project, read_project_file
 from rye.project.lock import Lock, LockedItem, is_conflicted
 from rye.project.lock_file import read_lock
 from rye.project.manifest import Manifest
 from rye.project.members import MemberText, joined_text, whole_manifest
-from rye.workspace.installing.project_texts import bytes_of
 
 if TYPE_CHECKING:
     from rye.workspace.context import Context
+
+
+def bytes_of(path: Path) -> bytes | None:
+    """The content of rye.toml or rye.lock; None if missing. Raises RyeError if it is not a regular file."""
+    return read_project_file(path, PROJECT.lock_bytes if path.name == LOCK else PROJECT.manifest_bytes)
+
+
+def manifest_text_of(project: Project) -> str:
+    """The text of the project's manifest, line endings as on disk; empty if missing."""
+    return read_manifests(project)[0]
+
+
+def joined_manifests(project: Project) -> str:
+    """The text of the project's and its members' manifests, joined."""
+    return joined_text(*read_manifests(project))
 
 
 class ProjectState(Struct, frozen=True):

@@ -16,8 +16,7 @@ from rye.installation.graph import reached
 from rye.installation.shadows import CODE, shadow_of
 from rye.items.agent_tools import AgentTools
 from rye.items.identity import Identity
-from rye.permissions.risk import Tier, highest
-from rye.permissions.tool_risk import tools_tier
+from rye.permissions.risk import Tier, highest, tools_tier
 from rye.project.item_file import load_item
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedItem

@@ -8,8 +8,7 @@ from msgspec import Struct
 from rye.errors import RyeError
 from rye.items.agent_tools import AgentTools
 from rye.items.identity import parse_reference
-from rye.permissions.risk import highest
-from rye.permissions.tool_risk import tools_tier
+from rye.permissions.risk import highest, tools_tier
 from rye.project.context import load_manifest
 from rye.project.layout import find_project
 from rye.project.spaces import find

@@ -24,7 +24,7 @@ from rye.errors import RyeError
 from rye.installation.environment import Environment
 from rye.installation.install import verify_chosen
 from rye.installation.resolving import Chosen
-from rye.installation.source_rows import differs, source_refused
+from rye.installation.sources import differs, source_refused
 from rye.installation.unlock import Unlock
 from rye.items.identity import Identity
 from rye.items.kinds import KINDS

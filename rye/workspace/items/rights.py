@@ -17,8 +17,7 @@ from rye.items.consented import Run
 from rye.permissions.containment import Diff, diff
 from rye.permissions.matching import Decision
 from rye.permissions.matching import check as decide
-from rye.permissions.risk import Tier, tiers
-from rye.permissions.tool_risk import tools_tier
+from rye.permissions.risk import Tier, tiers, tools_tier
 from rye.project.item_runs import runs_of
 from rye.workspace.context import Context
 from rye.workspace.findings import FileFindings

@@ -14,7 +14,7 @@ from rye.installation.policy_in_force import policy_in_force
 from rye.installation.sources import Sources
 from rye.project.manifest import Manifest
 from rye.registry.client import RegistryClient
-from rye.registry.store.write_behind import WriteBehindCache
+from rye.registry.store.cache import WriteBehindCache
 from rye.registry.transport.seam import NoAnswer
 from rye.storage.folders import cache_dir
 from rye.workspace.registries.pin_question import pin_question, require_contact

@@ -21,7 +21,7 @@ from msgspec import Struct
 from rye.errors import RyeError
 from rye.installation.transaction import LOCK_SECONDS, Change, exclusive
 from rye.items.consented import HookAction, Run
-from rye.project.project_file import read_project_file
+from rye.project.layout import read_project_file
 from rye.storage import private_files
 from rye.storage.folders import data_dir
 from rye.storage.safe_files import LockTimeout, file_lock

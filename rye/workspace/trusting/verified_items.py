@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rye.verified.rows import check_words, remembered_rows
-from rye.workspace.installing.project_texts import bytes_of, joined_manifests
+from rye.workspace.installing.project_state import bytes_of, joined_manifests
 from rye.workspace.registries.project_registries import user_basis, user_verdicts, whole_lock_key
 from rye.workspace.trusting.unverified_rows import unverified
 
