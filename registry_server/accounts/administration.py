@@ -50,16 +50,17 @@ class Invitation(Struct, frozen=True):
 def invite(connection: sa.Connection, name: str, namespace: str | None, role: str, by: By) -> Invitation:
     """Create an account and a link, or another link for the account that the operator created under this name.
 
-    ``namespace``: give it ``role`` there. Raises RyeError ``account-exists`` for the name of an account that an issuer
-    signs in, ``account-disabled``, ``bad-account-name``, ``bad-namespace``, ``bad-role``.
+    ``namespace``: give it ``role`` there. Raises RyeError ``already-exists`` for the name of an account that an issuer
+    signs in, ``account-disabled``, ``invalid-value``.
     """
     member = next((one for one in members.listing(connection) if one.name == name), None)
     is_new = member is None
     if member is not None and member.issuer:
         raise RyeError(
-            "account-exists",
+            "already-exists",
             f"{name} is the name of an account that {member.issuer} signs in, where anyone can choose any name.",
             f"Choose another name, or give that account a role: rye-registry role add NAMESPACE --account {member.id}",
+            what="account",
         )
     member = members.create(connection, name, by.now) if member is None else members.active(connection, member.id)
     if namespace is not None:
@@ -73,7 +74,7 @@ def invite(connection: sa.Connection, name: str, namespace: str | None, role: st
 def disable_account(connection: sa.Connection, account: str, by: By) -> tuple[Member, bool]:
     """Disable an account, by its name or ID, with its sessions, links and tokens. Return it, and whether it was active.
 
-    Raises RyeError ``unknown-account``.
+    Raises RyeError ``no-such-entry``.
     """
     before = members.named(connection, account)
     member = members.disable(connection, before.id, by.now)
@@ -84,7 +85,7 @@ def disable_account(connection: sa.Connection, account: str, by: By) -> tuple[Me
 
 def enable_account(connection: sa.Connection, account: str, by: By) -> tuple[Member, bool]:
     """Enable a disabled account, by its name or ID. Return it, and whether it was disabled. Raises RyeError
-    ``unknown-account``."""
+    ``no-such-entry``."""
     before = members.named(connection, account)
     if before.disabled is None:
         return before, False
@@ -104,7 +105,7 @@ def create_token(
 ) -> tuple[str, Account]:
     """Create a token; return it and what it stands for. ``account``: the name or ID of its owner, None: the operator.
 
-    Raises RyeError ``unknown-account``, ``account-disabled``, and those of :func:`registry_server.accounts.tokens.create`.
+    Raises RyeError ``no-such-entry``, ``account-disabled``, and those of :func:`registry_server.accounts.tokens.create`.
     """
     owner = members.active(connection, account).id if account is not None else None
     made = tokens.create(connection, name, namespaces, by.now, scopes=scopes, seconds=seconds, account=owner)
@@ -118,7 +119,7 @@ def create_token(
 def revoke_token(connection: sa.Connection, identifier: str, by: By) -> tuple[Account, bool]:
     """Revoke any token, and all that descend from it: those that it created over HTTP, those that they created, and so on.
 
-    Return it, and whether any of them was not revoked yet. Raises RyeError ``unknown-token``.
+    Return it, and whether any of them was not revoked yet. Raises RyeError ``no-such-entry``.
     """
     is_new = not tokens.is_revoked(connection, identifier)
     found = tokens.revoke(connection, identifier, by.now)
@@ -153,21 +154,19 @@ def _descendants(connection: sa.Connection, token: str) -> list[str]:
 
 
 def create_team(connection: sa.Connection, name: str, by: By) -> None:
-    """Create an empty team. Raises RyeError ``bad-team``, ``team-exists``."""
+    """Create an empty team. Raises RyeError ``invalid-value``, ``already-exists``."""
     roles.create_team(connection, name, by.now)
     _record(connection, by, "team.create", f"team:{name}")
 
 
 def delete_team(connection: sa.Connection, name: str, by: By) -> None:
-    """Delete a team and its roles. Raises RyeError ``unknown-team``."""
+    """Delete a team and its roles. Raises RyeError ``no-such-entry``."""
     roles.delete_team(connection, name)
     _record(connection, by, "team.delete", f"team:{name}")
 
 
 def join_team(connection: sa.Connection, name: str, account: str, by: By) -> tuple[Member, bool]:
-    """Add an account to a team. Return it, and whether it is new there. Raises RyeError ``unknown-account``,
-    ``unknown-team``.
-    """
+    """Add an account to a team. Return it, and whether it is new there. Raises RyeError ``no-such-entry``."""
     member = members.named(connection, account)
     is_new = roles.join(connection, name, member.id)
     if is_new:
@@ -176,9 +175,7 @@ def join_team(connection: sa.Connection, name: str, account: str, by: By) -> tup
 
 
 def leave_team(connection: sa.Connection, name: str, account: str, by: By) -> tuple[Member, bool]:
-    """Remove an account from a team. Return it, and whether it was in it. Raises RyeError ``unknown-account``,
-    ``unknown-team``.
-    """
+    """Remove an account from a team. Return it, and whether it was in it. Raises RyeError ``no-such-entry``."""
     member = members.named(connection, account)
     was_inside = roles.leave(connection, name, member.id)
     if was_inside:
@@ -187,7 +184,7 @@ def leave_team(connection: sa.Connection, name: str, account: str, by: By) -> tu
 
 
 def holder(connection: sa.Connection, account: str | None, team: str | None) -> Holder:
-    """The account (by its name or ID) or else the team. Raises RyeError ``unknown-account``, ``unknown-team``."""
+    """The account (by its name or ID) or else the team. Raises RyeError ``no-such-entry``."""
     if account is not None:
         member = members.named(connection, account)
         return Holder(member.name, member.id, None)
@@ -197,7 +194,7 @@ def holder(connection: sa.Connection, account: str | None, team: str | None) -> 
 
 def give_role(connection: sa.Connection, namespace: str, role: str, who: Holder, by: By) -> bool:
     """Give a role in a namespace, replacing the one that there is. Return whether that is a change. Raises RyeError
-    ``bad-namespace``, ``bad-role``.
+    ``invalid-value``.
     """
     is_new = roles.give(connection, namespace, role, account=who.account, team=who.team)
     if is_new:
@@ -217,14 +214,14 @@ def take_role(connection: sa.Connection, namespace: str, who: Holder, by: By) ->
 
 
 def add_webhook(connection: sa.Connection, url: str, namespace: str, events: Sequence[str], by: By) -> Webhook:
-    """Add a webhook. Raises RyeError ``bad-webhook``, ``bad-namespace``, ``private-address``."""
+    """Add a webhook. Raises RyeError ``invalid-value``, ``private-address``."""
     made = webhooks.add(connection, url, namespace, events, by.now)
     _record(connection, by, "webhook.add", f"webhook:{made.id}", made.as_json())
     return made
 
 
 def remove_webhook(connection: sa.Connection, identifier: str, by: By) -> Webhook:
-    """Remove a webhook. Raises RyeError ``unknown-webhook``."""
+    """Remove a webhook. Raises RyeError ``no-such-entry``."""
     gone = webhooks.remove(connection, identifier)
     _record(connection, by, "webhook.remove", f"webhook:{gone.id}", gone.as_json())
     return gone
@@ -241,7 +238,7 @@ def add_publisher(
     by: By,
 ) -> Publisher:
     """Trust a workflow. ``issuer``: ``github``, ``gitlab`` or an address. Raises RyeError for invalid values, and
-    ``publisher-exists``."""
+    ``already-exists``."""
     issuer = publishers.SHORT.get(issuer, issuer)
     made = publishers.add(connection, namespace, issuer, repository, workflow, environment, scopes, by.now)
     _record(connection, by, "publisher.add", f"namespace:{namespace}", made.as_json())
@@ -249,7 +246,7 @@ def add_publisher(
 
 
 def remove_publisher(connection: sa.Connection, identifier: str, by: By) -> Publisher:
-    """Stop trusting a workflow. Raises RyeError ``unknown-publisher``."""
+    """Stop trusting a workflow. Raises RyeError ``no-such-entry``."""
     gone = publishers.remove(connection, identifier)
     _record(connection, by, "publisher.remove", f"namespace:{gone.namespace}", gone.as_json())
     return gone

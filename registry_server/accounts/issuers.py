@@ -50,16 +50,17 @@ Fetch = Callable[[str], bytes]
 
 
 def check_issuer(issuer: str) -> str:
-    """Check and normalize a configured issuer. Raises RyeError ``bad-issuer``."""
+    """Check and normalize a configured issuer. Raises RyeError ``invalid-value``."""
     parts = address_parts(issuer)
     plain = parts.scheme == "http" and is_loopback(parts.hostname or "")
     bad = parts.query or parts.fragment or "@" in parts.netloc or not parts.hostname or not issuer.isprintable()
     bad = bad or len(issuer) > _ISSUER_CHARACTERS
     if bad or " " in issuer or not (parts.scheme == "https" or plain):
         raise RyeError(
-            "bad-issuer",
+            "invalid-value",
             f"{issuer[:200]!r} is not an issuer's address.",
             "Give https://…; http:// is for this machine only.",
+            what="issuer",
         )
     return issuer
 

@@ -70,13 +70,13 @@ class PrivateKey:
 
 
 def write(path: Path, key: PrivateKey) -> None:
-    """Write a new key file, mode 0600 from the start. Raises RyeError ``key-exists``."""
+    """Write a new key file, mode 0600 from the start. Raises RyeError ``already-exists``."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     except FileExistsError:
         raise RyeError(
-            "key-exists", f"{path} already exists; a key is never overwritten.", "Choose another file."
+            "already-exists", f"{path} already exists; a key is never overwritten.", "Choose another file.", what="key"
         ) from None
     with os.fdopen(descriptor, "w", encoding="ascii") as file:
         file.write(key.encode())

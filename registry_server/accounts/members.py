@@ -37,14 +37,24 @@ class Member(Struct, frozen=True):
 
 
 def create(connection: sa.Connection, name: str, now: str, *, issuer: str = "", subject: str = "") -> Member:
-    """Create an account. Raises RyeError ``bad-account-name``, ``account-exists``."""
+    """Create an account. Raises RyeError ``invalid-value``, ``already-exists``."""
     if not name or len(name) > _NAME_CHARACTERS or not name.isprintable() or name != name.strip():
-        raise RyeError("bad-account-name", "An account's name is 1 to 100 printable characters.", None)
+        raise RyeError(
+            "invalid-value", "An account's name is 1 to 100 printable characters.", None, what="account name"
+        )
     if is_id(name):
-        raise RyeError("bad-account-name", f"{name} could be mistaken for an account's ID.", "Choose another name.")
+        raise RyeError(
+            "invalid-value",
+            f"{name} could be mistaken for an account's ID.",
+            "Choose another name.",
+            what="account name",
+        )
     if connection.scalar(sa.select(accounts.c.id).where(accounts.c.name == name)) is not None:
         raise RyeError(
-            "account-exists", f"The account {name} already exists.", "`rye-registry account list` shows all accounts."
+            "already-exists",
+            f"The account {name} already exists.",
+            "`rye-registry account list` shows all accounts.",
+            what="account",
         )
     identifier = secrets.token_hex(8)
     row = {
@@ -81,7 +91,7 @@ def of_issuer(connection: sa.Connection, issuer: str, subject: str, wanted: str,
 
 
 def get(connection: sa.Connection, identifier: str) -> Member:
-    """Return an account by its ID. Raises RyeError ``unknown-account``."""
+    """Return an account by its ID. Raises RyeError ``no-such-entry``."""
     row = connection.execute(sa.select(accounts).where(accounts.c.id == identifier)).first()
     if row is None:
         raise _unknown(identifier)
@@ -94,7 +104,7 @@ def is_id(name: str) -> bool:
 
 
 def named(connection: sa.Connection, name: str) -> Member:
-    """Return an account by its ID or name: an ID is never read as a name. Raises RyeError ``unknown-account``."""
+    """Return an account by its ID or name: an ID is never read as a name. Raises RyeError ``no-such-entry``."""
     column = accounts.c.id if is_id(name) else accounts.c.name
     row = connection.execute(sa.select(accounts).where(column == name)).first()
     if row is None:
@@ -103,7 +113,7 @@ def named(connection: sa.Connection, name: str) -> Member:
 
 
 def active(connection: sa.Connection, name: str) -> Member:
-    """Return an account that is not disabled, by its ID or name. Raises RyeError ``unknown-account``,
+    """Return an account that is not disabled, by its ID or name. Raises RyeError ``no-such-entry``,
     ``account-disabled``."""
     member = named(connection, name)
     if member.disabled is not None:
@@ -226,5 +236,8 @@ def _disabled(member: Member) -> RyeError:
 
 def _unknown(name: str) -> RyeError:
     return RyeError(
-        "unknown-account", f"There is no account {name[:80]!r}.", "`rye-registry account list` shows all accounts."
+        "no-such-entry",
+        f"There is no account {name[:80]!r}.",
+        "`rye-registry account list` shows all accounts.",
+        what="account",
     )

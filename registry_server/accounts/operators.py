@@ -57,7 +57,7 @@ def require_what_it_gives(account: Account, scopes: Iterable[str]) -> None:
 def lifetime(account: Account, wanted: str | None, now: str) -> float | None:
     """Rule 3: the seconds of a new token, None for unlimited. ``wanted`` None: the usual time, or what is left.
 
-    Raises RyeError ``bad-time-span``.
+    Raises RyeError ``invalid-value``.
     """
     seconds = read_span(wanted or LIFETIME)
     if account.expires is None:
@@ -67,7 +67,8 @@ def lifetime(account: Account, wanted: str | None, now: str) -> float | None:
     if wanted is None:
         return seconds_between(now, account.expires)
     raise RyeError(
-        "bad-time-span",
+        "invalid-value",
         f"The new token would outlive {account.name}, which expires at {account.expires}.",
         "Choose a shorter time, or leave it out.",
+        what="time span",
     )

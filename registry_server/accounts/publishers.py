@@ -84,21 +84,36 @@ def add(
     scopes: Sequence[str],
     now: str,
 ) -> Publisher:
-    """Trust a workflow. Raises RyeError for invalid values, and ``publisher-exists``."""
+    """Trust a workflow. Raises RyeError for invalid values, and ``already-exists``."""
     if not is_segment(namespace):
-        raise RyeError("bad-namespace", f"{namespace[:80]!r} is not a namespace.", "Use a-z, 0-9, - and _, at most 64.")
+        raise RyeError(
+            "invalid-value",
+            f"{namespace[:80]!r} is not a namespace.",
+            "Use a-z, 0-9, - and _, at most 64.",
+            what="namespace",
+        )
     check_issuer(issuer)
     if _REPOSITORY.fullmatch(repository) is None or len(repository) > _COLUMN_CHARACTERS:
-        raise RyeError("bad-repository", f"{repository[:200]!r} is not a repository.", "Write OWNER/NAME.")
+        raise RyeError(
+            "invalid-value", f"{repository[:200]!r} is not a repository.", "Write OWNER/NAME.", what="repository"
+        )
     if _WORKFLOW.fullmatch(workflow) is None or ".." in workflow or len(workflow) > _COLUMN_CHARACTERS:
         raise RyeError(
-            "bad-workflow", f"{workflow[:200]!r} is not a workflow file.", "Write its file name, such as release.yml."
+            "invalid-value",
+            f"{workflow[:200]!r} is not a workflow file.",
+            "Write its file name, such as release.yml.",
+            what="workflow",
         )
     if len(environment) > 255 or not environment.isprintable():
-        raise RyeError("bad-environment", "An environment's name is at most 255 printable characters.", None)
+        raise RyeError(
+            "invalid-value", "An environment's name is at most 255 printable characters.", None, what="environment"
+        )
     if not scopes or not set(scopes) <= set(ALLOWED_SCOPES):
         raise RyeError(
-            "bad-scope", "A trusted publisher cannot have these scopes.", f"Scopes: {', '.join(ALLOWED_SCOPES)}."
+            "invalid-value",
+            "A trusted publisher cannot have these scopes.",
+            f"Scopes: {', '.join(ALLOWED_SCOPES)}.",
+            what="scope",
         )
     row = {
         "namespace": namespace,
@@ -111,7 +126,10 @@ def add(
     same = sa.and_(*(table[name] == value for name, value in row.items()))
     if connection.scalar(sa.select(table.id).where(same)) is not None:
         raise RyeError(
-            "publisher-exists", "This publisher is already trusted.", "`rye-registry publisher list` shows all of them."
+            "already-exists",
+            "This publisher is already trusted.",
+            "`rye-registry publisher list` shows all of them.",
+            what="publisher",
         )
     identifier = secrets.token_hex(8)
     values = {**row, "id": identifier, "scopes": " ".join(scopes), "created": now}
@@ -120,14 +138,15 @@ def add(
 
 
 def remove(connection: sa.Connection, identifier: str) -> Publisher:
-    """Stop trusting it; the tokens that it holds expire within minutes. Raises RyeError ``unknown-publisher``."""
+    """Stop trusting it; the tokens that it holds expire within minutes. Raises RyeError ``no-such-entry``."""
     where = trusted_publishers.c.id == identifier
     row = connection.execute(sa.select(trusted_publishers).where(where)).first()
     if row is None:
         raise RyeError(
-            "unknown-publisher",
+            "no-such-entry",
             f"There is no trusted publisher {identifier[:80]!r}.",
             "`rye-registry publisher list` shows all of them.",
+            what="publisher",
         )
     connection.execute(trusted_publishers.delete().where(where))
     return _publisher(row)

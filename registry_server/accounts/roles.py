@@ -106,9 +106,14 @@ def give(
     anything. Raises RyeError.
     """
     if not is_segment(namespace):
-        raise RyeError("bad-namespace", f"{namespace[:80]!r} is not a namespace.", "Use a-z, 0-9, - and _, at most 64.")
+        raise RyeError(
+            "invalid-value",
+            f"{namespace[:80]!r} is not a namespace.",
+            "Use a-z, 0-9, - and _, at most 64.",
+            what="namespace",
+        )
     if role not in ROLES:
-        raise RyeError("bad-role", f"{role[:80]!r} is not a role.", f"Roles: {', '.join(ROLES)}.")
+        raise RyeError("invalid-value", f"{role[:80]!r} is not a role.", f"Roles: {', '.join(ROLES)}.", what="role")
     if role_of(connection, namespace, account=account, team=team) == role:
         return False
     take(connection, namespace, account=account, team=team)
@@ -139,16 +144,26 @@ def listing(connection: sa.Connection, namespace: str | None = None) -> list[Giv
 
 
 def create_team(connection: sa.Connection, name: str, now: str) -> None:
-    """Create an empty team. Raises RyeError ``bad-team``, ``team-exists``."""
+    """Create an empty team. Raises RyeError ``invalid-value``, ``already-exists``."""
     if not is_segment(name):
-        raise RyeError("bad-team", f"{name[:80]!r} is not a valid team name.", "Use a-z, 0-9, - and _, at most 64.")
+        raise RyeError(
+            "invalid-value",
+            f"{name[:80]!r} is not a valid team name.",
+            "Use a-z, 0-9, - and _, at most 64.",
+            what="team",
+        )
     if connection.scalar(sa.select(teams.c.name).where(teams.c.name == name)) is not None:
-        raise RyeError("team-exists", f"The team {name} already exists.", "`rye-registry team list` shows all teams.")
+        raise RyeError(
+            "already-exists",
+            f"The team {name} already exists.",
+            "`rye-registry team list` shows all teams.",
+            what="team",
+        )
     connection.execute(teams.insert().values(name=name, created=now))
 
 
 def delete_team(connection: sa.Connection, name: str) -> None:
-    """Delete a team, its memberships and its roles. Raises RyeError ``unknown-team``."""
+    """Delete a team, its memberships and its roles. Raises RyeError ``no-such-entry``."""
     require_team(connection, name)
     connection.execute(namespace_roles.delete().where(namespace_roles.c.team == name))
     connection.execute(team_members.delete().where(team_members.c.team == name))
@@ -156,7 +171,7 @@ def delete_team(connection: sa.Connection, name: str) -> None:
 
 
 def join(connection: sa.Connection, team: str, account: str) -> bool:
-    """Add an account to a team; False if it was already a member. Raises RyeError ``unknown-team``."""
+    """Add an account to a team; False if it was already a member. Raises RyeError ``no-such-entry``."""
     require_team(connection, team)
     there = sa.select(team_members.c.team).where(team_members.c.team == team, team_members.c.account == account)
     if connection.scalar(there) is not None:
@@ -166,7 +181,7 @@ def join(connection: sa.Connection, team: str, account: str) -> bool:
 
 
 def leave(connection: sa.Connection, team: str, account: str) -> bool:
-    """Remove an account from a team; False if it was not a member. Raises RyeError ``unknown-team``."""
+    """Remove an account from a team; False if it was not a member. Raises RyeError ``no-such-entry``."""
     require_team(connection, team)
     where = sa.and_(team_members.c.team == team, team_members.c.account == account)
     return connection.execute(team_members.delete().where(where)).rowcount > 0
@@ -179,14 +194,15 @@ def teams_of(connection: sa.Connection, account: str) -> list[str]:
 
 
 def require_team(connection: sa.Connection, name: str) -> None:
-    """Check that a team exists. Raises RyeError ``unknown-team``."""
+    """Check that a team exists. Raises RyeError ``no-such-entry``."""
     if connection.scalar(sa.select(teams.c.name).where(teams.c.name == name)) is None:
         raise RyeError(
-            "unknown-team",
+            "no-such-entry",
             f"There is no team {name[:80]!r}.",
             f"Create it: rye-registry team create {name[:80]}"
             if is_segment(name)
             else "`rye-registry team list` shows all teams.",
+            what="team",
         )
 
 

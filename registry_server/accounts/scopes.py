@@ -21,11 +21,13 @@ DEFAULT_SCOPES = ("read", "publish", "stage", "yank", "claim")
 
 
 def parse_scopes(given: Iterable[str]) -> tuple[str, ...]:
-    """Parse scopes; each word can hold several, separated by commas or spaces. Raises RyeError ``bad-scope``."""
+    """Parse scopes; each word can hold several, separated by commas or spaces. Raises RyeError ``invalid-value``."""
     words = [word for text in given for word in text.replace(",", " ").split()]
     for word in words:
         if word not in SCOPES:
-            raise RyeError("bad-scope", f"{word[:80]!r} is not a scope.", f"Scopes: {', '.join(SCOPES)}.")
+            raise RyeError(
+                "invalid-value", f"{word[:80]!r} is not a scope.", f"Scopes: {', '.join(SCOPES)}.", what="scope"
+            )
     return tuple(scope for scope in SCOPES if scope in words)
 
 

@@ -100,7 +100,7 @@ def add(
 
 
 def get(connection: sa.Connection, identifier: str) -> Stage:
-    """Return a stage. Raises RyeError ``unknown-stage``."""
+    """Return a stage. Raises RyeError ``no-such-entry``."""
     row = connection.execute(sa.select(stages).where(stages.c.id == identifier)).first()
     if row is None:
         raise unknown(identifier)
@@ -181,7 +181,10 @@ def needed_files(connection: sa.Connection, among: Sequence[str] | None = None) 
 def unknown(identifier: str) -> RyeError:
     """The error for a stage that does not exist, and for one that this account may not see."""
     return RyeError(
-        "unknown-stage", f"There is no stage {identifier[:80]!r}.", "`rye stage list` shows the pending stages."
+        "no-such-entry",
+        f"There is no stage {identifier[:80]!r}.",
+        "`rye stage list` shows the pending stages.",
+        what="stage",
     )
 
 

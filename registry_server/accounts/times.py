@@ -33,13 +33,16 @@ def _read(time: str) -> datetime:
 
 
 def read_span(text: str) -> int | None:
-    """Seconds of ``30m``, ``12h``, ``7d``, ``4w``; None for ``never``. Raises RyeError ``bad-time-span``."""
+    """Seconds of ``30m``, ``12h``, ``7d``, ``4w``; None for ``never``. Raises RyeError ``invalid-value``."""
     if text == "never":
         return None
     match = _SPAN.fullmatch(text)
     seconds = int(match[1]) * _UNITS[match[2]] if match else 0
     if not 0 < seconds <= _MOST_DAYS * 86_400:
         raise RyeError(
-            "bad-time-span", f"{text[:80]!r} is not a duration.", "Use a form such as 12h, 7d or 4w; or never."
+            "invalid-value",
+            f"{text[:80]!r} is not a duration.",
+            "Use a form such as 12h, 7d or 4w; or never.",
+            what="time span",
         )
     return seconds

@@ -126,12 +126,19 @@ def create(
     Raises RyeError for a bad name, a bad namespace, or no scope.
     """
     if not name or len(name) > 100 or not name.isprintable():
-        raise RyeError("bad-token-name", "A token's name is 1 to 100 printable characters.", None)
+        raise RyeError("invalid-value", "A token's name is 1 to 100 printable characters.", None, what="token name")
     for namespace in namespaces:
         if not is_segment(namespace):
-            raise RyeError("bad-namespace", f"{namespace!r} is not a namespace.", "Use a-z, 0-9, - and _, at most 64.")
+            raise RyeError(
+                "invalid-value",
+                f"{namespace!r} is not a namespace.",
+                "Use a-z, 0-9, - and _, at most 64.",
+                what="namespace",
+            )
     if not scopes:
-        raise RyeError("bad-scope", "A token needs at least one scope.", "Add one, such as --scope read")
+        raise RyeError(
+            "invalid-value", "A token needs at least one scope.", "Add one, such as --scope read", what="scope"
+        )
     identifier = secrets.token_hex(8)
     token = f"rye_{identifier}_{secrets.token_urlsafe(32)}"
     row = {
@@ -150,11 +157,13 @@ def create(
 
 
 def check_room(connection: sa.Connection, account: str, most: int, now: str) -> None:
-    """Whether an account may have one more token. Raises RyeError ``too-many-tokens``."""
+    """Whether an account may have one more token. Raises RyeError ``too-many``."""
     good = sa.or_(tokens.c.expires.is_(None), tokens.c.expires > now)
     where = (tokens.c.account == account, tokens.c.revoked.is_(None), good)
     if (connection.scalar(sa.select(sa.func.count()).select_from(tokens).where(*where)) or 0) >= most:
-        raise RyeError("too-many-tokens", f"The account has {most} tokens.", "Revoke those that are no longer used.")
+        raise RyeError(
+            "too-many", f"The account has {most} tokens.", "Revoke those that are no longer used.", what="tokens"
+        )
 
 
 def check(connection: sa.Connection, token: str, now: str | None = None, *, hold: bool = False) -> Account | None:
@@ -299,7 +308,7 @@ def listing(
 def revoke(connection: sa.Connection, identifier: str, now: str, account: str | None = None) -> Account:
     """Revoke a token. ``identifier``: its 16 digits, or the token itself; ``account``: only a token of this account.
 
-    Raises RyeError ``unknown-token``.
+    Raises RyeError ``no-such-entry``.
     """
     identifier = token_id(identifier) or identifier
     row = connection.execute(sa.select(tokens).where(tokens.c.id == identifier)).first()
@@ -307,7 +316,7 @@ def revoke(connection: sa.Connection, identifier: str, now: str, account: str | 
         called = sa.select(tokens.c.id).where(tokens.c.name == identifier, tokens.c.revoked.is_(None)).limit(_NAMED)
         named = list(connection.scalars(called.order_by(tokens.c.id))) if account is None else []
         hint = f"Tokens of this name: {', '.join(named)}." if named else "`rye-registry token list` shows all tokens."
-        raise RyeError("unknown-token", f"There is no token with the ID {identifier!r}.", hint)
+        raise RyeError("no-such-entry", f"There is no token with the ID {identifier!r}.", hint, what="token")
     when = row.revoked or now
     connection.execute(tokens.update().where(tokens.c.id == identifier).values(revoked=when))
     again = connection.execute(sa.select(tokens).where(tokens.c.id == identifier)).one()

@@ -94,20 +94,32 @@ class Delivery(Struct, frozen=True):
 
 
 def add(connection: sa.Connection, url: str, namespace: str, events: Sequence[str], now: str) -> Webhook:
-    """Add a webhook. Raises RyeError ``bad-webhook``, ``bad-namespace``, ``private-address``."""
+    """Add a webhook. Raises RyeError ``invalid-value``, ``private-address``."""
     try:
         parts = urlsplit(url)
         bad = "@" in parts.netloc or parts.fragment or not parts.hostname or parts.port == 0 or len(url) > 2000
     except ValueError:  # not an address, or no valid port
         bad = True
     if bad or parts.scheme != "https" or not url.isascii() or not url.isprintable() or " " in url:
-        raise RyeError("bad-webhook", f"{url[:200]!r} is not an address for a webhook.", "Give https://host/path.")
+        raise RyeError(
+            "invalid-value",
+            f"{url[:200]!r} is not an address for a webhook.",
+            "Give https://host/path.",
+            what="webhook",
+        )
     refuse_address(str(parts.hostname))
     if namespace and not is_segment(namespace):
-        raise RyeError("bad-namespace", f"{namespace[:80]!r} is not a namespace.", "Use a-z, 0-9, - and _, at most 64.")
+        raise RyeError(
+            "invalid-value",
+            f"{namespace[:80]!r} is not a namespace.",
+            "Use a-z, 0-9, - and _, at most 64.",
+            what="namespace",
+        )
     unknown = [event for event in events if event not in EVENTS]
     if unknown:
-        raise RyeError("bad-webhook", f"{unknown[0][:80]!r} is not an event.", f"Events: {', '.join(EVENTS)}.")
+        raise RyeError(
+            "invalid-value", f"{unknown[0][:80]!r} is not an event.", f"Events: {', '.join(EVENTS)}.", what="webhook"
+        )
     if connection.scalar(sa.select(sa.func.count()).select_from(webhooks)) == 0:
         _move(connection, _log_size(connection))  # earlier entries are not announced
     wanted = tuple(dict.fromkeys(events))
@@ -118,13 +130,14 @@ def add(connection: sa.Connection, url: str, namespace: str, events: Sequence[st
 
 
 def remove(connection: sa.Connection, identifier: str) -> Webhook:
-    """Remove a webhook and give up its pending deliveries. Raises RyeError ``unknown-webhook``."""
+    """Remove a webhook and give up its pending deliveries. Raises RyeError ``no-such-entry``."""
     row = connection.execute(sa.select(webhooks).where(webhooks.c.id == identifier)).first()
     if row is None:
         raise RyeError(
-            "unknown-webhook",
+            "no-such-entry",
             f"There is no webhook {identifier[:80]!r}.",
             "`rye-registry webhook list` shows all webhooks.",
+            what="webhook",
         )
     connection.execute(webhooks.delete().where(webhooks.c.id == identifier))
     waiting = sa.and_(deliveries.c.webhook == identifier, deliveries.c.due.is_not(None))

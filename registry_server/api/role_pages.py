@@ -89,7 +89,7 @@ def _require_owners(connection: sa.Connection, namespace: str) -> None:
 def _meant(connection: sa.Connection, form: Form) -> tuple[str | None, str | None, str]:
     """Return account, team, and their name for the audit events.
 
-    Raises RyeError ``bad-request``, ``unknown-account``, ``unknown-team``.
+    Raises RyeError ``bad-request``, ``no-such-entry``.
     """
     account, team = one(form, "account").strip(), one(form, "team").strip()
     if bool(account) == bool(team):

@@ -85,7 +85,7 @@ def _owns(account: Account, namespace: str) -> bool:
 
 
 def _content(service: Service, account: Account, identifier: str) -> tuple[StageRow, Content | None]:
-    """Return a stage and its content. Blocks. Raises the same RyeError ``unknown-stage`` for a stage the account may
+    """Return a stage and its content. Blocks. Raises the same RyeError ``no-such-entry`` for a stage the account may
     not see."""
     detail = service.staging.detail(account, identifier)
     if detail.stage.state != "staged":

@@ -114,7 +114,7 @@ class Staging:
             return [self._row(connection, stage) for stage in found]
 
     def detail(self, account: Account, identifier: str) -> wire.StageDetail:
-        """Return one stage. Raises RyeError ``unknown-stage``."""
+        """Return one stage. Raises RyeError ``no-such-entry``."""
         with database.reader(self._engine) as connection:
             stage = self._visible(connection, account, identifier)
             row = self._row(connection, stage)
@@ -122,7 +122,7 @@ class Staging:
         return wire.StageDetail(row, stage.draft.text(), note)
 
     def file(self, account: Account, identifier: str, sha256: str) -> bytes:
-        """Return a file of a pending stage. Raises RyeError ``unknown-stage``, ``not-found``."""
+        """Return a file of a pending stage. Raises RyeError ``no-such-entry``, ``not-found``."""
         with database.reader(self._engine) as connection:
             stage = self._visible(connection, account, identifier)
         if not stage.is_waiting(now_text()) or sha256 not in stages.files_of(stage.draft):
@@ -134,7 +134,7 @@ class Staging:
         return self._bytes(sha256)
 
     def reject(self, account: Account, identifier: str, reason: str, address: str) -> wire.StageRow:
-        """Reject a pending stage. Raises RyeError ``unknown-stage``, ``stage-decided``."""
+        """Reject a pending stage. Raises RyeError ``no-such-entry``, ``stage-decided``."""
         now = now_text()
         with database.change(self._engine) as connection:
             stage = self._visible(connection, account, identifier)
@@ -205,7 +205,7 @@ class Staging:
             self._forget(one)
 
     def row(self, identifier: str) -> wire.StageRow:
-        """Return the summary of a stage. Raises RyeError ``unknown-stage``."""
+        """Return the summary of a stage. Raises RyeError ``no-such-entry``."""
         with database.reader(self._engine) as connection:
             return self._row(connection, stages.get(connection, identifier))
 

@@ -132,7 +132,7 @@ def unsealed_keys(folder: Path, passphrase: str) -> list[tuple[str, PrivateKey]]
 
 def _check_target(target: Path) -> None:
     if target.exists() and not target.is_dir():
-        raise RyeError("not-a-backup", f"{target} is not a folder.", "Choose a new folder.")
+        raise RyeError("wrong-folder", f"{target} is not a folder.", "Choose a new folder.", what="backup")
     if target.is_dir() and any(target.iterdir()) and not (target / MANIFEST).exists():
         names = {path.name for path in target.iterdir()}
         if not names <= {
@@ -142,7 +142,9 @@ def _check_target(target: Path) -> None:
             SETTINGS_FILE,
             "database.db.new",
         }:  # it is not an interrupted first backup either
-            raise RyeError("not-a-backup", f"{target} is not empty and is not a backup.", "Choose a new folder.")
+            raise RyeError(
+                "wrong-folder", f"{target} is not empty and is not a backup.", "Choose a new folder.", what="backup"
+            )
 
 
 def _check_before(target: Path, ledger: Ledger, size: int) -> None:
@@ -150,7 +152,9 @@ def _check_before(target: Path, ledger: Ledger, size: int) -> None:
         return
     before = read_manifest(target)
     if before.get("origin") != ledger.origin:
-        raise RyeError("not-a-backup", f"{target} is a backup of {before.get('origin')}.", "Choose a new folder.")
+        raise RyeError(
+            "wrong-folder", f"{target} is a backup of {before.get('origin')}.", "Choose a new folder.", what="backup"
+        )
     known = before.get("size")
     if isinstance(known, int) and known > size:
         raise RyeError(

@@ -55,9 +55,10 @@ def found(
         read_origin(origin)
     except RyeError as error:
         raise RyeError(
-            "bad-origin",
+            "invalid-value",
             f"{origin!r} is not an origin.",
             "It is the registry's permanent name: lower case, like a host name, e.g. registry.example.org",
+            what="origin",
         ) from error
     if (data / SETTINGS_FILE).exists():
         raise RyeError(

@@ -132,9 +132,10 @@ def open_source(name: str, settings: Settings, public: Objects) -> Iterator[Sour
     if "://" not in name and not (_static_folder(folder) / "head").is_file():
         if (folder / "database.db").is_file():
             raise RyeError(
-                "not-a-backup",
+                "wrong-folder",
                 f"{folder} is an unfinished backup: it contains no {MANIFEST}.",
                 "Use another backup. To finish this one, run `rye-registry backup` again while the registry still exists.",
+                what="backup",
             )
         raise RyeError(
             "no-source",
@@ -363,23 +364,25 @@ class Backup:
 
 
 def read_manifest(folder: Path) -> dict[str, object]:
-    """Read a backup's manifest. Raises RyeError ``not-a-backup``, ``source-version``."""
+    """Read a backup's manifest. Raises RyeError ``wrong-folder``, ``source-version``."""
     place = folder / MANIFEST
     try:
         found = read_json(read_regular(place, _MANIFEST_BYTES))
     except (OSError, JsonError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise RyeError(
-            "not-a-backup",
+            "wrong-folder",
             f"{place} cannot be read: {reason}.",
             "Use another backup: this one is damaged or incomplete.",
+            what="backup",
         ) from error
     form = found.get("format") if isinstance(found, dict) else None
     if not isinstance(found, dict) or not isinstance(form, str) or not form.startswith("rye.backup/"):
         raise RyeError(
-            "not-a-backup",
+            "wrong-folder",
             f"{place} is not the manifest of a backup.",
             "Name the folder that `rye-registry backup` wrote.",
+            what="backup",
         )
     if form != BACKUP_FORMAT:
         raise RyeError(

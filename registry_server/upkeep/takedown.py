@@ -85,7 +85,7 @@ def signed(takedowns: Iterable[Takedown], owners: Sequence[PrivateKey]) -> list[
 
 def publish(sequencer: Sequencer, texts: Sequence[str]) -> list[Takedown]:
     """Append signed takedowns, all or none, and remove the files. Raises RyeError ``not-signed``,
-    ``not-a-takedown``, and the log's.
+    ``wrong-statement``, and the log's.
     """
     candidates = []
     for text in texts:
@@ -97,9 +97,10 @@ def publish(sequencer: Sequencer, texts: Sequence[str]) -> list[Takedown]:
         statement = statements.parse(note.text)
         if not isinstance(statement, Takedown):
             raise RyeError(
-                "not-a-takedown",
+                "wrong-statement",
                 f"The file contains another statement: {statement.TITLE}.",
                 "Create one: rye-registry takedown TARGET --reason TEXT --draft FILE",
+                what="takedown",
             )
         candidates.append(Candidate(note, statement))
     outcome = sequencer.append([candidates])[0]

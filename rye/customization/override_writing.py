@@ -61,7 +61,7 @@ def _quoted(text: str) -> str:
 def section_of(base: str, target: str) -> list[str]:
     """The lines of the section that the heading path ``target`` names, with its subsections, without blank lines at the ends.
 
-    Raises UsageError ``bad-target``, RyeError ``unknown-section`` (its hint suggests similar headings) and RyeError
+    Raises UsageError ``bad-target``, RyeError ``no-such-entry`` (its hint suggests similar headings) and RyeError
     ``nested-too-deep``.
     """
     try:
@@ -93,7 +93,9 @@ def _unknown_section(path: tuple[Selector, ...], blocks: Sequence[Block]) -> Rye
         hint = f"Did you mean {' or '.join(repr(visible(heading)) for heading in near)}?"
     else:
         hint = f"Headings: {', '.join(visible(heading) for heading in headings[:20]) or 'none'}."
-    return RyeError("unknown-section", f"There is no section {visible(path_text(path))!r} in the item.", hint)
+    return RyeError(
+        "no-such-entry", f"There is no section {visible(path_text(path))!r} in the item.", hint, what="section"
+    )
 
 
 def directive_text(operation: str, where: str, reason: str, content: Sequence[str] = ()) -> str:

@@ -91,7 +91,7 @@ def _no_step(_name: str) -> None:
 
 @contextmanager
 def exclusive(project: Project, *, step: Step = _no_step) -> Iterator[Writer]:
-    """Lock the project, recover from an interrupted run, and yield a writer. Raises ``project-busy`` if another run has it."""
+    """Lock the project, recover from an interrupted run, and yield a writer. Raises ``in-use`` if another run has it."""
     work = _work(project)
     # Check before creating anything: all of this can come from a hostile repository.
     for place in (work, *sorted(work.glob("*")), project.packages, project.lock_path):
@@ -107,9 +107,10 @@ def exclusive(project: Project, *, step: Step = _no_step) -> Iterator[Writer]:
             yield Writer(project, step)
     except LockTimeout:
         raise TransactionError(
-            "project-busy",
+            "in-use",
             "Another Rye process is changing this project.",
             "Wait for it to finish, or stop it, then run the command again.",
+            what="project",
         ) from None
 
 

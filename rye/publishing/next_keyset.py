@@ -24,7 +24,7 @@ def next_keyset(
 ) -> Keyset:
     """Return the keyset that follows ``before``. Both thresholds stay the same unless given: neither is ever lowered silently.
 
-    Raises UsageError ``bad-threshold`` and RyeError ``too-many-keys``.
+    Raises UsageError ``bad-threshold`` and RyeError ``too-many``.
     """
     wanted = threshold or before.threshold
     if wanted > len(keys):
@@ -42,9 +42,10 @@ def next_keyset(
         )
     if len(keys) > MAX_KEYS:
         raise RyeError(
-            "too-many-keys",
+            "too-many",
             f"A namespace has at most {MAX_KEYS} keys.",
             f"Remove one first: `rye namespace keys remove {before.namespace} FINGERPRINT`.",
+            what="keys",
         )
     return replace(
         before,

@@ -23,7 +23,7 @@ _SAFE = re.compile(r"[A-Za-z0-9._][A-Za-z0-9._-]*(?:/[A-Za-z0-9._][A-Za-z0-9._-]
 
 
 def write_export(folder: Path, files: Export) -> int:
-    """Replace the earlier export in the folder with these files; return how many changed. Raises RyeError ``not-an-export``."""
+    """Replace the earlier export in the folder with these files; return how many changed. Raises RyeError ``wrong-folder``."""
     _refuse_link(folder if folder.is_symlink() else None)
     earlier = _earlier(folder)
     for path in sorted({*earlier, *files}):
@@ -46,12 +46,13 @@ def write_export(folder: Path, files: Export) -> int:
 
 
 def _refuse_link(link: Path | None) -> None:
-    """Raise RyeError ``not-an-export`` if there is a symbolic link."""
+    """Raise RyeError ``wrong-folder`` if there is a symbolic link."""
     if link is not None:
         raise RyeError(
-            "not-an-export",
+            "wrong-folder",
             f"{str(link)!r} is a symbolic link, and an export writes only to real files and folders.",
             "Remove the link, or give another folder.",
+            what="export",
         )
 
 
@@ -66,14 +67,18 @@ def _earlier(folder: Path) -> list[str]:
     except FileNotFoundError:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise RyeError(
-                "not-an-export",
+                "wrong-folder",
                 f"{str(folder)!r} contains something that no export wrote.",
                 "Give a new or empty folder, or one of an earlier export.",
+                what="export",
             ) from None
         return []
     except (OSError, ValueError, RecursionError):
         raise RyeError(
-            "not-an-export", f"{str(folder / LIST)!r} is not a list of an export's files.", "Give a new folder."
+            "wrong-folder",
+            f"{str(folder / LIST)!r} is not a list of an export's files.",
+            "Give a new folder.",
+            what="export",
         ) from None
 
 

@@ -15,7 +15,7 @@ Rules:
 4. The folder's previous head must be a prefix of the new log (``mirror-fork``).
 5. ``checkpoint`` and ``head`` are written last, so readers see either the old state or the new one. An interrupted run
    resumes where it stopped.
-6. A folder with other content is never written to (``not-a-mirror``).
+6. A folder with other content is never written to (``wrong-folder``).
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ class MirrorFolder:
             temporary.unlink(missing_ok=True)
 
     def _place(self, path: str) -> Path:
-        """Return the place of a file to write or delete. Raises RyeError ``not-a-mirror`` if a link leads to it."""
+        """Return the place of a file to write or delete. Raises RyeError ``wrong-folder`` if a link leads to it."""
         assert self._root is not None
         folder = path.rpartition("/")[0]
         if folder not in self._real:
@@ -186,7 +186,7 @@ class MirrorFolder:
         self.fetched_bytes += len(data)
 
     def locked(self, state: TrustedState) -> _Locked:
-        """Lock the folder for this program. Raises RyeError ``not-a-mirror``, ``mirror-busy``."""
+        """Lock the folder for this program. Raises RyeError ``wrong-folder``, ``in-use``."""
         assert self._root is not None
         return _Locked(self._root, f"{state.origin} {state.fingerprint}\n")
 
@@ -279,7 +279,10 @@ class _Locked:
             self._lock.__enter__()
         except LockTimeout:
             raise RyeError(
-                "mirror-busy", f"Another program is writing to {self._root}.", "Wait for it to finish, or stop it."
+                "in-use",
+                f"Another program is writing to {self._root}.",
+                "Wait for it to finish, or stop it.",
+                what="mirror",
             ) from None
         mark.write_text(self._mark, encoding="utf-8")
 
@@ -494,7 +497,12 @@ def _refuse_link(root: Path, path: str) -> None:
 
 
 def _not_a_mirror(root: Path | None, reason: str) -> RyeError:
-    return RyeError("not-a-mirror", f"{root} cannot be used for this mirror: {reason}.", "Give an empty or new folder.")
+    return RyeError(
+        "wrong-folder",
+        f"{root} cannot be used for this mirror: {reason}.",
+        "Give an empty or new folder.",
+        what="mirror",
+    )
 
 
 def transport_limits(limits: MirrorLimits = MIRROR) -> RegistryLimits:

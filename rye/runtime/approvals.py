@@ -138,23 +138,29 @@ class ApprovalStore:
 
 
 def read_question(folder: Path, call: int) -> Question:
-    """Read the question about one call. Raises RyeError ``no-such-call``."""
+    """Read the question about one call. Raises RyeError ``no-such-entry``."""
     try:
         return json_decoder(Question).decode(read_trusted(folder / f"ask-{call}.json"))
     except (OSError, msgspec.MsgspecError) as error:
         hint = f"`rye runs show {folder.name}` shows the calls of the run."
-        raise RyeError("no-such-call", f"Run {folder.name} has no call {call} waiting for approval.", hint) from error
+        raise RyeError(
+            "no-such-entry", f"Run {folder.name} has no call {call} waiting for approval.", hint, what="call"
+        ) from error
 
 
 def approve(folder: Path, question: Question, now: datetime) -> None:
-    """Store a person's approval. Raises RyeError ``no-such-call`` if the question belongs to another run or does not
+    """Store a person's approval. Raises RyeError ``no-such-entry`` if the question belongs to another run or does not
     show the whole call."""
     if not question.whole:
         raise RyeError(
-            "no-such-call", f"Question {question.call} does not show the whole call, so it cannot be approved."
+            "no-such-entry",
+            f"Question {question.call} does not show the whole call, so it cannot be approved.",
+            what="call",
         )
     if question.run != folder.name:
-        raise RyeError("no-such-call", f"The question belongs to run {question.run}, not to {folder.name}.")
+        raise RyeError(
+            "no-such-entry", f"The question belongs to run {question.run}, not to {folder.name}.", what="call"
+        )
     path = folder / f"yes-{question.key}.json"
     # replaces an earlier approval, so that its ten minutes start again
     write(path, msgspec.json.encode(_Given(question.key, now.astimezone(UTC))).decode())

@@ -74,30 +74,32 @@ def list_runs(context: Context) -> list[RunSummary]:
 
 
 def read_run(context: Context, run: str) -> RunLog:
-    """Read one run; ``last`` is the newest. Raises RyeError ``no-such-run``."""
+    """Read one run; ``last`` is the newest. Raises RyeError ``no-such-entry``."""
     return _read(run_folder(context, run))
 
 
 def run_folder(context: Context, run: str) -> Path:
-    """Return the folder of one run. Raises RyeError ``no-such-run``, UsageError ``bad-run``."""
+    """Return the folder of one run. Raises RyeError ``no-such-entry``, UsageError ``bad-run``."""
     folder = _folder(require_project(context.cwd))
     if run == "last":
         newest = _names(folder, context.now())
         if not newest:
-            raise RyeError("no-such-run", "This project has no runs.", "`rye run` and `rye mcp serve` create them.")
+            raise RyeError(
+                "no-such-entry", "This project has no runs.", "`rye run` and `rye mcp serve` create them.", what="run"
+            )
         return folder / newest[0]
     if not is_ulid(run.upper()):
         raise UsageError("bad-run", f"{run!r} is not the name of a run.", "`rye runs list` shows the runs.")
     found = folder / run.upper()
     if found.is_symlink() or not (found / EVENTS).is_file():
-        raise RyeError("no-such-run", f"There is no run {run}.", "`rye runs list` shows the runs.")
+        raise RyeError("no-such-entry", f"There is no run {run}.", "`rye runs list` shows the runs.", what="run")
     return found
 
 
 def approve_call(context: Context, run: str, call: int, show: Callable[[Question], None]) -> Question:
     """Approve one call. The call is shown and, on a terminal, confirmed; elsewhere, naming the call is the approval.
 
-    Raises RyeError ``no-such-run``, ``no-such-call``, ``declined``.
+    Raises RyeError ``no-such-entry``, ``declined``.
     """
     folder = run_folder(context, run)
     question = read_question(folder, call)

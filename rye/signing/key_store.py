@@ -65,7 +65,7 @@ class KeyStore:
         self.trust = TrustStore(config)
 
     def generate(self, name: str, now: datetime, passphrase: str | None = None) -> StoredKey:
-        """Generate a key, store it (sealed if there is a passphrase) and trust it. Raises RyeError ``key-exists``."""
+        """Generate a key, store it (sealed if there is a passphrase) and trust it. Raises RyeError ``already-exists``."""
         return self._store(name, PrivateKey.generate(), now, passphrase, "made on this machine")
 
     def import_private(
@@ -164,7 +164,9 @@ class KeyStore:
             private_files.write_new(path, text)
         except FileExistsError:
             hint = "Choose another name with --name; a key is never overwritten."
-            raise RyeError("key-exists", f"There is already a key called {name!r} ({path}).", hint) from None
+            raise RyeError(
+                "already-exists", f"There is already a key called {name!r} ({path}).", hint, what="key"
+            ) from None
         try:
             self.trust.add(key.public, name, source, now)
             private_files.write(path.with_suffix(".pub"), key.public.pem)

@@ -117,10 +117,15 @@ class TrustStore:
     def add(self, key: PublicKey, label: str, source: str, now: datetime) -> TrustedKey:
         """Trust a key; an already trusted one keeps its entry.
 
-        Raises RyeError ``revoked-key``, ``bad-key``, ``bad-label``.
+        Raises RyeError ``revoked-key``, ``bad-key``, ``invalid-value``.
         """
         if not label.strip() or not label.isprintable() or len(label) > 100:
-            raise RyeError("bad-label", f"{label[:100]!r} cannot be a label.", "Use 1 to 100 printable characters.")
+            raise RyeError(
+                "invalid-value",
+                f"{label[:100]!r} cannot be a label.",
+                "Use 1 to 100 printable characters.",
+                what="label",
+            )
         checked = PublicKey.from_raw(key.raw)
         with self._locked():
             entries = self.entries()

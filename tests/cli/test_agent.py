@@ -112,7 +112,7 @@ def test_a_file_that_is_there_is_left_alone(tmp_path: Path) -> None:
     rye = Person(tmp_path)
     rye.write("planner.yaml", YAML)
     rye.write("planner.md", "mine")
-    assert rye.run("agent", "migrate", "planner.yaml", "--json").error["code"] == "file-exists"
+    assert rye.run("agent", "migrate", "planner.yaml", "--json").error["code"] == "already-exists"
     assert rye.path("planner.md").read_text() == "mine"
     assert rye.run("agent", "migrate", "planner.md", "--json").code == 2
     rye.write("bomb.yaml", "a: &a [x]\n" + "".join(f"b{n}: *a\n" for n in range(100)))

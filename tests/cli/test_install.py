@@ -719,7 +719,7 @@ def test_init_refuses_a_second_project_and_a_bad_namespace(tmp_path: Path) -> No
     person = Person(tmp_path)
     assert person.run("init", "--namespace", "Not A Name", "--json").error["code"] == "bad-name"
     person.ok("init", "--namespace", "acme")
-    assert person.run("init", "--json").error["code"] == "project-exists"
+    assert person.run("init", "--json").error["code"] == "already-exists"
     assert person.ok("install", "--json").json["changes"] == []
 
 

@@ -53,7 +53,7 @@ def test_export_and_import(tmp_path: Path) -> None:
     assert public.startswith("-----BEGIN PUBLIC KEY-----\n")
     rye.ok("keys", "export", "--private", "-o", "key.pem")
     assert rye.path("key.pem").stat().st_mode & 0o777 == 0o600
-    assert rye.run("keys", "export", "-o", "key.pem", "--json").error["code"] == "file-exists"
+    assert rye.run("keys", "export", "-o", "key.pem", "--json").error["code"] == "already-exists"
     imported = other.ok("keys", "import", str(rye.path("key.pem")), "--name", "mine", "--json").json
     assert imported["fingerprint"] == made["fingerprint"]
 

@@ -68,7 +68,7 @@ def test_a_file_that_is_there_is_left_alone(tmp_path: Path) -> None:
     rye = in_project(tmp_path)
     path = rye.write(PLACES["directive"][1], "mine")
     result = rye.run("new", "directive", "workflows/deploy", "--json")
-    assert (result.code, result.error["code"]) == (1, "file-exists")
+    assert (result.code, result.error["code"]) == (1, "already-exists")
     assert path.read_text() == "mine"
     path.unlink()
     path.symlink_to("/nonexistent/target")

@@ -353,7 +353,7 @@ def test_new_in_the_user_s_space_and_for_the_text_that_it_made(person: Person) -
 
 def test_new_of_a_section_that_is_not_there_says_what_was_meant(person: Person) -> None:
     result = person.run("override", "new", "sage", "### Ruls", "--json")
-    assert (result.code, result.error["code"]) == (1, "unknown-section")
+    assert (result.code, result.error["code"]) == (1, "no-such-entry")
     assert "'### Rules'" in result.error["hint"]
     assert not person.path(".ai/overrides").exists()
     assert person.run("override", "new", "sage", "Rules", "--json").error["code"] == "bad-target"

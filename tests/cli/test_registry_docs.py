@@ -14,7 +14,7 @@ def test_every_code_of_the_page_is_one_of_the_program_s() -> None:
     for room in ("workspace", "cli"):
         sources += "".join(path.read_text("utf-8") for path in (ROOT / "rye" / room).rglob("*.py"))
     codes = set(re.findall(r"\(`([a-z]+-[a-z-]+)`\)", PAGE))
-    assert {"not-a-mirror", "mirror-busy", "bundle-old", "bundle-outdated", "bundle-other-lock"} <= codes
+    assert {"wrong-folder", "in-use", "bundle-old", "bundle-outdated", "bundle-other-lock"} <= codes
     for code in codes:
         assert f'"{code}"' in sources, code
 

@@ -84,7 +84,7 @@ class TestLogin:
     def test_a_wrong_token_is_not_stored(self, registry: Registry) -> None:
         user = registry.reader()
         user.fails("login", registry.url, "--token", "rye_0000000000000000_" + "A" * 43, code="unauthorized")
-        user.fails("login", registry.url, "--token", "two words", code="bad-token")
+        user.fails("login", registry.url, "--token", "two words", code="invalid-value")
         assert not (user.home / "config" / "credentials.toml").exists()
 
     def test_logging_out_twice(self, registry: Registry) -> None:

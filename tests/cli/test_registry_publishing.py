@@ -228,7 +228,7 @@ class TestWhoMay:
         path = user.directive("work/one")
         error = user.fails("publish", path, code="unauthorized", env={"RYE_TOKEN": "rye_0000000000000000_" + "A" * 43})
         assert "rye login" in error["hint"]
-        user.fails("publish", path, code="bad-token", env={"RYE_TOKEN": "a b"})
+        user.fails("publish", path, code="invalid-value", env={"RYE_TOKEN": "a b"})
 
     def test_a_namespace_of_somebody_else(self, acme: Person, registry: Registry) -> None:
         thief = registry.owner("acme", claim=False)
@@ -377,7 +377,7 @@ class TestOwnersStatements:
         acme.ok("advisory", "withdraw", "acme/state/faulty", "ACME-1")
         assert acme.ok("advisory", "list", "acme/state/faulty", "--json").json["advisories"] == []
         assert acme.ok("info", "acme/state/faulty", "--json").json["advisories"] == []
-        acme.fails("advisory", "withdraw", "acme/state/faulty", "ACME-1", code="no-such-advisory")
+        acme.fails("advisory", "withdraw", "acme/state/faulty", "ACME-1", code="no-such-entry")
         acme.fails(
             *words[:4], "lower case", *words[5:], "--range", "*", "--title", "x", code="bad-advisory", exit_code=2
         )

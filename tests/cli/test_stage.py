@@ -84,7 +84,7 @@ def test_rejected(registry: Registry, people: tuple[Person, Person, str]) -> Non
     assert waiting(owner) == []
     (row,) = [row for row in owner.ok("stage", "list", "--all", "--json").json["stages"] if row["stage"] == identifier]
     assert (row["state"], row["reason"]) == ("rejected", "Not yet")
-    owner.fails("stage", "show", f"{namespace}/work/two@1.0.0", code="unknown-stage")
+    owner.fails("stage", "show", f"{namespace}/work/two@1.0.0", code="no-such-entry")
 
 
 def test_two_of_two(registry: Registry) -> None:

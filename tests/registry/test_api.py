@@ -88,7 +88,7 @@ class TestToken:
 
     @pytest.mark.parametrize("token", ["", "a b", "a\nb", "tökn", "a\x00b"])
     def test_a_token_that_could_break_the_header(self, token: str) -> None:
-        refused(lambda: RegistryApi("https://r.example", "https://r.example/api", token), "bad-token")
+        refused(lambda: RegistryApi("https://r.example", "https://r.example/api", token), "invalid-value")
 
 
 class TestAnswers:

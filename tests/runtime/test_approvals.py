@@ -46,7 +46,7 @@ def question(call: int = 1, **changes: object) -> Question:
     return replace(made, **changes)
 
 
-def refused(act: Callable[[], object], code: str = "no-such-call") -> RyeError:
+def refused(act: Callable[[], object], code: str = "no-such-entry") -> RyeError:
     with pytest.raises(RyeError) as raised:
         act()
     assert raised.value.code == code

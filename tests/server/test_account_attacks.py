@@ -61,7 +61,7 @@ class TestNames:
         member_of_issuer(local, "new-colleague", "squatter")
         words = ("account", "create", "new-colleague", "--namespace", "acme", "--role", "owner", "--json")
         done = run(*words, "--data", str(local.data), check=False)
-        assert json.loads(done.stdout)["error"]["code"] == "account-exists"
+        assert json.loads(done.stdout)["error"]["code"] == "already-exists"
         roles = json.loads(run("role", "list", "acme", "--data", str(local.data), "--json").stdout)["roles"]
         assert not [role for role in roles if role["account"] == "new-colleague"]
 

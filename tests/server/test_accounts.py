@@ -309,10 +309,10 @@ class TestCommands:
     @pytest.mark.parametrize(
         ("words", "code"),
         [
-            (["--scope", "root"], "bad-scope"),
-            (["--expires", "soon"], "bad-time-span"),
-            (["--account", "nobody"], "unknown-account"),
-            (["--namespace", "Not One"], "bad-namespace"),
+            (["--scope", "root"], "invalid-value"),
+            (["--expires", "soon"], "invalid-value"),
+            (["--account", "nobody"], "no-such-entry"),
+            (["--namespace", "Not One"], "invalid-value"),
         ],
     )
     def test_what_is_no_scope_or_span_is_refused(self, data: str, words: list[str], code: str) -> None:

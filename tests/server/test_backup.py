@@ -185,7 +185,7 @@ class TestBackup:
         (tmp_path / "mine").mkdir()
         (tmp_path / "mine" / "letter.txt").write_text("dear")
         done = run("backup", str(tmp_path / "mine"), "--data", str(registry.data), "--json", check=False)
-        assert json.loads(done.stdout)["error"]["code"] == "not-a-backup"
+        assert json.loads(done.stdout)["error"]["code"] == "wrong-folder"
         assert everything(tmp_path / "mine") == {"letter.txt": b"dear"}
 
 
@@ -351,12 +351,12 @@ UNREADABLE: dict[str, tuple[Callable[[Path], object], str]] = {
     "of a newer format": (lambda backup: rewrite(backup, format="rye.backup/v2"), "source-version"),
     "with a newer table": (lambda backup: edit(backup, "CREATE TABLE seals (id)"), "source-version"),
     "with a newer column": (lambda backup: edit(backup, "ALTER TABLE tokens ADD COLUMN rank"), "source-version"),
-    "of another program": (lambda backup: rewrite(backup, format="other"), "not-a-backup"),
-    "whose format is a number": (lambda backup: rewrite(backup, format=1), "not-a-backup"),
-    "with half a manifest": (lambda backup: cut(backup / "backup.json"), "not-a-backup"),
-    "with a deep manifest": (lambda backup: (backup / "backup.json").write_text("[" * 60_000), "not-a-backup"),
-    "with an endless manifest": (lambda backup: (backup / "backup.json").write_text(" " * 70_000), "not-a-backup"),
-    "without a manifest": (lambda backup: (backup / "backup.json").unlink(), "not-a-backup"),
+    "of another program": (lambda backup: rewrite(backup, format="other"), "wrong-folder"),
+    "whose format is a number": (lambda backup: rewrite(backup, format=1), "wrong-folder"),
+    "with half a manifest": (lambda backup: cut(backup / "backup.json"), "wrong-folder"),
+    "with a deep manifest": (lambda backup: (backup / "backup.json").write_text("[" * 60_000), "wrong-folder"),
+    "with an endless manifest": (lambda backup: (backup / "backup.json").write_text(" " * 70_000), "wrong-folder"),
+    "without a manifest": (lambda backup: (backup / "backup.json").unlink(), "wrong-folder"),
     "with half a database": (lambda backup: cut(backup / "database.db"), "source-damaged"),
     "with an empty database": (lambda backup: (backup / "database.db").write_bytes(b""), "source-damaged"),
     "without a database": (lambda backup: (backup / "database.db").unlink(), "source-damaged"),

@@ -88,7 +88,7 @@ class TestInit:
 
     def test_a_bad_origin_leaves_nothing_behind(self, tmp_path: Path) -> None:
         done = run("init", "--origin", "Not An Origin", "--data", str(tmp_path / "data"), "--json", check=False)
-        assert error_of(done)["code"] == "bad-origin"
+        assert error_of(done)["code"] == "invalid-value"
         assert list(tmp_path.iterdir()) == []
 
     @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def test_rows_that_cannot_be_restored_are_found_before_anything_is_written(
 def test_files_that_are_something_else_are_refused_at_once(backup: Path, tmp_path: Path, what: str) -> None:
     FILES[what](backup)
     error = restore(tmp_path / "fresh", str(backup), check=False)["error"]
-    assert error["code"] in ("source-damaged", "not-a-backup", "bad-config"), error  # type: ignore[index]
+    assert error["code"] in ("source-damaged", "wrong-folder", "bad-config"), error  # type: ignore[index]
     assert not (tmp_path / "fresh").exists()
 
 

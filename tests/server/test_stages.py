@@ -134,10 +134,10 @@ class TestWhoSees:
         }
         for who, token in others.items():
             for path in (identifier, f"{identifier}/files/{draft.file.sha256}"):
-                refused(local.get(f"/api/v1/stages/{path}", token), 404, "unknown-stage")
+                refused(local.get(f"/api/v1/stages/{path}", token), 404, "no-such-entry")
             assert identifier not in {row["id"] for row in local.get("/api/v1/stages", token).json()["stages"]}, who
             answer = local.post(f"/api/v1/stages/{identifier}/rejection", token, json={"reason": "x"})
-            refused(answer, 404, "unknown-stage")
+            refused(answer, 404, "no-such-entry")
         for token in (ci, local.token("acme"), local.token(account=local.member("o", acme="owner"))):
             assert local.get(f"/api/v1/stages/{identifier}", token).json()["draft"] == draft.text()
             data = local.get(f"/api/v1/stages/{identifier}/files/{draft.file.sha256}", token).content

@@ -288,7 +288,7 @@ def test_publishers_are_added_listed_and_removed(local: LocalRegistry) -> None:
     made = json.loads(run("publisher", "add", "tools", "--issuer", ISSUER, *words, *data).stdout)
     assert (made["scopes"], made["environment"]) == (["stage"], "live")
     again = run("publisher", "add", "tools", "--issuer", ISSUER, *words, *data, check=False)
-    assert json.loads(again.stdout)["error"]["code"] == "publisher-exists"
+    assert json.loads(again.stdout)["error"]["code"] == "already-exists"
     assert [row["id"] for row in json.loads(run("publisher", "list", "tools", *data).stdout)["publishers"]] == [
         made["id"]
     ]

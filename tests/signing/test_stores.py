@@ -97,7 +97,7 @@ class TestOwnKeys:
         first = store.generate("work", NOW)
         with pytest.raises(RyeError) as caught:
             store.generate("work", NOW)
-        assert caught.value.code == "key-exists"
+        assert caught.value.code == "already-exists"
         assert store.get("work") == first
         assert store.trust.trusted() == (first.public,)
 

@@ -328,7 +328,7 @@ def test_two_runs_that_agree_at_the_same_time_do_not_lose_a_line(
     place.parent.mkdir(parents=True)
     with file_lock(place.parent.with_suffix(".lock"), 1), pytest.raises(RyeError) as raised:
         remember(project, [RIGHT])
-    assert raised.value.code == "project-busy"
+    assert raised.value.code == "in-use"
     assert unseen(project, [RIGHT]) == (RIGHT,)
     remember(project, [RIGHT])
     assert unseen(project, [RIGHT]) == ()

@@ -248,7 +248,7 @@ async def _remove_publisher(request: AnyRequest, publisher: FromPath[str]) -> Re
 
 
 def _require_public_issuer(issuer: str) -> None:
-    """Refuse services of the server's own machine and network. Raises RyeError ``bad-issuer``."""
+    """Refuse services of the server's own machine and network. Raises RyeError ``invalid-value``."""
     host = address_parts(issuer).hostname or ""
     try:
         refuse_address(host)
@@ -257,9 +257,10 @@ def _require_public_issuer(issuer: str) -> None:
         is_public = False
     if not is_public:
         raise RyeError(
-            "bad-issuer",
+            "invalid-value",
             "An issuer with plain http or a private address can only be named on the server.",
             "Give its public https address, or run `rye-registry publisher add` on the server.",
+            what="issuer",
         )
 
 

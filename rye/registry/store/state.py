@@ -50,7 +50,7 @@ _LOCK_SECONDS = 60.0
 class StateError(RyeError):
     """The trusted state cannot be read or saved.
 
-    Codes: ``state-damaged``, ``state-locked``, ``state-conflict``, ``state-unwritable``, ``state-exposed``.
+    Codes: ``state-damaged``, ``in-use``, ``state-conflict``, ``state-unwritable``, ``state-exposed``.
     """
 
 
@@ -171,7 +171,7 @@ class StateStore(Struct, frozen=True):
                 yield
         except LockTimeout as error:
             message = f"Another program has held {path.parent / 'lock'} for more than {_LOCK_SECONDS:g} seconds."
-            raise StateError("state-locked", message, "Wait for it to finish, or stop it.") from error
+            raise StateError("in-use", message, "Wait for it to finish, or stop it.", what="trusted state") from error
         except OSError as error:
             message = f"The trusted state cannot be saved in {path.parent}: {error}."
             raise StateError("state-unwritable", message, "Make the folder writable, or set RYE_DATA_DIR.") from error

@@ -8,10 +8,13 @@ from rye.errors import RyeError
 def bearer(token: str) -> str:
     """Return the value of ``Authorization``.
 
-    Raises RyeError ``bad-token`` for a token that could break out of its header.
+    Raises RyeError ``invalid-value`` for a token that could break out of its header.
     """
     if not (token and token.isascii() and token.isprintable() and " " not in token):
         raise RyeError(
-            "bad-token", "The token contains whitespace or invalid characters.", "Copy the whole token again."
+            "invalid-value",
+            "The token contains whitespace or invalid characters.",
+            "Copy the whole token again.",
+            what="token",
         )
     return f"Bearer {token}"

@@ -63,7 +63,7 @@ _TAG = lazy_pattern(r'(?:W/)?"[\x21\x23-\x7e]{0,200}"')
 class HttpTransport:
     """Files below an ``https`` (or permitted ``http``) address.
 
-    Raises RyeError (``bad-token``) for an invalid token.
+    Raises RyeError (``invalid-value``) for an invalid token.
     """
 
     def __init__(self, address: str, limits: RegistryLimits, *, token: Token = None):

@@ -106,7 +106,7 @@ def migrate_agents(context: Context, files: Sequence[NamedFile]) -> Iterator[Ite
     """Write ``FILE.md`` next to each ``FILE.yaml``, and yield the written item.
 
     All are rewritten in memory before the first is written. Raises UsageError ``not-yaml``, RyeError ``malformed-agent``,
-    ``file-exists`` and the rewriting's errors for an agent that is not pure YAML.
+    ``already-exists`` and the rewriting's errors for an agent that is not pure YAML.
     """
     planned = [_planned(file) for file in files]
     for one in planned:
@@ -136,4 +136,6 @@ def _planned(file: NamedFile) -> _Planned:
 
 
 def _exists(shown: str) -> RyeError:
-    return RyeError("file-exists", f"{shown!r} already exists and was left alone.", "Remove it first, or keep it.")
+    return RyeError(
+        "already-exists", f"{shown!r} already exists and was left alone.", "Remove it first, or keep it.", what="file"
+    )

@@ -38,7 +38,7 @@ class WrittenItem(Struct, frozen=True):
 
 
 def write_new_item(context: Context, request: NewItem) -> WrittenItem:
-    """Write the item's file. Raises UsageError ``bad-id``, ``bad-name``, RyeError ``no-project``, ``file-exists``.
+    """Write the item's file. Raises UsageError ``bad-id``, ``bad-name``, RyeError ``no-project``, ``already-exists``.
 
     Outside a project nothing is written: a new ``.ai`` folder would make a project of everything below it.
     """
@@ -117,5 +117,8 @@ def _create(path: Path, text: str) -> None:
             stream.write(text)
     except FileExistsError:
         raise RyeError(
-            "file-exists", f"{str(path)!r} already exists and was left alone.", "Choose another id, or edit that file."
+            "already-exists",
+            f"{str(path)!r} already exists and was left alone.",
+            "Choose another id, or edit that file.",
+            what="file",
         ) from None

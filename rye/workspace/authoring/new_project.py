@@ -26,7 +26,7 @@ class NewProject(Struct, frozen=True):
 def new_project(root: Path, name: str | None, namespace: str | None) -> NewProject:
     """Create a project in ``root``, which is created if missing. ``name``: by default, the folder's name.
 
-    Raises UsageError ``bad-name``, or ``contradiction`` for a workspace member's namespace, and RyeError ``project-exists``
+    Raises UsageError ``bad-name``, or ``contradiction`` for a workspace member's namespace, and RyeError ``already-exists``
     or ``wide-folder``.
     """
     if namespace is not None and not is_segment(namespace):
@@ -35,7 +35,9 @@ def new_project(root: Path, name: str | None, namespace: str | None) -> NewProje
         )
     manifest = root / MANIFEST
     if manifest.exists():
-        raise RyeError("project-exists", f"{manifest} already exists.", "Add items with `rye add [KIND:]ID`.")
+        raise RyeError(
+            "already-exists", f"{manifest} already exists.", "Add items with `rye add [KIND:]ID`.", what="project"
+        )
     refuse_wide_folder(root)
     workspace = workspace_above(root.absolute())
     if workspace is not None and namespace is not None:

@@ -248,7 +248,9 @@ def new_override(context: Context, request: NewOverride) -> WrittenOverride:
     if directive is not None:
         text = with_directive(text, directive)
     elif file.current is not None:
-        raise RyeError("file-exists", f"{file.shown} already exists.", "Name a section to add a directive.")
+        raise RyeError(
+            "already-exists", f"{file.shown} already exists.", "Name a section to add a directive.", what="file"
+        )
     applied = file.judged(text)
     errors = [finding for finding in applied.diagnostics if finding.severity == "error"]
     if errors:

@@ -22,7 +22,7 @@ def known_roles(context: Context) -> dict[str, str]:
 
 
 def role_directives(context: Context, where: Places, role: str) -> RoleDirectives:
-    """The directives that operators add to a role. Raises RyeError ``unknown-role``."""
+    """The directives that operators add to a role. Raises RyeError ``no-such-entry``."""
     require_role(context, where, role)
     return directives_of(where, role)
 
@@ -33,7 +33,7 @@ def all_role_directives(where: Places) -> list[RoleDirectiveFile]:
 
 
 def require_role(context: Context, where: Places, role: str) -> None:
-    """Raise RyeError ``unknown-role``, with similar names, if the role is not an item and has no directives."""
+    """Raise RyeError ``no-such-entry``, with similar names, if the role is not an item and has no directives."""
     check_name(role, "role")
     names = [*known_roles(context), *(file.role for file in all_files(where))]
     if role not in names:
@@ -49,11 +49,11 @@ def unknown_role(role: str, names: Sequence[str]) -> RyeError:
         hint = f"Roles: {', '.join(sorted(set(names)))}."
     else:
         hint = f"There are no roles here. `rye new role {role}` makes one."
-    return RyeError("unknown-role", f"Unknown role {role!r}.", hint)
+    return RyeError("no-such-entry", f"Unknown role {role!r}.", hint, what="role")
 
 
 def role_directive_to_edit(context: Context, where: Places, role: str, user: bool) -> Editable:
-    """A role's directive at the requested level. Raises RyeError ``unknown-role``, ``no-project``."""
+    """A role's directive at the requested level. Raises RyeError ``no-such-entry``, ``no-project``."""
     if where.layout == "rye":
         require_role(context, where, role)
     else:

@@ -135,9 +135,10 @@ def _plan(
     sources = tuple(source for source in settling.new if source.name in used)
     if len(manifest.sources) + len(sources) > SOURCES.sources:
         raise RyeError(
-            "too-many-sources",
+            "too-many",
             f"rye.toml would have {len(manifest.sources) + len(sources)} sources; the limit is {SOURCES.sources}.",
             "Import fewer: `rye import FILE`, or leave entries out with --without NAME.",
+            what="sources",
         )
     groups: dict[str, list[str]] = {}
     for row in items:

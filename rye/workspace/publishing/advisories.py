@@ -81,15 +81,16 @@ def draft_advisory(context: Context, request: AdvisoryRequest) -> str:
 
 
 def withdraw_advisory(context: Context, keys: OwnKeys, reference: str, number: str, key: str | None) -> AdvisoryOutcome:
-    """Withdraw an advisory: publish it again with a range that matches no version. Raises RyeError ``no-such-advisory``."""
+    """Withdraw an advisory: publish it again with a range that matches no version. Raises RyeError ``no-such-entry``."""
     with open_registry(context, registry_of(context, reference)) as client:
         identity, _ = published(client, reference)
         known = {advisory.number: advisory for advisory in client.histories([identity])[identity].advisories}
     if number not in known or is_withdrawn(known[number]):
         raise RyeError(
-            "no-such-advisory",
+            "no-such-entry",
             f"{identity} has no advisory {number}.",
             f"`rye advisory list {identity}` lists its advisories.",
+            what="advisory",
         )
     found = known[number]
     return publish_advisory(

@@ -104,13 +104,15 @@ def submit_keyset(context: Context, path: Path, shown: str) -> KeysetOutcome:
 
 
 def write_keyset(path: Path, note: SignedNote) -> None:
-    """Write the note to a new file. Raises RyeError ``file-exists``."""
+    """Write the note to a new file. Raises RyeError ``already-exists``."""
     path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with path.open("x", encoding="utf-8") as stream:
             stream.write(note.encode())
     except FileExistsError:
-        raise RyeError("file-exists", f"{str(path)!r} already exists.", "Choose another file name for -o.") from None
+        raise RyeError(
+            "already-exists", f"{str(path)!r} already exists.", "Choose another file name for -o.", what="file"
+        ) from None
 
 
 def _warn_of_fewer(context: Context, keyset: Keyset) -> None:

@@ -107,15 +107,16 @@ def state_of(context: Context, namespace: str) -> NamespaceState:
 def add_key(
     context: Context, keys: OwnKeys, namespace: str, file: Path, thresholds: Thresholds, signing: Signing
 ) -> KeysetOutcome:
-    """Add the public key in a file. Raises RyeError ``key-there``, ``revoked-key``."""
+    """Add the public key in a file. Raises RyeError ``already-exists``, ``revoked-key``."""
     added = read_key_file(file)[0]
     with open_registry(context, configured(context).of(namespace)) as client:
         before = keyset_in_force(context, client, namespace)
         if added.raw in before.keys:
             raise RyeError(
-                "key-there",
+                "already-exists",
                 f"{added.fingerprint} is already a key of {namespace!r}.",
                 f"`rye namespace show {namespace}` lists its keys.",
+                what="namespace key",
             )
         refuse_revoked(before, [added.raw])
         keyset = next_keyset(

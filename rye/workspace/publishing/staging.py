@@ -131,12 +131,14 @@ def _address(context: Context, wanted: str) -> str:
 
 
 def _find(api: RegistryApi, wanted: str) -> str:
-    """The id of the stage that the reference names. Raises RyeError ``unknown-stage`` and UsageError ``ambiguous``."""
+    """The id of the stage that the reference names. Raises RyeError ``no-such-entry`` and UsageError ``ambiguous``."""
     if _ID.fullmatch(wanted):
         return wanted
     found = [row for row in api.stages().stages if _is_named(wanted, row.kind, row.name, row.version)]
     if not found:
-        raise RyeError("unknown-stage", f"No stage of {wanted} found.", "`rye stage list` lists stages to review.")
+        raise RyeError(
+            "no-such-entry", f"No stage of {wanted} found.", "`rye stage list` lists stages to review.", what="stage"
+        )
     if len(found) > 1:
         listed = ", ".join(f"{row.id} ({row.kind}:{row.name}@{row.version})" for row in found)
         raise UsageError(

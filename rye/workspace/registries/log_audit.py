@@ -177,7 +177,7 @@ def check_proof(
     """Check a proof file, or the page of an entry as JSON, and that ``item`` has the bytes of its release.
 
     ``stream``: reads the file called ``-``. ``keys``: the log's keys as ``name+id+key``; empty: those of the pinned registry.
-    Raises RyeError, among them ``registry-unpinned``, ``not-a-release``, ``other-bytes``, ``note-key-invalid``.
+    Raises RyeError, among them ``registry-unpinned``, ``wrong-statement``, ``other-bytes``, ``note-key-invalid``.
     """
     data = given_bytes(proof_file, stream, tlog_proof.MAX_PAGE_BYTES)
     is_page = data.lstrip(b" \t\r\n")[:1] == b"{"
@@ -213,7 +213,7 @@ def _pinned_keys(proof: TlogProof) -> tuple[str, tuple[VerifierKey, ...]]:
 
 def _check_item(statement: Logged, item: Path, shown: str) -> None:
     if not isinstance(statement, Release):
-        raise RyeError("not-a-release", "The proof is not for a release.", "Omit --item.")
+        raise RyeError("wrong-statement", "The proof is not for a release.", "Omit --item.", what="release")
     if sha256(read_bytes(item, CONTENT.item_bytes)).hexdigest() != statement.file.sha256:
         raise RyeError(
             "other-bytes",

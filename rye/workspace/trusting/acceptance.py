@@ -206,7 +206,7 @@ def _within(approval: Approval, known: frozenset[str]) -> bool:
 
 def remember(project: Project, agreed: Iterable[Approval]) -> None:
     """Store that this user agreed to these in this project. Keeps what another run stores at the same time. Raises RyeError
-    ``project-busy``."""
+    ``in-use``."""
     place = memory_of(project, _FOLDER)
     added = {one.line() for one in agreed}
     if added <= _read(place):
@@ -218,9 +218,10 @@ def remember(project: Project, agreed: Iterable[Approval]) -> None:
             private_files.write(place, "\n".join([_root(project), *sorted(lines)]) + "\n")
     except LockTimeout:
         raise RyeError(
-            "project-busy",
+            "in-use",
             "Another rye process is saving what you agreed to in this project.",
             "Wait for it to finish or stop it, then run the command again.",
+            what="project",
         ) from None
 
 
