@@ -47,8 +47,8 @@ from rye.project.layout import Project
 from rye.project.lock import Lock
 from rye.project.manifest import Manifest
 from rye.project.members import selected
+from rye.verified.memory import user_basis
 from rye.workspace.context import Context
-from rye.workspace.registries.project_registries import user_basis
 from rye.workspace.trusting.acceptance import trusts_lock
 
 _TRIES = 3
@@ -240,8 +240,8 @@ def _recall_later(context: Context, root: Project, request: DeployRequest, plann
     after = replace(done, changes=left, kept=())
     basis = user_basis()
     names = sorted({(row.registry, row.identity.namespace) for row in rows})
-    grounds = tuple((origin, namespace, basis(origin, namespace)) for origin, namespace in names)
-    recalled = Recalled(after.as_json(), summary(after), planned.prints(), grounds)
+    bases = tuple((origin, namespace, basis(origin, namespace)) for origin, namespace in names)
+    recalled = Recalled(after.as_json(), summary(after), planned.prints(), bases)
     recall.remember(read.project, root.root, words, recalled, planned.state, read.present)
 
 

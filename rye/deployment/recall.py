@@ -31,9 +31,10 @@ from rye.project.layout import Project
 from rye.project.lock_file import editable_rows
 from rye.project.spaces import user_space
 from rye.storage.running_code import running_code
+from rye.verified.basis import Basis
+from rye.verified.memory import user_basis, user_verdicts
 from rye.verified.on_disk import Present, read_present, scan
 from rye.workspace.installing.project_state import bytes_of, joined_manifests
-from rye.workspace.registries.project_registries import user_basis, user_verdicts
 from rye.workspace.trusting.acceptance import memory_of
 
 _CUSTOMIZATIONS = ("overrides", "formula-overlays", "role-directives")
@@ -53,7 +54,7 @@ class Recalled(Struct, frozen=True):
     """The summary line."""
     files: Mapping[str, str]
     """The hash and executable bit of every file that is deployed or contains an entry of ours."""
-    grounds: tuple[tuple[str, str, str | None], ...]
+    bases: tuple[tuple[str, str, Basis | None], ...]
     """The registries and namespaces of the items, each with the basis of this user's verdicts on their releases."""
 
 
@@ -74,7 +75,7 @@ def recall(project: Project, root: Path, words: Iterable[str]) -> Recalled | Non
         with contextlib.suppress(msgspec.MsgspecError):
             found = msgspec.msgpack.decode(value, type=Recalled)
             basis = user_basis()
-            same = all(basis(origin, namespace) == ground for origin, namespace, ground in found.grounds)
+            same = all(before is not None and basis(*releases) == before for *releases, before in found.bases)
             if same and found.files == prints(root, found.files):
                 return found
     return None

@@ -48,7 +48,7 @@ from rye.text.facts.fact import RULES_VERSION
 from rye.text.json_reading import msgpack_decoder
 from rye.verified.on_disk import INSTALLED, written_text
 from rye.verified.release import VerifiedItem, judge_files, judgement_inputs, signed_words, verify_files
-from rye.verified.rows import check_row, remember_rows, remembered_rows
+from rye.verified.rows import check_row
 
 
 class Prepared(Struct, frozen=True):
@@ -98,7 +98,7 @@ def prepare(
     items = {identity: item for identity, item in verified.items() if identity not in left_out}
     environment.require([(item.locked, item.signed.mentions or ()) for item in items.values()])
     before = Lock(lock.wanted, tuple(i for i in lock.items if i.identity not in left_out))
-    known = remembered_rows(sources.verdicts, before.items, sources.trust_basis)
+    known = sources.memory.known(before.items)
     before = Lock(before.wanted, with_signers(before.items, known))
     plan = make_plan(
         before,
@@ -182,8 +182,7 @@ def verify_chosen(chosen: Mapping[Identity, Chosen], sources: Sources) -> dict[I
                 files, entry.dependencies, entry.groups, judged.metadata, judged.mentions, forced=entry.forced
             )
             verified[files.record.identity] = item
-    rows = [(item.locked, item.signed) for item in verified.values()]
-    remember_rows(sources.verdicts, rows, sources.trust_basis)
+    sources.memory.remember((item.locked, item.signed) for item in verified.values())
     return dict(sorted(verified.items()))
 
 

@@ -29,6 +29,8 @@ from rye.registry.trust.keysets import Link
 from rye.registry.trust.records import ItemHistory, ReleaseRecord
 from rye.sources.record import SourceHistory, SourceRecord
 from rye.storage.verdicts import Verdicts
+from rye.verified.basis import Basis, registry_basis, source_basis
+from rye.verified.memory import Memory
 from rye.verified.release import VerifiedItem, signed_words
 
 if TYPE_CHECKING:
@@ -60,6 +62,7 @@ class Sources:
         """``verdicts``: results of earlier checks; ``finish``: always called on exit; ``book``: the project's sources."""
         self.book = book
         self.verdicts = verdicts
+        self.memory = Memory(verdicts, self.basis)
         self._registries = registries
         self._open = open_client
         self._finish = finish
@@ -137,12 +140,12 @@ class Sources:
             found.extend(link for chain in client.keysets(group).values() if (link := chain.pending(now)) is not None)
         return found
 
-    def trust_basis(self, origin: str, namespace: str) -> str | None:
-        """Return what releases are checked against (:mod:`rye.registry.store.basis`); None if the registry was not asked."""
+    def basis(self, origin: str, namespace: str) -> Basis | None:
+        """Return what releases are checked against in this run; None if the registry was not asked."""
         if self.book is not None and self.book.answers_for(namespace):
-            return self.book.grounds(origin, namespace)
-        found = next((client for client in self._clients.values() if client.origin == origin), None)
-        return found.basis.of(namespace) if found is not None else None
+            return source_basis(self.book.keys) if self.book.has(origin, namespace) else None
+        client = next((client for client in self._clients.values() if client.origin == origin), None)
+        return registry_basis(client.pinned, namespace) if client is not None else None
 
     @property
     def outage(self) -> NoAnswer | None:

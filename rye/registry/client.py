@@ -33,9 +33,8 @@ from rye.registry.protocol.statements import AttachedFile, FileEntry, Snapshot
 from rye.registry.protocol.tiles import Tile, VerifiedTiles
 from rye.registry.protocol.wire import Config
 from rye.registry.released import ItemFiles, Proofs
-from rye.registry.store.basis import Basis, make_basis
 from rye.registry.store.cache import Cache
-from rye.registry.store.pins import PinnedState
+from rye.registry.store.pinned import Pinned, make_pinned
 from rye.registry.store.state import HeadTags, StateStore
 from rye.registry.store.withdrawn import read_withdrawn, remember_withdrawn
 from rye.registry.transport.factory import open_transport
@@ -184,11 +183,10 @@ class RegistryClient:
         return self.state.origin
 
     @property
-    def basis(self) -> Basis:
+    def pinned(self) -> Pinned:
         """What releases are checked against now, including what this run has seen."""
         keysets = {name: head.sha256 for name, head in self.state.keysets.items()}
-        known = read_withdrawn(self._store.folder, self.origin)
-        return make_basis(PinnedState(self.state.fingerprint, keysets), known | self._withdrawn)
+        return make_pinned(self._store.folder, self.origin, self.state.fingerprint, keysets, self._withdrawn)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -213,7 +211,7 @@ class RegistryClient:
         if known is not None and origin not in (None, known):
             raise TrustError("root-origin", f"{self.address} is pinned as {known}, but {origin} is expected there.")
         pinned = known or origin
-        state = self._store.load(pinned) if pinned else None
+        state = self._store.load(pinned) if pinned and self._store.is_pinned(pinned) else None
         self._loaded = state if known is not None else None
         if isinstance(accept_root, str) and state is not None and state.fingerprint != accept_root:
             message = f"{state.origin} is pinned with the fingerprint {state.fingerprint}, not {accept_root}."

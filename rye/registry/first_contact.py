@@ -46,8 +46,9 @@ def first_contact(
 ) -> tuple[TrustedState, bytes, Config]:
     """Return the state that starts with the registry's first root, its unverified head and its config.json: one wave.
 
-    If the same registry is pinned at another address, the state is the pinned one. ``origin``: the expected one. Raises
-    TrustError, FetchError and RyeError ``registry-unpinned``.
+    If the same registry is pinned at another address, the state is the pinned one. If its pin was removed, a person confirms it
+    again, and what this machine knows of its history still holds. ``origin``: the expected one. Raises TrustError, FetchError and
+    RyeError ``registry-unpinned``.
     """
     requests = [
         Request("root/1", limits.root_bytes),
@@ -77,9 +78,10 @@ def first_contact(
             raise TrustError("root-fingerprint", message, pinned=known.fingerprint, found=found)
         if isinstance(accept_root, str) and accept_root != found:
             raise TrustError("root-fingerprint", f"{state.origin} has the fingerprint {found}, not {accept_root}.")
-        return known, head_data, config
+        if store.is_pinned(state.origin):
+            return known, head_data, config
     if isinstance(accept_root, str):
-        return TrustedState.pin(root_data, accept_root, origin), head_data, config
+        return known or TrustedState.pin(root_data, accept_root, origin), head_data, config
     if accept_root is None or not accept_root(proposal):
         raise RyeError(
             "registry-unpinned",
@@ -88,4 +90,4 @@ def first_contact(
             f"rye registry add {address} --fingerprint {found}",
             details={"origin": state.origin, "fingerprint": found, "address": address},
         )
-    return state, head_data, config
+    return known or state, head_data, config

@@ -23,10 +23,10 @@ from rye.limits import KEYS
 from rye.signing.keys import PublicKey, read_pem, read_public_key
 from rye.signing.signature_line import format_timestamp
 from rye.storage import private_files
+from rye.storage.places import TRUSTED_KEYS
 from rye.storage.safe_files import file_lock
 from rye.text.toml_writing import quoted
 
-FILE_NAME = "trusted-keys.toml"
 PROPOSAL_FOLDERS = ("keys", ".ai/keys")
 MAX_PROPOSALS = 100
 _LOCK_SECONDS = 10.0
@@ -68,7 +68,7 @@ class TrustStore:
     """The trust store in a config folder (:func:`rye.storage.folders.config_dir`)."""
 
     def __init__(self, folder: Path):
-        self.path = folder / FILE_NAME
+        self.path = folder / TRUSTED_KEYS
 
     def entries(self) -> tuple[TrustedKey, ...]:
         """Return all entries in the order they were added. Raises RyeError ``bad-trust-store``."""
@@ -189,7 +189,7 @@ class TrustStore:
     def _locked(self) -> AbstractContextManager[object]:
         """Lock the store while it is read and written."""
         private_files.make_folder(self.path.parent)
-        return file_lock(self.path.with_name(f".{FILE_NAME}.lock"), _LOCK_SECONDS)
+        return file_lock(self.path.with_name(f".{TRUSTED_KEYS}.lock"), _LOCK_SECONDS)
 
     def _unreadable(self, why: str) -> RyeError:
         hint = "Fix the file, or delete it and add the keys again with `rye trust add`."

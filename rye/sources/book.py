@@ -32,11 +32,11 @@ _NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 class SourceBook:
     """``[sources]`` of a project. ``names`` are the namespaces that it serves."""
 
-    def __init__(self, sources: Mapping[str, Source], opener: Opener, basis: str) -> None:
-        """``basis``: identifies the keys that in-file signatures are checked against."""
+    def __init__(self, sources: Mapping[str, Source], opener: Opener, keys: str | None) -> None:
+        """``keys``: identifies the keys that in-file signatures are checked against; None: nothing is remembered of them."""
         self._sources = sources
         self._opener = opener
-        self._basis = basis
+        self.keys = keys
         self._locked: dict[str, LockedSource] = {}
         self._moving: frozenset[str] = frozenset()
         self._open: dict[tuple[str, bool], OpenSource] = {}
@@ -98,10 +98,9 @@ class SourceBook:
                 found[identity] = SourceHistory(identity, (self._record(opened, item, kinds_of),))
         return found
 
-    def grounds(self, origin: str, namespace: str) -> str | None:
-        """Return what rows of a source are checked against; None if rye.toml does not have the source."""
-        source = self._sources.get(namespace)
-        return f"{origin} {self._basis}" if source is not None and source.origin == origin else None
+    def has(self, origin: str, namespace: str) -> bool:
+        """Whether rye.toml has the source of this name at this origin."""
+        return namespace in self._sources and self._sources[namespace].origin == origin
 
     def _record(self, opened: OpenSource, found: Found, kinds_of: KindsOf) -> SourceRecord:
         name = opened.source.name

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+TRUSTED_KEYS = "trusted-keys.toml"
+"""The trust store's file in the config folder (:mod:`rye.signing.trust_store`)."""
 _XDG = {
     "config": ("XDG_CONFIG_HOME", ".config"),
     "data": ("XDG_DATA_HOME", ".local/share"),

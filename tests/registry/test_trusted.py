@@ -537,7 +537,9 @@ def test_every_code_has_a_hint_and_no_other_code_can_be_raised() -> None:
 
 def test_every_code_is_raised_somewhere_and_has_a_test() -> None:
     here = Path(__file__).parents[2]
-    sources = [path for room in ("registry", "installation") for path in (here / "rye" / room).rglob("*.py")]
+    sources = [
+        path for room in ("registry", "verified", "installation") for path in (here / "rye" / room).rglob("*.py")
+    ]
     raising = "".join(path.read_text("utf-8") for path in sources if path.name != "trust_error.py")
     tests = [path for room in ("registry", "attacks") for path in (here / "tests" / room).glob("test_*.py")]
     testing = "".join(path.read_text("utf-8") for path in tests)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,11 +10,9 @@ from msgspec.structs import replace
 
 from rye.errors import RyeError
 from rye.items.consented import HookAction, Run
-from rye.items.identity import Identity
 from rye.items.signed_release import SignedRelease
 from rye.project.lock import LockedFile, LockedItem, LockedSource
-from rye.storage.verdicts import Verdicts
-from rye.verified.rows import check_row, check_words, mismatch, remember_rows, remembered_rows
+from rye.verified.rows import check_row, check_words, mismatch
 
 FILES = (LockedFile("a.md", 1, "01" * 32), LockedFile("b.py", 4, "ef" * 32, executable=True))
 HOOK = HookAction("always", "tool", "acme/log", ())
@@ -133,82 +130,6 @@ def test_a_mismatch_says_what_to_do() -> None:
     assert "Restore it from version control" in (found.hint or "")
 
 
-class Basis:
-    """Grounds by origin and namespace; counts the queries."""
-
-    def __init__(self, grounds: str | None = "grounds") -> None:
-        self.grounds = grounds
-        self.asked: list[tuple[str, str]] = []
-
-    def __call__(self, origin: str, namespace: str) -> str | None:
-        self.asked.append((origin, namespace))
-        return self.grounds
-
-
-@pytest.fixture
-def verdicts(tmp_path: Path) -> Verdicts:
-    return Verdicts(tmp_path / "verdicts", b"code")
-
-
-def test_a_verified_row_is_remembered_with_what_its_release_says(verdicts: Verdicts) -> None:
-    second = replace(ROW, id="acme/work/other")
-    remember_rows(verdicts, [(ROW, SIGNED), (second, SignedRelease())], Basis())
-    assert remembered_rows(verdicts, [ROW, second], Basis()) == {
-        Identity("skill", "acme/work/pdf"): SIGNED,
-        Identity("skill", "acme/work/other"): SignedRelease(),
-    }
-    row = ("skill", "acme/work/pdf", "1.0.0", 3, "cd" * 32, "SKILL.md", "registry.example", 9, 2, "SHA256:abc", FILES)
-    key = verdicts.key("row", "grounds", msgspec.msgpack.encode(row))
-    assert verdicts.get([key]) == {key: msgspec.msgpack.encode(SIGNED)}
-
-
-def test_the_grounds_of_a_namespace_are_asked_for_once(verdicts: Verdicts) -> None:
-    other = replace(ROW, id="beta/x")
-    rows = [ROW, replace(ROW, id="acme/y"), other]
-    asking = Basis()
-    remember_rows(verdicts, [(row, SIGNED) for row in rows], asking)
-    assert asking.asked == [("registry.example", "acme"), ("registry.example", "beta")]
-    again = Basis()
-    assert len(remembered_rows(verdicts, rows, again)) == 3
-    assert again.asked == asking.asked
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("kind", "tool"), ("id", "acme/work/pdg"), ("version", "1.0.1"), ("size", 4), ("sha256", "ab" * 32), ("suffix", ".md"),
-        ("registry", "other.example"), ("log", 10), ("keyset", 3), ("signer", "SHA256:abd"), ("attached", FILES[:1]),
-        ("attached", (FILES[0], replace(FILES[1], executable=False))),
-    ],
-)  # fmt: skip
-def test_a_row_that_differs_in_anything_is_another_row(verdicts: Verdicts, name: str, value: object) -> None:
-    remember_rows(verdicts, [(ROW, SIGNED)], Basis())
-    assert remembered_rows(verdicts, [replace(ROW, **{name: value})], Basis()) == {}
-
-
-def test_approvals_groups_and_the_order_of_files_are_no_part_of_a_row(verdicts: Verdicts) -> None:
-    remember_rows(verdicts, [(ROW, SIGNED)], Basis())
-    same = replace(ROW, attached=FILES[::-1], groups=("dev",), approved_capabilities=("a",), capabilities=())
-    assert remembered_rows(verdicts, [same], Basis()) == {ROW.identity: SIGNED}
-
-
-def test_other_grounds_are_a_miss_and_none_remember_nothing(verdicts: Verdicts) -> None:
-    remember_rows(verdicts, [(ROW, SIGNED)], Basis(None))
-    assert remembered_rows(verdicts, [ROW], Basis(None)) == {}
-    assert remembered_rows(verdicts, [ROW], Basis()) == {}
-    remember_rows(verdicts, [(ROW, SIGNED)], Basis("before the revocation"))
-    assert remembered_rows(verdicts, [ROW], Basis("after it")) == {}
-    assert remembered_rows(verdicts, [ROW], Basis(None)) == {}
-
-
-def test_a_result_that_is_not_of_todays_form_is_a_miss(verdicts: Verdicts) -> None:
-    other = replace(ROW, id="acme/other")
-    remember_rows(verdicts, [(ROW, SIGNED), (other, SIGNED)], Basis())
-    row = ("skill", "acme/work/pdf", "1.0.0", 3, "cd" * 32, "SKILL.md", "registry.example", 9, 2, "SHA256:abc", FILES)
-    verdicts.put({verdicts.key("row", "grounds", msgspec.msgpack.encode(row)): b"\x01"})
-    assert remembered_rows(verdicts, [ROW, other], Basis()) == {other.identity: SIGNED}
-
-
 # rows of [sources]
 
 
@@ -275,18 +196,3 @@ def test_a_registry_row_and_a_row_of_a_source_never_stand_for_each_other(unsigne
     assert error(check_row, replace(ROW, log=0), unsigned) == "registry"
     disguised = replace(ROW, source=unsigned.source)
     assert error(check_row, disguised, ROW) == error(check_row, ROW, disguised) == "source"
-
-
-def test_a_row_of_a_git_source_is_remembered_for_its_commit_whoever_signed_it(verdicts: Verdicts) -> None:
-    remember_rows(verdicts, [(OF_GIT, SIGNED)], Basis())
-    assert remembered_rows(verdicts, [replace(OF_GIT, signer="SHA256:abc")], Basis()) == {OF_GIT.identity: SIGNED}
-    for field in ("place", "ref", "commit", "tree"):
-        assert remembered_rows(verdicts, [from_source(**{**GIT, field: "main"})], Basis()) == {}
-    assert remembered_rows(verdicts, [replace(OF_GIT, source=None)], Basis()) == {}
-
-
-def test_a_row_of_an_editable_folder_is_never_remembered(verdicts: Verdicts) -> None:
-    editable = from_source(place="SKILL.md", path="../mine", editable=True)
-    remember_rows(verdicts, [(editable, SIGNED), (OF_FOLDER, SIGNED)], Basis())
-    assert remembered_rows(verdicts, [editable], Basis()) == {}
-    assert remembered_rows(verdicts, [OF_FOLDER], Basis()) == {OF_FOLDER.identity: SIGNED}

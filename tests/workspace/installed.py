@@ -11,9 +11,9 @@ from rye.items.signed_release import SignedRelease
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedFile, LockedItem, lock_text, parse_lock
 from rye.registry.store.pins import state_path
+from rye.registry.store.state import StateStore
 from rye.storage.folders import data_dir
-from rye.verified.rows import remember_rows
-from rye.workspace.registries.project_registries import user_basis, user_verdicts
+from rye.verified.memory import Memory, user_basis, user_verdicts
 
 
 def count_as_verified(item: LockedItem) -> None:
@@ -22,8 +22,10 @@ def count_as_verified(item: LockedItem) -> None:
     state = state_path(data_dir() / "registries", item.registry)
     state.parent.mkdir(parents=True, exist_ok=True)
     state.write_text(json.dumps({"origin": item.registry, "roots": ["a root\n\nits signatures\n"]}))
+    StateStore(data_dir() / "registries").remember_address(f"https://{item.registry}", item.registry)
     verdicts = user_verdicts()
-    remember_rows(verdicts, [(item, SignedRelease(item.capabilities, item.agent_tools, item.hooks))], user_basis())
+    release = SignedRelease(item.capabilities, item.agent_tools, item.hooks)
+    Memory(verdicts, user_basis()).remember([(item, release)])
     verdicts.flush()
     verdicts.close()
 

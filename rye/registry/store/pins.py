@@ -1,16 +1,17 @@
-"""The user's pins: which registry is at which address, and its root. Reading them does not need the trust code."""
+"""The user's pins: which registry is at which address. Reading them does not need the trust code."""
 
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 import msgspec
 
-from rye.registry.protocol.note_text import note_text
-from rye.storage.private_files import read_trusted
+from rye.storage.private_files import make_folder, read_trusted, write
 
 _NAME = "addresses.json"
+_REMOVED = "removed-pin"
 
 
 def addresses_path(folder: Path) -> Path:
@@ -31,35 +32,18 @@ def state_path(folder: Path, origin: str) -> Path:
     return folder / hashlib.sha256(origin.encode()).hexdigest()[:32] / "state.json"
 
 
-class PinnedState(msgspec.Struct, frozen=True):
-    """The part of a trusted state that releases are checked against."""
-
-    fingerprint: str
-    """SHA-256 of the text of the registry's first root, which the user pinned."""
-    keysets: dict[str, str]
-    """Namespace → SHA-256 of its newest keyset that was seen."""
+def remember_removal(folder: Path, origin: str) -> None:
+    """Make everything that was verified under the registry's pin count no more, even if it is pinned again. Raises OSError."""
+    path = state_path(folder, origin).with_name(_REMOVED)
+    make_folder(path.parent)
+    write(path, os.urandom(16).hex())
 
 
-def pinned_state(folder: Path, origin: str) -> PinnedState | None:
-    """Return the user's pin of a registry and its keysets; None if it is not pinned, or its state cannot be read
-    (:class:`rye.registry.store.state.StateStore` reports why).
-    """
+def last_removal(folder: Path, origin: str) -> str:
+    """Return a text that changes with :func:`remember_removal`: ``""`` at first, and a new one each time if it cannot be read."""
     try:
-        state = msgspec.json.decode(read_trusted(state_path(folder, origin)), type=_State)
-    except (OSError, msgspec.MsgspecError):
-        return None
-    if state.origin != origin or not state.roots:
-        return None
-    note = state.roots[0]
-    fingerprint = hashlib.sha256(note_text(note).encode()).hexdigest()
-    return PinnedState(fingerprint, {name: keyset.sha256 for name, keyset in state.keysets.items()})
-
-
-class _Keyset(msgspec.Struct, frozen=True):
-    sha256: str
-
-
-class _State(msgspec.Struct, frozen=True):
-    origin: str
-    roots: list[str]
-    keysets: dict[str, _Keyset] = {}
+        return read_trusted(state_path(folder, origin).with_name(_REMOVED)).hex()
+    except FileNotFoundError:
+        return ""
+    except OSError:
+        return os.urandom(16).hex()

@@ -36,7 +36,7 @@ from rye.registry.protocol.lines import StatementError
 from rye.registry.protocol.note_text import note_text
 from rye.registry.protocol.notes import NoteError
 from rye.registry.protocol.wire import WireError
-from rye.registry.store.pins import addresses_path, read_addresses, state_path
+from rye.registry.store.pins import addresses_path, read_addresses, remember_removal, state_path
 from rye.registry.trust.trusted import KeysetHead, TrustedState
 from rye.storage import private_files
 from rye.storage.private_files import Exposed, read_trusted
@@ -121,24 +121,34 @@ class StateStore(Struct, frozen=True):
         """Return the origin of the registry that the user pinned at an address; None if there is none."""
         return self.addresses().get(address)
 
+    def is_pinned(self, origin: str) -> bool:
+        """Whether the user pinned this registry at any address. Its trusted state may be older than the pin, or outlive it."""
+        return origin in self.addresses().values()
+
     def remember_address(self, address: str, origin: str) -> None:
-        """Record that the user pinned this registry at this address: from now on any other one there is refused."""
+        """Record that the user pinned this registry at this address: from now on any other one there is refused. What was
+        verified under another pin of the address is forgotten."""
         if self.origin_at(address) == origin:
             return
         path = addresses_path(self.folder)
         with self._lock(path):
-            addresses = {**self.addresses(), address: origin}
-            private_files.write(path, _listed(addresses))
+            addresses = self.addresses()
+            before = addresses.get(address)
+            if before not in (None, origin):
+                remember_removal(self.folder, before)
+            private_files.write(path, _listed({**addresses, address: origin}))
 
     def forget_address(self, address: str) -> bool:
-        """Forget which registry the user expects at this address. Returns whether there was one."""
+        """Forget which registry the user expects at this address, and what was verified under that pin. Returns whether there
+        was one."""
         path = addresses_path(self.folder)
         with self._lock(path):
             addresses = self.addresses()
-            existed = addresses.pop(address, None) is not None
-            if existed:
+            origin = addresses.pop(address, None)
+            if origin is not None:
+                remember_removal(self.folder, origin)
                 private_files.write(path, _listed(addresses))
-        return existed
+        return origin is not None
 
     def addresses(self) -> dict[str, str]:
         """Return address → origin of all pins. Raises StateError (``state-damaged``, ``state-exposed``)."""

@@ -37,13 +37,12 @@ from rye.project.layout import LOCK, Project
 from rye.project.lock import LockedItem, row_lines
 from rye.project.placement import item_files
 from rye.verified.on_disk import scan
-from rye.verified.rows import remembered_rows
+from rye.verified.require import verified_before
 from rye.workspace.context import Context
 from rye.workspace.customizing.orphaned_overrides import orphaned_overrides
 from rye.workspace.installing.project_state import read_state
 from rye.workspace.registries.project_sources import judging_environment, project_sources
 from rye.workspace.trusting.row_verification import verify_rows_from
-from rye.workspace.trusting.verified_items import verified_before
 
 _ABOUT_ROWS = ("lock-mismatch", "changed-release", "revoked-key", "unapproved-right", "unapproved-hook")
 """Findings that a row's verification would only repeat."""
@@ -156,7 +155,7 @@ def _registry_findings(
         item for item in items if item not in elsewhere and item.source is None
     ]  # another registry cannot speak about the locked release
     histories = sources.releases(item.identity for item in asked)
-    known = remembered_rows(sources.verdicts, asked, sources.trust_basis)  # under the registries' current state
+    known = sources.memory.known(asked)  # under the registries' current state
     refused: list[tuple[LockedItem, RyeError]] = []
     for item in (*asked, *(item for item in items if item.source is not None)):
         if item.identity not in known or item.source is not None:  # a folder can have changed since

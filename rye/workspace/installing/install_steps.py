@@ -35,6 +35,7 @@ from rye.project.placement import item_files
 from rye.registry.transport.seam import NoAnswer
 from rye.verified.on_disk import read_written, scan
 from rye.verified.release import signed_words
+from rye.verified.require import unverified, verified_before
 from rye.workspace.installing.consent import accept_lock, obtain_consent
 from rye.workspace.installing.following import follow
 from rye.workspace.installing.install_outcome import InstallOutcome
@@ -54,8 +55,6 @@ from rye.workspace.trusting.acceptance import (
 from rye.workspace.trusting.known_signers import agreed_signers, remember_signers
 from rye.workspace.trusting.other_rules import notice, texts, unseen_alarms
 from rye.workspace.trusting.relied_approvals import relied_on
-from rye.workspace.trusting.unverified_rows import unverified
-from rye.workspace.trusting.verified_items import verified_before
 
 _LOOKS_AGAIN = frozenset({"source-changed", "lock-does-not-fit"})
 """Problems that make a plain installation choose again: a changed folder, or a namespace's new place in rye.toml."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
+from rye.errors import RyeError
 from rye.installation.completeness import OTHER_REGISTRY, Problem, does_not_fit, next_step, problems
 from rye.installation.install import mentions_of, prepare, unapproved
 from rye.installation.resolving import resolve
@@ -14,15 +15,16 @@ from rye.project.freshness import is_stale, wanted_ranges
 from rye.project.layout import LOCK, Project
 from rye.project.lock import Lock, lock_text
 from rye.project.manifest import Manifest
+from rye.verified.require import verified_before
 from rye.workspace.context import Context
 from rye.workspace.installing.install_outcome import LockCheck, LockOutcome
 from rye.workspace.installing.install_session import retry_when_overtaken
-from rye.workspace.installing.lock_fit import lock_problems
 from rye.workspace.installing.lock_moves import lock_moves
 from rye.workspace.installing.own_previous import remember_previous
 from rye.workspace.installing.project_state import ProjectState, read_state
 from rye.workspace.registries.project_registries import locked_elsewhere
 from rye.workspace.registries.project_sources import judging_environment, project_sources
+from rye.workspace.trusting.verified_items import require_verified
 
 
 def relock(context: Context, project: Project, *, dry_run: bool = False) -> LockOutcome:
@@ -38,8 +40,27 @@ def check_lock(context: Context, project: Project) -> LockCheck:
 
 def _check(context: Context, state: ProjectState, manifest: Manifest) -> LockCheck:
     moved = _moved(context, state, manifest)
-    found = [*moved, *problems(manifest, state.lock, {})] if moved else lock_problems(context, state, manifest)
+    found = [*moved, *problems(manifest, state.lock, {})] if moved else _lock_problems(context, state, manifest)
     return LockCheck(state.lock_bytes is not None, tuple(found), next_step(found) if found else None)
+
+
+def _lock_problems(context: Context, state: ProjectState, manifest: Manifest) -> list[Problem]:
+    """The known problems. Each row must be verified, now or before. If that is not possible, or the lock was made for another
+    manifest, problems visible in the lock itself are enough.
+
+    Raises RyeError ``unverified-item``, ``lock-mismatch``, TrustError.
+    """
+    items = state.lock.items
+    if is_stale(state.lock, manifest):
+        return problems(manifest, state.lock, verified_before(items))
+    try:
+        signed = require_verified(context, state.project, items)
+    except RyeError as error:
+        found = problems(manifest, state.lock, {})
+        if error.code != "unverified-item" or not found:
+            raise
+        return found
+    return problems(manifest, state.lock, signed)
 
 
 def _moved(context: Context, state: ProjectState, manifest: Manifest) -> list[Problem]:

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.installation.graph import reached
+from rye.installation.policy_files import other_files
 from rye.installation.shadows import CODE, shadow_of
 from rye.items.agent_tools import AgentTools
 from rye.items.identity import Identity
@@ -22,9 +23,12 @@ from rye.project.layout import Project
 from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest
 from rye.project.spaces import Entry
+from rye.verified.basis import policies_hash
+from rye.verified.memory import user_memory
 from rye.verified.on_disk import find_drift
+from rye.verified.require import verified_before
 from rye.verified.rows import check_words
-from rye.workspace.trusting.verified_items import verified_before, whole_before
+from rye.workspace.installing.project_state import bytes_of, joined_manifests
 
 _WORST_FIRST = ("changed", "unverified", "missing", "wrong-flag")
 
@@ -85,15 +89,18 @@ def with_found_signers(items: tuple[LockedItem, ...]) -> tuple[LockedItem, ...]:
 
 def verified_here(project: Project, items: Sequence[LockedItem]) -> set[Identity]:
     """The rows that were verified here and match their releases. Fetches nothing."""
-    if whole_before(project, items):
-        return {item.identity for item in items}
-    known, found = verified_before(items), set()
+    lock, manifests = bytes_of(project.lock_path) or b"", joined_manifests(project)
+    with user_memory() as memory:
+        if memory.knows_whole(lock, manifests, policies_hash(other_files()), items):
+            return {item.identity for item in items}
+        signed = memory.known(items)
+    verified = set()
     for item in items:
-        if item.identity in known:
+        if item.identity in signed:
             with contextlib.suppress(RyeError):
-                check_words([item], known)
-                found.add(item.identity)
-    return found
+                check_words([item], signed)
+                verified.add(item.identity)
+    return verified
 
 
 def _locked(item: LockedItem, state: str) -> ItemRow:

@@ -1,25 +1,45 @@
-"""Whether an installation has nothing to do, decided without a network.
+"""Whether an installation has anything to do, decided without a network. Only the command line's own memory
+(:mod:`rye.cli.unchanged`) answers the same question.
 
 There is nothing to do if every byte and executable bit on disk matches the lock, every row was verified here, the lock is
 complete (:mod:`rye.installation.completeness`), every right is approved, the policy in force allows everything, and each
-namespace still has its items' registry.
+namespace still has its items' registry. What was verified and found complete is remembered; the rest must hold today, and is
+looked at each time.
 """
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rye.installation.policy_files import OtherPolicies
+from rye.installation.policy_files import OtherPolicies, other_files
+from rye.items.agent_tools import widened
 from rye.project.freshness import in_groups, is_stale
+from rye.text.lazy import lazy_module
+from rye.verified.basis import policies_hash
+from rye.verified.memory import Memory, user_memory
 from rye.verified.on_disk import Present, drift
-from rye.workspace.registries.project_registries import same_registries, user_verdicts, whole_lock_key
+from rye.verified.rows import check_words
+from rye.workspace.registries.project_registries import same_registries
 
 if TYPE_CHECKING:
+    from rye.installation import completeness, fact_rules, plan, policy_in_force, sources
+    from rye.items.identity import Identity
+    from rye.items.signed_release import SignedRelease
+    from rye.permissions import policy as policies_of_rights
+    from rye.project.lock import Lock, LockedItem
     from rye.project.manifest import Manifest
     from rye.workspace.context import Context
     from rye.workspace.installing.project_state import ProjectState
+    from rye.workspace.registries import project_sources
+else:  # not needed for a lock that is known to be complete, approved and not restricted
+    completeness = lazy_module("rye.installation.completeness")
+    fact_rules = lazy_module("rye.installation.fact_rules")
+    plan = lazy_module("rye.installation.plan")
+    policies_of_rights = lazy_module("rye.permissions.policy")
+    policy_in_force = lazy_module("rye.installation.policy_in_force")
+    project_sources = lazy_module("rye.workspace.registries.project_sources")
+    sources = lazy_module("rye.installation.sources")
 
 
 def up_to_date(
@@ -42,32 +62,73 @@ def up_to_date(
         return False
     if not same_registries(context, manifest, state.lock, state.project.root):
         return False
-    if any(item.source is not None and item.source.path is not None for item in items) and not _folders_hold(
-        context, state, manifest
+    if any(item.source is not None and item.source.path is not None for item in items) and not (
+        project_sources.folders_match(context, manifest, state.project.root, state.lock.items)
     ):
         return False
-    known = not (state.lock.items or manifest.dependencies) or _known_whole(state)
-    plainly_approved = all(set(item.capabilities) <= set(item.approved_capabilities) for item in items)
-    if known and plainly_approved and not policies.restrict(manifest):
-        return True
-    from rye.workspace.installing.order_check import in_order  # not needed for a lock already known to be complete
+    whole = (state.lock_bytes or b"", state.joined_manifests, policies_hash(other_files()), state.lock.items)
+    with user_memory() as memory:
+        known = not (state.lock.items or manifest.dependencies) or memory.knows_whole(*whole)
+        plainly_approved = all(set(item.capabilities) <= set(item.approved_capabilities) for item in items)
+        if known and plainly_approved and not policies.restrict(manifest):
+            return True
+        if not known:
+            if not _verified_and_complete(memory, state.lock, manifest, items):
+                return False
+            if len(items) == len(state.lock.items):
+                memory.remember_whole(*whole)
+        return _approved(state.lock, items) and _allowed(memory, manifest, items, policies)
 
-    return in_order(state, manifest, items, policies, known=known)
+
+def _verified_and_complete(memory: Memory, lock: Lock, manifest: Manifest, items: Sequence[LockedItem]) -> bool:
+    """Whether every row was verified here, and the lock is complete and approves what its releases run."""
+    signed = memory.known(lock.items)
+    if any(item.identity not in signed for item in items):
+        return False
+    check_words(lock.items, signed)
+    if not all(_runs_are_approved(item, signed[item.identity]) for item in items):
+        return False
+    return not completeness.problems(manifest, lock, signed)
 
 
-def _folders_hold(context: Context, state: ProjectState, manifest: Manifest) -> bool:
-    """Whether the folders of ``[sources]`` still match the lock; they can change at any time."""
-    found: bool = importlib.import_module("rye.workspace.registries.project_sources").folders_hold(
-        context, manifest, state.project.root, state.lock.items
+def _runs_are_approved(item: LockedItem, signed: SignedRelease) -> bool:
+    """Whether the entry has and approves every run, agent tool and alarm of its release. What older locks omit is asked about."""
+    return (
+        set(signed.runs) <= set(item.approved_runs)
+        and (signed.runs, signed.agent_tools, signed.agent_limits) == (item.runs, item.agent_tools, item.agent_limits)
+        and not widened(item.tools_approved, signed.tools)
+        and not fact_rules.refused_alarms(item, signed.mentions)
     )
-    return found
 
 
-def _known_whole(state: ProjectState) -> bool:
-    """Whether this lock is already known to be verified and complete: one lookup."""
-    verdicts = user_verdicts()
-    try:
-        key = whole_lock_key(verdicts, state.lock_bytes or b"", state.joined_manifests, state.lock.items)
-        return key in verdicts.get([key])
-    finally:
-        verdicts.close()
+def _approved(lock: Lock, items: Sequence[LockedItem]) -> bool:
+    return not any(change.asks for change in plan.make_plan(lock, items).changes)
+
+
+def _allowed(memory: Memory, manifest: Manifest, items: Sequence[LockedItem], policies: OtherPolicies) -> bool:
+    """Whether the policy allows the installed items, going by the lock. If not, the installation says why."""
+    if not policies.restrict(manifest):
+        return True
+    policy = policy_in_force.policy_in_force(manifest, policies)
+    unclear = policy.sources != "path" or policy.signers
+    from_sources = unclear and any(item.source is not None for item in items)
+    signed = memory.known(items) if policy.facts or from_sources else {}
+    if any(item.source is not None for item in items):
+        items = sources.with_signers(items, signed)
+    return all(_allows(policy, item, signed) for item in items)
+
+
+def _allows(policy: policies_of_rights.Policy, item: LockedItem, signed: Mapping[Identity, SignedRelease]) -> bool:
+    if (
+        policies_of_rights.violations(policy, item.capabilities)
+        or policies_of_rights.tool_violations(policy, item.tools)
+        or not policy.accepts_signer([item.signer])
+        or (item.source is not None and sources.source_refused(policy, item))
+    ):
+        return False
+    if not policy.facts:
+        return True
+    release = signed.get(item.identity)
+    if release is None:
+        return False
+    return not policies_of_rights.fact_violations(policy, ((m.fact, m.value) for m in release.mentions or ()))

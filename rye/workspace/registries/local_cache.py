@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from rye.errors import UsageError
 from rye.project.manifest import parse_age
 from rye.registry.store.cache import Cache
-from rye.storage.folders import cache_dir, data_dir
-from rye.storage.verdicts import VERDICTS, Verdicts
+from rye.storage.folders import cache_dir
+from rye.verified.memory import user_verdicts
 
 if TYPE_CHECKING:
     from rye.registry.store.cache import CacheInfo
@@ -40,7 +40,7 @@ def cache_info() -> CacheInfo:
 
 def clean_cache() -> CacheInfo:
     """Delete the cache and the stored results of checks. Return what was deleted. Rye fetches files again when it needs them."""
-    Verdicts(data_dir() / VERDICTS).forget()
+    user_verdicts().forget()
     gone = _repositories()
     found = _with_repositories(_cache().info(), gone)
     _cache().clean()

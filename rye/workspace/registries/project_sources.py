@@ -17,8 +17,9 @@ from rye.registry.client import RegistryClient
 from rye.registry.store.cache import WriteBehindCache
 from rye.registry.transport.seam import NoAnswer
 from rye.storage.folders import cache_dir
+from rye.verified.memory import user_verdicts
 from rye.workspace.registries.pin_question import pin_question, require_contact
-from rye.workspace.registries.project_registries import project_registries, user_verdicts
+from rye.workspace.registries.project_registries import project_registries
 from rye.workspace.registries.registry_access import reading_token
 from rye.workspace.trusting.given_pins import given_pins
 
@@ -90,12 +91,12 @@ def project_sources(
     return Sources(where, open_one, verdicts, cache.flush, book)
 
 
-def folders_hold(context: Context, manifest: Manifest, root: Path, rows: Sequence[LockedItem]) -> bool:
+def folders_match(context: Context, manifest: Manifest, root: Path, rows: Sequence[LockedItem]) -> bool:
     """Whether the source folders of these rows still match the rows. Nothing is read if no row has one."""
     if all(row.source is None or row.source.path is None for row in rows):
         return True
-    held: bool = importlib.import_module(_BOOK).folders_hold(context, manifest.sources, root, rows)
-    return held
+    matches: bool = importlib.import_module(_BOOK).folders_match(context, manifest.sources, root, rows)
+    return matches
 
 
 _AIRGAP = "rye.workspace.registries.airgap_access"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -9,20 +10,20 @@ import msgspec
 
 from rye.errors import RyeError
 from rye.project.declared_sources import GIT_PREFIX, Source
-from rye.project.lock import LockedItem
-from rye.registry.store.pins import pinned_state, read_addresses
+from rye.project.lock import LockedFile, LockedItem
+from rye.registry.store.pinned import read_pinned
+from rye.registry.store.pins import read_addresses
 from rye.sources.book import SourceBook
 from rye.sources.git_cache import GitCache
 from rye.sources.git_program import Asking
 from rye.sources.item import Keys
 from rye.sources.opening import Opener
-from rye.sources.standing import stands
-from rye.storage.folders import cache_dir, data_dir
+from rye.storage.folders import cache_dir, config_dir, data_dir
+from rye.verified.basis import trusted_keys_hash
 from rye.workspace.context import Context
 from rye.workspace.registries.local_cache import GIT_CACHE
 from rye.workspace.trusting.acceptance import trusts_lock
 from rye.workspace.trusting.known_signers import agreed_signers
-from rye.workspace.trusting.source_basis import source_basis
 from rye.workspace.trusting.trusted_keys import trusted_keys
 
 
@@ -38,8 +39,11 @@ def source_book(
     """Open the sources. ``asks``: whether git may ask for a password, and rye for consent. ``contacts``: whether to contact
     sources that this user never agreed to. Raises RyeError ``source-name-taken``."""
     _refuse_pinned(sources)
+    keys = trusted_keys_hash(
+        config_dir()
+    )  # before the keys are read: what changes in between is not remembered as the new store
     opener = source_opener(context, root, offline=offline, asks=asks, contacts=contacts)
-    return SourceBook(sources, opener, source_basis())
+    return SourceBook(sources, opener, keys)
 
 
 def _refuse_pinned(sources: Mapping[str, Source]) -> None:
@@ -62,8 +66,8 @@ def pinned_namespaces() -> dict[str, str]:
         return {}
     found: dict[str, str] = {}
     for origin in origins:
-        state = pinned_state(folder, origin)
-        found.update(dict.fromkeys(state.keysets if state is not None else (), origin))
+        pinned = read_pinned(folder, origin)
+        found.update(dict.fromkeys(pinned.keysets if pinned is not None else (), origin))
     return found
 
 
@@ -94,6 +98,31 @@ def opener_of(root: Path, cache: GitCache) -> Opener:
     return Opener(root, cache, Keys(trusted.keys, trusted.revoked))
 
 
-def folders_hold(context: Context, sources: Mapping[str, Source], root: Path, rows: Sequence[LockedItem]) -> bool:
-    """Whether the source folders of these rows still match the rows."""
-    return stands(source_opener(context, root, offline=True), sources, rows)
+def folders_match(context: Context, sources: Mapping[str, Source], root: Path, rows: Sequence[LockedItem]) -> bool:
+    """Whether the source folders have exactly the files of these rows. False for an unreadable folder; opening it reports why."""
+    opener = source_opener(context, root, offline=True)
+    groups: dict[str, list[LockedItem]] = {}
+    for row in rows:
+        if row.source is not None and row.source.path is not None:
+            groups.setdefault(row.identity.namespace, []).append(row)
+    return all(name in sources and _folder_matches(opener, sources[name], group) for name, group in groups.items())
+
+
+def _folder_matches(opener: Opener, source: Source, rows: Sequence[LockedItem]) -> bool:
+    try:
+        opened = opener.open(source, None)
+        keys = [(row.kind, row.identity.local_id) for row in rows]
+        judged = opened.judge(opened.items[key] for key in keys if key in opened.items)
+    except RyeError:
+        return False
+    for key, row in zip(keys, rows, strict=True):
+        item = judged.get(key)
+        if item is None or isinstance(item, str) or opened.place_of(opened.items[key]) != row.source:
+            return False
+        files = {
+            LockedFile(file.path, len(file.data), hashlib.sha256(file.data).hexdigest(), file.executable)
+            for file in item.attached
+        }
+        if hashlib.sha256(item.data).hexdigest() != row.sha256 or files != set(row.attached):
+            return False
+    return True

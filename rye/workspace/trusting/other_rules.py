@@ -12,8 +12,8 @@ from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from rye.installation.fact_rules import by_other_rules, late_alarms
+from rye.verified.require import verified_before
 from rye.workspace.trusting.acceptance import Approval, unseen
-from rye.workspace.trusting.verified_items import verified_before
 
 if TYPE_CHECKING:
     from rye.items.identity import Identity

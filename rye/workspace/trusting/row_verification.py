@@ -15,9 +15,9 @@ from rye.project.context import load_manifest
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedItem
 from rye.registry.trust.trust_error import TrustError
+from rye.verified.require import unverified
 from rye.workspace.context import Context
 from rye.workspace.registries.project_sources import project_sources
-from rye.workspace.trusting.unverified_rows import unverified
 
 _SAID = ("lock-mismatch", "source-changed", "source-forged", "commit-vanished")
 """Errors in a row itself, not caused by a missing network."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rye.workspace.trusting.unverified_rows import unverified
+from rye.verified.require import unverified
 
 
 def rows(number: int) -> list[Any]:

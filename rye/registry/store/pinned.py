@@ -1,0 +1,75 @@
+"""What this user trusts about a pinned registry, read from three small files and without the trust code."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from rye.registry.protocol.note_text import note_text
+from rye.registry.store.pins import last_removal, read_addresses, state_path
+from rye.registry.store.withdrawn import read_withdrawn
+from rye.storage.private_files import read_trusted
+
+
+class Pinned(Struct, frozen=True, kw_only=True):
+    """The part of a registry's trusted state that releases are checked against."""
+
+    fingerprint: str
+    """SHA-256 of the text of the registry's first root, which the user pinned."""
+    removal: str
+    """Changes whenever a pin of the registry is removed (:func:`rye.registry.store.pins.last_removal`)."""
+    keysets: Mapping[str, str]
+    """Namespace → SHA-256 of its newest keyset that was seen. A keyset lists the revoked keys."""
+    withdrawn: frozenset[str]
+    """``kind:id version`` of the releases that were taken down as far as this machine knows; ``?`` if it cannot tell."""
+
+    def withdrawn_of(self, namespace: str) -> tuple[str, ...]:
+        """Return the releases of one namespace that were taken down, sorted."""
+        return tuple(sorted(release for release in self.withdrawn if _is_of(release, namespace)))
+
+
+def read_pinned(folder: Path, origin: str) -> Pinned | None:
+    """Return what the user trusts about a registry. ``folder``: that of the trusted states.
+
+    None if it is pinned at no address, or if a file cannot be read (:class:`rye.registry.store.state.StateStore` reports why).
+    """
+    try:
+        if origin not in read_addresses(folder).values():
+            return None
+        state = msgspec.json.decode(read_trusted(state_path(folder, origin)), type=_State)
+    except (OSError, msgspec.MsgspecError):
+        return None
+    if state.origin != origin or not state.roots:
+        return None
+    fingerprint = hashlib.sha256(note_text(state.roots[0]).encode()).hexdigest()
+    return make_pinned(folder, origin, fingerprint, {name: keyset.sha256 for name, keyset in state.keysets.items()})
+
+
+def make_pinned(
+    folder: Path, origin: str, fingerprint: str, keysets: Mapping[str, str], withdrawn: Iterable[str] = ()
+) -> Pinned:
+    """Return the value for a state in memory. ``withdrawn``: takedowns seen by this run, besides those seen before."""
+    return Pinned(
+        fingerprint=fingerprint,
+        removal=last_removal(folder, origin),
+        keysets=keysets,
+        withdrawn=read_withdrawn(folder, origin).union(withdrawn),
+    )
+
+
+def _is_of(release: str, namespace: str) -> bool:
+    return release == "?" or release.partition(":")[2].startswith(f"{namespace}/")
+
+
+class _Keyset(Struct, frozen=True):
+    sha256: str
+
+
+class _State(Struct, frozen=True):
+    origin: str
+    roots: list[str]
+    keysets: dict[str, _Keyset] = {}

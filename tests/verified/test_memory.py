@@ -1,0 +1,138 @@
+"""What was verified before: which rows count, and under which basis."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from rye.items.consented import HookAction, Run
+from rye.items.identity import Identity
+from rye.items.signed_release import SignedRelease
+from rye.project.lock import LockedFile, LockedItem, LockedSource
+from rye.storage.verdicts import Verdicts
+from rye.verified.basis import Basis
+from rye.verified.memory import Memory
+
+FILES = (LockedFile("a.md", 1, "01" * 32), LockedFile("b.py", 4, "ef" * 32, executable=True))
+HOOK = HookAction("always", "tool", "acme/log", ())
+RUN = Run("inline-command", "SKILL.md", "ls", "02" * 32)
+ROW = LockedItem(
+    "skill", "acme/work/pdf", "1.0.0", 3, "cd" * 32, "SKILL.md", "registry.example", 9, 2, "SHA256:abc", attached=FILES,
+    capabilities=("a", "b"), agent_tools=("Read", "Write"), agent_limits=("deny x", "deny y"), runs=(RUN,), hooks=(HOOK,),
+)  # fmt: skip
+SIGNED = SignedRelease(
+    ROW.capabilities, ROW.agent_tools, ROW.hooks, agent_limits=ROW.agent_limits, runs=ROW.runs, mentions=()
+)
+OTHER_RUN = replace(RUN, action="rm")
+OTHER_HOOK = replace(HOOK, when="never")
+
+
+BASIS = Basis(root="1")
+
+
+def from_source(**fields: Any) -> LockedItem:
+    """The row of an unsigned item of a source."""
+    source = LockedSource(**fields)
+    return replace(ROW, registry=source.origin, log=0, keyset=0, signer=source.origin, source=source)
+
+
+GIT: dict[str, Any] = {
+    "place": "pdf/SKILL.md", "git": "https://git.example/pdf", "ref": "HEAD", "commit": "1" * 40, "tree": "2" * 40,
+}  # fmt: skip
+OF_GIT = from_source(**GIT)
+OF_FOLDER = from_source(place="SKILL.md", path="../mine")
+
+
+class Asked:
+    """One basis for everything; counts the queries."""
+
+    def __init__(self, basis: Basis | None = BASIS) -> None:
+        self.basis = basis
+        self.asked: list[tuple[str, str]] = []
+
+    def __call__(self, origin: str, namespace: str) -> Basis | None:
+        self.asked.append((origin, namespace))
+        return self.basis
+
+
+@pytest.fixture
+def verdicts(tmp_path: Path) -> Verdicts:
+    return Verdicts(tmp_path / "verdicts", b"code")
+
+
+def test_a_verified_row_is_remembered_with_what_its_release_says(verdicts: Verdicts) -> None:
+    second = replace(ROW, id="acme/work/other")
+    Memory(verdicts, Asked()).remember([(ROW, SIGNED), (second, SignedRelease())])
+    assert Memory(verdicts, Asked()).known([ROW, second]) == {
+        Identity("skill", "acme/work/pdf"): SIGNED,
+        Identity("skill", "acme/work/other"): SignedRelease(),
+    }
+    row = ("skill", "acme/work/pdf", "1.0.0", 3, "cd" * 32, "SKILL.md", "registry.example", 9, 2, "SHA256:abc", FILES)
+    key = verdicts.key("row", BASIS.encoded(), msgspec.msgpack.encode(row))
+    assert verdicts.get([key]) == {key: msgspec.msgpack.encode(SIGNED)}
+
+
+def test_the_basis_of_a_namespace_is_asked_for_once(verdicts: Verdicts) -> None:
+    other = replace(ROW, id="beta/x")
+    rows = [ROW, replace(ROW, id="acme/y"), other]
+    asking = Asked()
+    Memory(verdicts, asking).remember([(row, SIGNED) for row in rows])
+    assert asking.asked == [("registry.example", "acme"), ("registry.example", "beta")]
+    again = Asked()
+    assert len(Memory(verdicts, again).known(rows)) == 3
+    assert again.asked == asking.asked
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("kind", "tool"), ("id", "acme/work/pdg"), ("version", "1.0.1"), ("size", 4), ("sha256", "ab" * 32), ("suffix", ".md"),
+        ("registry", "other.example"), ("log", 10), ("keyset", 3), ("signer", "SHA256:abd"), ("attached", FILES[:1]),
+        ("attached", (FILES[0], replace(FILES[1], executable=False))),
+    ],
+)  # fmt: skip
+def test_a_row_that_differs_in_anything_is_another_row(verdicts: Verdicts, name: str, value: object) -> None:
+    Memory(verdicts, Asked()).remember([(ROW, SIGNED)])
+    assert Memory(verdicts, Asked()).known([replace(ROW, **{name: value})]) == {}
+
+
+def test_approvals_groups_and_the_order_of_files_are_no_part_of_a_row(verdicts: Verdicts) -> None:
+    Memory(verdicts, Asked()).remember([(ROW, SIGNED)])
+    same = replace(ROW, attached=FILES[::-1], groups=("dev",), approved_capabilities=("a",), capabilities=())
+    assert Memory(verdicts, Asked()).known([same]) == {ROW.identity: SIGNED}
+
+
+def test_another_basis_is_a_miss_and_none_remembers_nothing(verdicts: Verdicts) -> None:
+    Memory(verdicts, Asked(None)).remember([(ROW, SIGNED)])
+    assert Memory(verdicts, Asked(None)).known([ROW]) == {}
+    assert Memory(verdicts, Asked()).known([ROW]) == {}
+    Memory(verdicts, Asked(Basis(root="1", keyset="before the revocation"))).remember([(ROW, SIGNED)])
+    assert Memory(verdicts, Asked(Basis(root="1", keyset="after it"))).known([ROW]) == {}
+    assert Memory(verdicts, Asked(None)).known([ROW]) == {}
+
+
+def test_a_result_that_is_not_of_todays_form_is_a_miss(verdicts: Verdicts) -> None:
+    other = replace(ROW, id="acme/other")
+    Memory(verdicts, Asked()).remember([(ROW, SIGNED), (other, SIGNED)])
+    row = ("skill", "acme/work/pdf", "1.0.0", 3, "cd" * 32, "SKILL.md", "registry.example", 9, 2, "SHA256:abc", FILES)
+    verdicts.put({verdicts.key("row", BASIS.encoded(), msgspec.msgpack.encode(row)): b"\x01"})
+    assert Memory(verdicts, Asked()).known([ROW, other]) == {other.identity: SIGNED}
+
+
+def test_a_row_of_a_git_source_is_remembered_for_its_commit_whoever_signed_it(verdicts: Verdicts) -> None:
+    Memory(verdicts, Asked()).remember([(OF_GIT, SIGNED)])
+    assert Memory(verdicts, Asked()).known([replace(OF_GIT, signer="SHA256:abc")]) == {OF_GIT.identity: SIGNED}
+    for field in ("place", "ref", "commit", "tree"):
+        assert Memory(verdicts, Asked()).known([from_source(**{**GIT, field: "main"})]) == {}
+    assert Memory(verdicts, Asked()).known([replace(OF_GIT, source=None)]) == {}
+
+
+def test_a_row_of_an_editable_folder_is_never_remembered(verdicts: Verdicts) -> None:
+    editable = from_source(place="SKILL.md", path="../mine", editable=True)
+    Memory(verdicts, Asked()).remember([(editable, SIGNED), (OF_FOLDER, SIGNED)])
+    assert Memory(verdicts, Asked()).known([editable]) == {}
+    assert Memory(verdicts, Asked()).known([OF_FOLDER]) == {OF_FOLDER.identity: SIGNED}
