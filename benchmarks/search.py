@@ -28,9 +28,9 @@ import sqlalchemy as sa
 
 from registry_server.migrations import opening
 from registry_server.search import documents as search
-from registry_server.search.desk import search_engine
 from registry_server.search.documents import Document
 from registry_server.search.finding import find
+from registry_server.search.search_pool import search_engine
 from registry_server.search.words import words_of
 from registry_server.settings import Settings
 from registry_server.storage import database
@@ -119,8 +119,8 @@ def _measure(name: str, address: str, items: int, searches: int) -> None:
     print(f"{'milliseconds':24}{'median':>9}{'p95':>9}{'peer p95':>10}{'peer/ours':>11}")
     ours: list[float] = []
     theirs: list[float] = []
-    desk = search_engine(Settings(Path(), database=address))
-    with database.reader(desk) as connection:
+    searching = search_engine(Settings(Path(), database=address))
+    with database.reader(searching) as connection:
         for kind, queries in corpus.queries(some).items():
             each = [queries[at % len(queries)] for at in range(max(searches // 10, 20))]
             own = _times(lambda query: find(connection, query), each)
@@ -134,7 +134,7 @@ def _measure(name: str, address: str, items: int, searches: int) -> None:
     p95 = _p95(ours)
     print(f"{'all':24}{statistics.median(ours):9.2f}{p95:9.2f}{_p95(theirs):10.1f}{_p95(theirs) / p95:11.1f}", end="")
     print(f"   bound {bound:g} ms: {p95 / bound:.2f} of it" if bound else "")
-    desk.dispose()
+    searching.dispose()
     engine.dispose()
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from install_tools.packages import TEXT, graph, tops_of
 from install_tools.tool import Tool, answer_of
-from registry_server.accounts import keys
+from registry_server.accounts import registry_keys
 from registry_server.embedded import start_embedded, stop_embedded
 from registry_server.migrations import opening
 from registry_server.sequencer.acceptance import Candidate
@@ -79,7 +79,9 @@ def _fill(data: Path, size: int) -> None:
     key = PrivateKey.generate()
     signer = Signer(VerifierKey(namespace_key_name(ORIGIN, "acme"), key.public.raw), key.sign)
     now = datetime.now(UTC).replace(microsecond=0)
-    sequencer = Sequencer(engine, Folder(settings.public), uploads, keys.in_folder(settings.keys, "log"), settings)
+    sequencer = Sequencer(
+        engine, Folder(settings.public), uploads, registry_keys.in_folder(settings.keys, "log"), settings
+    )
     claim = Keyset(ORIGIN, "acme", 1, None, now, 1, (key.public.raw,))
     sequencer.append([[Candidate(notes.sign(claim.text(), [signer]), claim)]])
     requests = []

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from publish_tools.peer import Publish, cpu_of, message
-from registry_server.accounts import keys, tokens
+from registry_server.accounts import registry_keys, tokens
 from registry_server.embedded import start_embedded, stop_embedded
 from registry_server.migrations import opening
 from registry_server.sequencer.acceptance import Candidate
@@ -128,7 +128,11 @@ class Registry:
         engine = opening.open_database(settings)
         upload_objects(settings).put(hashlib.sha256(BLOB).hexdigest(), BLOB)
         sequencer = Sequencer(
-            engine, public_objects(settings), upload_objects(settings), keys.in_folder(settings.keys, "log"), settings
+            engine,
+            public_objects(settings),
+            upload_objects(settings),
+            registry_keys.in_folder(settings.keys, "log"),
+            settings,
         )
         _accepted(sequencer, [publisher.claim() for publisher in self._publishers])
         for first in range(0, names, BATCH):

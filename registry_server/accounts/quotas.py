@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from rye.errors import RyeError
 
 
-class Shares:
+class Quotas:
     """Counts per owner (:attr:`registry_server.accounts.tokens.Account.owner`). Thread-safe."""
 
     def __init__(self, requests: int, uploads_bytes: int, places: int = 1_000_000) -> None:

@@ -18,7 +18,7 @@ _KEYS = 20_000
 """Number of keys remembered; beyond it, the least recently seen is forgotten."""
 
 
-class Pace:
+class RateLimit:
     """At most ``a_minute`` attempts of one key per minute on average. Thread-safe."""
 
     def __init__(self, a_minute: int, clock: Callable[[], float] = time.monotonic) -> None:

@@ -18,7 +18,7 @@ OF_ACCOUNT = (
     "SELECT namespace, role FROM namespace_roles WHERE account = ? "
     "OR team IN (SELECT team FROM team_members WHERE account = ?)"
 )
-"""The query of :func:`of_account`, for SQLite's own driver (:mod:`registry_server.accounts.quick_look`)."""
+"""The query of :func:`of_account`, for SQLite's own driver (:mod:`registry_server.accounts.token_lookup`)."""
 
 
 class Given(Struct, frozen=True):

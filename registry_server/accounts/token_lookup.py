@@ -26,7 +26,7 @@ class Unanswered(Exception):
     """The token needs the ordinary look-up."""
 
 
-class QuickLook:
+class TokenLookup:
     """Looks tokens up over one connection. Use it from one thread only."""
 
     def __init__(self, engine: sa.Engine) -> None:

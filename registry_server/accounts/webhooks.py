@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from msgspec import Struct
 
 from registry_server.accounts import audit_events
-from registry_server.accounts.outward import refuse_address
+from registry_server.accounts.guarded_http import refuse_address
 from registry_server.accounts.times import after
 from registry_server.storage.schema import deliveries, log_entries, registry, webhooks
 from rye.errors import RyeError

@@ -220,7 +220,7 @@ async def _device(request: AnyRequest) -> Response[bytes]:
     member = await signed_in(request)
     if member is None:
         return sign_in_first(request, code)
-    service.form_pace.take(f"account {member.id}")
+    service.form_rate.take(f"account {member.id}")
     waiting = await reading(service, lambda connection: device_logins.waiting(connection, code, now_text()))
     head = signed(request, member, f"{HOME}/device")
     return answer(request, pages.device_page(DeviceView(head, code, waiting, "90 days")))

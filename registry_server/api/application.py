@@ -6,7 +6,7 @@
 ``POST /api/v1/statements``                append signed statements, all of a request or none
 ``GET /api/v1/search``                     full-text search
 ``GET /api/v1/whoami``                     the token's name, scopes, namespaces and expiry
-other programs' paths                      :mod:`registry_server.api.readers`
+other programs' paths                      :mod:`registry_server.api.interop_layer`
 ``/api/v1/stages``                         releases that wait for a signature: :mod:`registry_server.api.staging_routes`
 ``/api/v1/admin/…``                        for operators: :mod:`registry_server.api.admin.routes`
 ``GET /livez``, ``/readyz``, ``/metrics``  for monitoring: :mod:`registry_server.api.operating_routes`
@@ -40,7 +40,7 @@ from registry_server.api.device_routes import DEVICE_ROUTES
 from registry_server.api.examination import require_scope
 from registry_server.api.exchange_routes import EXCHANGE_ROUTES
 from registry_server.api.files import Application, Files
-from registry_server.api.near_calls import hint_for_method, hint_for_path
+from registry_server.api.interop_layer import InteropLayer
 from registry_server.api.operating_routes import OPERATING_ROUTES
 from registry_server.api.page_routes import PAGE_ROUTES, refused_reading
 from registry_server.api.private_reading import (
@@ -52,9 +52,9 @@ from registry_server.api.private_reading import (
     refusal,
     require_reader,
 )
-from registry_server.api.readers import Readers
 from registry_server.api.reading import Answer
 from registry_server.api.record_routes import RECORD_ROUTES
+from registry_server.api.request_log import RequestLog
 from registry_server.api.requests import (
     SERVICE_KEY,
     account_of,
@@ -69,7 +69,7 @@ from registry_server.api.role_pages import ROLE_ROUTES
 from registry_server.api.service import Service
 from registry_server.api.stage_pages import STAGE_PAGES
 from registry_server.api.staging_routes import STAGING_ROUTES
-from registry_server.api.watching import Watched
+from registry_server.api.unknown_routes import hint_for_method, hint_for_path
 from registry_server.interop.apm import PROBLEM, problem
 from registry_server.interop.paths import APM
 from registry_server.storage.served import served
@@ -162,9 +162,9 @@ def create_app(service: Service) -> Application:
     gate = None if service.settings.read == "public" else partial(_gate, service)
     behind: Application = routed
     if service.settings.interoperate:
-        behind = Readers(service, behind, _for_program)
+        behind = InteropLayer(service, behind, _for_program)
     files = Files(service.public, behind, gate)
-    return Watched(files, service.metrics, service.settings)
+    return RequestLog(files, service.metrics, service.settings)
 
 
 @cache
@@ -254,7 +254,7 @@ async def _blobs(request: Request[Any, Any, State], sha256: FromPath[str]) -> Re
     require_scope(account, "publish", "stage")
     if _SHA256.fullmatch(sha256) is None:
         raise RyeError("bad-request", "A blob's name is its SHA-256: 64 lower-case hex digits.", None)
-    with service.shares.request(account.owner):
+    with service.quotas.request(account.owner):
         content = await body_of(request, service.settings.blob_bytes)
         with service.writing(account):
             is_new = await asyncio.to_thread(service.keep_upload, account, sha256, content)
@@ -266,7 +266,7 @@ async def _blobs(request: Request[Any, Any, State], sha256: FromPath[str]) -> Re
 async def _statements(request: Request[Any, Any, State]) -> Response[bytes]:
     service = service_of(request)
     account = await account_of(request)
-    with service.shares.request(account.owner):
+    with service.quotas.request(account.owner):
         body = await body_of(request, service.settings.request_bytes)
         with service.writing(account):
             wanted = wire.decode_json(body, wire.StatementsRequest)

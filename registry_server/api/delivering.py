@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 
 import sqlalchemy as sa
 
-from registry_server.accounts import outward, webhooks
+from registry_server.accounts import guarded_http, webhooks
 from registry_server.accounts.times import now_text
 from registry_server.storage import database
 from rye import __version__
@@ -23,7 +23,7 @@ Post = Callable[[str, bytes, Mapping[str, str]], int]
 class Deliverer:
     """Checks every few seconds for entries that have not been announced and for deliveries that are due."""
 
-    def __init__(self, engine: sa.Engine, origin: str, post: Post = outward.post) -> None:
+    def __init__(self, engine: sa.Engine, origin: str, post: Post = guarded_http.post) -> None:
         self._engine = engine
         self._origin = origin
         self._post = post

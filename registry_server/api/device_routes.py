@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from litestar import HttpMethod, Response, route
 
 from registry_server.accounts import audit_events, device_logins, tokens
-from registry_server.accounts.pace import address_key
+from registry_server.accounts.rate_limits import address_key
 from registry_server.accounts.times import now_text
 from registry_server.api.requests import body_of, json_answer, service_of
 from registry_server.api.sessions import (
@@ -33,7 +33,7 @@ async def _begin(request: AnyRequest) -> Response[bytes]:
     """RFC 8628 §3.1 and §3.2."""
     service, address = service_of(request), address_of(request)
     count_try(request)
-    with service.shares.request(f"address {address}"):
+    with service.quotas.request(f"address {address}"):
         name = one(fields_of(await body_of(request, FORM_BYTES)), "name")
         begun = await changing(
             service, lambda connection: device_logins.begin(connection, name, now_text(), address_key(address)[8:])
@@ -54,8 +54,8 @@ async def _begin(request: AnyRequest) -> Response[bytes]:
 async def _poll(request: AnyRequest) -> Response[bytes]:
     """RFC 8628 §3.4 and §3.5; errors in the form of RFC 6749 §5.2."""
     service, address = service_of(request), address_of(request)
-    service.poll_pace.take(address_key(address))
-    with service.shares.request(f"address {address}"):
+    service.poll_rate.take(address_key(address))
+    with service.quotas.request(f"address {address}"):
         form = fields_of(await body_of(request, FORM_BYTES))
         if one(form, "grant_type") != _GRANT:
             return json_answer(wire.encode_json(wire.DeviceError("unsupported_grant_type")), 400)

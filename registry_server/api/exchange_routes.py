@@ -10,7 +10,7 @@ from typing import Any
 from litestar import HttpMethod, Request, Response, route
 from litestar.datastructures import State
 
-from registry_server.accounts.pace import address_key
+from registry_server.accounts.rate_limits import address_key
 from registry_server.api.forwarded import client_address
 from registry_server.api.requests import body_of, json_answer, service_of
 from rye.limits import KIB
@@ -23,8 +23,8 @@ _BODY_BYTES = 32 * KIB
 async def _exchange(request: Request[Any, Any, State]) -> Response[bytes]:
     service = service_of(request)
     address = client_address(request.scope, service.settings.trusted_proxies)
-    service.sign_in_pace.take(address_key(address))
-    with service.shares.request(f"address {address}"):
+    service.sign_in_rate.take(address_key(address))
+    with service.quotas.request(f"address {address}"):
         wanted = wire.decode_json(await body_of(request, _BODY_BYTES), wire.ExchangeRequest)
         answer = await service.issuer_calls.run(service.exchange.exchange, wanted.token, service.address, address)
     return json_answer(wire.encode_json(answer))

@@ -14,7 +14,7 @@ from typing import Any
 
 from registry_server.api.private_reading import kept_private, private_send
 from registry_server.api.reading import PREFLIGHT, Answer, Compressed, answer, asked_by
-from registry_server.sequencer.showing import shown_checkpoint
+from registry_server.sequencer.head_publication import shown_checkpoint
 from registry_server.storage.objects import Objects
 from registry_server.storage.served import Served, served, uncovered
 from rye.errors import RyeError

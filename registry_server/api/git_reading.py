@@ -17,9 +17,9 @@ from registry_server.api.reading import Answer
 from registry_server.api.requests import read_body
 from registry_server.api.service import Service
 from registry_server.interop import git_answers
-from registry_server.interop.desk import MayRead
 from registry_server.interop.git_lines import Fetch, GitRefusal, ListRefs, read_lines, read_version_0, read_version_2
 from registry_server.interop.git_objects import Snapshot
+from registry_server.interop.interop_pool import MayRead
 from registry_server.interop.paths import GitPack, GitRefs
 from registry_server.sequencer.ledger import Ledger
 from rye.errors import RyeError
@@ -86,18 +86,18 @@ class GitReading:
         """Raises RyeError ``not-found``."""
 
         def work(ledger: Ledger, shown: int) -> Snapshot | None:
-            return self._service.readers.repositories.newest(ledger, shown, namespace)
+            return self._service.interop_pool.repositories.newest(ledger, shown, namespace)
 
-        found = await asyncio.wrap_future(self._service.readers.ask(work)) if may_read(namespace) else None
+        found = await asyncio.wrap_future(self._service.interop_pool.ask(work)) if may_read(namespace) else None
         if found is None:
             raise RyeError("not-found", f"There is no repository {namespace}.git here.", None)
         return found
 
     async def _commit(self, namespace: str, name: str, may_read: MayRead) -> Snapshot | None:
         def work(ledger: Ledger, shown: int) -> Snapshot | None:
-            return self._service.readers.repositories.commit(ledger, shown, namespace, name)
+            return self._service.interop_pool.repositories.commit(ledger, shown, namespace, name)
 
-        return await asyncio.wrap_future(self._service.readers.ask(work)) if may_read(namespace) else None
+        return await asyncio.wrap_future(self._service.interop_pool.ask(work)) if may_read(namespace) else None
 
     async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
         settings = self._service.settings

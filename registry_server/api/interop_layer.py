@@ -20,7 +20,7 @@ from registry_server.api.private_reading import ACCOUNT_KEY, hidden_blob, is_lim
 from registry_server.api.reading import Answer, Compressed, answer, asked_by
 from registry_server.api.requests import reader_of
 from registry_server.api.service import Service
-from registry_server.interop.desk import Document, MayRead
+from registry_server.interop.interop_pool import Document, MayRead
 from registry_server.interop.paths import READER, GitPack, GitRefs, Wanted, wanted
 from registry_server.storage.served import Served
 from rye.errors import RyeError
@@ -32,7 +32,7 @@ Failed = Callable[[RyeError, str], Answer]
 _AGAIN = "public, max-age=0, must-revalidate"
 
 
-class Readers:
+class InteropLayer:
     """Answers other programs and passes other requests on."""
 
     def __init__(self, service: Service, behind: Application, failed: Failed) -> None:
@@ -84,7 +84,7 @@ class Readers:
         _require(method in ("GET", "HEAD"), method)
         if isinstance(asked, GitRefs):
             return await self._git.refs(scope, asked, may_read)
-        document = await asyncio.wrap_future(self._service.readers.document(asked, may_read))
+        document = await asyncio.wrap_future(self._service.interop_pool.document(asked, may_read))
         if document is None:
             raise hidden_blob(scope["path"])
         return self._private(self._answer(scope, document))

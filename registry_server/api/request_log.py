@@ -30,7 +30,7 @@ def loggable(path: str) -> str:
     return f"{_LINK}…" if path.startswith(_LINK) else path
 
 
-class Watched:
+class RequestLog:
     """The application, with IDs, logging and metrics around it."""
 
     def __init__(self, application: Application, metrics: Metrics, settings: Settings) -> None:

@@ -9,7 +9,7 @@ from typing import Any, cast
 from litestar import Request, Response
 from litestar.datastructures import State
 
-from registry_server.accounts.quick_look import Unanswered
+from registry_server.accounts.token_lookup import Unanswered
 from registry_server.accounts.tokens import Account
 from registry_server.api.private_reading import bearer_of, cookie_of, session_cookie_name
 from registry_server.api.service import Service
@@ -57,7 +57,7 @@ def unauthorized() -> RyeError:
 
 async def _known(service: Service, token: str) -> Account | None:
     try:
-        return service.quick_look.check(token)
+        return service.token_lookup.check(token)
     except Unanswered:
         return await asyncio.to_thread(service.account, token)
 

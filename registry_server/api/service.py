@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from registry_server.accounts import audit_events, blob_owners, keys, members, roles, tokens
+from registry_server.accounts import audit_events, blob_owners, members, registry_keys, roles, tokens
 from registry_server.accounts.issuers import check_issuer
-from registry_server.accounts.pace import Pace
-from registry_server.accounts.quick_look import QuickLook
-from registry_server.accounts.shares import Shares
+from registry_server.accounts.quotas import Quotas
+from registry_server.accounts.rate_limits import RateLimit
 from registry_server.accounts.times import now_text
+from registry_server.accounts.token_lookup import TokenLookup
 from registry_server.accounts.tokens import Account
 from registry_server.api.answers import Answers
 from registry_server.api.delivering import Deliverer
@@ -29,12 +29,12 @@ from registry_server.api.metrics import Metrics
 from registry_server.api.readiness import Readiness
 from registry_server.api.sign_in import SignIn
 from registry_server.api.staging import Staging
-from registry_server.interop.desk import ReaderDesk
+from registry_server.interop.interop_pool import InteropPool
 from registry_server.migrations import opening
 from registry_server.pages.analysis_store import FILE, AnalysisStore
 from registry_server.pages.analyst import Analyst
 from registry_server.pages.page_cache import PageCache
-from registry_server.search.desk import SearchDesk
+from registry_server.search.search_pool import SearchPool
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.sequencer import Receipt, Sequencer
@@ -68,7 +68,7 @@ class Service:
             self.origin = Ledger(connection).origin
         self.public = public_objects(settings)
         self.uploads = upload_objects(settings)
-        log_keys = keys.in_folder(settings.keys, "log")
+        log_keys = registry_keys.in_folder(settings.keys, "log")
         self.metrics = Metrics()
         stores = (self.public, self.uploads)
         measured: dict[str, Any] = {"fault": self.metrics.step, "taken": self.metrics.batch}
@@ -78,25 +78,25 @@ class Service:
         examination = Examination(self.engine, self.origin, self.public, self.uploads, settings)
         self.examiners = Examiners(examination, self.origin, settings)
         self.staging = Staging(self.engine, self.origin, *stores, self.staged, examination, settings)
-        self.quick_look = QuickLook(self.engine)
+        self.token_lookup = TokenLookup(self.engine)
         self.issuers = Issuers()
         self.sign_in = SignIn(self.issuers.get(settings.oidc_issuer) if settings.oidc_issuer else None, settings)
         self.issuer_calls = IssuerCalls()
-        self.sign_in_pace = Pace(settings.sign_in_tries)
-        self.poll_pace = Pace(settings.sign_in_tries * 10)
-        self.form_pace = Pace(settings.form_tries)
+        self.sign_in_rate = RateLimit(settings.sign_in_tries)
+        self.poll_rate = RateLimit(settings.sign_in_tries * 10)
+        self.form_rate = RateLimit(settings.form_tries)
         self.exchange = Exchange(self.engine, self.issuers, settings.read != "public")
-        self.searches = SearchDesk(settings)
+        self.searches = SearchPool(settings)
         self._writing = 0
         analyses = AnalysisStore(settings.data / FILE)
         self.analyst = Analyst(self.engine, self.public, analyses, self._is_publishing)
         self.pages = PageCache(
             settings, self.engine, self.public, lambda: self.address, self._is_publishing, analyses=analyses
         )
-        self.readers = ReaderDesk(self.public, settings, lambda: self.address)
+        self.interop_pool = InteropPool(self.public, settings, lambda: self.address)
         self.deliverer = Deliverer(self.engine, self.origin)
         self._writes = threading.BoundedSemaphore(max(settings.concurrent_writes, 1))
-        self.shares = Shares(
+        self.quotas = Quotas(
             settings.account_requests,
             settings.account_uploads_bytes,
             min(settings.account_places, settings.concurrent_writes * 3 // 4),
@@ -130,7 +130,7 @@ class Service:
         self.pages.close()
         self.analyst.stop()
         self.issuer_calls.close()
-        self.readers.close()
+        self.interop_pool.close()
         self.deliverer.stop()
         self.sequencer.stop(seconds)
         self.engine.dispose()
@@ -142,7 +142,7 @@ class Service:
     def writing(self, account: Account) -> Iterator[None]:
         """Take one of the slots for writing requests. Raises RyeError ``too-many-requests``, or ``busy`` when all are
         taken."""
-        with self.shares.place(account.owner), self._place():
+        with self.quotas.place(account.owner), self._place():
             self._writing += 1
             try:
                 yield
@@ -226,9 +226,9 @@ class Service:
             )
         if self._may_refer(account, sha256) and self.public.get(wire.blob_path(sha256)) == content:
             return False  # a pending upload is written again instead, which restarts its retention period
-        if not self.shares.fits(account.owner, len(content)):
+        if not self.quotas.fits(account.owner, len(content)):
             self._sweep(always=True)
-            if not self.shares.fits(account.owner, len(content)):
+            if not self.quotas.fits(account.owner, len(content)):
                 raise RyeError(
                     "uploads-full",
                     "This token has uploaded too many bytes that no statement refers to yet.",
@@ -244,7 +244,7 @@ class Service:
                 )
         self._kept_bytes += len(content)
         self.uploads.put_soon(sha256, content)  # durable before the batch that publishes it is committed
-        self.shares.keep(account.owner, sha256, len(content))
+        self.quotas.keep(account.owner, sha256, len(content))
         self._sweep()
         return True
 
@@ -313,7 +313,7 @@ class Service:
                     present.add(path)
             self.uploads.delete_all(expired)
             self._kept_bytes = kept
-            self.shares.forget_all_but(present)
+            self.quotas.forget_all_but(present)
 
     def _is_settled(self) -> bool:
         """Whether the store has the newest head. Until then, uploads may belong to releases that are already

@@ -176,7 +176,7 @@ async def _run(
         if server.telling is not None:
             server.telling.cancel()
         await service.examiners.close()
-        service.quick_look.close()
+        service.token_lookup.close()
 
 
 async def _until_answering(host: str, port: int) -> None:

@@ -22,7 +22,7 @@ from litestar.datastructures import Cookie, State
 
 from registry_server.accounts import audit_events, members
 from registry_server.accounts.members import Member
-from registry_server.accounts.pace import address_key
+from registry_server.accounts.rate_limits import address_key
 from registry_server.accounts.times import now_text
 from registry_server.api.forwarded import client_address, is_secure
 from registry_server.api.private_reading import cookie_of, session_cookie_name
@@ -102,7 +102,7 @@ async def form_of(request: AnyRequest) -> tuple[Member, Form]:
     member = await signed_in(request)
     if member is None:
         raise RyeError("sign-in-needed", "You are no longer signed in.", "Sign in, then send the form again.")
-    service_of(request).form_pace.take(f"account {member.id}")
+    service_of(request).form_rate.take(f"account {member.id}")
     form = fields_of(await body_of(request, FORM_BYTES))
     if not hmac.compare_digest(one(form, "proof").encode(), proof_of(request).encode()):
         raise RyeError("form-foreign", "The form does not belong to your session.", "Open the page again.")
@@ -145,7 +145,7 @@ def address_of(request: AnyRequest) -> str:
 
 def count_try(request: AnyRequest) -> None:
     """Count one sign-in attempt of this address. Raises RyeError ``too-many-requests``."""
-    service_of(request).sign_in_pace.take(address_key(address_of(request)))
+    service_of(request).sign_in_rate.take(address_key(address_of(request)))
 
 
 def record(

@@ -49,7 +49,7 @@ async def _stage(request: AnyRequest, stage: FromPath[str]) -> Response[bytes]:
     service, member = service_of(request), await signed_in(request)
     if member is None:
         return sign_in_first(request)
-    service.form_pace.take(f"account {member.id}")  # each page costs some work
+    service.form_rate.take(f"account {member.id}")  # each page costs some work
     account = await _account(service, member)
     row, content = await asyncio.to_thread(_content, service, account, stage[:100])
     may_reject = _owns(account, row.namespace) and row.state == "staged"

@@ -33,7 +33,7 @@ async def _listing(request: Request[Any, Any, State]) -> Response[bytes]:
 async def _add(request: Request[Any, Any, State]) -> Response[bytes]:
     service, account = service_of(request), await account_of(request)
     require_scope(account, "stage", "publish")
-    with service.shares.request(account.owner):
+    with service.quotas.request(account.owner):
         body = await body_of(request, service.settings.request_bytes)
         wanted = wire.decode_json(body, wire.StageRequest)
         check_count(service.settings, len(wanted.drafts))
@@ -64,7 +64,7 @@ async def _file(request: Request[Any, Any, State], stage: FromPath[str], sha256:
 async def _approve(request: Request[Any, Any, State], stage: FromPath[str]) -> Response[bytes]:
     service, account = service_of(request), await account_of(request)
     require_scope(account, "publish")
-    with service.shares.request(account.owner):
+    with service.quotas.request(account.owner):
         body = await body_of(request, service.settings.request_bytes)
         wanted = wire.decode_json(body, wire.ApprovalRequest)
         address = client_address(request.scope, service.settings.trusted_proxies)
@@ -82,7 +82,7 @@ async def _approve(request: Request[Any, Any, State], stage: FromPath[str]) -> R
 @route("/api/v1/stages/{stage:str}/rejection", http_method=[HttpMethod.POST])
 async def _reject(request: Request[Any, Any, State], stage: FromPath[str]) -> Response[bytes]:
     service, account = service_of(request), await _seer(request)
-    with service.shares.request(account.owner):
+    with service.quotas.request(account.owner):
         body = await body_of(request, service.settings.request_bytes)
         wanted = wire.decode_json(body, wire.RejectionRequest)
         address = client_address(request.scope, service.settings.trusted_proxies)

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 import sqlalchemy as sa
 
-from registry_server.accounts import keys
+from registry_server.accounts import registry_keys
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import contains, engine_of, settings_of
 from registry_server.migrations import opening
@@ -122,7 +122,7 @@ def _look(engine: sa.Engine, public: Objects, settings: Settings, origin: str) -
         ledger = Ledger(connection)
         problems = audit.verify(ledger, public, seen, partial(contains, engine))
         logs = ledger.roots()[-1].logs
-    return problems, any(key.verifier.key in logs for key in keys.in_folder(settings.keys, "log"))
+    return problems, any(key.verifier.key in logs for key in registry_keys.in_folder(settings.keys, "log"))
 
 
 def _planned(data: Path, source: Path) -> Settings:
@@ -145,7 +145,7 @@ def _kept_settings(source: Path) -> Path | None:
     return kept
 
 
-def _prepare(data: Path, source: Path, sealed: list[tuple[str, keys.PrivateKey]]) -> Settings:
+def _prepare(data: Path, source: Path, sealed: list[tuple[str, registry_keys.PrivateKey]]) -> Settings:
     """Create the data folder with settings if it is missing, and write the backup's keys to it."""
     if not (data / SETTINGS_FILE).exists():
         data.mkdir(parents=True, exist_ok=True)
@@ -154,11 +154,11 @@ def _prepare(data: Path, source: Path, sealed: list[tuple[str, keys.PrivateKey]]
         (data / SETTINGS_FILE).chmod(0o600)
     for name, key in sealed:
         if not (data / "keys" / name).exists():
-            keys.write(data / "keys" / name, key)
+            registry_keys.write(data / "keys" / name, key)
     return settings_of(data, {})
 
 
-def _unsealed(source: Path) -> list[tuple[str, keys.PrivateKey]]:
+def _unsealed(source: Path) -> list[tuple[str, registry_keys.PrivateKey]]:
     """Return the private keys of a backup. Raises RyeError ``no-key``, ``wrong-passphrase``."""
     if not (source / "keys").is_dir():
         raise RyeError(

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from registry_server.accounts import keys
+from registry_server.accounts import registry_keys
 from registry_server.migrations import opening
+from registry_server.sequencer.head_publication import check_contained
 from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.sequencer import Sequencer
-from registry_server.sequencer.showing import check_contained
 from registry_server.settings import Settings, load
 from registry_server.storage import database
 from registry_server.storage.objects import public_objects, upload_objects
@@ -54,7 +54,7 @@ def changing(data: Path) -> Iterator[sa.Connection]:
 def sequencer_of(settings: Settings) -> Iterator[Sequencer]:
     """A sequencer that can append to the log, with the log keys of the key folder."""
     with engine_of(settings) as engine:
-        log_keys = keys.in_folder(settings.keys, "log")
+        log_keys = registry_keys.in_folder(settings.keys, "log")
         yield Sequencer(engine, public_objects(settings), upload_objects(settings), log_keys, settings)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from registry_server.accounts import audit_events, keys
+from registry_server.accounts import audit_events, registry_keys
 from registry_server.accounts.times import now_text
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import reading, sequencer_of, settings_of
@@ -51,8 +51,8 @@ def root_show(output: Output, data: Path) -> None:
 def root_key(output: Output, file: Path, origin: str, is_log: bool) -> None:
     """Create a key on its owner's machine, and print the public half for `root draft`."""
     read_origin(origin)
-    key = keys.PrivateKey.generate(origin if is_log else root_key_name(origin))
-    keys.write(file, key)
+    key = registry_keys.PrivateKey.generate(origin if is_log else root_key_name(origin))
+    registry_keys.write(file, key)
     public = encode_base64(key.verifier.key)
     output.result({"file": str(file), "public_key": public, "vkey": key.verifier.vkey}, public)
 
@@ -115,7 +115,7 @@ def root_sign(output: Output, file: Path, key_file: Path) -> None:
     """Add an owner's signature to FILE: a root draft, a recovery or an advisory. Works on any machine."""
     text = _read_text(file)
     statement, _ = founding.read_draft(text)
-    key = keys.read(key_file)
+    key = registry_keys.read(key_file)
     output.say(f"Signing:\n\n{statement}", wraps=False)
     note = founding.add_signature(text, key)
     temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
@@ -139,8 +139,8 @@ def root_publish(output: Output, file: Path, log_key: Path | None, data: Path) -
     """Add a root to the log that enough owners signed. If log keys changed, restart the servers afterwards."""
     settings = settings_of(data, {})
     if log_key is not None:
-        key = keys.read(log_key)
-        keys.write(settings.keys / keys.file_name("log", key), key)
+        key = registry_keys.read(log_key)
+        registry_keys.write(settings.keys / registry_keys.file_name("log", key), key)
     with sequencer_of(settings) as sequencer:
         published = founding.publish(sequencer, _read_text(file))
         _record(sequencer, published.number)
@@ -162,7 +162,7 @@ def root_publish(output: Output, file: Path, log_key: Path | None, data: Path) -
 def root_renew(output: Output, key_files: tuple[Path, ...], days: int, data: Path) -> None:
     """Draft, sign and publish a root with new dates, using the owners' keys on this machine."""
     settings = settings_of(data, {})
-    owners = [keys.read(path) for path in key_files] or keys.in_folder(settings.keys, "root")
+    owners = [registry_keys.read(path) for path in key_files] or registry_keys.in_folder(settings.keys, "root")
     if not owners:
         raise RyeError(
             "no-key",
@@ -198,7 +198,9 @@ def _read_text(file: Path) -> str:
         with file.open(encoding="utf-8", newline="") as opened:
             return opened.read(100_000)
     except (OSError, UnicodeDecodeError) as error:
-        raise RyeError("unreadable", f"{file} cannot be read: {keys.reason_of(error)}.", "Check the path.") from error
+        raise RyeError(
+            "unreadable", f"{file} cannot be read: {registry_keys.reason_of(error)}.", "Check the path."
+        ) from error
 
 
 def _write_new(file: Path, text: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from registry_server.accounts import keys
+from registry_server.accounts import registry_keys
 from registry_server.api import logs
 from registry_server.api.serving import serve as run
 from registry_server.cli.options import Output, data_option, json_option, pass_output
@@ -30,7 +30,7 @@ def serve(output: Output, data: Path, host: str | None, port: int | None, ready_
     """Serve the registry until SIGTERM or Ctrl-C."""
     settings = settings_of(data, {"host": host, "port": port})
     logs.set_up(settings.log_format)
-    for path in (*keys.exposed(settings.keys), *settings.open_to_others()):
+    for path in (*registry_keys.exposed(settings.keys), *settings.open_to_others()):
         output.say(f"warning: other users can read {path}: chmod go-rwx {path}")
     if settings.host not in ("127.0.0.1", "::1", "localhost"):
         output.say(f"warning: listening on {settings.host} without TLS; put an https proxy in front.")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from registry_server.accounts import audit_events, keys
+from registry_server.accounts import audit_events, registry_keys
 from registry_server.accounts.times import now_text
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import sequencer_of, settings_of
@@ -59,7 +59,7 @@ def takedown_command(
             "`rye-registry takedown --help` shows how it is used.",
         )
     settings = settings_of(data, {})
-    owners = [keys.read(path) for path in key_files] or keys.in_folder(settings.keys, "root")
+    owners = [registry_keys.read(path) for path in key_files] or registry_keys.in_folder(settings.keys, "root")
     with sequencer_of(settings) as sequencer:
         shared: tuple[str, ...] = ()
         if target is None:
@@ -117,4 +117,6 @@ def _read(path: Path) -> str:
     try:
         return path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise RyeError("unreadable", f"{path} cannot be read: {keys.reason_of(error)}.", "Check the path.") from error
+        raise RyeError(
+            "unreadable", f"{path} cannot be read: {registry_keys.reason_of(error)}.", "Check the path."
+        ) from error

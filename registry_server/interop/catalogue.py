@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import sqlalchemy as sa
 from msgspec import Struct
 
-from registry_server.interop import questions
+from registry_server.interop import queries
 from registry_server.interop.changes import Changes
 from registry_server.interop.offers import Offer, named_once, newest, offer_of
 from registry_server.pages.lru_cache import LruCache
 from registry_server.sequencer.ledger import Ledger
-from registry_server.sequencer.offering import like, rank
+from registry_server.sequencer.search_offers import like, rank
 from registry_server.settings import Settings
 from rye.errors import RyeError
 from rye.items.identity import Identity
@@ -81,9 +81,9 @@ class Catalogue:
 
     def _derived(self, ledger: Ledger, shown: int, namespace: str | None) -> Listing:
         as_of = min(ledger.size, shown)
-        names = questions.below(f"skill:{namespace}/" if namespace is not None else "skill:")
+        names = queries.below(f"skill:{namespace}/" if namespace is not None else "skill:")
         self._bound(ledger.connection, names, namespace)
-        rows = questions.AVAILABLE.rows(ledger.connection, {**names, "shown": shown})
+        rows = queries.AVAILABLE.rows(ledger.connection, {**names, "shown": shown})
         found = Listing(named_once(self._newest(ledger, rows)), as_of)
         self._listings.put(namespace or "", found)
         return found
@@ -91,34 +91,34 @@ class Catalogue:
     def item(self, ledger: Ledger, shown: int, identity: Identity) -> tuple[list[Release], bool] | None:
         """Return an item's releases that are not withdrawn, in log order, and whether it is deprecated; None: unknown
         item."""
-        known = questions.ONE_NAME.first(ledger.connection, {"name": str(identity)})
+        known = queries.ONE_NAME.first(ledger.connection, {"name": str(identity)})
         if known is None:
             return None
-        rows = questions.ONE_AVAILABLE.rows(ledger.connection, {"name": str(identity), "shown": shown})
+        rows = queries.ONE_AVAILABLE.rows(ledger.connection, {"name": str(identity), "shown": shown})
         found = []
         for some in _chunks([position for _, position in rows]):
-            leaves: dict[int, bytes] = dict(questions.LEAVES.rows(ledger.connection, {"some": some}))
+            leaves: dict[int, bytes] = dict(queries.LEAVES.rows(ledger.connection, {"some": some}))
             found += [_release(leaves[position]) for position in some]
         gone = ledger.taken_down(sha256 for release in found for sha256 in release_files(release))
         return [release for release in found if not release_files(release) & gone.keys()], bool(known[0])
 
     def has_skills(self, ledger: Ledger, namespace: str) -> bool:
         """Whether the namespace ever had a skill, offered or not."""
-        row = questions.COUNT_NAMES.first(ledger.connection, questions.below(f"skill:{namespace}/"))
+        row = queries.COUNT_NAMES.first(ledger.connection, queries.below(f"skill:{namespace}/"))
         return row is not None and row[0] > 0
 
     def releases(self, ledger: Ledger, shown: int, namespace: str, name: str) -> Releases | None:
         """Return the offered releases of the skill with this name; None: no skill or several skills of the namespace
         have it."""
-        values = {**questions.below(f"skill:{namespace}/"), "called": f"%/{like(name)}"}
-        every = _called(name, questions.KNOWN_SKILLS.rows(ledger.connection, values))
-        offered = _called(name, questions.SKILL_NAMES.rows(ledger.connection, {**values, "shown": shown}))
+        values = {**queries.below(f"skill:{namespace}/"), "called": f"%/{like(name)}"}
+        every = _called(name, queries.KNOWN_SKILLS.rows(ledger.connection, values))
+        offered = _called(name, queries.SKILL_NAMES.rows(ledger.connection, {**values, "shown": shown}))
         if not every or len(offered) > 1:
             return None
         rows = [
             row
             for one in offered
-            for row in questions.ONE_AVAILABLE.rows(ledger.connection, {"name": one, "shown": shown})
+            for row in queries.ONE_AVAILABLE.rows(ledger.connection, {"name": one, "shown": shown})
         ]
         offers = whole(ledger, self._read(ledger, [position for _, position in rows[-self._versions :]]))
         return Releases(tuple(reversed(offers)), tuple(every))
@@ -129,12 +129,12 @@ class Catalogue:
             return False
         found: set[int] = set()
         for namespace in {offer.namespace for offer in offers}:
-            values = {**questions.below(f"skill:{namespace}/"), "shown": shown}
-            found.update(position for _, _, position in questions.AVAILABLE.rows(ledger.connection, values))
+            values = {**queries.below(f"skill:{namespace}/"), "shown": shown}
+            found.update(position for _, _, position in queries.AVAILABLE.rows(ledger.connection, values))
         return {offer.position for offer in offers} <= found
 
     def _bound(self, connection: sa.Connection, names: Mapping[str, object], namespace: str | None) -> None:
-        row = questions.COUNT_NAMES.first(connection, names)
+        row = queries.COUNT_NAMES.first(connection, names)
         if row is not None and row[0] > self._most:
             whose = f"The namespace {namespace}" if namespace is not None else "This registry"
             raise RyeError(
@@ -161,7 +161,7 @@ class Catalogue:
     def _read(self, ledger: Ledger, positions: Sequence[int]) -> list[Offer]:
         known = {position: offer for position in positions if (offer := self._offers.get(position)) is not None}
         for some in _chunks(sorted(set(positions) - known.keys())):
-            for position, leaf in questions.LEAVES.rows(ledger.connection, {"some": some}):
+            for position, leaf in queries.LEAVES.rows(ledger.connection, {"some": some}):
                 known[position] = offer_of(_release(leaf), position)
                 self._offers.put(position, known[position])
         return [known[position] for position in positions]

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from registry_server.interop import apm, osv, questions, renovate, skills
+from registry_server.interop import apm, osv, queries, renovate, skills
 from registry_server.interop.catalogue import Catalogue
 from registry_server.interop.offers import Offer
 from registry_server.interop.paths import (
@@ -31,9 +31,9 @@ from registry_server.interop.paths import (
 )
 from registry_server.interop.repositories import Repositories
 from registry_server.pages.lru_cache import LruCache
+from registry_server.sequencer.head_publication import shown_checkpoint
 from registry_server.sequencer.ledger import Ledger
-from registry_server.sequencer.offering import item_history
-from registry_server.sequencer.showing import shown_checkpoint
+from registry_server.sequencer.search_offers import item_history
 from registry_server.settings import Settings
 from registry_server.storage import database
 from registry_server.storage.bounded_threads import BoundedThreads
@@ -73,7 +73,7 @@ class _Found(Struct, frozen=True):
     """A hash of all the files."""
 
 
-class ReaderDesk:
+class InteropPool:
     """Answer other programs. Thread-safe."""
 
     def __init__(self, public: Objects, settings: Settings, address: Callable[[], str]) -> None:
@@ -237,7 +237,7 @@ class ReaderDesk:
                 return known
             title = Advisory.TITLE.encode()
             span = {"start": self._scanned, "low": title + b"\n", "high": title + b"\x0b"}
-            self._names |= {name for (name,) in questions.NAMES_WITH.rows(ledger.connection, span)}
+            self._names |= {name for (name,) in queries.NAMES_WITH.rows(ledger.connection, span)}
             self._scanned = max(self._scanned, ledger.size)
             published = ledger.published()
             files: dict[str, bytes] = {}

@@ -7,7 +7,7 @@ Rules:
 2. A skill's name is the last segment of its id. If two skills of a namespace have the same name, neither is offered,
    because the name would be ambiguous.
 3. Of each skill the newest release counts, in the order that search uses
-   (:func:`registry_server.sequencer.offering.rank`).
+   (:func:`registry_server.sequencer.search_offers.rank`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hashlib import sha256
 
 from msgspec import Struct
 
-from registry_server.sequencer.offering import rank
+from registry_server.sequencer.search_offers import rank
 from rye.items.identity import Identity
 from rye.registry.protocol.statements import Release
 

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.elements import ColumnElement
 
-from registry_server.sequencer.offering import like
+from registry_server.sequencer.search_offers import like
 from registry_server.storage.prepared import Among, Prepared
 from registry_server.storage.schema import log_entries, name_entries, names, releases
 

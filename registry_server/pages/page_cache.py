@@ -29,7 +29,7 @@ from registry_server.pages.negotiation import Form, form_of
 from registry_server.pages.page_layout import Headers, Page, Rendered
 from registry_server.pages.reads import Now, Reads
 from registry_server.pages.registry_view import Head, Reader, RegistryView, Site, head_of
-from registry_server.search.desk import search_engine
+from registry_server.search.search_pool import search_engine
 from registry_server.sequencer.ledger import Ledger
 from registry_server.settings import Settings
 from registry_server.storage import database

@@ -81,7 +81,7 @@ class SearchView(Struct, frozen=True):
 
 
 def search_page(wanted: Wanted, found: Found | None, problem: str | None = None) -> Maker:
-    """Return the maker of ``/-/search``. ``found``: the search desk's answer; None: no search was made."""
+    """Return the maker of ``/-/search``. ``found``: the search pool's answer; None: no search was made."""
 
     def make(registry: RegistryView) -> Page:
         hits = found.hits if found is not None else ()

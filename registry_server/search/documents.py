@@ -28,7 +28,7 @@ from registry_server.search.words import (
 )
 from registry_server.storage.prepared import Among, Prepared
 from registry_server.storage.schema import documents, search_grams, search_words
-from registry_server.storage.together import Change, Together, deleting, inserting
+from registry_server.storage.statement_batch import Change, StatementBatch, deleting, inserting
 
 _AT_ONCE = 500
 _LISTED = 20
@@ -95,13 +95,13 @@ def remove(connection: sa.Connection, kind: str, identifier: str) -> None:
 
 
 def replace(
-    connection: sa.Connection, some: Sequence[str], offered: Sequence[Document], changes: Together | None = None
+    connection: sa.Connection, some: Sequence[str], offered: Sequence[Document], changes: StatementBatch | None = None
 ) -> None:
     """Remove the documents of the names ``some`` and add ``offered``. Only the log's writer may call this.
 
     ``changes``: the caller writes them later, together with others; None: they are written now.
     """
-    later = Together() if changes is None else changes
+    later = StatementBatch() if changes is None else changes
     known = _known(connection, some, offered)
     rows = _numbered(known.last, offered)
     kept = {row["name"] for row in rows}
@@ -132,7 +132,7 @@ def refill(connection: sa.Connection) -> None:
     change = documents.update().where(at_number).values({"segment": sa.bindparam("new")})
     for rows in _all_rows(connection):
         connection.execute(change, [{"at": row["number"], "new": segment_of(row["id"])} for row in rows])
-        changes = Together()
+        changes = StatementBatch()
         _index(connection, changes, rows)
         known = _known(connection, (), (), [row["id"] for row in rows])
         _count_words(connection, changes, known.words, added=[row["id"] for row in rows], gone=[])
@@ -317,13 +317,13 @@ _FORGET_TOKENS = _change(
 )
 
 
-def _index(connection: sa.Connection, changes: Together, rows: Sequence[Mapping[str, Any]]) -> None:
+def _index(connection: sa.Connection, changes: StatementBatch, rows: Sequence[Mapping[str, Any]]) -> None:
     """Add the tokens of documents. No token contains a space."""
     wanted = _tokens if connection.dialect.name == "sqlite" else _lexemes
     changes.add(_ADD_TOKENS, [{**row, "tokens": " ".join(sorted(wanted(row)))} for row in rows])
 
 
-def _unindex(connection: sa.Connection, changes: Together, rows: Sequence[Mapping[str, Any]]) -> None:
+def _unindex(connection: sa.Connection, changes: StatementBatch, rows: Sequence[Mapping[str, Any]]) -> None:
     if connection.dialect.name == "sqlite":
         rows = [{"number": row["number"], "tokens": " ".join(sorted(_tokens(row)))} for row in rows]
     changes.add(_FORGET_TOKENS, rows)
@@ -361,7 +361,7 @@ _STILL_KNOWN = Prepared(sa.select(search_words.c.word).where(Among(search_words.
 
 def _count_words(
     connection: sa.Connection,
-    changes: Together,
+    changes: StatementBatch,
     known: frozenset[str],
     *,
     added: Sequence[str],

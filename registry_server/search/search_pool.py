@@ -52,7 +52,7 @@ def search_engine(settings: Settings) -> sa.Engine:
     return engine
 
 
-class SearchDesk:
+class SearchPool:
     """Answer searches. Thread-safe."""
 
     def __init__(self, settings: Settings) -> None:

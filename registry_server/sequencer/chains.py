@@ -10,7 +10,7 @@ from functools import lru_cache
 
 import sqlalchemy as sa
 
-from registry_server.sequencer import questions
+from registry_server.sequencer import queries
 from registry_server.storage import database
 from rye.registry.protocol import notes
 from rye.registry.protocol.statements import Keyset, Root
@@ -43,8 +43,8 @@ def chains_of(engine: sa.Engine, origin: str, namespaces: Sequence[str]) -> dict
     """Return the chains of some namespaces as they are now, from a single query. Raises TrustError."""
     keysets: dict[str, list[tuple[int, bytes]]] = {namespace: [] for namespace in namespaces}
     roots: dict[int, bytes] = {}
-    for kind, namespace, number, note, *_ in database.ask(engine, questions.CHAINS, {"namespaces": list(namespaces)}):
-        if kind == questions.ROOT_ROW:
+    for kind, namespace, number, note, *_ in database.ask(engine, queries.CHAINS, {"namespaces": list(namespaces)}):
+        if kind == queries.ROOT_ROW:
             roots[number] = bytes(note)
         else:
             keysets[namespace].append((number, bytes(note)))

@@ -75,7 +75,7 @@ def _root_at(ledger: Ledger, size: int, published: Published | None) -> bytes:
     return tree.root()
 
 
-class Showing:
+class HeadPublication:
     """What the store shows, as last seen by this object's owner: the writer, or a single check."""
 
     def __init__(self, public: Objects) -> None:

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from registry_server.storage.prepared import Prepared, Row
 from registry_server.storage.schema import leader
-from registry_server.storage.together import Change, Together
+from registry_server.storage.statement_batch import Change, StatementBatch
 from rye.errors import RyeError
 
 LEADER = Prepared(sa.select(leader.c.epoch, leader.c.holder).with_for_update())
@@ -69,7 +69,7 @@ class Fence:
     holder: str
     term: Term
 
-    def run(self, connection: sa.Connection, changes: Together) -> None:
+    def run(self, connection: sa.Connection, changes: StatementBatch) -> None:
         """Write changes and check the term, both in one statement on PostgreSQL. Raises RyeError ``database-busy``."""
         if not changes.run(connection, guard=(_STILL, {"now": self.term.epoch, "whose": self.holder})):
             raise RyeError("database-busy", "Another process has taken over the log.", "Try again in a moment.")
@@ -84,4 +84,4 @@ def confirm(connection: sa.Connection, holder: str, term: Term) -> None:
     """Check before a batch commits that no other process has taken over. Raises RyeError ``database-busy``."""
     fenced = fence(connection, holder, term)
     if fenced is not None:
-        fenced.run(connection, Together())
+        fenced.run(connection, StatementBatch())

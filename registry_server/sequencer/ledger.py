@@ -13,15 +13,15 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from registry_server.sequencer import offering, questions
+from registry_server.sequencer import queries, search_offers
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.chains import read_chain, read_root
 from registry_server.sequencer.columns import content_digest, folded, name_of, text_sha256
 from registry_server.sequencer.leadership import Fence
-from registry_server.sequencer.preparing import Wanted, learn
-from registry_server.sequencer.waiting import KnownRelease, Waiting
+from registry_server.sequencer.pending_writes import KnownRelease, PendingWrites
+from registry_server.sequencer.prefetch import Wanted, learn
 from registry_server.storage.prepared import Row
-from registry_server.storage.together import Together
+from registry_server.storage.statement_batch import StatementBatch
 from rye.errors import RyeError
 from rye.registry.protocol import notes
 from rye.registry.protocol.lines import read_time, write_time
@@ -61,24 +61,24 @@ class Published:
 class Ledger:
     """The view of one transaction. ``size`` includes the entries that it has appended."""
 
-    OPENING = (questions.ORIGIN_AND_NEWEST, questions.HEAD)
+    OPENING = (queries.ORIGIN_AND_NEWEST, queries.HEAD)
     """What a ledger asks first."""
 
     def __init__(self, connection: sa.Connection, answers: Sequence[Sequence[Row]] = ()) -> None:
         """``answers``: those to the first of :attr:`OPENING`, if they have been asked already."""
         self.connection = connection
-        self._waiting = Waiting()
+        self._pending = PendingWrites()
         self._roots: list[Root] | None = None
         self._published: Published | None = None
         self._recovered: dict[tuple[datetime, datetime], list[str]] = {}
-        self._changes = Together()
+        self._changes = StatementBatch()
         self.fence: Fence | None = None
         """What a new head must pass, in the transaction of a writer on PostgreSQL."""
         self.is_fenced = False
         """Whether one has."""
         self.touched: set[str] = set()
         """Names whose index files changed in this transaction."""
-        opening = answers[0] if answers else questions.ORIGIN_AND_NEWEST.rows(connection)
+        opening = answers[0] if answers else queries.ORIGIN_AND_NEWEST.rows(connection)
         if not opening:
             raise RyeError(
                 "no-registry", "The database contains no registry.", "Create one: rye-registry init --origin NAME"
@@ -92,10 +92,10 @@ class Ledger:
         """The same transaction's view through another connection object. It reads everything again."""
         made = Ledger.__new__(Ledger)
         made.connection = connection
-        made._waiting = Waiting()
+        made._pending = PendingWrites()
         made._roots = made._published = None
         made._recovered = {}
-        made._changes = Together()
+        made._changes = StatementBatch()
         made.fence, made.is_fenced = None, False
         made.touched = set()
         made.origin, made.size = self.origin, self.size
@@ -109,8 +109,8 @@ class Ledger:
         wanted = Wanted.of(candidates)
         if wanted.texts:
             span = {"earlier": write_time(earlier), "later": write_time(now)}
-            rows = questions.BATCH.rows(self.connection, {**wanted.parameters(), **span})
-            found = learn(self._waiting, wanted, rows)
+            rows = queries.BATCH.rows(self.connection, {**wanted.parameters(), **span})
+            found = learn(self._pending, wanted, rows)
             self._roots = [read_root(note) for note in found.roots]
             self._recovered[earlier, now] = found.recovered
 
@@ -121,31 +121,31 @@ class Ledger:
 
     def _collect(self) -> None:
         """Add the waiting rows, and what search offers because of them, to the changes that are written together."""
-        waiting = self._waiting
-        if not any(waiting.rows.values()) and not waiting.stale:
+        pending = self._pending
+        if not any(pending.rows.values()) and not pending.stale:
             return
-        for table, insert in questions.INSERTS.items():
-            self._changes.add(insert, waiting.rows.get(table, ()))
-        if waiting.stale:
-            offering.offer(self, sorted(waiting.stale), self._changes, frozenset(waiting.new_names))
-        waiting.written()
+        for table, insert in queries.INSERTS.items():
+            self._changes.add(insert, pending.rows.get(table, ()))
+        if pending.stale:
+            search_offers.offer(self, sorted(pending.stale), self._changes, frozenset(pending.new_names))
+        pending.written()
 
     def settle(self) -> None:
         """Write the waiting rows and drop the undo steps, so that one transaction can hold a log of any length."""
         self.flush()
-        self._waiting.settled()
+        self._pending.settled()
 
     # -- queries ------------------------------------------------------------------------------------------------------
 
     def published(self) -> Published | None:
         """Return the newest head; None if there is no head yet."""
         if self._published is None:
-            self._published = _read_head(questions.HEAD.rows(self.connection))
+            self._published = _read_head(queries.HEAD.rows(self.connection))
         return self._published
 
     def edge(self) -> dict[int, bytes]:
         """The tree's partial tiles as of the newest head."""
-        return {level: bytes(hashes) for level, hashes in questions.EDGE.rows(self.connection)}
+        return {level: bytes(hashes) for level, hashes in queries.EDGE.rows(self.connection)}
 
     def roots(self) -> list[Root]:
         """Return all root statements, starting with number 1."""
@@ -155,114 +155,114 @@ class Ledger:
 
     def root_notes(self) -> list[tuple[int, bytes]]:
         """Return ``(number, signed note)`` of all root statements."""
-        return [(number, bytes(note)) for number, note in questions.ROOTS.rows(self.connection)]
+        return [(number, bytes(note)) for number, note in queries.ROOTS.rows(self.connection)]
 
     def chain(self, namespace: str) -> KeysetChain:
         """The keysets of a namespace, verified from their notes."""
-        if namespace not in self._waiting.keysets:
+        if namespace not in self._pending.keysets:
             self._read_keysets([namespace])
-        found = self._waiting.keysets[namespace]
+        found = self._pending.keysets[namespace]
         return read_chain(self.origin, namespace, found, tuple(self.roots()))
 
     def _read_keysets(self, namespaces: list[str]) -> None:
         found: dict[str, list[tuple[int, bytes]]] = {namespace: [] for namespace in namespaces}
-        for namespace, position, note in questions.KEYSETS.rows(self.connection, {"some": namespaces}):
+        for namespace, position, note in queries.KEYSETS.rows(self.connection, {"some": namespaces}):
             found[namespace].append((position, bytes(note)))
-        self._waiting.keysets.update((namespace, tuple(rows)) for namespace, rows in found.items())
+        self._pending.keysets.update((namespace, tuple(rows)) for namespace, rows in found.items())
 
     def position_of(self, candidate: Candidate) -> int | None:
         """Return the first position of this statement's text in its name's index; None if it is new."""
         statement, text = candidate.statement, candidate.note.text
         if isinstance(statement, Root):
-            row = questions.ROOT.first(self.connection, {"number": statement.number})
+            row = queries.ROOT.first(self.connection, {"number": statement.number})
             return row[0] if row is not None and notes.parse(row[1]).text == text else None
         if isinstance(statement, Snapshot | FormerSnapshot):
             return None
         key = (name_of(statement), text_sha256(text))
-        if key not in self._waiting.texts:
-            row = questions.TEXT.first(self.connection, {"name": key[0], "sha256": key[1]})
-            self._waiting.texts[key] = row[0] if row is not None else None
-        return self._waiting.texts[key]
+        if key not in self._pending.texts:
+            row = queries.TEXT.first(self.connection, {"name": key[0], "sha256": key[1]})
+            self._pending.texts[key] = row[0] if row is not None else None
+        return self._pending.texts[key]
 
     def leaf_hashes(self, size: int, start: int = 0) -> Iterator[bytes]:
         """Yield the leaf hashes of the entries from position ``start`` to ``size``, exclusive."""
         self.flush()
         for first in range(start, size, _HASHES):
             end = min(first + _HASHES, size)
-            for (sha256,) in questions.LEAF_HASHES.rows(self.connection, {"start": first, "end": end}):
+            for (sha256,) in queries.LEAF_HASHES.rows(self.connection, {"start": first, "end": end}):
                 yield bytes(sha256)
 
     def leading_to(self, hashes: Iterable[str]) -> set[str]:
         """Return those of the hashes that are index files or nodes of the name map of the newest head."""
         found: set[str] = set()
         for chunk in _chunks(sorted(set(hashes))):
-            for question in (questions.INDEXES_AMONG, questions.MAP_NODES_AMONG):
+            for question in (queries.INDEXES_AMONG, queries.MAP_NODES_AMONG):
                 found.update(row[0] for row in question.rows(self.connection, {"some": chunk}))
         return found
 
     def taken_down(self, hashes: Iterable[str]) -> dict[str, str]:
         """Return those of the blobs that were taken down, each with the first reason."""
-        reasons = self._waiting.reasons
+        reasons = self._pending.reasons
         wanted = sorted(set(hashes))
         unknown = [sha256 for sha256 in wanted if sha256 not in reasons]
         reasons.update(dict.fromkeys(unknown))
         for chunk in _chunks(unknown):
-            for sha256, reason in questions.TAKEDOWNS.rows(self.connection, {"some": chunk}):
+            for sha256, reason in queries.TAKEDOWNS.rows(self.connection, {"some": chunk}):
                 reasons[sha256] = reasons[sha256] or reason
         return {sha256: why for sha256 in wanted if (why := reasons[sha256]) is not None}
 
     def all_taken_down(self) -> list[str]:
         """The hashes of all blobs that were taken down."""
-        return [sha256 for (sha256,) in questions.ALL_TAKEDOWNS.rows(self.connection)]
+        return [sha256 for (sha256,) in queries.ALL_TAKEDOWNS.rows(self.connection)]
 
     def release(self, name: str, version: str) -> KnownRelease | None:
         """Return a release by name and version; None if it does not exist."""
         key = (name, version)
-        if key not in self._waiting.releases:
-            row = questions.RELEASE.first(self.connection, {"name": name, "version": version})
-            self._waiting.releases[key] = KnownRelease(row[0], row[1]) if row is not None else None
-        return self._waiting.releases[key]
+        if key not in self._pending.releases:
+            row = queries.RELEASE.first(self.connection, {"name": name, "version": version})
+            self._pending.releases[key] = KnownRelease(row[0], row[1]) if row is not None else None
+        return self._pending.releases[key]
 
     def unwritten_releases(self) -> Sequence[Mapping[str, Any]]:
         """Return the rows of ``releases`` that are not in the table yet."""
-        return self._waiting.rows.get("releases", ())
+        return self._pending.rows.get("releases", ())
 
     def has_name(self, name: str) -> bool:
         """Whether the name is in the log."""
-        if name not in self._waiting.names:
-            self._waiting.names[name] = questions.NAME.first(self.connection, {"name": name}) is not None
-        return self._waiting.names[name]
+        if name not in self._pending.names:
+            self._pending.names[name] = queries.NAME.first(self.connection, {"name": name}) is not None
+        return self._pending.names[name]
 
     def look_alike(self, name: str) -> str | None:
         """Return another existing name that folds to the same letters; None if there is none."""
         fold_ = folded(name)
-        if fold_ not in self._waiting.folds:
-            row = questions.NAME_BY_FOLD.first(self.connection, {"fold": fold_})
-            self._waiting.folds[fold_] = row[0] if row is not None else None
-        other = self._waiting.folds[fold_]
+        if fold_ not in self._pending.folds:
+            row = queries.NAME_BY_FOLD.first(self.connection, {"fold": fold_})
+            self._pending.folds[fold_] = row[0] if row is not None else None
+        other = self._pending.folds[fold_]
         return other if other != name else None
 
     def leaves(self, start: int, end: int) -> list[bytes]:
         """Return the entries from position ``start`` to ``end``, exclusive."""
         self.flush()
-        return [bytes(leaf) for (leaf,) in questions.LEAVES.rows(self.connection, {"start": start, "end": end})]
+        return [bytes(leaf) for (leaf,) in queries.LEAVES.rows(self.connection, {"start": start, "end": end})]
 
     def appended_since(self, start: int) -> list[tuple[bytes, bytes]]:
         """Return leaf and leaf hash of each entry since ``start``; all were appended in this transaction."""
-        appended = self._waiting.appended
+        appended = self._pending.appended
         return appended[len(appended) - (self.size - start) :] if self.size > start else []
 
     def index_lines(self, wanted: Iterable[str]) -> Iterator[tuple[str, list[IndexLine]]]:
         """Yield each name with all lines of its index file, including unwritten ones."""
-        waiting = self._waiting
+        pending = self._pending
         for chunk in _chunks(sorted(wanted)):
             found: dict[str, list[IndexLine]] = {}
-            written = [name for name in chunk if name not in waiting.new_names]
+            written = [name for name in chunk if name not in pending.new_names]
             if written:
-                for name, position, leaf in questions.INDEX_LINES.rows(self.connection, {"some": written}):
+                for name, position, leaf in queries.INDEX_LINES.rows(self.connection, {"some": written}):
                     found.setdefault(name, []).append(IndexLine(position, bytes(leaf).decode()))
             for name in chunk:
-                unwritten = waiting.lines.get(name)
+                unwritten = pending.lines.get(name)
                 if unwritten:
                     found.setdefault(name, []).extend(unwritten)
             yield from found.items()
@@ -270,20 +270,20 @@ class Ledger:
     def map_nodes(self, hashes: Iterable[str] | None = None) -> dict[str, bytes]:
         """Return nodes of the newest head's name map by hash; all nodes if ``hashes`` is None."""
         if hashes is None:
-            rows = questions.MAP_NODES.rows(self.connection)
+            rows = queries.MAP_NODES.rows(self.connection)
         else:
             chunks = _chunks(sorted(set(hashes)))
-            rows = [row for some in chunks for row in questions.MAP_NODES_AMONG.rows(self.connection, {"some": some})]
+            rows = [row for some in chunks for row in queries.MAP_NODES_AMONG.rows(self.connection, {"some": some})]
         return {sha256: bytes(data) for sha256, data in rows}
 
     def map_nodes_since(self, size: int) -> dict[str, bytes]:
         """Return the nodes of the name map that heads of a log of at most ``size`` entries do not need."""
-        rows = questions.MAP_NODES_SINCE.rows(self.connection, {"start": size})
+        rows = queries.MAP_NODES_SINCE.rows(self.connection, {"start": size})
         return {sha256: bytes(data) for sha256, data in rows}
 
     def all_names(self) -> list[str]:
         """Return all names, sorted."""
-        return [name for (name,) in questions.ALL_NAMES.rows(self.connection)]
+        return [name for (name,) in queries.ALL_NAMES.rows(self.connection)]
 
     # -- changes ------------------------------------------------------------------------------------------------------
 
@@ -291,8 +291,8 @@ class Ledger:
         """Append an entry to the log; returns its position."""
         position = self.size
         hashed = leaf_hash(leaf)
-        self._waiting.insert("log_entries", {"position": position, "leaf": leaf, "hash": hashed})
-        self._waiting.add_leaf(leaf, hashed)
+        self._pending.insert("log_entries", {"position": position, "leaf": leaf, "hash": hashed})
+        self._pending.add_leaf(leaf, hashed)
         self.size += 1
         return position
 
@@ -303,7 +303,7 @@ class Ledger:
         if isinstance(statement, Root):
             self.flush()
             row = {"number": statement.number, "position": position, "note": leaf}
-            questions.ADD_ROOT.run(self.connection, row)
+            queries.ADD_ROOT.run(self.connection, row)
             self._roots = None
             return position
         if isinstance(statement, Snapshot | FormerSnapshot):
@@ -312,7 +312,7 @@ class Ledger:
         self._add_to_index(name, position, candidate.note.text, leaf)
         if isinstance(statement, Release):
             content = content_digest(statement)
-            self._waiting.insert(
+            self._pending.insert(
                 "releases",
                 {
                     "name": name,
@@ -324,20 +324,20 @@ class Ledger:
                     "yanked": False,
                 },
             )
-            self._waiting.learn(self._waiting.releases, (name, statement.version), KnownRelease(position, content))
-            self._waiting.add(self._waiting.stale, name)
+            self._pending.learn(self._pending.releases, (name, statement.version), KnownRelease(position, content))
+            self._pending.add(self._pending.stale, name)
             return position
         self.flush()
         if isinstance(statement, Keyset):
             recovery = write_time(statement.recovery) if statement.recovery else None
             values = {"namespace": statement.namespace, "position": position, "note": leaf, "recovery": recovery}
-            questions.ADD_KEYSET.run(self.connection, values)
-            self._waiting.keysets.pop(statement.namespace, None)
+            queries.ADD_KEYSET.run(self.connection, values)
+            self._pending.keysets.pop(statement.namespace, None)
             if statement.revoked:
                 self.refresh_namespace(statement.namespace, now)
         elif isinstance(statement, Takedown):
             for sha256 in statement.files:
-                questions.ADD_TAKEDOWN.run(
+                queries.ADD_TAKEDOWN.run(
                     self.connection,
                     {
                         "sha256": sha256,
@@ -347,7 +347,7 @@ class Ledger:
                         "reason": statement.reason,
                     },
                 )
-                self._waiting.reasons.pop(sha256, None)
+                self._pending.reasons.pop(sha256, None)
             self.refresh(name, now)
         elif isinstance(statement, Yank | Deprecation):
             self.refresh(name, now)
@@ -362,16 +362,16 @@ class Ledger:
                     yield position, leaf
 
     def refresh(self, name: str, now: datetime) -> None:
-        """Refresh what search offers: see :func:`registry_server.sequencer.offering.refresh`."""
-        offering.refresh(self, name, now)
+        """Refresh what search offers: see :func:`registry_server.sequencer.search_offers.refresh`."""
+        search_offers.refresh(self, name, now)
 
     def refresh_namespace(self, namespace: str, now: datetime) -> None:
-        """Refresh all names of a namespace: see :func:`registry_server.sequencer.offering.refresh_namespace`."""
-        offering.refresh_namespace(self, namespace, now)
+        """Refresh all names of a namespace: see :func:`registry_server.sequencer.search_offers.refresh_namespace`."""
+        search_offers.refresh_namespace(self, namespace, now)
 
     def history(self, name: str, now: datetime) -> tuple[ReleaseRecord, ...]:
         """Return the releases of a name as clients see them; none if they refuse its whole history."""
-        return offering.history(self, name, now)
+        return search_offers.history(self, name, now)
 
     def recovered_between(self, earlier: datetime, later: datetime) -> list[str]:
         """Return namespaces with a recovery that took effect after ``earlier`` and up to ``later``."""
@@ -380,46 +380,46 @@ class Ledger:
         if (earlier, later) in self._recovered:
             return self._recovered[earlier, later]
         span = {"earlier": write_time(earlier), "later": write_time(later)}
-        return [namespace for (namespace,) in questions.RECOVERED.rows(self.connection, span)]
+        return [namespace for (namespace,) in queries.RECOVERED.rows(self.connection, span)]
 
     def record_submissions(self, rows: Sequence[tuple[int, str, str | None, str]], now: datetime) -> None:
         """Record who sent entries. A row is position, token, account, address."""
         time = write_time(now)
         for position, token, account, address in rows:
             row = {"position": position, "token": token, "account": account, "address": address, "time": time}
-            self._waiting.insert("submissions", row)
+            self._pending.insert("submissions", row)
 
     def mark(self) -> tuple[int, int]:
         """Return the current state, for :meth:`take_back`."""
-        return self.size, self._waiting.mark()
+        return self.size, self._pending.mark()
 
     def take_back(self, mark: tuple[int, int]) -> None:
         """Undo everything appended since the mark. Rows already written are rolled back by the caller."""
         self.size = mark[0]
-        self._waiting.take_back(mark[1])
+        self._pending.take_back(mark[1])
 
     def rolled_back(self) -> None:
         """Forget what was read after a savepoint that the database has rolled back to."""
-        self._waiting.keysets.clear()
-        self._waiting.reasons.clear()
+        self._pending.keysets.clear()
+        self._pending.reasons.clear()
         self._roots = None
 
     def write_indexes(self, files: Iterable[tuple[str, str, int]]) -> None:
         """Record changed index files: name, SHA-256 and size of each."""
-        waiting = {row["name"]: row for row in self._waiting.rows.get("names", ())}
+        waiting = {row["name"]: row for row in self._pending.rows.get("names", ())}
         rows = []
         for name, sha256, size in files:
             if name in waiting:
                 waiting[name].update(index_sha256=sha256, index_size=size)
             else:
                 rows.append({"which": name, "sha256": sha256, "size": size})
-        self._changes.add(questions.WRITE_INDEXES, rows)
+        self._changes.add(queries.WRITE_INDEXES, rows)
 
     def write_map(self, new: Mapping[str, bytes], dropped: Iterable[str], since: int) -> None:
         """Store the nodes that a log of more than ``since`` entries needs, and delete ``dropped`` ones."""
-        self._changes.add(questions.REMOVE_MAP_NODES, [{"sha256": sha256} for sha256 in sorted(dropped)])
+        self._changes.add(queries.REMOVE_MAP_NODES, [{"sha256": sha256} for sha256 in sorted(dropped)])
         rows = [{"sha256": sha256, "data": data, "since": since} for sha256, data in new.items()]
-        self._changes.add(questions.ADD_MAP_NODES, rows)
+        self._changes.add(queries.ADD_MAP_NODES, rows)
 
     def replace_tree(self, nodes: Mapping[str, bytes], edge: Mapping[int, bytes]) -> None:
         """Write the newest head's name map and partial tiles to the tables again; the store already has them."""
@@ -448,7 +448,7 @@ class Ledger:
             "document": published.document,
             "map": published.map,
         }
-        self._changes.add(questions.WRITE_HEAD, [row])
+        self._changes.add(queries.WRITE_HEAD, [row])
         self._write_edge(before, edge)
         if self.fence is None:
             self._changes.run(self.connection)
@@ -461,24 +461,24 @@ class Ledger:
         """Write the partial tiles that differ from those in the table, or ``every`` one."""
         gone = [{"level": level} for level in sorted(before) if level not in edge]
         new = [{"level": level, "hashes": data} for level, data in edge.items() if every or before.get(level) != data]
-        self._changes.add(questions.REMOVE_EDGE, gone)
-        self._changes.add(questions.WRITE_EDGE, new)
+        self._changes.add(queries.REMOVE_EDGE, gone)
+        self._changes.add(queries.WRITE_EDGE, new)
 
     def _add_to_index(self, name: str, position: int, text: str, leaf: bytes) -> None:
-        waiting = self._waiting
+        pending = self._pending
         if not self.has_name(name):
             fold_ = folded(name)
             row = {"name": name, "fold": fold_, "index_sha256": "", "index_size": 0, "deprecated": False}
-            waiting.insert("names", row)
-            waiting.add(waiting.new_names, name)
-            waiting.learn(waiting.names, name, True)
-            waiting.learn(waiting.folds, fold_, name)
+            pending.insert("names", row)
+            pending.add(pending.new_names, name)
+            pending.learn(pending.names, name, True)
+            pending.learn(pending.folds, fold_, name)
         sha256 = text_sha256(text)
-        waiting.insert("name_entries", {"name": name, "position": position, "text_sha256": sha256})
-        waiting.add_line(name, IndexLine(position, leaf.decode()))
-        if waiting.texts.get((name, sha256)) is None:
-            waiting.learn(waiting.texts, (name, sha256), position)
-        waiting.add(self.touched, name)
+        pending.insert("name_entries", {"name": name, "position": position, "text_sha256": sha256})
+        pending.add_line(name, IndexLine(position, leaf.decode()))
+        if pending.texts.get((name, sha256)) is None:
+            pending.learn(pending.texts, (name, sha256), position)
+        pending.add(self.touched, name)
 
 
 def _read_head(rows: Sequence[Row]) -> Published | None:

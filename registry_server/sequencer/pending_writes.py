@@ -27,7 +27,7 @@ class KnownRelease:
 
 
 @dataclass(slots=True)
-class Waiting:
+class PendingWrites:
     """One transaction's facts and unwritten rows, with the steps that undo them."""
 
     texts: dict[tuple[str, bytes], int | None] = field(default_factory=dict)

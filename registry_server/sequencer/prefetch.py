@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from registry_server.sequencer import questions
+from registry_server.sequencer import queries
 from registry_server.sequencer.acceptance import Candidate, blobs_of
 from registry_server.sequencer.columns import folded, name_of, text_sha256
-from registry_server.sequencer.waiting import KnownRelease, Waiting
+from registry_server.sequencer.pending_writes import KnownRelease, PendingWrites
 from registry_server.storage.prepared import Row
 from rye.registry.protocol.statements import Release
 
@@ -42,7 +42,7 @@ class Wanted:
         return wanted
 
     def parameters(self) -> dict[str, list[str]]:
-        """Return the parameters of :data:`registry_server.sequencer.questions.BATCH`, without the times."""
+        """Return the parameters of :data:`registry_server.sequencer.queries.BATCH`, without the times."""
         return {
             "namespaces": sorted(self.namespaces),
             "folds": sorted(set(map(folded, self.texts))),
@@ -62,7 +62,7 @@ class Found:
     """Namespaces whose recovery took effect since the newest head."""
 
 
-def learn(known: Waiting, wanted: Wanted, rows: Iterable[Row]) -> Found:
+def learn(known: PendingWrites, wanted: Wanted, rows: Iterable[Row]) -> Found:
     """Add the answer to a batch's facts. What has no row is known not to exist."""
     known.texts.update(((name, sha256), None) for name, some in wanted.texts.items() for sha256 in some)
     known.names.update(dict.fromkeys(wanted.texts, False))
@@ -75,21 +75,21 @@ def learn(known: Waiting, wanted: Wanted, rows: Iterable[Row]) -> Found:
     # In the order of the log: of several texts or takedowns, the first counts.
     for kind, what, number, data, one, other in sorted(rows, key=_place):
         match kind:
-            case questions.ROOT_ROW:
+            case queries.ROOT_ROW:
                 roots.append(bytes(data))
-            case questions.KEYSET_ROW:
+            case queries.KEYSET_ROW:
                 keysets[what].append((number, bytes(data)))
-            case questions.FOLD_ROW:
+            case queries.FOLD_ROW:
                 known.folds[one] = what
                 known.names[what] = True
-            case questions.TEXT_ROW:
+            case queries.TEXT_ROW:
                 if bytes(data) in wanted.texts[what] and known.texts[what, bytes(data)] is None:
                     known.texts[what, bytes(data)] = number
-            case questions.RELEASE_ROW:
+            case queries.RELEASE_ROW:
                 known.releases[what, one] = KnownRelease(number, other)
-            case questions.TAKEDOWN_ROW:
+            case queries.TAKEDOWN_ROW:
                 known.reasons[what] = known.reasons[what] or one
-            case questions.RECOVERED_ROW:
+            case queries.RECOVERED_ROW:
                 recovered.add(what)
     known.keysets.update((namespace, tuple(found)) for namespace, found in keysets.items())
     return Found(roots, sorted(recovered))

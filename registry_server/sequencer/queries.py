@@ -21,7 +21,7 @@ from registry_server.storage.schema import (
     takedowns,
     tree_edge,
 )
-from registry_server.storage.together import Change, deleting, inserting
+from registry_server.storage.statement_batch import Change, deleting, inserting
 
 # -- queries -------------------------------------------------------------------------------------------------------------
 

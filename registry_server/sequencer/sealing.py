@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from registry_server.accounts.keys import PrivateKey
+from registry_server.accounts.registry_keys import PrivateKey
 from registry_server.sequencer.derived_files import File, has_root, index_files, joined_bundles, map_files, root_files
 from registry_server.sequencer.ledger import Ledger, Published
 from registry_server.sequencer.name_nodes import NameNodes

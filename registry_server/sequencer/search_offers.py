@@ -10,8 +10,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from registry_server.search import documents as search
-from registry_server.sequencer import questions
-from registry_server.storage.together import Together
+from registry_server.sequencer import queries
+from registry_server.storage.statement_batch import StatementBatch
 from rye.items.identity import Identity
 from rye.registry.trust.records import ItemHistory, ReleaseRecord, judge
 from rye.registry.trust.trust_error import TrustError
@@ -32,13 +32,11 @@ def refresh(ledger: Ledger, name: str, now: datetime) -> None:
     except TrustError:
         return  # clients refuse the whole history; `verify` reports it
     withdrawn = {record.version for record in judged.records if record.is_withdrawn}
-    questions.DEPRECATE.run(ledger.connection, {"which": name, "is_deprecated": judged.deprecation is not None})
-    for version, before in questions.WITHDRAWN.rows(ledger.connection, {"name": name}):
+    queries.DEPRECATE.run(ledger.connection, {"which": name, "is_deprecated": judged.deprecation is not None})
+    for version, before in queries.WITHDRAWN.rows(ledger.connection, {"name": name}):
         if bool(before) != (version in withdrawn):
-            questions.WITHDRAW.run(
-                ledger.connection, {"which": name, "one": version, "withdrawn": version in withdrawn}
-            )
-    changes = Together()
+            queries.WITHDRAW.run(ledger.connection, {"which": name, "one": version, "withdrawn": version in withdrawn})
+    changes = StatementBatch()
     offer(ledger, [name], changes)
     changes.run(ledger.connection)
 
@@ -46,7 +44,7 @@ def refresh(ledger: Ledger, name: str, now: datetime) -> None:
 def refresh_namespace(ledger: Ledger, namespace: str, now: datetime) -> None:
     """Refresh all names of a namespace, after one of its keys was revoked."""
     ledger.flush()
-    for (name,) in questions.NAMES_OF_RELEASES.rows(ledger.connection, {"pattern": f"%:{like(namespace)}/%"}):
+    for (name,) in queries.NAMES_OF_RELEASES.rows(ledger.connection, {"pattern": f"%:{like(namespace)}/%"}):
         refresh(ledger, name, now)
 
 
@@ -78,7 +76,7 @@ def item_history(ledger: Ledger, name: str, now: datetime) -> ItemHistory | None
         return None
 
 
-def offer(ledger: Ledger, some: Sequence[str], changes: Together, new: frozenset[str] = frozenset()) -> None:
+def offer(ledger: Ledger, some: Sequence[str], changes: StatementBatch, new: frozenset[str] = frozenset()) -> None:
     """Rebuild the search entries of some names: the newest release that is not withdrawn, or nothing.
 
     ``changes``: what the ledger writes together with them. ``new``: those of the names that are in no table yet.
@@ -87,9 +85,7 @@ def offer(ledger: Ledger, some: Sequence[str], changes: Together, new: frozenset
     found: dict[str, list[_Offered]] = {name: [] for name in some}
     deprecated = dict.fromkeys(some, False)
     written = sorted(wanted - new)
-    for name, is_deprecated, *release in (
-        questions.OFFERED.rows(ledger.connection, {"some": written}) if written else ()
-    ):
+    for name, is_deprecated, *release in queries.OFFERED.rows(ledger.connection, {"some": written}) if written else ():
         deprecated[name] = bool(is_deprecated)
         if release[0] is not None:
             found[name].append(_Offered(*release))

@@ -17,7 +17,7 @@ The database is the source of truth, and files are a function of it. A crash bef
 crash, the next writer finds that the store shows less than the database has, and first writes the missing files.
 So a head is shown only when every file that it needs exists, and no file ever belongs to a batch that was not
 committed. The signed checkpoint is part of the transaction, and what the store shows is compared with the database
-before step 1 and replaced conditionally in step 5 (:mod:`registry_server.sequencer.showing`). So no client can ever see
+before step 1 and replaced conditionally in step 5 (:mod:`registry_server.sequencer.head_publication`). So no client can ever see
 two different signed trees of one size: not after a crash, not after restoring an old backup, not from a leader that was
 suspended and continues (:mod:`registry_server.sequencer.leadership`).
 """
@@ -35,15 +35,15 @@ from itertools import chain
 
 import sqlalchemy as sa
 
-from registry_server.accounts.keys import PrivateKey
+from registry_server.accounts.registry_keys import PrivateKey
 from registry_server.sequencer.acceptance import Candidate, blobs_of
 from registry_server.sequencer.admission import admit
 from registry_server.sequencer.batching import TROUBLE, Batches, Expected, Outcome, Receipt, Sender, is_trouble
 from registry_server.sequencer.catching_up import catch_up, move_blobs, put_back
+from registry_server.sequencer.head_publication import HeadPublication
 from registry_server.sequencer.leadership import LEADER, confirm, fence, holder_name, take
 from registry_server.sequencer.ledger import Ledger, Published
 from registry_server.sequencer.sealing import Sealed, Sealer, old_partials
-from registry_server.sequencer.showing import Showing
 from registry_server.settings import Settings
 from registry_server.storage import database
 from registry_server.storage.objects import Objects
@@ -92,7 +92,7 @@ class Sequencer:
         self._clock = clock
         self._fault = fault
         self._taken = taken
-        self._showing = Showing(public)
+        self._publication = HeadPublication(public)
         self._sealer = Sealer(log_keys)
         self._holder = holder_name()
         self._queue = Batches(
@@ -192,7 +192,7 @@ class Sequencer:
         with self._noticing(), database.reader(self.engine) as connection:
             ledger = Ledger(connection)
             published = ledger.published()
-            shown = self._showing.check(ledger)
+            shown = self._publication.check(ledger)
         if published is not None and self._clock() - published.time < age:
             if self.trouble is not None or shown is None or shown.size < published.size:
                 self.show()  # after an error, only a write can tell whether writing works again
@@ -218,13 +218,13 @@ class Sequencer:
         with self._noticing(), database.reader(self.engine) as connection:
             ledger = Ledger(connection)
             published = ledger.published()
-            return published is not None and Showing(self.public).shows(ledger, published)
+            return published is not None and HeadPublication(self.public).shows(ledger, published)
 
     def recover(self) -> None:
         """After a start: show the newest head, after writing any static file that it needs and that is missing."""
         with self._writing() as (ledger, shown):
             published = ledger.published()
-            self._showing.check(ledger, thorough=True)
+            self._publication.check(ledger, thorough=True)
             if published is None:
                 return
             if ledger.size != published.size:
@@ -267,7 +267,7 @@ class Sequencer:
             term = take(connection, self._holder, leader)
             ledger = Ledger(connection, opening)
             ledger.fence = fence(connection, self._holder, term)
-            shown = self._showing.check(ledger, thorough=term.is_new)
+            shown = self._publication.check(ledger, thorough=term.is_new)
             published = ledger.published()
             if published is not None and (shown is None or shown.size < published.size):
                 catch_up(ledger, shown, self.public, self.uploads)
@@ -377,7 +377,7 @@ class Sequencer:
         Every file that it needs exists.
         """
         with self._noticing(), database.writer(self.engine) as connection:
-            self._showing.replace(partial(Ledger, connection), published, self._fault)
+            self._publication.replace(partial(Ledger, connection), published, self._fault)
         self.trouble = None
 
 

@@ -1,6 +1,6 @@
 """Changes of many rows of many tables that reach the database in one message.
 
-A :class:`Change` inserts, updates or deletes any number of rows; :class:`Together` collects changes and runs them. SQLite
+A :class:`Change` inserts, updates or deletes any number of rows; :class:`StatementBatch` collects changes and runs them. SQLite
 runs each change for each row, in order. PostgreSQL gets one statement for all of them: each change is a data-modifying
 ``WITH`` query, and its rows are arrays. So there is one round trip, and no moment at which PostgreSQL has received a part
 of it and waits for the rest without measuring the time (:mod:`registry_server.storage.database`).
@@ -84,7 +84,7 @@ def deleting(table: sa.Table, name: str) -> Change:
     )
 
 
-class Together:
+class StatementBatch:
     """Changes that are written when :meth:`run` is called."""
 
     def __init__(self) -> None:

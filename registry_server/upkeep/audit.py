@@ -19,8 +19,8 @@ import sqlalchemy as sa
 
 from registry_server.accounts import audit_events
 from registry_server.search.documents import refill
+from registry_server.sequencer.head_publication import check_contained, shown_checkpoint
 from registry_server.sequencer.ledger import Ledger
-from registry_server.sequencer.showing import check_contained, shown_checkpoint
 from registry_server.sequencer.tree import Edge
 from registry_server.storage import database
 from registry_server.storage.objects import Folder, Objects

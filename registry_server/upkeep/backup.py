@@ -27,10 +27,10 @@ from pathlib import Path
 
 import sqlalchemy as sa
 
-from registry_server.accounts import keys
-from registry_server.accounts.keys import PrivateKey
+from registry_server.accounts import registry_keys
+from registry_server.accounts.registry_keys import PrivateKey
+from registry_server.sequencer.head_publication import check_contained, shown_checkpoint
 from registry_server.sequencer.ledger import Ledger
-from registry_server.sequencer.showing import check_contained, shown_checkpoint
 from registry_server.settings import SETTINGS_FILE, Settings
 from registry_server.storage import database, schema
 from registry_server.storage.objects import Folder, Objects
@@ -227,7 +227,7 @@ def _seal_keys(settings: Settings, target: Path, passphrase: str) -> int:
     fresh.mkdir(mode=0o700)
     paths: Sequence[Path] = sorted(settings.keys.glob("*.key"))
     for path in paths:
-        key = keys.read(path)
+        key = registry_keys.read(path)
         sealed = seal(ItemKey(key.seed), passphrase)
         (fresh / f"{path.name}.sealed").write_text(f"{key.name}\n{sealed}", encoding="utf-8")
     shutil.rmtree(target / "keys", ignore_errors=True)

@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from registry_server.search.documents import index_problems
 from registry_server.sequencer.columns import content_digest, folded
 from registry_server.sequencer.ledger import Ledger
-from registry_server.sequencer.offering import rank
+from registry_server.sequencer.search_offers import rank
 from registry_server.storage import schema
 from rye.items.identity import Identity
 from rye.registry.protocol import notes, wire

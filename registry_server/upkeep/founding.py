@@ -16,8 +16,8 @@ from shlex import quote
 import sqlalchemy as sa
 from msgspec.structs import replace
 
-from registry_server.accounts import keys
-from registry_server.accounts.keys import PrivateKey
+from registry_server.accounts import registry_keys
+from registry_server.accounts.registry_keys import PrivateKey
 from registry_server.migrations import opening
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.ledger import Ledger
@@ -106,8 +106,8 @@ def _fill(settings: Settings, origin: str, root_key_out: Path | None, root_days:
                     "registry-exists", "The database already contains a registry.", "Choose an empty database."
                 )
             connection.execute(registry.insert().values(key="origin", value=origin))
-        keys.write(settings.keys / keys.file_name("log", log), log)
-        keys.write(root_key_out or settings.keys / keys.file_name("root", owner), owner)
+        registry_keys.write(settings.keys / registry_keys.file_name("log", log), log)
+        registry_keys.write(root_key_out or settings.keys / registry_keys.file_name("root", owner), owner)
         # First, so that an unwritable store is noticed before the database has a log.
         public.put("config.json", wire.encode_config(wire.Config(wire.PROTOCOL_VERSION, origin, settings.api)))
         sequencer = Sequencer(engine, public, upload_objects(settings), [log], settings)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from registry_server.sequencer.ledger import Ledger
-from registry_server.sequencer.offering import rank
+from registry_server.sequencer.search_offers import rank
 from registry_server.storage.objects import Objects
 from rye.errors import RyeError
 from rye.items.identity import Identity

@@ -23,10 +23,10 @@ import sqlalchemy as sa
 from registry_server.accounts import audit_events
 from registry_server.accounts.scopes import DEFAULT_SCOPES
 from registry_server.sequencer.acceptance import Candidate, keywords_of
+from registry_server.sequencer.head_publication import HeadPublication
 from registry_server.sequencer.leadership import confirm, holder_name, take
 from registry_server.sequencer.ledger import Ledger, Published
 from registry_server.sequencer.name_nodes import NameNodes
-from registry_server.sequencer.showing import Showing
 from registry_server.sequencer.tree import Edge
 from registry_server.storage import database, schema
 from registry_server.storage.first_line import first_line
@@ -68,7 +68,7 @@ def known_fingerprint(engine: sa.Engine) -> str | None:
 def restore(engine: sa.Engine, public: Objects, checked: Checked) -> Restored:
     """Replay a verified source. Raises RyeError and leaves the database unchanged."""
     blobs = _restore_blobs(public, checked)
-    holder, showing = holder_name(), Showing(public)
+    holder, publication = holder_name(), HeadPublication(public)
     with database.writer(engine) as connection:
         term = take(connection, holder)
         _found(connection, checked.state.origin)
@@ -80,13 +80,13 @@ def restore(engine: sa.Engine, public: Objects, checked: Checked) -> Restored:
             audit.recompute(ledger, public)
         if isinstance(checked.source, Backup):
             _restore_rows(connection, checked.source)
-        showing.check(ledger, thorough=True)
+        publication.check(ledger, thorough=True)
         confirm(connection, holder, term)
     with database.writer(engine) as connection:
         ledger = Ledger(connection)
         published = ledger.published()
         if published is not None:
-            showing.replace(lambda: ledger, published)
+            publication.replace(lambda: ledger, published)
     for sha256 in checked.audit.taken_down:
         public.delete(wire.blob_path(sha256))
     return Restored(checked.state.origin, checked.state.fingerprint, ledger.size, max(ledger.size - before, 0), blobs)

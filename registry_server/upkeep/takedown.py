@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from registry_server.accounts.keys import PrivateKey
+from registry_server.accounts.registry_keys import PrivateKey
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.sequencer import Receipt, Sequencer

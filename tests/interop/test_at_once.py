@@ -92,7 +92,7 @@ def test_many_who_ask_at_once_cost_as_much_as_one(
     asked = wanted(path)
     assert asked is not None
     assert not isinstance(asked, GitRefs | GitPack)
-    answers = [local.service.readers.document(asked, lambda _namespace: True) for _ in range(4)]
+    answers = [local.service.interop_pool.document(asked, lambda _namespace: True) for _ in range(4)]
     documents = {answer.result(30) for answer in answers}
     assert len(documents) == 1
     assert len(derived) == 1

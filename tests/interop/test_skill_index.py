@@ -132,7 +132,7 @@ def test_nothing_is_derived_again_for_a_publish_elsewhere(
     local.release("acme/pdf")
     rows(local, "/acme")
     asked = []
-    catalogue = local.service.readers.catalogue
+    catalogue = local.service.interop_pool.catalogue
     before = catalogue._newest
     monkeypatch.setattr(catalogue, "_newest", lambda *words: asked.append(1) or before(*words))  # type: ignore[func-returns-value]
     local.release("beta/notes")

@@ -114,10 +114,10 @@ def test_a_name_that_a_hidden_namespace_has_too_is_found(limited: UncheckedRegis
 def test_questions_beyond_what_may_wait_are_refused(tmp_path: Path) -> None:
     local = filled(tmp_path / "data", "reader_threads = 1\nreader_waiting = 0\n")
     try:
-        local.service.readers._threads.taken += 1
+        local.service.interop_pool._threads.taken += 1
         busy = local.get(f"/{INDEX}")
         assert (busy.status_code, busy.headers["retry-after"]) == (503, "1")
-        local.service.readers._threads.taken -= 1
+        local.service.interop_pool._threads.taken -= 1
         assert local.get(f"/{INDEX}").status_code == 200
     finally:
         local.close()

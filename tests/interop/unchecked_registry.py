@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from registry_server.accounts import keys
+from registry_server.accounts import registry_keys
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.ledger import Ledger
 from registry_server.storage import database
@@ -128,7 +128,7 @@ class UncheckedRegistry(LocalRegistry):
         """Take down ``skill:acme/pdf@1.0.0`` or a file by its SHA-256."""
         with database.reader(self.service.engine) as connection:
             plan = takedown.plan(Ledger(connection), target, "It held a key.")
-        owners = keys.in_folder(self.service.settings.keys, "root")
+        owners = registry_keys.in_folder(self.service.settings.keys, "root")
         texts = takedown.signed(plan.statements, owners)
         candidates = []
         for written in texts:

@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from registry_server.accounts import device_logins, members, outward, pace, publishers, stages
+from registry_server.accounts import device_logins, guarded_http, members, publishers, rate_limits, stages
 from registry_server.accounts.issuers import Issuer
-from registry_server.accounts.pace import Pace, address_key
 from registry_server.accounts.publishers import Identity
+from registry_server.accounts.rate_limits import RateLimit, address_key
 from registry_server.accounts.times import after, now_text
-from registry_server.api.watching import loggable
+from registry_server.api.request_log import loggable
 from registry_server.settings import Settings
 from registry_server.storage import database, schema
 from rye.errors import RyeError
@@ -35,7 +35,7 @@ HOST = ADDRESS.removeprefix("http://")
 @pytest.fixture(scope="module")
 def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalRegistry]:
     with LocalRegistry(tmp_path_factory.mktemp("attacked") / "data") as made:
-        made.service.sign_in_pace = made.service.form_pace = made.service.poll_pace = Pace(100_000)
+        made.service.sign_in_rate = made.service.form_rate = made.service.poll_rate = RateLimit(100_000)
         yield made
 
 
@@ -198,7 +198,7 @@ class TestForms:
 class TestPace:
     def test_so_many_tries_a_minute_and_more_later(self) -> None:
         moment = [0.0]
-        tries = Pace(3, lambda: moment[0])
+        tries = RateLimit(3, lambda: moment[0])
         for _ in range(3):
             tries.take("a")
         tries.take("b")
@@ -211,8 +211,8 @@ class TestPace:
             tries.take("a")
 
     def test_many_keys_do_not_fill_the_memory(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(pace, "_KEYS", 10)
-        tries = Pace(1)
+        monkeypatch.setattr(rate_limits, "_KEYS", 10)
+        tries = RateLimit(1)
         for number in range(100):
             tries.take(str(number))
         assert len(tries._left) == 10
@@ -467,7 +467,7 @@ class TestWebhooks:
         thread.start()
         started = time.monotonic()
         url = "https://hooks.example.com/x"
-        outward.post(url, b"{}", {}, lambda *_: ["93.184.216.34"], lambda *_: ours, seconds=0.5)
+        guarded_http.post(url, b"{}", {}, lambda *_: ["93.184.216.34"], lambda *_: ours, seconds=0.5)
         assert 0.4 < time.monotonic() - started < 20
         ending.set()
         thread.join(5)

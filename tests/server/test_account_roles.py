@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from registry_server.accounts import roles
-from registry_server.accounts.pace import Pace
+from registry_server.accounts.rate_limits import RateLimit
 from registry_server.api.account_pages import ACCOUNT_ROUTES
 from registry_server.api.role_pages import ROLE_ROUTES
 from registry_server.api.stage_pages import STAGE_PAGES
@@ -26,7 +26,7 @@ ROUTES: Any = (*ACCOUNT_ROUTES, *ROLE_ROUTES, *STAGE_PAGES)
 @pytest.fixture(scope="module")
 def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalRegistry]:
     with LocalRegistry(tmp_path_factory.mktemp("roles") / "data") as made:
-        made.service.sign_in_pace = made.service.form_pace = Pace(100_000)
+        made.service.sign_in_rate = made.service.form_rate = RateLimit(100_000)
         operator(made, "team", "create", "crew")
         yield made
 

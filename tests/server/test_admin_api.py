@@ -19,7 +19,7 @@ from registry_server.accounts import audit_events, members, roles, tokens
 from registry_server.accounts.scopes import DEFAULT_SCOPES, SCOPES
 from registry_server.accounts.times import after, now_text
 from registry_server.api.admin.operations import ADMIN_OPERATIONS
-from registry_server.api.near_calls import hint_for_path
+from registry_server.api.unknown_routes import hint_for_path
 from registry_server.storage import database
 from tests.scenes.local_registry import LocalRegistry
 from tests.scenes.publisher import Publisher, error_code

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from registry_server.accounts import keys
+from registry_server.accounts import registry_keys
 from registry_server.migrations import opening
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.ledger import Ledger
@@ -48,7 +48,7 @@ def sequencer_in(address: str, data: Path) -> Iterator[Sequencer]:
     settings = load(data, {"store_wait_seconds": 1.0}, {})
     engine = opening.connect(settings.database_url)
     try:
-        log_keys = keys.in_folder(settings.keys, "log")
+        log_keys = registry_keys.in_folder(settings.keys, "log")
         yield Sequencer(engine, public_objects(settings), upload_objects(settings), log_keys, settings)
     finally:
         engine.dispose()

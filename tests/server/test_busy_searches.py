@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from registry_server.api.application import create_app
 from registry_server.api.service import Service
-from registry_server.search import desk
+from registry_server.search import search_pool
 from registry_server.search.finding import Found
 from registry_server.settings import Settings
 from tests.scenes.publisher import Publisher, error_code
@@ -39,7 +39,7 @@ def test_twelve_anonymous_searchers_delay_neither_health_nor_publishing(
         at_work["now"] -= 1
         return Found((), 0)
 
-    monkeypatch.setattr(desk, "find", hang)
+    monkeypatch.setattr(search_pool, "find", hang)
     service = Service(Settings(data, search_threads=2, search_waiting=4, examiners=0))
     service.start()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from registry_server.accounts import keys
+from registry_server.accounts import registry_keys
 from registry_server.accounts.tokens import Account
 from registry_server.api import examiners
 from registry_server.api.examination import Examination
@@ -49,7 +49,7 @@ def release(settings: Settings) -> str:
     """The note of a release whose namespace is claimed and whose file is uploaded."""
     acme = Publisher("acme")
     engine = opening.open_database(settings)
-    log_keys = keys.in_folder(settings.keys, "log")
+    log_keys = registry_keys.in_folder(settings.keys, "log")
     sequencer = Sequencer(engine, Folder(settings.public), Folder(settings.uploads), log_keys, settings)
     assert isinstance(sequencer.append([[acme.claim_candidate()]])[0], Receipt)
     engine.dispose()

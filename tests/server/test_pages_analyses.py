@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from registry_server.accounts import keys as server_keys
+from registry_server.accounts import registry_keys as server_keys
 from registry_server.pages import analysis_store, analyst, item, page_layout, release_analysis
 from registry_server.pages.analysis_store import FILE, AnalysisStore
 from registry_server.pages.analyst import Analyst

@@ -12,7 +12,7 @@ from unittest import mock
 import pytest
 from lxml import html
 
-from registry_server.accounts import keys
+from registry_server.accounts import registry_keys
 from registry_server.pages.diff import in_order, newest_offered, version_before
 from registry_server.pages.limits import PAGES
 from registry_server.pages.registry_view import Reader, RegistryView, Site
@@ -456,7 +456,7 @@ class TestBytesThatAreGone:
         service = local.service
         with database.reader(service.engine) as connection:
             plan = takedown.plan(Ledger(connection), f"{identity}@2.0.0", "It held a <secret>")
-        owners = keys.in_folder(service.settings.keys, "root")
+        owners = registry_keys.in_folder(service.settings.keys, "root")
         takedown.publish(service.sequencer, takedown.signed(plan.statements, owners))
         path = path_of(identity, "1.0.0", "2.0.0")
         found = document(local, path)
@@ -485,7 +485,7 @@ class TestBytesThatAreGone:
         with database.reader(service.engine) as connection:
             plan = takedown.plan(Ledger(connection), f"{identity}@2.0.0", "A secret")
         with mock.patch.object(service.sequencer, "remove_taken_down"):
-            owners = keys.in_folder(service.settings.keys, "root")
+            owners = registry_keys.in_folder(service.settings.keys, "root")
             takedown.publish(service.sequencer, takedown.signed(plan.statements, owners))
         time.sleep(1.5 * PAGES.head_seconds)
         for page_path in (

@@ -13,7 +13,7 @@ import pytest
 import sqlalchemy as sa
 from lxml import etree
 
-from registry_server.accounts import keys
+from registry_server.accounts import registry_keys
 from registry_server.pages import crawlers, feed
 from registry_server.pages.feed import ATOM, tag, xml_text
 from registry_server.pages.limits import PAGES, RECORDS
@@ -100,7 +100,7 @@ class TestFeed:
         append(local, ACME, Deprecation(ORIGIN, ITEM, False, None, 1, now(), "Back"))
         with database.reader(local.service.engine) as connection:
             plan = takedown.plan(Ledger(connection), f"{ITEM}@2.0.0", "The law")
-        owners = keys.in_folder(local.service.settings.keys, "root")
+        owners = registry_keys.in_folder(local.service.settings.keys, "root")
         service = local.service
         takedown.publish(service.sequencer, takedown.signed(plan.statements, owners))
         titles = ["Taken down: directive acme/a/item 2.0.0",

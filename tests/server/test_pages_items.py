@@ -14,7 +14,7 @@ import pytest
 import sqlalchemy as sa
 from lxml import html
 
-from registry_server.accounts import keys, members
+from registry_server.accounts import members, registry_keys
 from registry_server.accounts.times import now_text
 from registry_server.pages import dependents
 from registry_server.pages.limits import PageLimits
@@ -328,7 +328,7 @@ class TestStates:
         service = local.service
         with database.reader(service.engine) as connection:
             plan = takedown.plan(Ledger(connection), f"{identity}@1.0.0", "A court said so")
-        owners = keys.in_folder(service.settings.keys, "root")
+        owners = registry_keys.in_folder(service.settings.keys, "root")
         takedown.publish(service.sequencer, takedown.signed(plan.statements, owners))
         service.pages.forget_head()
         words = text_of(page(local, path_of(identity), 451))

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from registry_server.accounts import keys as server_keys
+from registry_server.accounts import registry_keys as server_keys
 from registry_server.accounts import roles
 from registry_server.pages import page_layout, reads
 from registry_server.pages.home import HomeView
@@ -407,7 +407,7 @@ class TestDependencies:
             registry.answer("/x", make)
 
     def test_a_search_counts_for_one_head(self, registry: Counted) -> None:
-        """Reads by the search desk are not recorded."""
+        """Reads by the search pool are not recorded."""
         registry.put()
         registry.get("/-/search?q=work")
         registry.put("zebra", description="Work of zebras")

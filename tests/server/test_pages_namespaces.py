@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from lxml import html
 
-from registry_server.accounts import keys as server_keys
+from registry_server.accounts import registry_keys as server_keys
 from registry_server.accounts import roles
 from registry_server.pages.limits import RECORDS
 from registry_server.pages.name_ranges import item_rows, stretches

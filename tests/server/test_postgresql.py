@@ -17,9 +17,9 @@ from registry_server.accounts.times import now_text
 from registry_server.embedded import start_embedded, stop_embedded
 from registry_server.migrations import opening
 from registry_server.search import documents, finding, words
-from registry_server.search.desk import search_engine
 from registry_server.search.documents import Document
 from registry_server.search.finding import find
+from registry_server.search.search_pool import search_engine
 from registry_server.settings import Settings
 from registry_server.storage import database, schema
 from rye.errors import RyeError

@@ -1,5 +1,5 @@
 """What a publish asks of the database: messages to PostgreSQL that are waited for, statements that SQLite runs
-(registry_server/sequencer/sequencer.py, registry_server/storage/together.py).
+(registry_server/sequencer/sequencer.py, registry_server/storage/statement_batch.py).
 
 The bounds count work, not time. With a network between server and database, each message takes a round trip, most of
 them while the writer's lock is held.

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from registry_server.migrations import opening
-from registry_server.search import asking, desk, documents, finding
-from registry_server.search.desk import SearchDesk
+from registry_server.search import asking, documents, finding, search_pool
 from registry_server.search.documents import Document
 from registry_server.search.finding import Found, find
+from registry_server.search.search_pool import SearchPool
 from registry_server.search.words import (
     BLOCK_ITEMS,
     PREFIX_LETTERS,
@@ -333,8 +333,8 @@ class TestTheDesk:
             assert go.wait(10)
             return Found((), 0)
 
-        monkeypatch.setattr(desk, "find", slow)
-        searches = SearchDesk(Settings(tmp_path, search_threads=2, search_waiting=3))
+        monkeypatch.setattr(search_pool, "find", slow)
+        searches = SearchPool(Settings(tmp_path, search_threads=2, search_waiting=3))
         try:
             answers = [searches.ask(f"q{number}") for number in range(5)]
             for _ in range(2):
@@ -355,7 +355,7 @@ class TestTheDesk:
 
     def test_a_search_cannot_write(self, tmp_path: Path) -> None:
         opening.connect(f"sqlite:///{tmp_path / 'registry.db'}").dispose()
-        engine = desk.search_engine(Settings(tmp_path))
+        engine = search_pool.search_engine(Settings(tmp_path))
         with pytest.raises(RyeError), database.reader(engine) as connection:
             connection.exec_driver_sql("DELETE FROM documents")
         engine.dispose()

@@ -13,9 +13,9 @@ import sqlalchemy as sa
 
 from registry_server.migrations import opening
 from registry_server.search import documents, finding, words
-from registry_server.search.desk import search_engine
 from registry_server.search.documents import Document
 from registry_server.search.finding import Found, find
+from registry_server.search.search_pool import search_engine
 from registry_server.settings import Settings
 from registry_server.storage import database
 from rye.errors import RyeError

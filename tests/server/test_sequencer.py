@@ -15,7 +15,7 @@ from typing import NoReturn
 
 import pytest
 
-from registry_server.accounts import keys
+from registry_server.accounts import registry_keys
 from registry_server.migrations import opening
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.admission import Admitted
@@ -77,7 +77,7 @@ def opened(
             engine,
             Folder(settings.public),
             Folder(settings.uploads),
-            keys.in_folder(settings.keys, "log"),
+            registry_keys.in_folder(settings.keys, "log"),
             settings,
             fault=fault,
             clock=clock or (lambda: datetime.now(UTC)),
@@ -398,7 +398,7 @@ class TestKeysets:
     """Recovery, objection and revocation as admission sees them (docs/reference/statements.md, rye.keyset/v1)."""
 
     def _recovery(self, data: Path, acme: Publisher, fresh: Publisher, when: datetime, hours: int = 72) -> Candidate:
-        (owner,) = keys.in_folder(data / "keys", "root")
+        (owner,) = registry_keys.in_folder(data / "keys", "root")
         with opened(data) as sequencer, database.reader(sequencer.engine) as connection:
             first = Ledger(connection).chain("acme").links[0]
         keyset = Keyset(
@@ -450,7 +450,7 @@ class TestKeysets:
 
 def test_advisories_and_deprecations_are_signed_by_those_who_may(data: Path) -> None:
     acme, stranger = Publisher("acme"), Publisher("acme")
-    (owner,) = keys.in_folder(data / "keys", "root")
+    (owner,) = registry_keys.in_folder(data / "keys", "root")
     identity = Identity("directive", "acme/a/one")
     now = datetime.now(UTC).replace(microsecond=0)
     own = Advisory(ORIGIN, identity, "RYE-1", "<2.0.0", "high", 1, now, "Do not use")

@@ -11,8 +11,8 @@ from typing import Any
 import lxml.html
 import pytest
 
-from registry_server.accounts import keys
-from registry_server.accounts.pace import Pace
+from registry_server.accounts import registry_keys
+from registry_server.accounts.rate_limits import RateLimit
 from registry_server.api.stage_pages import STAGE_PAGES
 from registry_server.pages.limits import PAGES
 from registry_server.pages.stage import Staged, content_of
@@ -33,7 +33,7 @@ from tests.server.unexamined import put
 @pytest.fixture(scope="module")
 def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalRegistry]:
     with LocalRegistry(tmp_path_factory.mktemp("stage-pages") / "data") as made:
-        made.service.sign_in_pace = made.service.form_pace = Pace(100_000)
+        made.service.sign_in_rate = made.service.form_rate = RateLimit(100_000)
         yield made
 
 
@@ -96,7 +96,9 @@ def take_down(local: LocalRegistry, reference: str) -> None:
     service = local.service
     with database.reader(service.engine) as connection:
         plan = takedown.plan(Ledger(connection), reference, "It held a secret")
-    takedown.publish(service.sequencer, takedown.signed(plan.statements, keys.in_folder(service.settings.keys, "root")))
+    takedown.publish(
+        service.sequencer, takedown.signed(plan.statements, registry_keys.in_folder(service.settings.keys, "root"))
+    )
 
 
 def test_a_maintainer_sees_bytes_rights_facts_differences_and_the_command_that_signs(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from registry_server.accounts import keys
+from registry_server.accounts import registry_keys
 from registry_server.embedded import start_embedded, stop_embedded
 from registry_server.migrations import opening
 from registry_server.sequencer.acceptance import Candidate
@@ -122,7 +122,7 @@ def test_clients_cannot_send_a_takedown(server: Server) -> None:
     gone, _ = server.publish("a/gone")
     identity = Identity("directive", "acme/a/gone")
     statement = Takedown(ORIGIN, identity, "1.0.0", (gone,), now(), REASON)
-    (owner,) = keys.in_folder(server.data / "keys", "root")
+    (owner,) = registry_keys.in_folder(server.data / "keys", "root")
     for signer in (owner.signer, server.acme.signer):
         refused = server.client.statements(notes.sign(statement.text(), [signer]).encode())
         assert error_code(refused) == "statement-not-accepted"
@@ -172,7 +172,7 @@ class TestLog:
         uploads = Folder(settings.uploads)
         for content in (b"shared", b"one", b"two", b"own"):
             uploads.put(hashlib.sha256(content).hexdigest(), content)
-        log_keys = keys.in_folder(settings.keys, "log")
+        log_keys = registry_keys.in_folder(settings.keys, "log")
         yield Sequencer(engine, Folder(settings.public), uploads, log_keys, settings)
         engine.dispose()
 
@@ -205,7 +205,7 @@ class TestLog:
         assert [set(statement.files) for statement in one.statements] == [{hashes[b"one"], hashes[b"own"]}]
         assert one.shared == (hashes[b"shared"],)
         assert [statement.version for statement in every.statements] == ["1.0.0", "2.0.0"]
-        owners = keys.in_folder(sequencer.settings.keys, "root")
+        owners = registry_keys.in_folder(sequencer.settings.keys, "root")
         takedown.publish(sequencer, takedown.signed(every.statements, owners))
         public = sequencer.public
         assert public.get(wire.blob_path(hashes[b"shared"])) is None
@@ -221,7 +221,7 @@ class TestLog:
         acme = Publisher("acme")
         sequencer.append([[acme.claim_candidate()]])
         self._release(sequencer, acme, "1.0.0", b"one")
-        (owner,) = keys.in_folder(sequencer.settings.keys, "root")
+        (owner,) = registry_keys.in_folder(sequencer.settings.keys, "root")
         identity, own = Identity("skill", "acme/notes"), hashlib.sha256(b"one").hexdigest()
         good = Takedown(ORIGIN, identity, "1.0.0", (own,), now(), REASON)
         for statement, signer, code in (
@@ -244,7 +244,7 @@ class TestLog:
         acme = Publisher("acme")
         sequencer.append([[acme.claim_candidate()]])
         self._release(sequencer, acme, "1.0.0", b"one")
-        (owner,) = keys.in_folder(sequencer.settings.keys, "root")
+        (owner,) = registry_keys.in_folder(sequencer.settings.keys, "root")
         own = hashlib.sha256(b"one").hexdigest()
         statement = Takedown(ORIGIN, Identity("skill", "acme/notes"), "1.0.0", (own,), now(), REASON)
         (outcome,) = sequencer.append([[Candidate(notes.sign(statement.text(), [owner.signer]), statement)]])

@@ -26,7 +26,7 @@ from alembic.config import Config
 from msgspec.structs import replace
 
 import registry_server
-from registry_server.accounts import keys, tokens
+from registry_server.accounts import registry_keys, tokens
 from registry_server.migrations import opening
 from registry_server.search.finding import find
 from registry_server.sequencer.acceptance import Candidate
@@ -117,7 +117,7 @@ class Filling:
     def __init__(self, data: Path, engine: sa.Engine) -> None:
         self.now = START
         self.engine = engine
-        self.owner = keys.in_folder(data / "keys", "root")[0].signer
+        self.owner = registry_keys.in_folder(data / "keys", "root")[0].signer
         self.sequencer = sequencer_of(data, engine, lambda: self.now)
 
     def add(self, statement: Logged, *signers: Signer) -> Candidate:
@@ -146,7 +146,7 @@ class Filling:
 
 def sequencer_of(data: Path, engine: sa.Engine, clock: Any) -> Sequencer:
     settings = Settings(data)
-    log_keys = keys.in_folder(settings.keys, "log")
+    log_keys = registry_keys.in_folder(settings.keys, "log")
     return Sequencer(engine, Folder(settings.public), Folder(settings.uploads), log_keys, settings, clock=clock)
 
 
@@ -371,7 +371,7 @@ def test_a_server_of_the_old_version_cannot_add_statements_that_a_replay_would_l
 
 def fill_as_0002(filled: Filled, url: str, data: Path) -> bytes:
     """Rewrite the registry as a server of protocol 1 wrote it: snapshots and head list shards. Return the head."""
-    (log_key,) = keys.in_folder(data / "keys", "log")
+    (log_key,) = registry_keys.in_folder(data / "keys", "log")
     source = sa.create_engine(Settings(filled.data).database_url)
     with at_revision(url, "0002") as target, source.connect() as connection:
         copy_tables(connection, target, "0002")
@@ -452,7 +452,7 @@ def test_a_root_that_is_published_before_the_first_start_brings_the_whole_name_m
     with database.reader(engine) as connection:
         last = Ledger(connection).roots()[-1]
     root = replace(last, number=2, previous=last.sha256(), time=LATER, expires=LATER + timedelta(days=9))
-    (owner,) = keys.in_folder(data / "keys", "root")
+    (owner,) = registry_keys.in_folder(data / "keys", "root")
     (outcome,) = sequencer.append([[Candidate(notes.sign(root.text(), [owner.signer]), root)]])
     assert isinstance(outcome, Receipt)
     with database.reader(engine) as connection:

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from registry_server.accounts import outward, webhooks
-from registry_server.accounts.outward import is_public
+from registry_server.accounts import guarded_http, webhooks
+from registry_server.accounts.guarded_http import is_public
 from registry_server.accounts.times import after, now_text
 from registry_server.api.delivering import Deliverer
 from registry_server.storage import database
@@ -44,7 +44,7 @@ class TestAddresses:
     def test_a_name_with_one_private_address_among_others_is_sent_nothing(self, private: str) -> None:
         for addresses in ([private], ["93.184.216.34", private], [private, "93.184.216.34"]):
             with pytest.raises(RyeError) as caught:
-                outward.post(URL, b"x", {}, Addresses(addresses), self._never)
+                guarded_http.post(URL, b"x", {}, Addresses(addresses), self._never)
             assert caught.value.code == "private-address"
 
     def test_the_connection_goes_to_the_address_that_was_checked(self) -> None:
@@ -60,7 +60,7 @@ class TestAddresses:
             connected.append((address, port, host))
             return FakeSocket(b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1/\r\nContent-Length: 0\r\n\r\n")
 
-        assert outward.post(URL, b"x", {}, resolve, connect) == 302  # and nothing follows it
+        assert guarded_http.post(URL, b"x", {}, resolve, connect) == 302  # and nothing follows it
         assert connected == [("93.184.216.34", 443, "hooks.example.com")]
         assert looks == ["hooks.example.com"]
 

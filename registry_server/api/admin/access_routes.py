@@ -8,9 +8,9 @@ from litestar.params import FromPath
 
 from registry_server.accounts import administration, publishers, roles, webhooks
 from registry_server.accounts.administration import By, Holder
+from registry_server.accounts.guarded_http import refuse_address
 from registry_server.accounts.issuers import address_parts
 from registry_server.accounts.operators import SCOPES_OF_ACCOUNT, SCOPES_OF_ROLE, require_what_it_gives
-from registry_server.accounts.outward import refuse_address
 from registry_server.accounts.publishers import Publisher
 from registry_server.accounts.scopes import parse_scopes
 from registry_server.accounts.tokens import Account

@@ -54,7 +54,7 @@ async def change(
 ) -> Response[bytes]:
     """Answer with what ``do`` returns; it runs in one transaction. Raises RyeError unless the token is an operator's."""
     account = await _operator(request)
-    with service_of(request).shares.request(account.owner):
+    with service_of(request).quotas.request(account.owner):
         return await _changed(request, do, status)
 
 
@@ -66,7 +66,7 @@ async def change_with(
 ) -> Response[bytes]:
     """Like :func:`change`, for a call with a body. The body is read only after the token has been checked."""
     account = await _operator(request)
-    with service_of(request).shares.request(account.owner):
+    with service_of(request).quotas.request(account.owner):
         wanted = decode_request(await body_of(request, _BODY_BYTES), form)
 
         def done(connection: sa.Connection, account: Account, by: By) -> Struct:

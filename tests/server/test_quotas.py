@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from registry_server.accounts.shares import Shares
+from registry_server.accounts.quotas import Quotas
 from registry_server.embedded import start_embedded, stop_embedded
 from rye.errors import RyeError
 from tests.scenes.publisher import Client, Publisher, error_code
@@ -90,19 +90,19 @@ def test_the_database_knows_which_token_sent_an_entry(server: Server) -> None:
 
 
 def test_a_share_is_given_back() -> None:
-    shares = Shares(1, 100)
-    with shares.request("a"):
-        with shares.request("b"):
+    quotas = Quotas(1, 100)
+    with quotas.request("a"):
+        with quotas.request("b"):
             pass
-        with pytest.raises(RyeError, match="requests running"), shares.request("a"):
+        with pytest.raises(RyeError, match="requests running"), quotas.request("a"):
             pass
-    with shares.request("a"):
+    with quotas.request("a"):
         pass
-    few = Shares(10, 100, 1)
+    few = Quotas(10, 100, 1)
     with few.place("a"), few.place("b"), pytest.raises(RyeError, match="requests running"), few.place("a"):
         pass
-    shares.keep("a", "x", 80)
-    assert not shares.fits("a", 30)
-    assert shares.fits("b", 30)
-    shares.forget_all_but(set())
-    assert shares.fits("a", 30)
+    quotas.keep("a", "x", 80)
+    assert not quotas.fits("a", 30)
+    assert quotas.fits("b", 30)
+    quotas.forget_all_but(set())
+    assert quotas.fits("a", 30)

@@ -1,5 +1,5 @@
 """Changes that are written together: the same rows on SQLite and PostgreSQL, all or none, whatever the values
-(registry_server/storage/together.py)."""
+(registry_server/storage/statement_batch.py)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from registry_server.storage import database
-from registry_server.storage.together import Change, Together, deleting, inserting
+from registry_server.storage.statement_batch import Change, StatementBatch, deleting, inserting
 from rye.errors import RyeError
 
 pytestmark = pytest.mark.processes
@@ -67,7 +67,7 @@ def test_any_value_arrives_unchanged(engine: sa.Engine) -> None:
         row(2**40 + at, text, note=text if at % 2 else None, data=bytes([0, at, 255, 92, 34]), good=at % 3 == 0)
         for at, text in enumerate(ODD)
     ]
-    changes = Together()
+    changes = StatementBatch()
     changes.add(ADD, rows)
     changes.add(MARK, [{"item": rows[-1]["number"], "mark": -7}])  # its item is written by the same statement
     with database.writer(engine) as connection:
@@ -79,7 +79,7 @@ def test_any_value_arrives_unchanged(engine: sa.Engine) -> None:
 
 
 def test_different_changes_and_any_number_of_rows_go_together(engine: sa.Engine) -> None:
-    changes = Together()
+    changes = StatementBatch()
     changes.add(ADD, [row(number, f"n{number}") for number in range(1000)])
     with database.writer(engine) as connection:
         changes.run(connection)
@@ -96,7 +96,7 @@ def test_different_changes_and_any_number_of_rows_go_together(engine: sa.Engine)
 def test_one_change_that_fails_undoes_all(engine: sa.Engine, wrong: list[dict[str, Any]]) -> None:
     with database.writer(engine) as connection:
         ADD.run_each(connection, [row(1, "first")])
-    changes = Together()
+    changes = StatementBatch()
     changes.add(RENAME, [{"which": 1, "new": "other"}])
     changes.add(ADD, wrong)
 
@@ -111,7 +111,7 @@ def test_one_change_that_fails_undoes_all(engine: sa.Engine, wrong: list[dict[st
 
 
 def test_a_row_whose_parent_is_nowhere_is_refused(engine: sa.Engine) -> None:
-    changes = Together()
+    changes = StatementBatch()
     changes.add(ADD, [row(1, "one")])
     changes.add(MARK, [{"item": 2, "mark": 1}])
 
@@ -131,7 +131,7 @@ def test_only_numbers_go_where_numbers_belong() -> None:
 
 def test_a_guard_that_finds_no_row_is_reported(engine: sa.Engine) -> None:
     with database.writer(engine) as connection:
-        changes = Together()
+        changes = StatementBatch()
         changes.add(ADD, [row(1, "one"), row(2, "two")])
         assert changes.run(connection, guard=(RENAME, {"which": 7, "new": "x"})) is False
         assert changes.run(connection, guard=(RENAME, {"which": 1, "new": "x"})) is True

@@ -10,7 +10,7 @@ import pytest
 import sqlalchemy as sa
 
 from registry_server.accounts import tokens
-from registry_server.accounts.quick_look import QuickLook, Unanswered
+from registry_server.accounts.token_lookup import TokenLookup, Unanswered
 from registry_server.storage import database
 from registry_server.storage.schema import metadata
 
@@ -30,7 +30,7 @@ def test_the_answers_are_those_of_the_ordinary_way_and_a_revocation_counts_at_on
     with database.change(engine) as connection:
         bound = tokens.create(connection, "bound", ("b", "a"), NOW)
         free = tokens.create(connection, "free", (), NOW)
-    look = QuickLook(engine)
+    look = TokenLookup(engine)
     wrong = f"{bound[:-1]}{'A' if bound[-1] != 'A' else 'B'}"
     for token in (bound, free, wrong, "rye_" + "0" * 16 + "_" + "A" * 43, "nothing", ""):
         with database.reader(engine) as connection:
@@ -46,7 +46,7 @@ def test_a_database_that_is_locked_is_not_waited_for(engine: sa.Engine, tmp_path
     with database.change(engine) as connection:
         token = tokens.create(connection, "test", (), NOW)
     engine.dispose()
-    look = QuickLook(engine)
+    look = TokenLookup(engine)
     with sqlite3.connect(tmp_path / "registry.db") as other:
         other.execute("PRAGMA locking_mode=EXCLUSIVE")
         other.execute("BEGIN EXCLUSIVE")
@@ -58,7 +58,7 @@ def test_a_database_that_is_locked_is_not_waited_for(engine: sa.Engine, tmp_path
 
 
 def test_a_file_put_in_the_place_of_the_database_is_opened_anew(engine: sa.Engine, tmp_path: Path) -> None:
-    look = QuickLook(engine)
+    look = TokenLookup(engine)
     with database.change(engine) as connection:
         token = tokens.create(connection, "test", (), NOW)
     assert look.check(token) is not None
@@ -71,7 +71,7 @@ def test_a_file_put_in_the_place_of_the_database_is_opened_anew(engine: sa.Engin
 
 
 def test_another_database_is_asked_the_ordinary_way() -> None:
-    look = QuickLook(sa.create_engine("postgresql+psycopg://nobody@127.0.0.1:1/none"))
+    look = TokenLookup(sa.create_engine("postgresql+psycopg://nobody@127.0.0.1:1/none"))
     with pytest.raises(Unanswered):
         look.check("rye_" + "0" * 16 + "_" + "A" * 43)
     assert look.check("no token") is None
