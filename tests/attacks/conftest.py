@@ -1,4 +1,4 @@
-"""The stage of the attack suite, built once per process of the test run."""
+"""The runner of the attack suite, built once per process of the test run."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.attacks.simulation import Stage
+from tests.attacks.simulation import AttackRunner
 
 
 @pytest.fixture(scope="session")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    found = Stage(tmp_path_factory.mktemp("attacks"))
+def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AttackRunner]:
+    found = AttackRunner(tmp_path_factory.mktemp("attacks"))
     yield found
     found.close()

@@ -1,4 +1,4 @@
-"""The stage of the attack suite: an honest registry with a past and a present, its user, and an attacker.
+"""The attack suite: an honest registry with a past and a present, its user, and an attacker.
 
 :func:`perform` checks these rules for every :class:`Attack`, with the client running against a real server:
 
@@ -66,7 +66,7 @@ IMPATIENT = replace(
 
 
 @dataclass
-class Scene:
+class Attacker:
     """What an attacker can use. ``past``: what the user saw; ``present``: what the honest registry serves now."""
 
     past: SimulatedRegistry
@@ -114,7 +114,7 @@ class Attack(Struct, frozen=True):
     name: str
     power: Power
     code: str
-    act: Callable[[Scene], object]
+    act: Callable[[Attacker], object]
     cause: str | None = None
     start: Start = "pinned"
     command: tuple[str, ...] = ADD
@@ -182,7 +182,7 @@ def difference(before: Mapping[str, object], after: Mapping[str, object]) -> lis
     return sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
 
 
-class Stage:
+class AttackRunner:
     """Two servers, and users in every starting position, made once and copied for each attack."""
 
     def __init__(self, base: Path):
@@ -224,7 +224,7 @@ class Stage:
             shutil.rmtree(user.path(".ai"))
             shutil.rmtree(user.home / "cache")
 
-    def scene(self, attack: Attack) -> Scene:
+    def attacker(self, attack: Attack) -> Attacker:
         present = self.past.fork()
         present.pass_time(hours=1)
         (attack.build or progress)(present)
@@ -232,24 +232,24 @@ class Stage:
         if attack.files is not None:
             attack.files(present.files)
         self.elsewhere.serve({})
-        return Scene(self.past.fork(), present, self.server, self.user(attack.start), self.elsewhere)
+        return Attacker(self.past.fork(), present, self.server, self.user(attack.start), self.elsewhere)
 
     def perform(self, attack: Attack, *, program: bool = False) -> Result:
         """Perform control and attack, with every check of the module docstring. ``program``: in a separate process."""
-        scene = self.scene(attack)
-        scene.serve(scene.present)
+        attacker = self.attacker(attack)
+        attacker.serve(attacker.present)
         with client_with(attack.limits):
-            control = self._run(scene.user, attack.control or attack.command, program)
+            control = self._run(attacker.user, attack.control or attack.command, program)
         assert control.code == 0, f"the control of {attack.name!r} failed: {control}"
 
-        scene = self.scene(attack)
-        scene.serve(scene.present)
-        attack.act(scene)
-        project, trusted = tree(scene.user.folder), trusted_files(scene.user)
+        attacker = self.attacker(attack)
+        attacker.serve(attacker.present)
+        attack.act(attacker)
+        project, trusted = tree(attacker.user.folder), trusted_files(attacker.user)
         with client_with(attack.limits, attack.later):
-            result = self._run(scene.user, attack.command, program)
-        assert difference(project, tree(scene.user.folder)) == [], f"{attack.name!r} changed the project"
-        assert difference(trusted, trusted_files(scene.user)) == [], f"{attack.name!r} changed what is trusted"
+            result = self._run(attacker.user, attack.command, program)
+        assert difference(project, tree(attacker.user.folder)) == [], f"{attack.name!r} changed the project"
+        assert difference(trusted, trusted_files(attacker.user)) == [], f"{attack.name!r} changed what is trusted"
         assert result.code in (1, 2), f"{attack.name!r} was not noticed: {result}"
         error = result.error
         assert (error["code"], error.get("cause") if attack.cause else None) == (attack.code, attack.cause), error

@@ -14,49 +14,49 @@ from rye.registry.protocol.notes import NoteSignature, SignedNote, encode_base64
 from rye.registry.store.state import HeadTags, StateStore
 from tests.attacks.hostile_server import announces, drips, endless, unchanged
 from tests.attacks.signed_items import directive, release
-from tests.attacks.simulation import DEPLOY, IMPATIENT, Attack, Scene, Stage
+from tests.attacks.simulation import DEPLOY, IMPATIENT, Attack, Attacker, AttackRunner
 from tests.registry.simulated_registry import SimulatedRegistry, key, signer
 
 pytestmark = pytest.mark.slow
 
 
-def other_present(scene: Scene) -> SimulatedRegistry:
+def other_present(attacker: Attacker) -> SimulatedRegistry:
     """Another history as long as the present, with one release replaced."""
-    return scene.cheat(
+    return attacker.cheat(
         lambda registry: release(registry, DEPLOY, "1.1.0", directive(DEPLOY, "1.1.0", text="Do harm.")), before=True
     )
 
 
-def rewritten(scene: Scene) -> None:
+def rewritten(attacker: Attacker) -> None:
     """A longer history in which a release that the user saw has changed."""
-    registry = scene.present.fork()
+    registry = attacker.present.fork()
     registry.leaves[2] = registry.leaves[3]
     registry.publish()
-    scene.serve(registry)
+    attacker.serve(registry)
 
 
-def seen(scene: Scene) -> None:
+def seen(attacker: Attacker) -> None:
     """Let the user see the present first."""
-    scene.serve(scene.present)
-    scene.user.ok("registry", "show", "--json")
+    attacker.serve(attacker.present)
+    attacker.user.ok("registry", "show", "--json")
 
 
-def fork(scene: Scene) -> None:
-    seen(scene)
-    other_present(scene)
+def fork(attacker: Attacker) -> None:
+    seen(attacker)
+    other_present(attacker)
 
 
-def rollback(scene: Scene) -> None:
-    seen(scene)
-    scene.serve(scene.past)
+def rollback(attacker: Attacker) -> None:
+    seen(attacker)
+    attacker.serve(attacker.past)
 
 
-def from_the_future(scene: Scene) -> None:
-    scene.cheat(lambda registry: registry.pass_time(hours=2))
+def from_the_future(attacker: Attacker) -> None:
+    attacker.cheat(lambda registry: registry.pass_time(hours=2))
 
 
-def going_back_in_time(scene: Scene) -> None:
-    scene.cheat(lambda registry: registry.pass_time(hours=-2))
+def going_back_in_time(attacker: Attacker) -> None:
+    attacker.cheat(lambda registry: registry.pass_time(hours=-2))
 
 
 def expired_root(registry: SimulatedRegistry) -> None:
@@ -64,28 +64,28 @@ def expired_root(registry: SimulatedRegistry) -> None:
     registry.add_root(registry.root(expires=registry.now + timedelta(days=4)))
 
 
-def checkpoint(scene: Scene, text: str | None = None, signers: list[notes.Signer] | None = None) -> SignedNote:
+def checkpoint(attacker: Attacker, text: str | None = None, signers: list[notes.Signer] | None = None) -> SignedNote:
     """A checkpoint of the present with another text or other signatures."""
-    registry = scene.present
+    registry = attacker.present
     return notes.sign(text or registry.checkpoint().text(), registry.log_signers() if signers is None else signers)
 
 
-def serve_checkpoint(scene: Scene, note: SignedNote) -> None:
-    registry = scene.present
+def serve_checkpoint(attacker: Attacker, note: SignedNote) -> None:
+    registry = attacker.present
     registry.write_files(registry.head(checkpoint=note))
-    scene.serve(registry)
+    attacker.serve(registry)
 
 
-def spelled(scene: Scene, old: str, new: str) -> None:
+def spelled(attacker: Attacker, old: str, new: str) -> None:
     """Serve the honest checkpoint in another spelling."""
-    head = json.loads(scene.present.files["head"])
+    head = json.loads(attacker.present.files["head"])
     assert old in head["checkpoint"], head["checkpoint"]
     head["checkpoint"] = head["checkpoint"].replace(old, new, 1)
-    scene.replace("head", json.dumps(head, separators=(",", ":"), ensure_ascii=False).encode() + b"\n")
+    attacker.replace("head", json.dumps(head, separators=(",", ":"), ensure_ascii=False).encode() + b"\n")
 
 
-def last_base64(scene: Scene) -> str:
-    return str(json.loads(scene.present.files["head"])["checkpoint"].split(" ")[-1].strip())
+def last_base64(attacker: Attacker) -> str:
+    return str(json.loads(attacker.present.files["head"])["checkpoint"].split(" ")[-1].strip())
 
 
 def foreign_base64(text: str) -> str:
@@ -96,65 +96,65 @@ def foreign_base64(text: str) -> str:
     return body[:-1] + alphabet[alphabet.index(body[-1]) + 1] + "=" * (len(text) - len(body))
 
 
-def wrong_by_known_key(scene: Scene) -> None:
+def wrong_by_known_key(attacker: Attacker) -> None:
     """A signature line that names the log's key but was made by another."""
-    registry = scene.present
+    registry = attacker.present
     honest = notes.sign(registry.checkpoint().text(), registry.log_signers())
     forged = key("thief").sign(honest.text.encode())
     serve_checkpoint(
-        scene, SignedNote(honest.text, (NoteSignature(registry.origin, honest.signatures[0].key_id, forged),))
+        attacker, SignedNote(honest.text, (NoteSignature(registry.origin, honest.signatures[0].key_id, forged),))
     )
 
 
-def wrong_beside_a_good_one(scene: Scene) -> None:
+def wrong_beside_a_good_one(attacker: Attacker) -> None:
     """A good signature and a wrong one by the same key: one of the two texts is not the log's."""
-    registry = scene.present
+    registry = attacker.present
     honest = notes.sign(registry.checkpoint().text(), registry.log_signers()).signatures[0]
     forged = NoteSignature(honest.name, honest.key_id, key("thief").sign(b"text"))
-    serve_checkpoint(scene, SignedNote(registry.checkpoint().text(), (honest, forged)))
+    serve_checkpoint(attacker, SignedNote(registry.checkpoint().text(), (honest, forged)))
 
 
-def head_proof(scene: Scene, proof: list[bytes]) -> None:
-    scene.present.write_files(scene.present.head(proof=proof))
-    scene.serve(scene.present)
+def head_proof(attacker: Attacker, proof: list[bytes]) -> None:
+    attacker.present.write_files(attacker.present.head(proof=proof))
+    attacker.serve(attacker.present)
 
 
-def honest_proof(scene: Scene, position: int | None = None) -> list[bytes]:
-    registry = scene.present
+def honest_proof(attacker: Attacker, position: int | None = None) -> list[bytes]:
+    registry = attacker.present
     at = registry.size - 1 if position is None else position
     return merkle.inclusion_proof(at, registry.size, registry.reader())
 
 
-def json_head(scene: Scene, change: dict[str, object]) -> None:
-    head = {**json.loads(scene.present.files["head"]), **change}
-    scene.replace("head", json.dumps(head, separators=(",", ":"), ensure_ascii=False).encode() + b"\n")
+def json_head(attacker: Attacker, change: dict[str, object]) -> None:
+    head = {**json.loads(attacker.present.files["head"]), **change}
+    attacker.replace("head", json.dumps(head, separators=(",", ":"), ensure_ascii=False).encode() + b"\n")
 
 
-def repeated_member(scene: Scene) -> None:
-    data = scene.present.files["head"].decode()
-    scene.replace("head", ('{"proof":[],' + data[1:]).encode())
+def repeated_member(attacker: Attacker) -> None:
+    data = attacker.present.files["head"].decode()
+    attacker.replace("head", ('{"proof":[],' + data[1:]).encode())
 
 
-def last_leaf(build: Callable[[SimulatedRegistry], SignedNote]) -> Callable[[Scene], None]:
+def last_leaf(build: Callable[[SimulatedRegistry], SignedNote]) -> Callable[[Attacker], None]:
     """End the tree in this note instead of the honest snapshot."""
 
-    def act(scene: Scene) -> None:
-        registry = scene.present.fork()
+    def act(attacker: Attacker) -> None:
+        registry = attacker.present.fork()
         registry.leaves[-1] = build(registry).encode()
         registry.write_files()
-        scene.serve(registry)
+        attacker.serve(registry)
 
     return act
 
 
-def never_changed(scene: Scene) -> None:
+def never_changed(attacker: Attacker) -> None:
     """The user's copy has an ETag, and the mirror always answers that nothing changed."""
-    states = StateStore(Path(scene.user.environment["RYE_DATA_DIR"]) / "registries")
-    state = states.load(scene.past.origin)
+    states = StateStore(Path(attacker.user.environment["RYE_DATA_DIR"]) / "registries")
+    state = states.load(attacker.past.origin)
     assert state is not None
     assert state.head is not None
-    HeadTags(states.folder).remember(scene.server.url, state.head, '"1"')
-    scene.fault("head", unchanged)
+    HeadTags(states.folder).remember(attacker.server.url, state.head, '"1"')
+    attacker.fault("head", unchanged)
 
 
 TIME_AND_HISTORY = (
@@ -165,14 +165,14 @@ TIME_AND_HISTORY = (
         "a head that nobody renewed for eight days",
         "mirror",
         "head-stale",
-        lambda scene: None,
+        lambda attacker: None,
         later=timedelta(days=8),
     ),
     Attack(
         "the very head that was seen, for eight days",
         "mirror",
         "head-frozen",
-        lambda scene: scene.serve(scene.past),
+        lambda attacker: attacker.serve(attacker.past),
         later=timedelta(days=8),
     ),
     Attack(
@@ -186,7 +186,7 @@ TIME_AND_HISTORY = (
         "a head that is said not to have changed, though nothing was asked",
         "mirror",
         "fetch-status",
-        lambda scene: scene.fault("head", unchanged),
+        lambda attacker: attacker.fault("head", unchanged),
     ),
     Attack("a head from the future", "log key", "snapshot-future", from_the_future),
     Attack("a new head with an older time", "log key", "snapshot-time", going_back_in_time),
@@ -194,7 +194,7 @@ TIME_AND_HISTORY = (
         "a fresh head under an expired root",
         "log key",
         "root-expired",
-        lambda scene: None,
+        lambda attacker: None,
         build=expired_root,
         later=timedelta(days=5),
     ),
@@ -205,29 +205,32 @@ BYTES = (
         "an oversized head",
         "mirror",
         "fetch-too-large",
-        lambda scene: scene.fault("head", announces(50_000_000)),
+        lambda attacker: attacker.fault("head", announces(50_000_000)),
     ),
-    Attack("an endless head", "mirror", "fetch-endless", lambda scene: scene.fault("head", endless)),
+    Attack("an endless head", "mirror", "fetch-endless", lambda attacker: attacker.fault("head", endless)),
     Attack(
         "a head that drips",
         "mirror",
         "fetch-slow",
-        lambda scene: scene.fault("head", drips(scene.present.files["head"])),
+        lambda attacker: attacker.fault("head", drips(attacker.present.files["head"])),
         limits=IMPATIENT,
     ),
-    Attack("an empty head", "mirror", "head-malformed", lambda scene: scene.replace("head", b"")),
-    Attack("a head that is not JSON", "mirror", "head-malformed", lambda scene: scene.replace("head", b"\x80{[")),
+    Attack("an empty head", "mirror", "head-malformed", lambda attacker: attacker.replace("head", b"")),
+    Attack("a head that is not JSON", "mirror", "head-malformed", lambda attacker: attacker.replace("head", b"\x80{[")),
     Attack(
         "a head that is nested without end",
         "mirror",
         "head-malformed",
-        lambda scene: scene.replace("head", b"[" * 60_000),
+        lambda attacker: attacker.replace("head", b"[" * 60_000),
     ),
     Attack("a head with a member that stands twice", "mirror", "head-malformed", repeated_member),
     Attack(
-        "a head with a member too many", "mirror", "head-malformed", lambda scene: json_head(scene, {"next": "evil"})
+        "a head with a member too many",
+        "mirror",
+        "head-malformed",
+        lambda attacker: json_head(attacker, {"next": "evil"}),
     ),
-    Attack("no head", "mirror", "fetch-not-found", lambda scene: scene.replace("head", None)),
+    Attack("no head", "mirror", "fetch-not-found", lambda attacker: attacker.replace("head", None)),
 )
 
 CHECKPOINTS = (
@@ -235,14 +238,18 @@ CHECKPOINTS = (
         "a checkpoint by an unknown signer",
         "mirror",
         "checkpoint-signature",
-        lambda scene: serve_checkpoint(scene, checkpoint(scene, signers=[signer(scene.present.origin, key("thief"))])),
+        lambda attacker: serve_checkpoint(
+            attacker, checkpoint(attacker, signers=[signer(attacker.present.origin, key("thief"))])
+        ),
         cause="note-threshold",
     ),
     Attack(
         "a checkpoint by a key of another role",
         "namespace key",
         "checkpoint-signature",
-        lambda scene: serve_checkpoint(scene, checkpoint(scene, signers=[signer(scene.present.origin, key("acme 1"))])),
+        lambda attacker: serve_checkpoint(
+            attacker, checkpoint(attacker, signers=[signer(attacker.present.origin, key("acme 1"))])
+        ),
         cause="note-threshold",
     ),
     Attack(
@@ -263,25 +270,29 @@ CHECKPOINTS = (
         "a checkpoint of another origin",
         "log key",
         "checkpoint-origin",
-        lambda scene: serve_checkpoint(
-            scene, checkpoint(scene, scene.present.checkpoint(origin="other.example").text())
+        lambda attacker: serve_checkpoint(
+            attacker, checkpoint(attacker, attacker.present.checkpoint(origin="other.example").text())
         ),
     ),
     Attack(
         "an extension line in the checkpoint",
         "log key",
         "statement-malformed",
-        lambda scene: serve_checkpoint(scene, checkpoint(scene, scene.present.checkpoint().text() + "extra 1\n")),
+        lambda attacker: serve_checkpoint(
+            attacker, checkpoint(attacker, attacker.present.checkpoint().text() + "extra 1\n")
+        ),
     ),
     Attack(
         "a size with a leading zero",
         "log key",
         "statement-malformed",
-        lambda scene: serve_checkpoint(
-            scene,
+        lambda attacker: serve_checkpoint(
+            attacker,
             checkpoint(
-                scene,
-                scene.present.checkpoint().text().replace(f"\n{scene.present.size}\n", f"\n0{scene.present.size}\n"),
+                attacker,
+                attacker.present.checkpoint()
+                .text()
+                .replace(f"\n{attacker.present.size}\n", f"\n0{attacker.present.size}\n"),
             ),
         ),
     ),
@@ -289,10 +300,11 @@ CHECKPOINTS = (
         "a size in other digits than ASCII's",
         "log key",
         "statement-malformed",
-        lambda scene: serve_checkpoint(
-            scene,
+        lambda attacker: serve_checkpoint(
+            attacker,
             checkpoint(
-                scene, scene.present.checkpoint().text().replace(f"\n{scene.present.size}\n", "\n\u0661\u0662\n")
+                attacker,
+                attacker.present.checkpoint().text().replace(f"\n{attacker.present.size}\n", "\n\u0661\u0662\n"),
             ),
         ),
     ),
@@ -300,33 +312,35 @@ CHECKPOINTS = (
         "a signature that is not base64",
         "mirror",
         "note-base64",
-        lambda scene: spelled(scene, last_base64(scene), "!" + last_base64(scene)[1:]),
+        lambda attacker: spelled(attacker, last_base64(attacker), "!" + last_base64(attacker)[1:]),
     ),
     Attack(
         "a signature in base64 that is not canonical",
         "mirror",
         "note-base64",
-        lambda scene: spelled(scene, last_base64(scene), foreign_base64(last_base64(scene))),
+        lambda attacker: spelled(attacker, last_base64(attacker), foreign_base64(last_base64(attacker))),
     ),
     Attack(
         "text after the last signature",
         "mirror",
         "note-malformed",
-        lambda scene: spelled(scene, last_base64(scene) + "\n", last_base64(scene) + "\nand more\n"),
+        lambda attacker: spelled(attacker, last_base64(attacker) + "\n", last_base64(attacker) + "\nand more\n"),
     ),
-    Attack("CR LF in a signed note", "mirror", "note-malformed", lambda scene: spelled(scene, "\n", "\r\n")),
+    Attack("CR LF in a signed note", "mirror", "note-malformed", lambda attacker: spelled(attacker, "\n", "\r\n")),
     Attack(
         "a control character in a signed note",
         "mirror",
         "note-malformed",
-        lambda scene: spelled(scene, "registry", "\u001bregistry"),
+        lambda attacker: spelled(attacker, "registry", "\u001bregistry"),
     ),
     Attack(
         "thirty-three signature lines",
         "mirror",
         "note-malformed",
-        lambda scene: spelled(
-            scene, last_base64(scene) + "\n", (last_base64(scene) + "\n") + f"— x {encode_base64(bytes(68))}\n" * 32
+        lambda attacker: spelled(
+            attacker,
+            last_base64(attacker) + "\n",
+            (last_base64(attacker) + "\n") + f"— x {encode_base64(bytes(68))}\n" * 32,
         ),
     ),
 )
@@ -348,7 +362,7 @@ SNAPSHOTS = (
         "a log that is empty",
         "log key",
         "head-empty",
-        lambda scene: serve_checkpoint(scene, checkpoint(scene, scene.present.checkpoint(size=0).text())),
+        lambda attacker: serve_checkpoint(attacker, checkpoint(attacker, attacker.present.checkpoint(size=0).text())),
     ),
 )
 
@@ -357,21 +371,21 @@ PROOFS = (
         "a proof of the snapshot with a hash too many",
         "mirror",
         "snapshot-proof",
-        lambda scene: head_proof(scene, [*honest_proof(scene), bytes(32)]),
+        lambda attacker: head_proof(attacker, [*honest_proof(attacker), bytes(32)]),
         cause="proof-length",
     ),
     Attack(
         "a proof of the snapshot with a hash too few",
         "mirror",
         "snapshot-proof",
-        lambda scene: head_proof(scene, honest_proof(scene)[:-1]),
+        lambda attacker: head_proof(attacker, honest_proof(attacker)[:-1]),
         cause="proof-length",
     ),
     Attack(
         "a proof of the snapshot for another place",
         "mirror",
         "snapshot-proof",
-        lambda scene: head_proof(scene, [bytes(32), *honest_proof(scene)[1:]]),
+        lambda attacker: head_proof(attacker, [bytes(32), *honest_proof(attacker)[1:]]),
         cause="proof-root",
     ),
 )
@@ -380,5 +394,5 @@ PROOFS = (
 @pytest.mark.parametrize(
     "attack", [*TIME_AND_HISTORY, *BYTES, *CHECKPOINTS, *SNAPSHOTS, *PROOFS], ids=lambda attack: attack.name
 )
-def test_the_head_is_what_the_registry_signed(stage: Stage, attack: Attack) -> None:
-    stage.perform(attack)
+def test_the_head_is_what_the_registry_signed(runner: AttackRunner, attack: Attack) -> None:
+    runner.perform(attack)

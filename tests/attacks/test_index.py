@@ -30,7 +30,7 @@ from rye.registry.protocol.tiles import Tile
 from rye.registry.protocol.wire import IndexLine
 from tests.attacks.hostile_server import announces
 from tests.attacks.signed_items import directive, release
-from tests.attacks.simulation import DEPLOY, INSTALL, LINT, UPDATE, Attack, Scene, Stage, progress, raw
+from tests.attacks.simulation import DEPLOY, INSTALL, LINT, UPDATE, Attack, Attacker, AttackRunner, progress, raw
 from tests.registry.simulated_registry import SimulatedRegistry
 
 pytestmark = pytest.mark.slow
@@ -38,15 +38,15 @@ pytestmark = pytest.mark.slow
 Lines = list[IndexLine]
 
 
-def cheat_index(change: Callable[[SimulatedRegistry, dict[str, Lines]], object]) -> Callable[[Scene], None]:
+def cheat_index(change: Callable[[SimulatedRegistry, dict[str, Lines]], object]) -> Callable[[Attacker], None]:
     """The registry signs a snapshot over index lines changed by ``change``."""
 
-    def act(scene: Scene) -> None:
-        registry = scene.present.fork()
+    def act(attacker: Attacker) -> None:
+        registry = attacker.present.fork()
         index = registry.index_lines()
         change(registry, index)
         registry.publish_index({name: wire.encode_index(found) for name, found in index.items() if found})
-        scene.serve(registry)
+        attacker.serve(registry)
 
     return act
 
@@ -71,20 +71,20 @@ def without_the_namespace(_: SimulatedRegistry, index: dict[str, Lines]) -> None
     del index["namespace:acme"]
 
 
-def a_takedown_left_out(scene: Scene) -> None:
+def a_takedown_left_out(attacker: Attacker) -> None:
     """The user saw the takedown of a release; later the registry signs an index without it."""
-    registry = scene.present.fork()
+    registry = attacker.present.fork()
     newest = Release.parse(notes.parse(registry.index_lines()[str(DEPLOY)][-1].note).text)
     taken = Takedown(registry.origin, DEPLOY, newest.version, (newest.file.sha256,), registry.now, "It leaks.")
     registry.append(registry.sign(taken, registry.owner_signers()))
     registry.publish()
-    scene.serve(registry)
-    scene.user.ok("info", str(DEPLOY))
+    attacker.serve(registry)
+    attacker.user.ok("info", str(DEPLOY))
     registry.pass_time(minutes=1)
     index = registry.index_lines()
     del index[str(DEPLOY)][-1]
     registry.publish_index({name: wire.encode_index(found) for name, found in index.items()})
-    scene.serve(registry)
+    attacker.serve(registry)
 
 
 def another_position(_: SimulatedRegistry, index: dict[str, Lines]) -> None:
@@ -109,7 +109,7 @@ def another_origins_release(_: SimulatedRegistry, index: dict[str, Lines]) -> No
     index[str(DEPLOY)].append(IndexLine(index[str(DEPLOY)][-1].log + 1, foreign.leaves[position]))
 
 
-def index_note(change: Callable[[str], str]) -> Callable[[Scene], None]:
+def index_note(change: Callable[[str], str]) -> Callable[[Attacker], None]:
     """The registry signs an index in which the newest note's bytes are changed."""
 
     def act(_: SimulatedRegistry, index: dict[str, Lines]) -> None:
@@ -119,10 +119,10 @@ def index_note(change: Callable[[str], str]) -> Callable[[Scene], None]:
     return cheat_index(act)
 
 
-def logged_text(change: Callable[[str], str]) -> Callable[[Scene], None]:
+def logged_text(change: Callable[[str], str]) -> Callable[[Attacker], None]:
     """The publisher signs a release with a changed text, and the registry logs it."""
 
-    def act(scene: Scene) -> None:
+    def act(attacker: Attacker) -> None:
         def build(registry: SimulatedRegistry) -> None:
             draft = registry.fork()
             position = release(draft, DEPLOY, "1.2.0", directive(DEPLOY, "1.2.0"))
@@ -131,9 +131,9 @@ def logged_text(change: Callable[[str], str]) -> Callable[[Scene], None]:
             note = raw(text, registry.namespace_signers("acme"))
             append_unread(registry, note, str(DEPLOY))
 
-        registry = scene.present.fork()
+        registry = attacker.present.fork()
         build(registry)
-        scene.serve(registry)
+        attacker.serve(registry)
 
     return act
 
@@ -150,9 +150,9 @@ def append_unread(registry: SimulatedRegistry, note: SignedNote, name: str) -> N
     registry.write_files(registry.head(map=root), indexes)
 
 
-def repeated_release(scene: Scene) -> None:
+def repeated_release(attacker: Attacker) -> None:
     """Release other bytes under an existing version."""
-    scene.cheat(lambda registry: release(registry, DEPLOY, "1.1.0", directive(DEPLOY, "1.1.0", text="Do harm.")))
+    attacker.cheat(lambda registry: release(registry, DEPLOY, "1.1.0", directive(DEPLOY, "1.1.0", text="Do harm.")))
 
 
 def advisory_by_the_log(registry: SimulatedRegistry) -> None:
@@ -179,62 +179,62 @@ def yank_of_nothing(registry: SimulatedRegistry) -> None:
     registry.yank(DEPLOY, "8.0.0")
 
 
-def tail_of_another_kind(scene: Scene) -> None:
+def tail_of_another_kind(attacker: Attacker) -> None:
     """The tree ends with a release instead of a snapshot, and the head offers that leaf."""
-    registry = scene.present.fork()
+    registry = attacker.present.fork()
     release(registry, DEPLOY, "1.2.0", directive(DEPLOY, "1.2.0"))
     registry.write_files()
-    scene.serve(registry)
+    attacker.serve(registry)
 
 
-def other_map(scene: Scene) -> None:
+def other_map(attacker: Attacker) -> None:
     """The snapshot commits to a name map other than the one the head names."""
-    registry = scene.present.fork()
+    registry = attacker.present.fork()
     registry.append(registry.sign(registry.snapshot(map="0" * 64), registry.log_signers()))
     registry.write_files()
-    scene.serve(registry)
+    attacker.serve(registry)
 
 
-def map_of_before(scene: Scene) -> None:
+def map_of_before(attacker: Attacker) -> None:
     """The mirror's head names the map from before the newest release."""
-    scene.present.write_files(scene.present.head(map=scene.past.head().map))
-    scene.serve(scene.present)
+    attacker.present.write_files(attacker.present.head(map=attacker.past.head().map))
+    attacker.serve(attacker.present)
 
 
-def old_node(scene: Scene) -> None:
+def old_node(attacker: Attacker) -> None:
     """The map's node from before the newest release, under the name of the present one."""
-    scene.replace(scene.map_path(), scene.past.files[node_path(scene.past.head().map)])
+    attacker.replace(attacker.map_path(), attacker.past.files[node_path(attacker.past.head().map)])
 
 
-def old_index(scene: Scene) -> None:
+def old_index(attacker: Attacker) -> None:
     """The index file from before the newest release."""
-    path = scene.index_path(str(DEPLOY))
-    scene.replace(path, scene.past.index_files()[str(DEPLOY)])
+    path = attacker.index_path(str(DEPLOY))
+    attacker.replace(path, attacker.past.index_files()[str(DEPLOY)])
 
 
-def index_of_the_same_size(scene: Scene) -> None:
-    path = scene.index_path(str(DEPLOY))
-    scene.replace(path, scene.server.files[path].replace(b"version 1.1.0", b"version 1.1.1"))
+def index_of_the_same_size(attacker: Attacker) -> None:
+    path = attacker.index_path(str(DEPLOY))
+    attacker.replace(path, attacker.server.files[path].replace(b"version 1.1.0", b"version 1.1.1"))
 
 
-def raw_map(change: Callable[[bytes], bytes]) -> Callable[[Scene], None]:
+def raw_map(change: Callable[[bytes], bytes]) -> Callable[[Attacker], None]:
     """The registry signs a map in which ``change`` made the bytes of one node."""
 
-    def act(scene: Scene) -> None:
-        registry = scene.present.fork()
+    def act(attacker: Attacker) -> None:
+        registry = attacker.present.fork()
         registry.publish_map([change(registry.map_of().files[registry.map_of().root])])
-        scene.serve(registry)
+        attacker.serve(registry)
 
     return act
 
 
-def large_map(change: Callable[[Inner, int, Mapping[str, Node]], Sequence[Node]]) -> Callable[[Scene], None]:
+def large_map(change: Callable[[Inner, int, Mapping[str, Node]], Sequence[Node]]) -> Callable[[Attacker], None]:
     """Add some hundred names to the registry and sign nodes made by ``change``, the root first. ``change`` gets the
     map's root, the row below which the item is, and all nodes.
     """
 
-    def act(scene: Scene) -> None:
-        registry = scene.present.fork()
+    def act(attacker: Attacker) -> None:
+        registry = attacker.present.fork()
         entries = [*registry.map_entries(), *(MapEntry(f"tool:acme/fill/n{n}", "0" * 64, 1) for n in range(400))]
         done = update(EMPTY_MAP_SHA256, entries, {EMPTY_MAP_SHA256: decode_node(EMPTY_MAP)})
         root = done.nodes[done.root]
@@ -243,7 +243,7 @@ def large_map(change: Callable[[Inner, int, Mapping[str, Node]], Sequence[Node]]
         assert at is not None
         nodes = [encode_node(node) for node in change(root, at, done.nodes)]
         registry.publish_map([*nodes, *done.files.values()])
-        scene.serve(registry)
+        attacker.serve(registry)
 
     return act
 
@@ -305,37 +305,37 @@ def part_for_whole(root: Inner, at: int, nodes: Mapping[str, Node]) -> list[Node
     return [leaf_below(root, at - 1, nodes)]
 
 
-def tile_of(scene: Scene, level: int = 0) -> Tile:
-    return next(tile for tile in tiles.all_tiles(scene.present.size) if tile.level == level)
+def tile_of(attacker: Attacker, level: int = 0) -> Tile:
+    return next(tile for tile in tiles.all_tiles(attacker.present.size) if tile.level == level)
 
 
-def altered_tile(scene: Scene) -> None:
-    path = tile_of(scene).path
-    data = bytearray(scene.server.files[path])
+def altered_tile(attacker: Attacker) -> None:
+    path = tile_of(attacker).path
+    data = bytearray(attacker.server.files[path])
     data[40] ^= 1
-    scene.replace(path, bytes(data))
+    attacker.replace(path, bytes(data))
 
 
-def old_tile(scene: Scene) -> None:
+def old_tile(attacker: Attacker) -> None:
     """Serve the honest partial tile of the past, padded, in place of the present's."""
-    tile = tile_of(scene)
-    past = next(found for found in tiles.all_tiles(scene.past.size) if found.level == 0)
-    data = scene.past.files[past.path]
-    scene.replace(tile.path, data + bytes(tile.bytes - len(data)))
+    tile = tile_of(attacker)
+    past = next(found for found in tiles.all_tiles(attacker.past.size) if found.level == 0)
+    data = attacker.past.files[past.path]
+    attacker.replace(tile.path, data + bytes(tile.bytes - len(data)))
 
 
-def full_tile_for_a_partial_one(scene: Scene) -> None:
+def full_tile_for_a_partial_one(attacker: Attacker) -> None:
     """Remove the partial tile, and serve a full tile of another tree."""
-    tile = tile_of(scene)
-    scene.replace(tile.path, None)
-    scene.replace(tile.full.path, scene.server.files.get(tile.full.path, b"") + b"\x01" * tile.full.bytes)
+    tile = tile_of(attacker)
+    attacker.replace(tile.path, None)
+    attacker.replace(tile.full.path, attacker.server.files.get(tile.full.path, b"") + b"\x01" * tile.full.bytes)
 
 
-def short_full_tile(scene: Scene) -> None:
+def short_full_tile(attacker: Attacker) -> None:
     """Serve a full tile in place of the partial one that matches neither."""
-    tile = tile_of(scene)
-    scene.replace(tile.path, None)
-    scene.replace(tile.full.path, b"\x01" * (tile.full.bytes - 32))
+    tile = tile_of(attacker)
+    attacker.replace(tile.path, None)
+    attacker.replace(tile.full.path, b"\x01" * (tile.full.bytes - 32))
 
 
 def long(registry: SimulatedRegistry) -> None:
@@ -345,19 +345,19 @@ def long(registry: SimulatedRegistry) -> None:
         registry.release(Identity("tool", f"zeta/pad/n{number}"), content=b"n\n")
 
 
-def tile_of_another_level(scene: Scene) -> None:
+def tile_of_another_level(attacker: Attacker) -> None:
     """Serve a tile of level 0 in place of one of level 1."""
-    upper, lower = tile_of(scene, 1), tile_of(scene, 0)
-    scene.replace(upper.path, scene.server.files[lower.path][: upper.bytes])
+    upper, lower = tile_of(attacker, 1), tile_of(attacker, 0)
+    attacker.replace(upper.path, attacker.server.files[lower.path][: upper.bytes])
 
 
-def altered_full_tile(scene: Scene) -> None:
+def altered_full_tile(attacker: Attacker) -> None:
     """Change one hash of a full tile that does not even contain the installed release."""
-    tile = tile_of(scene, 0)
+    tile = tile_of(attacker, 0)
     assert tile == tile.full
-    data = bytearray(scene.server.files[tile.path])
+    data = bytearray(attacker.server.files[tile.path])
     data[-1] ^= 1
-    scene.replace(tile.path, bytes(data))
+    attacker.replace(tile.path, bytes(data))
 
 
 SNAPSHOTS = (
@@ -404,48 +404,53 @@ SNAPSHOTS = (
         "an advisory in the name of the registry's owners",
         "log key",
         "advisory-signer",
-        lambda scene: scene.cheat(advisory_by_the_log),
+        lambda attacker: attacker.cheat(advisory_by_the_log),
     ),
     Attack(
         "a yank of what was never released",
         "namespace key",
         "release-unknown",
-        lambda scene: scene.cheat(yank_of_nothing),
+        lambda attacker: attacker.cheat(yank_of_nothing),
     ),
     Attack("other bytes under a version once used", "log and namespace key", "release-repeated", repeated_release),
     Attack(
         "a takedown that too few owners signed",
         "log key",
         "takedown-signer",
-        lambda scene: scene.cheat(taken_down(signers=1)),
+        lambda attacker: attacker.cheat(taken_down(signers=1)),
     ),
     Attack(
         "a takedown of a file that is not the release's",
         "log key",
         "takedown-foreign",
-        lambda scene: scene.cheat(taken_down("0" * 64)),
+        lambda attacker: attacker.cheat(taken_down("0" * 64)),
     ),
     Attack(
         "a locked release that was taken down, from a mirror that still has its bytes",
         "mirror",
         "release-taken-down",
-        lambda scene: scene.cheat(taken_down(line=0)),
+        lambda attacker: attacker.cheat(taken_down(line=0)),
         start="checkout",
         command=INSTALL,
     ),
 )
 
 FILES = (
-    Attack("no node of the name map", "mirror", "map-missing", lambda scene: scene.replace(scene.map_path(), None)),
+    Attack(
+        "no node of the name map", "mirror", "map-missing", lambda attacker: attacker.replace(attacker.map_path(), None)
+    ),
     Attack("a node of before", "mirror", "map-hash", old_node),
     Attack(
         "a node that is far too long",
         "mirror",
         "fetch-too-large",
-        lambda scene: scene.fault(scene.map_path(), announces(50_000_000)),
+        lambda attacker: attacker.fault(attacker.map_path(), announces(50_000_000)),
     ),
     Attack(
-        "no index file", "mirror", "index-missing", lambda scene: scene.replace(scene.index_path(str(DEPLOY)), None)
+        "no index file",
+        "mirror",
+        "index-missing",
+        lambda attacker: attacker.replace(attacker.index_path(str(DEPLOY)), None),
     ),
     Attack("an index file of before", "mirror", "index-size", old_index),
     Attack("an index file of the same size", "mirror", "index-hash", index_of_the_same_size),
@@ -453,7 +458,7 @@ FILES = (
         "an index file that is far too long",
         "mirror",
         "fetch-too-large",
-        lambda scene: scene.fault(scene.index_path(str(DEPLOY)), announces(50_000_000)),
+        lambda attacker: attacker.fault(attacker.index_path(str(DEPLOY)), announces(50_000_000)),
     ),
     Attack(
         "a node with a path for a name",
@@ -526,30 +531,30 @@ TILES = (
     Attack("a tile of before, filled up", "mirror", "tile-root", old_tile),
     Attack("a full tile for a partial one, of another tree", "mirror", "tile-root", full_tile_for_a_partial_one),
     Attack("a full tile for a partial one, too short", "mirror", "tile-size", short_full_tile),
-    Attack("no tile at all", "mirror", "tile-missing", lambda scene: scene.replace(tile_of(scene).path, None)),
+    Attack("no tile at all", "mirror", "tile-missing", lambda attacker: attacker.replace(tile_of(attacker).path, None)),
     Attack("a tile of another level", "mirror", "tile-root", tile_of_another_level, build=long),
     Attack("an altered full tile", "mirror", "tile-parent", altered_full_tile, build=long),
 )
 
 
 @pytest.mark.parametrize("attack", SNAPSHOTS, ids=lambda attack: attack.name)
-def test_the_index_is_what_the_log_says(stage: Stage, attack: Attack) -> None:
-    stage.perform(attack)
+def test_the_index_is_what_the_log_says(runner: AttackRunner, attack: Attack) -> None:
+    runner.perform(attack)
 
 
 @pytest.mark.parametrize("attack", [*FILES, *TILES], ids=lambda attack: attack.name)
-def test_every_file_is_the_one_that_the_head_fixes(stage: Stage, attack: Attack) -> None:
-    stage.perform(attack)
+def test_every_file_is_the_one_that_the_head_fixes(runner: AttackRunner, attack: Attack) -> None:
+    runner.perform(attack)
 
 
 @pytest.mark.parametrize("attack", NOTES, ids=lambda attack: attack.name)
-def test_statements_are_read_strictly(stage: Stage, attack: Attack) -> None:
-    stage.perform(attack)
+def test_statements_are_read_strictly(runner: AttackRunner, attack: Attack) -> None:
+    runner.perform(attack)
 
 
-def test_installing_again_asks_the_registry_nothing(stage: Stage) -> None:
+def test_installing_again_asks_the_registry_nothing(runner: AttackRunner) -> None:
     """What is installed and unchanged needs no registry, so no registry can harm it."""
-    user = stage.user("installed")
-    stage.server.serve({})
+    user = runner.user("installed")
+    runner.server.serve({})
     assert user.run(*INSTALL, "--json").code == 0
-    assert stage.server.seen == []
+    assert runner.server.seen == []

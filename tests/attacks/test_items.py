@@ -14,7 +14,7 @@ from rye.registry.protocol import notes, wire
 from rye.registry.protocol.statements import FileEntry, Hook, Relation, Release
 from tests.attacks.hostile_server import announces, encoded, endless
 from tests.attacks.signed_items import HOOK, directive, release, signed, skill
-from tests.attacks.simulation import CHECK, DEPLOY, LINT, SKILL, UPDATE, Attack, Scene, Stage, raw
+from tests.attacks.simulation import CHECK, DEPLOY, LINT, SKILL, UPDATE, Attack, Attacker, AttackRunner, raw
 from tests.attacks.test_index import append_unread
 from tests.registry.simulated_registry import SimulatedRegistry, key
 from tests.scenes.directive_text import SHELL
@@ -26,25 +26,25 @@ ADD_SKILL = ("add", f"{SKILL}", "--yes")
 NEWEST = directive(DEPLOY, "1.2.0")
 
 
-def blob_of(scene: Scene, identity: Identity = DEPLOY, part: int = 0) -> str:
+def blob_of(attacker: Attacker, identity: Identity = DEPLOY, part: int = 0) -> str:
     """The path of the bytes of an item's newest release; ``part`` from 1: an attached file."""
-    line = scene.present.index_lines()[str(identity)][-1]
+    line = attacker.present.index_lines()[str(identity)][-1]
     newest = Release.parse(notes.parse(line.note).text)
     return wire.blob_path(newest.attached[part - 1].sha256 if part else newest.file.sha256)
 
 
-def changed(scene: Scene, change: Callable[[bytes], bytes], part: int = 0, identity: Identity = DEPLOY) -> None:
-    path = blob_of(scene, identity, part)
-    scene.replace(path, change(scene.server.files[path]))
+def changed(attacker: Attacker, change: Callable[[bytes], bytes], part: int = 0, identity: Identity = DEPLOY) -> None:
+    path = blob_of(attacker, identity, part)
+    attacker.replace(path, change(attacker.server.files[path]))
 
 
 def published(
     text: str = NEWEST, identity: Identity = DEPLOY, version: str = "1.2.0", **parts: Any
-) -> Callable[[Scene], None]:
+) -> Callable[[Attacker], None]:
     """The namespace's owner publishes this, correctly signed and logged."""
 
-    def act(scene: Scene) -> None:
-        scene.cheat(lambda registry: release(registry, identity, version, text, **parts))
+    def act(attacker: Attacker) -> None:
+        attacker.cheat(lambda registry: release(registry, identity, version, text, **parts))
 
     return act
 
@@ -53,31 +53,31 @@ def signed_by(text: str, private: Any = ACME) -> bytes:
     return signed(DEPLOY, text, private)
 
 
-def another_items_bytes(scene: Scene) -> None:
+def another_items_bytes(attacker: Attacker) -> None:
     """A release of one item that names another item's bytes, both by the same owner."""
 
     def build(registry: SimulatedRegistry) -> None:
         release(registry, DEPLOY, "1.2.0", NEWEST, content=signed(CHECK, directive(CHECK, "1.2.0"), ACME))
 
-    scene.cheat(build)
+    attacker.cheat(build)
 
 
-def another_namespaces_bytes(scene: Scene) -> None:
+def another_namespaces_bytes(attacker: Attacker) -> None:
     """A release that passes off another author's signed bytes as its own."""
     content = signed(LINT, directive(LINT, "1.2.0").replace("lint", "deploy"), key("zeta 1"))
-    scene.cheat(lambda registry: release(registry, DEPLOY, "1.2.0", NEWEST, content=content))
+    attacker.cheat(lambda registry: release(registry, DEPLOY, "1.2.0", NEWEST, content=content))
 
 
-def another_folders_bytes(scene: Scene) -> None:
+def another_folders_bytes(attacker: Attacker) -> None:
     """A release that names the signed bytes of an item with the same name in another folder."""
     elsewhere = directive(Identity("directive", "acme/qa/deploy"), "1.2.0")
-    scene.cheat(lambda registry: release(registry, DEPLOY, "1.2.0", NEWEST, content=signed_by(elsewhere)))
+    attacker.cheat(lambda registry: release(registry, DEPLOY, "1.2.0", NEWEST, content=signed_by(elsewhere)))
 
 
-def another_kinds_bytes(scene: Scene) -> None:
+def another_kinds_bytes(attacker: Attacker) -> None:
     """A directive's release that names the bytes of a knowledge item."""
     content = signed_by("---\nname: deploy\nversion: 1.2.0\n---\n\n# Deploy\n\nFacts.\n")
-    scene.cheat(lambda registry: release(registry, DEPLOY, "1.2.0", NEWEST, content=content))
+    attacker.cheat(lambda registry: release(registry, DEPLOY, "1.2.0", NEWEST, content=content))
 
 
 BLOBS = (
@@ -85,36 +85,38 @@ BLOBS = (
         "swapped bytes",
         "mirror",
         "blob-hash",
-        lambda scene: changed(scene, lambda data: data.replace(b"better", b"worser")),
+        lambda attacker: changed(attacker, lambda data: data.replace(b"better", b"worser")),
     ),
-    Attack("truncated bytes", "mirror", "blob-size", lambda scene: changed(scene, lambda data: data[:-1])),
-    Attack("bytes and more", "mirror", "blob-size", lambda scene: changed(scene, lambda data: data + b"\n")),
-    Attack("no bytes", "mirror", "blob-missing", lambda scene: scene.replace(blob_of(scene), None)),
-    Attack("endless bytes", "mirror", "blob-size", lambda scene: scene.fault(blob_of(scene), endless)),
+    Attack("truncated bytes", "mirror", "blob-size", lambda attacker: changed(attacker, lambda data: data[:-1])),
+    Attack("bytes and more", "mirror", "blob-size", lambda attacker: changed(attacker, lambda data: data + b"\n")),
+    Attack("no bytes", "mirror", "blob-missing", lambda attacker: attacker.replace(blob_of(attacker), None)),
+    Attack("endless bytes", "mirror", "blob-size", lambda attacker: attacker.fault(blob_of(attacker), endless)),
     Attack(
         "bytes of a stated size that is too large",
         "mirror",
         "blob-size",
-        lambda scene: scene.fault(blob_of(scene), announces(9_000_000)),
+        lambda attacker: attacker.fault(blob_of(attacker), announces(9_000_000)),
     ),
     Attack(
         "another item's bytes of the same size",
         "mirror",
         "blob-hash",
-        lambda scene: changed(scene, lambda data: (scene.server.files[blob_of(scene, CHECK)] + data)[: len(data)]),
+        lambda attacker: changed(
+            attacker, lambda data: (attacker.server.files[blob_of(attacker, CHECK)] + data)[: len(data)]
+        ),
     ),
     Attack(
         "an attached file that was swapped",
         "mirror",
         "blob-hash",
-        lambda scene: changed(scene, lambda data: data.swapcase(), 1, SKILL),
+        lambda attacker: changed(attacker, lambda data: data.swapcase(), 1, SKILL),
         command=ADD_SKILL,
     ),
     Attack(
         "a compressed bomb",
         "mirror",
         "fetch-status",
-        lambda scene: scene.fault(blob_of(scene), encoded(gzip.compress(bytes(50_000_000)), "gzip")),
+        lambda attacker: attacker.fault(blob_of(attacker), encoded(gzip.compress(bytes(50_000_000)), "gzip")),
     ),
 )
 
@@ -199,15 +201,17 @@ CONFUSION = (
         "a note with another kind's suffix",
         "log and namespace key",
         "index-statement",
-        lambda scene: logged(scene, lambda text: text.replace("file .md ", "file .py ")),
+        lambda attacker: logged(attacker, lambda text: text.replace("file .md ", "file .py ")),
         cause="statement-malformed",
     ),
 )
 
 
-def logged(scene: Scene, change: Callable[[str], str], identity: Identity = DEPLOY, name: str | None = None) -> None:
+def logged(
+    attacker: Attacker, change: Callable[[str], str], identity: Identity = DEPLOY, name: str | None = None
+) -> None:
     """A release whose text was changed before its owner signed it, logged and indexed under ``name``."""
-    registry, draft = scene.present.fork(), scene.present.fork()
+    registry, draft = attacker.present.fork(), attacker.present.fork()
     text, attached = (skill(SKILL, "1.2.0"), {"a.md": b"a\n"}) if identity == SKILL else (NEWEST, None)
     position = release(draft, identity, "1.2.0", text, attached=attached)
     registry.blobs.update(draft.blobs)
@@ -215,16 +219,16 @@ def logged(scene: Scene, change: Callable[[str], str], identity: Identity = DEPL
     after = change(before)
     assert after != before
     append_unread(registry, raw(after, registry.namespace_signers("acme")), name or str(identity))
-    scene.serve(registry)
+    attacker.serve(registry)
 
 
-def attached_as(*paths: str) -> Callable[[Scene], None]:
+def attached_as(*paths: str) -> Callable[[Attacker], None]:
     """A skill with attached files at these paths."""
 
-    def act(scene: Scene) -> None:
+    def act(attacker: Attacker) -> None:
         sha256 = hashlib.sha256(b"a\n").hexdigest()
         wanted = "".join(sorted(f"attached {path} 2 {sha256} x\n" for path in paths))
-        logged(scene, lambda text: text.replace(f"attached a.md 2 {sha256} -\n", wanted), SKILL)
+        logged(attacker, lambda text: text.replace(f"attached a.md 2 {sha256} -\n", wanted), SKILL)
 
     return act
 
@@ -258,21 +262,21 @@ PATHS = (
         "a release whose id leads upwards",
         "log and namespace key",
         "index-statement",
-        lambda scene: logged(scene, lambda text: text.replace("acme/ops/deploy", "acme/../deploy")),
+        lambda attacker: logged(attacker, lambda text: text.replace("acme/ops/deploy", "acme/../deploy")),
         cause="statement-malformed",
     ),
     Attack(
         "a release whose id is a Windows device",
         "log and namespace key",
         "index-statement",
-        lambda scene: logged(scene, lambda text: text.replace("acme/ops/deploy", "acme/ops/nul")),
+        lambda attacker: logged(attacker, lambda text: text.replace("acme/ops/deploy", "acme/ops/nul")),
         cause="statement-malformed",
     ),
     Attack(
         "a release whose id has capitals",
         "log and namespace key",
         "index-statement",
-        lambda scene: logged(scene, lambda text: text.replace("acme/ops/deploy", "acme/ops/Deploy")),
+        lambda attacker: logged(attacker, lambda text: text.replace("acme/ops/deploy", "acme/ops/Deploy")),
         cause="statement-malformed",
     ),
 )
@@ -280,9 +284,9 @@ PATHS = (
 NESTED = Identity("skill", "acme/docs/pdf-tools")
 
 
-def nested_skill(scene: Scene) -> None:
+def nested_skill(attacker: Attacker) -> None:
     """A skill in a folder where another item's files could be."""
-    scene.cheat(lambda registry: release(registry, NESTED, "1.0.0", skill(NESTED).replace("docs/", "")))
+    attacker.cheat(lambda registry: release(registry, NESTED, "1.0.0", skill(NESTED).replace("docs/", "")))
 
 
 MISPLACED = (
@@ -302,11 +306,11 @@ _DECOY = '```xml\n<directive name="deploy" version="1.2.0"><metadata><permission
 def hostile(what: str, text: str) -> Attack:
     """The namespace's owner is the attacker: note, log and signature are all valid."""
 
-    def act(scene: Scene) -> None:
+    def act(attacker: Attacker) -> None:
         def build(registry: SimulatedRegistry) -> None:
             release(registry, DEPLOY, "1.2.0", NEWEST, content=signed_by(text))
 
-        scene.cheat(build)
+        attacker.cheat(build)
 
     return Attack(f"an item with {what}", "namespace key", "item-invalid", act)
 
@@ -382,7 +386,7 @@ WIDENED = (
         "a first installation that nobody agreed to",
         "namespace key",
         "consent-needed",
-        lambda scene: None,
+        lambda attacker: None,
         command=("add", f"{DEPLOY}"),
         control=("add", f"{DEPLOY}", "--yes"),
     ),
@@ -390,35 +394,35 @@ WIDENED = (
 
 
 @pytest.mark.parametrize("attack", BLOBS, ids=lambda attack: attack.name)
-def test_bytes_are_the_ones_that_the_release_names(stage: Stage, attack: Attack) -> None:
-    stage.perform(attack)
+def test_bytes_are_the_ones_that_the_release_names(runner: AttackRunner, attack: Attack) -> None:
+    runner.perform(attack)
 
 
 @pytest.mark.parametrize("attack", SIGNATURES, ids=lambda attack: attack.name)
-def test_an_item_carries_its_authors_signature(stage: Stage, attack: Attack) -> None:
-    stage.perform(attack)
+def test_an_item_carries_its_authors_signature(runner: AttackRunner, attack: Attack) -> None:
+    runner.perform(attack)
 
 
 @pytest.mark.parametrize("attack", CONFUSION, ids=lambda attack: attack.name)
-def test_note_and_item_say_the_same(stage: Stage, attack: Attack) -> None:
-    stage.perform(attack)
+def test_note_and_item_say_the_same(runner: AttackRunner, attack: Attack) -> None:
+    runner.perform(attack)
 
 
 @pytest.mark.parametrize("attack", [*PATHS, *MISPLACED], ids=lambda attack: attack.name)
-def test_a_name_leads_nowhere_else(stage: Stage, attack: Attack) -> None:
-    stage.perform(attack)
+def test_a_name_leads_nowhere_else(runner: AttackRunner, attack: Attack) -> None:
+    runner.perform(attack)
 
 
 @pytest.mark.parametrize("attack", CONTENT, ids=lambda attack: attack.name)
-def test_a_hostile_owner_hides_nothing_in_an_item(stage: Stage, attack: Attack) -> None:
-    stage.perform(attack)
+def test_a_hostile_owner_hides_nothing_in_an_item(runner: AttackRunner, attack: Attack) -> None:
+    runner.perform(attack)
 
 
 @pytest.mark.parametrize("attack", WIDENED, ids=lambda attack: attack.name)
-def test_nobody_gets_more_rights_unasked(stage: Stage, attack: Attack) -> None:
-    stage.perform(attack)
+def test_nobody_gets_more_rights_unasked(runner: AttackRunner, attack: Attack) -> None:
+    runner.perform(attack)
 
 
-def test_the_refusals_of_signatures_say_what_is_wrong(stage: Stage) -> None:
-    verdicts = [stage.perform(attack).error["verdict"] for attack in SIGNATURES[:4]]
+def test_the_refusals_of_signatures_say_what_is_wrong(runner: AttackRunner) -> None:
+    verdicts = [runner.perform(attack).error["verdict"] for attack in SIGNATURES[:4]]
     assert verdicts == ["unsigned", "untrusted", "modified", "untrusted"]

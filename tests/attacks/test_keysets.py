@@ -12,7 +12,7 @@ from rye.registry.protocol import notes, wire
 from rye.registry.protocol.statements import Keyset, Revocation
 from rye.registry.protocol.wire import IndexLine
 from tests.attacks.signed_items import directive, release, signed
-from tests.attacks.simulation import ADD, DEPLOY, INSTALL, UPDATE, Attack, Scene, Stage, progress, raw
+from tests.attacks.simulation import ADD, DEPLOY, INSTALL, UPDATE, Attack, Attacker, AttackRunner, progress, raw
 from tests.attacks.test_index import append_unread, cheat_index
 from tests.attacks.test_roots import SMALL_ORDER
 from tests.registry.simulated_registry import SimulatedRegistry, key
@@ -23,21 +23,21 @@ ACME, NEW, THIEF = key("acme 1"), key("acme 2"), key("thief")
 Build = Callable[[SimulatedRegistry], object]
 
 
-def built(build: Build) -> Callable[[Scene], None]:
+def built(build: Build) -> Callable[[Attacker], None]:
     """Let ``build`` append to the present, then serve it."""
 
-    def act(scene: Scene) -> None:
-        scene.cheat(build)
+    def act(attacker: Attacker) -> None:
+        attacker.cheat(build)
 
     return act
 
 
-def unread(build: Build) -> Callable[[Scene], None]:
+def unread(build: Build) -> Callable[[Attacker], None]:
     """Let ``build`` append, close its batch with a statement that does not parse, and serve it."""
 
-    def act(scene: Scene) -> None:
-        build(scene.present)
-        scene.serve(scene.present)
+    def act(attacker: Attacker) -> None:
+        build(attacker.present)
+        attacker.serve(attacker.present)
 
     return act
 
@@ -226,15 +226,15 @@ def three_keysets(registry: SimulatedRegistry) -> None:
     release(registry, DEPLOY, "1.1.0", directive(DEPLOY, "1.1.0"))
 
 
-def rotated_and_seen(scene: Scene) -> None:
+def rotated_and_seen(attacker: Attacker) -> None:
     """The user already installed under the rotated keyset."""
-    scene.serve(scene.present)
-    scene.user.ok("add", "directive:acme/ops/check", "--yes")
+    attacker.serve(attacker.present)
+    attacker.user.ok("add", "directive:acme/ops/check", "--yes")
 
 
-def back_to_the_first_keyset(scene: Scene) -> None:
-    rotated_and_seen(scene)
-    cheat_index(chain_without_its_end)(scene)
+def back_to_the_first_keyset(attacker: Attacker) -> None:
+    rotated_and_seen(attacker)
+    cheat_index(chain_without_its_end)(attacker)
 
 
 def unclaimed(registry: SimulatedRegistry, index: dict[str, list[IndexLine]]) -> None:
@@ -242,9 +242,9 @@ def unclaimed(registry: SimulatedRegistry, index: dict[str, list[IndexLine]]) ->
     del registry, index["namespace:acme"]
 
 
-def before_any_keyset(scene: Scene) -> None:
+def before_any_keyset(attacker: Attacker) -> None:
     """An old release placed before the claim of a namespace that is new to the user."""
-    registry = SimulatedRegistry(now=scene.past.now)
+    registry = SimulatedRegistry(now=attacker.past.now)
     draft = registry.fork()
     draft.claim("acme")
     content = signed(DEPLOY, directive(DEPLOY), ACME)
@@ -253,8 +253,8 @@ def before_any_keyset(scene: Scene) -> None:
     registry.namespaces.pop("acme")
     registry.claim("acme")
     registry.publish()
-    scene.serve(registry)
-    scene.user.ok("registry", "add", scene.server.url, "--fingerprint", registry.fingerprint)
+    attacker.serve(registry)
+    attacker.user.ok("registry", "add", attacker.server.url, "--fingerprint", registry.fingerprint)
 
 
 CHAINS = (
@@ -429,51 +429,51 @@ RECOVERIES = (
 
 
 @pytest.mark.parametrize("attack", CHAINS, ids=lambda attack: attack.name)
-def test_a_namespace_has_one_chain_of_keysets(stage: Stage, attack: Attack) -> None:
-    stage.perform(attack)
+def test_a_namespace_has_one_chain_of_keysets(runner: AttackRunner, attack: Attack) -> None:
+    runner.perform(attack)
 
 
 @pytest.mark.parametrize("attack", SIGNERS, ids=lambda attack: attack.name)
-def test_a_release_is_signed_by_a_key_in_force(stage: Stage, attack: Attack) -> None:
-    stage.perform(attack)
+def test_a_release_is_signed_by_a_key_in_force(runner: AttackRunner, attack: Attack) -> None:
+    runner.perform(attack)
 
 
 @pytest.mark.parametrize("attack", RECOVERIES, ids=lambda attack: attack.name)
-def test_a_recovery_stands_in_public_and_needs_the_users_word(stage: Stage, attack: Attack) -> None:
-    stage.perform(attack)
+def test_a_recovery_stands_in_public_and_needs_the_users_word(runner: AttackRunner, attack: Attack) -> None:
+    runner.perform(attack)
 
 
-def test_what_a_key_signed_before_it_was_revoked_stays_good(stage: Stage) -> None:
-    scene = stage.scene(Attack("", "mirror", "", lambda scene: None, build=both_keys))
-    scene.cheat(stolen_then_revoked(lambda at: at + 1))
-    scene.user.ok("add", f"{DEPLOY}@=1.2.0", "--yes")
+def test_what_a_key_signed_before_it_was_revoked_stays_good(runner: AttackRunner) -> None:
+    attacker = runner.attacker(Attack("", "mirror", "", lambda attacker: None, build=both_keys))
+    attacker.cheat(stolen_then_revoked(lambda at: at + 1))
+    attacker.user.ok("add", f"{DEPLOY}@=1.2.0", "--yes")
 
 
-def test_the_alarm_of_a_takeover_names_the_keys_of_both_sides(stage: Stage) -> None:
-    error = stage.perform(CHAINS[0]).error
+def test_the_alarm_of_a_takeover_names_the_keys_of_both_sides(runner: AttackRunner) -> None:
+    error = runner.perform(CHAINS[0]).error
     assert [entry.split("+")[0] for entry in error["old_keys"]] == ["registry.example/acme"]
     assert [entry.split("+")[0] for entry in error["new_keys"]] == ["registry.example/acme"]
     assert error["old_keys"] != error["new_keys"]
 
 
-def test_an_old_key_back_dates_nothing_behind_a_recovery(stage: Stage) -> None:
+def test_an_old_key_back_dates_nothing_behind_a_recovery(runner: AttackRunner) -> None:
     """The thief has the old key and the log's help: a release dated before the recovery, logged after the new owner's."""
-    scene = stage.scene(Attack("", "mirror", "", lambda scene: None))
-    registry = scene.present.fork()
+    attacker = runner.attacker(Attack("", "mirror", "", lambda attacker: None))
+    registry = attacker.present.fork()
     registry.now -= timedelta(hours=73)
     recovery = registry.recover("acme", [NEW])
     registry.now += timedelta(hours=73)
     release(registry, DEPLOY, "1.2.0", directive(DEPLOY, "1.2.0"), key=NEW, keys=[NEW])
     registry.publish()
-    scene.serve(registry)
-    refused = scene.user.run(*ADD, "--json").error
+    attacker.serve(registry)
+    refused = attacker.user.run(*ADD, "--json").error
     assert (refused["code"], refused["statement"]) == ("recovery-unaccepted", recovery.sha256())
-    scene.user.ok("trust", "accept", "acme", "--yes")
+    attacker.user.ok("trust", "accept", "acme", "--yes")
     harm(registry, "1.3.0", key=ACME, keys=[ACME], keyset=1, time=registry.now - timedelta(hours=72.5))
     registry.publish()
-    scene.serve(registry)
-    before = scene.user.folder
-    assert scene.user.run(*ADD, "--json").error["code"] == "statement-keyset"
+    attacker.serve(registry)
+    before = attacker.user.folder
+    assert attacker.user.run(*ADD, "--json").error["code"] == "statement-keyset"
     assert not (before / ".ai" / "packages").exists()
 
 

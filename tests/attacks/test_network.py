@@ -24,7 +24,7 @@ from tests.attacks.hostile_server import (
     silent,
     status,
 )
-from tests.attacks.simulation import IMPATIENT, Attack, Scene, Stage, progress
+from tests.attacks.simulation import IMPATIENT, Attack, Attacker, AttackRunner, progress
 from tests.scenes.person import Person
 
 pytestmark = pytest.mark.slow
@@ -40,42 +40,42 @@ def writable(files: dict[str, bytes]) -> None:
     files["api/whoami"] = WHOAMI
 
 
-def on_head(fault: Fault) -> Callable[[Scene], None]:
-    return lambda scene: scene.fault("head", fault)
+def on_head(fault: Fault) -> Callable[[Attacker], None]:
+    return lambda attacker: attacker.fault("head", fault)
 
 
-def head_goes_to(target: Callable[[Scene], str]) -> Callable[[Scene], None]:
-    def act(scene: Scene) -> None:
-        scene.elsewhere.serve(scene.present.files)
-        scene.fault("head", redirects(target(scene)))
+def head_goes_to(target: Callable[[Attacker], str]) -> Callable[[Attacker], None]:
+    def act(attacker: Attacker) -> None:
+        attacker.elsewhere.serve(attacker.present.files)
+        attacker.fault("head", redirects(target(attacker)))
 
     return act
 
 
-def api_goes_to(target: Callable[[Scene], str], code: int = 302) -> Callable[[Scene], None]:
+def api_goes_to(target: Callable[[Attacker], str], code: int = 302) -> Callable[[Attacker], None]:
     """The API redirects the caller, and with it the token, to another address."""
 
-    def act(scene: Scene) -> None:
-        scene.elsewhere.serve({"api/whoami": WHOAMI})
-        scene.fault("api/whoami", redirects(target(scene), code))
+    def act(attacker: Attacker) -> None:
+        attacker.elsewhere.serve({"api/whoami": WHOAMI})
+        attacker.fault("api/whoami", redirects(target(attacker), code))
 
     return act
 
 
-def api_named(address: Callable[[Scene], str]) -> Callable[[Scene], None]:
+def api_named(address: Callable[[Attacker], str]) -> Callable[[Attacker], None]:
     """config.json names this address as the API's."""
 
-    def act(scene: Scene) -> None:
-        scene.elsewhere.serve({"api/whoami": WHOAMI, "whoami": WHOAMI})
-        config = {"protocol": wire.PROTOCOL_VERSION, "origin": "registry.example", "api": address(scene)}
-        scene.replace("config.json", json.dumps(config).encode())
+    def act(attacker: Attacker) -> None:
+        attacker.elsewhere.serve({"api/whoami": WHOAMI, "whoami": WHOAMI})
+        config = {"protocol": wire.PROTOCOL_VERSION, "origin": "registry.example", "api": address(attacker)}
+        attacker.replace("config.json", json.dumps(config).encode())
 
     return act
 
 
-def localhost(scene: Scene) -> str:
+def localhost(attacker: Attacker) -> str:
     """The same machine by another name, which counts as another host for tokens."""
-    return f"http://localhost:{scene.server.port}"
+    return f"http://localhost:{attacker.server.port}"
 
 
 PATIENCE = (
@@ -85,7 +85,7 @@ PATIENCE = (
         "an answer that breaks off",
         "mirror",
         "fetch-truncated",
-        lambda scene: scene.fault("head", breaks_off(scene.present.files["head"])),
+        lambda attacker: attacker.fault("head", breaks_off(attacker.present.files["head"])),
         limits=IMPATIENT,
     ),
     Attack("an answer that is not HTTP", "mirror", "fetch-truncated", on_head(not_http), limits=IMPATIENT),
@@ -105,20 +105,20 @@ REDIRECTS = (
         "a redirect to another host",
         "mirror",
         "fetch-redirect",
-        head_goes_to(lambda scene: f"{scene.elsewhere.url}/head"),
+        head_goes_to(lambda attacker: f"{attacker.elsewhere.url}/head"),
     ),
     Attack(
         "a redirect to the same machine by another name",
         "mirror",
         "fetch-redirect",
-        head_goes_to(lambda scene: f"{localhost(scene)}/head"),
+        head_goes_to(lambda attacker: f"{localhost(attacker)}/head"),
     ),
     Attack("a redirect to a file", "mirror", "fetch-redirect", head_goes_to(lambda _: "file:///etc/passwd")),
     Attack(
         "a redirect with a password",
         "mirror",
         "fetch-redirect",
-        head_goes_to(lambda scene: scene.server.url.replace("//", "//me:pw@") + "/head"),
+        head_goes_to(lambda attacker: attacker.server.url.replace("//", "//me:pw@") + "/head"),
     ),
     Attack("redirects without end", "mirror", "fetch-redirect", head_goes_to(lambda _: "/head")),
     Attack(
@@ -135,77 +135,77 @@ TOKENS = (
         "an API that redirects the token to another host",
         "log key",
         "fetch-redirect",
-        api_goes_to(lambda scene: f"{scene.elsewhere.url}/api/whoami"),
+        api_goes_to(lambda attacker: f"{attacker.elsewhere.url}/api/whoami"),
         start="stranger",
     ),
     Attack(
         "an API that redirects the token with its method",
         "log key",
         "fetch-redirect",
-        api_goes_to(lambda scene: f"{scene.elsewhere.url}/api/whoami", 307),
+        api_goes_to(lambda attacker: f"{attacker.elsewhere.url}/api/whoami", 307),
         start="stranger",
     ),
     Attack(
         "an API that redirects the token to another name",
         "log key",
         "fetch-redirect",
-        api_goes_to(lambda scene: f"{localhost(scene)}/api/whoami"),
+        api_goes_to(lambda attacker: f"{localhost(attacker)}/api/whoami"),
         start="stranger",
     ),
     Attack(
         "a config.json with an API on another host",
         "mirror",
         "config-malformed",
-        api_named(lambda scene: f"{scene.elsewhere.url}/api"),
+        api_named(lambda attacker: f"{attacker.elsewhere.url}/api"),
         start="stranger",
     ),
     Attack(
         "a config.json with an API under another name",
         "mirror",
         "config-malformed",
-        api_named(lambda scene: f"{localhost(scene)}/api"),
+        api_named(lambda attacker: f"{localhost(attacker)}/api"),
         start="stranger",
     ),
     Attack(
         "a config.json with an API on no host",
         "mirror",
         "config-malformed",
-        api_named(lambda scene: f"//127.0.0.1:{scene.elsewhere.port}/api"),
+        api_named(lambda attacker: f"//127.0.0.1:{attacker.elsewhere.port}/api"),
         start="stranger",
     ),
     Attack(
         "a config.json with an API behind a user name",
         "mirror",
         "config-malformed",
-        api_named(lambda scene: f"http://127.0.0.1:{scene.server.port}@127.0.0.1:{scene.elsewhere.port}/api"),
+        api_named(lambda attacker: f"http://127.0.0.1:{attacker.server.port}@127.0.0.1:{attacker.elsewhere.port}/api"),
         start="stranger",
     ),
     Attack(
         "a config.json with an API behind a backslash",
         "mirror",
         "config-malformed",
-        api_named(lambda scene: f"{scene.server.url}\\@127.0.0.1:{scene.elsewhere.port}/api"),
+        api_named(lambda attacker: f"{attacker.server.url}\\@127.0.0.1:{attacker.elsewhere.port}/api"),
         start="stranger",
     ),
     Attack(
         "an API that answers with a compressed bomb",
         "log key",
         "fetch-too-large",
-        lambda scene: scene.fault("api/whoami", encoded(gzip.compress(bytes(50_000_000)), "gzip")),
+        lambda attacker: attacker.fault("api/whoami", encoded(gzip.compress(bytes(50_000_000)), "gzip")),
         start="stranger",
     ),
     Attack(
         "an API that answers without end",
         "log key",
         "fetch-too-large",
-        lambda scene: scene.fault("api/whoami", endless),
+        lambda attacker: attacker.fault("api/whoami", endless),
         start="stranger",
     ),
     Attack(
         "an API that answers with something else",
         "log key",
         "answer-malformed",
-        lambda scene: scene.replace("api/whoami", b"[]"),
+        lambda attacker: attacker.replace("api/whoami", b"[]"),
         start="stranger",
     ),
 )
@@ -216,36 +216,36 @@ def logging_in(attack: Attack) -> Attack:
 
 
 @pytest.mark.parametrize("attack", [*PATIENCE, *REDIRECTS], ids=lambda attack: attack.name)
-def test_the_way_to_a_file_is_short_and_straight(stage: Stage, attack: Attack) -> None:
-    stage.perform(attack)
-    assert stage.elsewhere.seen == []
+def test_the_way_to_a_file_is_short_and_straight(runner: AttackRunner, attack: Attack) -> None:
+    runner.perform(attack)
+    assert runner.elsewhere.seen == []
 
 
 @pytest.mark.parametrize("attack", TOKENS, ids=lambda attack: attack.name)
-def test_a_token_goes_to_its_registry_and_nowhere_else(stage: Stage, attack: Attack) -> None:
-    stage.perform(logging_in(attack))
-    assert stage.elsewhere.seen == []
-    assert set(stage.server.headers("authorization")) <= {"Bearer sesame"}
-    assert all(seen.headers["host"] == f"127.0.0.1:{stage.server.port}" for seen in stage.server.seen)
-    assert all(seen.path.startswith("api/") for seen in stage.server.seen if "authorization" in seen.headers)
+def test_a_token_goes_to_its_registry_and_nowhere_else(runner: AttackRunner, attack: Attack) -> None:
+    runner.perform(logging_in(attack))
+    assert runner.elsewhere.seen == []
+    assert set(runner.server.headers("authorization")) <= {"Bearer sesame"}
+    assert all(seen.headers["host"] == f"127.0.0.1:{runner.server.port}" for seen in runner.server.seen)
+    assert all(seen.path.startswith("api/") for seen in runner.server.seen if "authorization" in seen.headers)
 
 
-def logged_in(stage: Stage) -> Person:
-    user = stage.user("pinned")
-    registry = stage.past.fork()
+def logged_in(runner: AttackRunner) -> Person:
+    user = runner.user("pinned")
+    registry = runner.past.fork()
     progress(registry)
     registry.publish()
-    stage.server.serve(registry.files)
-    writable(stage.server.files)
-    user.ok("login", stage.server.url, "--token", "sesame")
+    runner.server.serve(registry.files)
+    writable(runner.server.files)
+    user.ok("login", runner.server.url, "--token", "sesame")
     return user
 
 
-def test_installing_tells_the_token_to_nobody(stage: Stage) -> None:
-    user = logged_in(stage)
-    stage.server.seen.clear()
+def test_installing_tells_the_token_to_nobody(runner: AttackRunner) -> None:
+    user = logged_in(runner)
+    runner.server.seen.clear()
     user.ok("add", "directive:acme/ops/deploy", "--yes")
-    assert stage.server.headers("authorization") == []
+    assert runner.server.headers("authorization") == []
 
 
 def found(description: str) -> bytes:
@@ -257,45 +257,45 @@ def found(description: str) -> bytes:
     "text", ["\x1b]0;pwned\x07\x1b[2J", "\x9b2J", "a\rb\x08", "\u202egnol", "x\U000e0041y", "\x7f"]
 )
 @pytest.mark.parametrize("json_mode", [False, True])
-def test_what_an_api_says_does_not_steer_the_terminal(stage: Stage, text: str, json_mode: bool) -> None:
-    user = logged_in(stage)
-    stage.server.files["api/search"] = found(f"A {text} thing")
+def test_what_an_api_says_does_not_steer_the_terminal(runner: AttackRunner, text: str, json_mode: bool) -> None:
+    user = logged_in(runner)
+    runner.server.files["api/search"] = found(f"A {text} thing")
     result = user.ok("search", "deploy", *(["--json"] if json_mode else []))
     shown = result.stdout + result.stderr
     assert "thing" in shown
     assert all(character == "\n" or character == "\t" or character.isprintable() for character in shown)
 
 
-def test_an_apis_error_does_not_steer_the_terminal(stage: Stage) -> None:
-    user = logged_in(stage)
+def test_an_apis_error_does_not_steer_the_terminal(runner: AttackRunner) -> None:
+    user = logged_in(runner)
     body = json.dumps({"error": {"code": "no", "message": "\x1b[2Jnever", "hint": "run \x1b]8;;evil\x07this"}}).encode()
 
     def refuse(connection: Connection) -> None:
         answer(connection, 403, body)
 
-    stage.server.faults["api/whoami"] = refuse
+    runner.server.faults["api/whoami"] = refuse
     result = user.run("whoami")
     assert result.code == 1
     assert "never" in result.stderr
     assert "\x1b" not in result.stdout + result.stderr
 
 
-def test_what_an_api_finds_is_shown_and_nothing_else(stage: Stage) -> None:
-    user = logged_in(stage)
+def test_what_an_api_finds_is_shown_and_nothing_else(runner: AttackRunner) -> None:
+    user = logged_in(runner)
     row = {"kind": "directive", "version": "1.0.0", "description": "x", "score": 1.0}
     rows = [
         {"id": name, **row}
         for name in ("../../etc/passwd", "acme/../x", "acme/ops/deploy; rm -rf ~", "acme/ops/deploy")
     ]
-    stage.server.files["api/search"] = json.dumps({"results": rows, "total": 4}).encode()
+    runner.server.files["api/search"] = json.dumps({"results": rows, "total": 4}).encode()
     ids = [shown["id"] for shown in user.ok("search", "deploy", "--json").json["results"]]
     assert ids == ["acme/ops/deploy"]
 
 
 @pytest.mark.parametrize("score", [1e300, 2.0, -5.0])
-def test_a_registry_ranks_itself_no_higher_than_the_best_match(stage: Stage, score: float) -> None:
-    user = logged_in(stage)
-    stage.server.files["api/search"] = found("A thing").replace(b"1.0}", f"{score}}}".encode())
+def test_a_registry_ranks_itself_no_higher_than_the_best_match(runner: AttackRunner, score: float) -> None:
+    user = logged_in(runner)
+    runner.server.files["api/search"] = found("A thing").replace(b"1.0}", f"{score}}}".encode())
     [shown] = user.ok("search", "deploy", "--json").json["results"]
     assert 0 <= shown["score"] <= 1
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from rye.limits import REGISTRY
 from rye.registry.trust.trust_error import RULES
 from tests.attacks import test_heads, test_index, test_items, test_keysets, test_network, test_project, test_roots
-from tests.attacks.simulation import Attack, Stage
+from tests.attacks.simulation import Attack, AttackRunner
 
 pytestmark = pytest.mark.processes
 
@@ -58,13 +58,13 @@ def test_every_rule_of_acceptance_is_attacked() -> None:
 
 
 @pytest.mark.parametrize("name", STARTED)
-def test_the_program_stops_the_attack(stage: Stage, name: str) -> None:
+def test_the_program_stops_the_attack(runner: AttackRunner, name: str) -> None:
     [attack] = [attack for attack in ALL if attack.name == name]
-    stage.perform(attack, program=True)
+    runner.perform(attack, program=True)
 
 
-def test_the_program_gives_up_on_a_head_that_drips(stage: Stage) -> None:
+def test_the_program_gives_up_on_a_head_that_drips(runner: AttackRunner) -> None:
     [attack] = [attack for attack in ALL if attack.name == "a head that drips"]
-    stage.perform(
+    runner.perform(
         replace(attack, code="fetch-deadline", limits=REGISTRY), program=True
     )  # of the head, before its speed counts

@@ -14,39 +14,39 @@ from rye.items.identity import Identity
 from rye.registry.protocol import notes
 from tests.attacks.hostile_server import HostileServer
 from tests.attacks.signed_items import directive, release
-from tests.attacks.simulation import ADD, DEPLOY, INSTALL, UPDATE, Attack, Scene, Stage, now, progress, tree
+from tests.attacks.simulation import ADD, DEPLOY, INSTALL, UPDATE, Attack, Attacker, AttackRunner, now, progress, tree
 from tests.attacks.test_keysets import NEW, THIEF, built
 from tests.registry.simulated_registry import SimulatedRegistry, key
 
 pytestmark = pytest.mark.slow
 
 
-def link(place: str, *, to: Callable[[Scene], str]) -> Callable[[Scene], None]:
+def link(place: str, *, to: Callable[[Attacker], str]) -> Callable[[Attacker], None]:
     """Commit a symbolic link to the project."""
 
-    def act(scene: Scene) -> None:
-        path = scene.user.path(place)
+    def act(attacker: Attacker) -> None:
+        path = attacker.user.path(place)
         path.parent.mkdir(parents=True, exist_ok=True)
-        target = to(scene)
-        (scene.user.folder.parent / "outside").mkdir(exist_ok=True)
+        target = to(attacker)
+        (attacker.user.folder.parent / "outside").mkdir(exist_ok=True)
         os.symlink(target, path)
 
     return act
 
 
-def outside_lock(scene: Scene) -> str:
-    return outside(scene) + "/rye.lock"
+def outside_lock(attacker: Attacker) -> str:
+    return outside(attacker) + "/rye.lock"
 
 
-def outside(scene: Scene) -> str:
-    return str(scene.user.folder.parent / "outside")
+def outside(attacker: Attacker) -> str:
+    return str(attacker.user.folder.parent / "outside")
 
 
-def edit_lock(change: Callable[[str], str]) -> Callable[[Scene], None]:
+def edit_lock(change: Callable[[str], str]) -> Callable[[Attacker], None]:
     """Change rye.lock, as a pull request can."""
 
-    def act(scene: Scene) -> None:
-        path = scene.user.path("rye.lock")
+    def act(attacker: Attacker) -> None:
+        path = attacker.user.path("rye.lock")
         before = path.read_text()
         after = change(before)
         assert after != before
@@ -55,13 +55,13 @@ def edit_lock(change: Callable[[str], str]) -> Callable[[Scene], None]:
     return act
 
 
-def journal(*paths: object, kept: bytes = b"evil\n") -> Callable[[Scene], None]:
+def journal(*paths: object, kept: bytes = b"evil\n") -> Callable[[Attacker], None]:
     """Commit the journal of an installation that never happened, so that rye undoes it and restores what is "kept"."""
 
-    def act(scene: Scene) -> None:
-        work = scene.user.path(".ai/.rye")
+    def act(attacker: Attacker) -> None:
+        work = attacker.user.path(".ai/.rye")
         (work / "old").mkdir(parents=True, exist_ok=True)
-        (scene.user.folder.parent / "outside").mkdir(exist_ok=True)
+        (attacker.user.folder.parent / "outside").mkdir(exist_ok=True)
         for number, _ in enumerate(paths):
             (work / "old" / str(number)).write_bytes(kept)
         (work / "journal").write_text(json.dumps([{"path": path, "existed": True} for path in paths]))
@@ -69,16 +69,16 @@ def journal(*paths: object, kept: bytes = b"evil\n") -> Callable[[Scene], None]:
     return act
 
 
-def working_link(name: str) -> Callable[[Scene], None]:
+def working_link(name: str) -> Callable[[Attacker], None]:
     """Commit a link in the working folder, which rye opens for writing."""
 
-    def act(scene: Scene) -> None:
-        (scene.user.folder.parent / "outside").mkdir(exist_ok=True)
-        work = scene.user.path(".ai/.rye")
+    def act(attacker: Attacker) -> None:
+        (attacker.user.folder.parent / "outside").mkdir(exist_ok=True)
+        work = attacker.user.path(".ai/.rye")
         if work.exists():
             shutil.rmtree(work)
         work.mkdir(parents=True)
-        os.symlink(outside(scene) + "/made", work / name)
+        os.symlink(outside(attacker) + "/made", work / name)
 
     return act
 
@@ -99,13 +99,13 @@ def without_rights(text: str) -> str:
     return re.sub(r"(?ms)^capabilities = \[\n.*?^\]\n", "", text, count=1)
 
 
-def edited(scene: Scene) -> None:
+def edited(attacker: Attacker) -> None:
     """Change an installed file."""
-    path = scene.user.path(DEPLOY_FILE)
+    path = attacker.user.path(DEPLOY_FILE)
     path.write_bytes(path.read_bytes().replace(b"Do the work", b"Do more work"))
 
 
-def pinned_elsewhere(scene: Scene) -> SimulatedRegistry:
+def pinned_elsewhere(attacker: Attacker) -> SimulatedRegistry:
     """A second registry that the user pinned, in which the attacker owns a namespace named ``acme``."""
     public = SimulatedRegistry(
         origin="public.example", now=now(), owners=[key("public 1"), key("public 2")], logs=[key("public log")]
@@ -113,27 +113,27 @@ def pinned_elsewhere(scene: Scene) -> SimulatedRegistry:
     public.claim("acme", [THIEF])
     release(public, DEPLOY, "9.9.9", directive(DEPLOY, "9.9.9", text="Do harm."), key=THIEF)
     public.publish()
-    scene.elsewhere.serve(public.files)
-    scene.user.ok("registry", "add", scene.elsewhere.url, "--fingerprint", public.fingerprint)
+    attacker.elsewhere.serve(public.files)
+    attacker.user.ok("registry", "add", attacker.elsewhere.url, "--fingerprint", public.fingerprint)
     return public
 
 
-def turned_registry(scene: Scene) -> None:
+def turned_registry(attacker: Attacker) -> None:
     """The project's manifest maps the namespace to the attacker's registry; the lock still names the old one."""
-    pinned_elsewhere(scene)
-    manifest = scene.user.path("rye.toml")
-    manifest.write_text(manifest.read_text() + f'\n[registries]\nacme = "{scene.elsewhere.url}"\n')
+    pinned_elsewhere(attacker)
+    manifest = attacker.user.path("rye.toml")
+    manifest.write_text(manifest.read_text() + f'\n[registries]\nacme = "{attacker.elsewhere.url}"\n')
 
 
-def unpinned_registry(scene: Scene) -> None:
+def unpinned_registry(attacker: Attacker) -> None:
     """The project's manifest names a registry that the user never pinned."""
     thief = SimulatedRegistry(origin="thief.example", now=now())
     thief.claim("acme", [THIEF])
     progress_by(thief)
     thief.publish()
-    scene.elsewhere.serve(thief.files)
-    manifest = scene.user.path("rye.toml")
-    manifest.write_text(manifest.read_text() + f'\n[registries]\nacme = "{scene.elsewhere.url}"\n')
+    attacker.elsewhere.serve(thief.files)
+    manifest = attacker.user.path("rye.toml")
+    manifest.write_text(manifest.read_text() + f'\n[registries]\nacme = "{attacker.elsewhere.url}"\n')
 
 
 def progress_by(registry: SimulatedRegistry) -> None:
@@ -175,14 +175,14 @@ def replayed_unyank_in_another_envelope(registry: SimulatedRegistry) -> None:
     registry.append(notes.add_signatures(older, [signer("stranger", THIEF)]))
 
 
-def head_before_the_yank(scene: Scene) -> None:
+def head_before_the_yank(attacker: Attacker) -> None:
     """The user saw the yank; the mirror serves a head from before it."""
-    registry = scene.present.fork()
+    registry = attacker.present.fork()
     yanked_for_good(registry)
     registry.publish()
-    scene.serve(registry)
-    scene.user.ok("registry", "show", "--json")
-    scene.serve(scene.present)
+    attacker.serve(registry)
+    attacker.user.ok("registry", "show", "--json")
+    attacker.serve(attacker.present)
 
 
 def another_signer(registry: SimulatedRegistry) -> None:
@@ -312,7 +312,7 @@ CONFUSION = (
         "an item that does not exist here",
         "mirror",
         "no-such-item",
-        lambda scene: pinned_elsewhere(scene) and None,
+        lambda attacker: pinned_elsewhere(attacker) and None,
         command=("add", "acme/ops/only-elsewhere", "--yes"),
         control=ADD,
     ),
@@ -320,7 +320,7 @@ CONFUSION = (
         "a name that is a path",
         "project",
         "bad-reference",
-        lambda scene: None,
+        lambda attacker: None,
         command=("add", "directive:../../etc/passwd", "--yes"),
         control=ADD,
     ),
@@ -356,64 +356,64 @@ REPLAYS = (
 
 
 @pytest.mark.parametrize("attack", LINKS, ids=lambda attack: attack.name)
-def test_nothing_is_written_through_a_link(stage: Stage, attack: Attack) -> None:
-    stage.perform(attack)
-    for place in stage.base.glob("user*/outside"):
+def test_nothing_is_written_through_a_link(runner: AttackRunner, attack: Attack) -> None:
+    runner.perform(attack)
+    for place in runner.base.glob("user*/outside"):
         assert tree(place) == {}
 
 
 @pytest.mark.parametrize("attack", WORK, ids=lambda attack: attack.name)
-def test_a_working_folder_that_came_with_the_project_does_nothing(stage: Stage, attack: Attack) -> None:
-    stage.perform(attack)
-    for place in stage.base.glob("user*/outside"):
+def test_a_working_folder_that_came_with_the_project_does_nothing(runner: AttackRunner, attack: Attack) -> None:
+    runner.perform(attack)
+    for place in runner.base.glob("user*/outside"):
         assert tree(place) == {}
 
 
 @pytest.mark.parametrize("place", [".ai/packages/acme", DEPLOY_FILE])
-def test_discarding_edits_follows_no_link_either(stage: Stage, place: str) -> None:
-    scene = stage.scene(Attack("", "project", "", lambda scene: None))
-    scene.serve(scene.present)
-    link(place, to=outside_lock)(scene)
-    refused = scene.user.run(*ADD, "--discard-local-edits", "--json")
+def test_discarding_edits_follows_no_link_either(runner: AttackRunner, place: str) -> None:
+    attacker = runner.attacker(Attack("", "project", "", lambda attacker: None))
+    attacker.serve(attacker.present)
+    link(place, to=outside_lock)(attacker)
+    refused = attacker.user.run(*ADD, "--discard-local-edits", "--json")
     assert (refused.code, refused.error["code"]) == (1, "symlink-in-the-way")
-    assert tree(scene.user.folder.parent / "outside") == {}
-    assert not scene.user.path("rye.lock").exists()
+    assert tree(attacker.user.folder.parent / "outside") == {}
+    assert not attacker.user.path("rye.lock").exists()
 
 
 @pytest.mark.parametrize("attack", LOCKS, ids=lambda attack: attack.name)
-def test_a_lock_installs_what_it_names_or_nothing(stage: Stage, attack: Attack) -> None:
-    stage.perform(attack)
+def test_a_lock_installs_what_it_names_or_nothing(runner: AttackRunner, attack: Attack) -> None:
+    runner.perform(attack)
 
 
 @pytest.mark.parametrize("attack", CONFUSION, ids=lambda attack: attack.name)
-def test_a_name_has_one_home(stage: Stage, attack: Attack) -> None:
-    stage.perform(attack)
+def test_a_name_has_one_home(runner: AttackRunner, attack: Attack) -> None:
+    runner.perform(attack)
 
 
 @pytest.mark.parametrize("attack", REPLAYS, ids=lambda attack: attack.name)
-def test_the_past_does_not_come_back(stage: Stage, attack: Attack) -> None:
-    stage.perform(attack)
+def test_the_past_does_not_come_back(runner: AttackRunner, attack: Attack) -> None:
+    runner.perform(attack)
 
 
-def test_a_higher_version_in_another_pinned_registry_changes_nothing(stage: Stage) -> None:
+def test_a_higher_version_in_another_pinned_registry_changes_nothing(runner: AttackRunner) -> None:
     """Dependency confusion: a namespace is looked up only in the registry that it is mapped to."""
-    scene = stage.scene(Attack("", "mirror", "", lambda scene: None))
-    scene.serve(scene.present)
-    pinned_elsewhere(scene)
-    scene.elsewhere.seen.clear()
-    result = scene.user.ok(*ADD, "--json").json
+    attacker = runner.attacker(Attack("", "mirror", "", lambda attacker: None))
+    attacker.serve(attacker.present)
+    pinned_elsewhere(attacker)
+    attacker.elsewhere.seen.clear()
+    result = attacker.user.ok(*ADD, "--json").json
     assert [(row["id"], row["to"]) for row in result["changes"]] == [(DEPLOY.id, "1.1.0")]
-    assert scene.elsewhere.seen == []
+    assert attacker.elsewhere.seen == []
 
 
-def test_two_kinds_of_one_name_are_told_apart(stage: Stage) -> None:
+def test_two_kinds_of_one_name_are_told_apart(runner: AttackRunner) -> None:
     """A hostile owner gives a tool the name of a directive; the one is never installed in place of the other."""
-    scene = stage.scene(Attack("", "mirror", "", lambda scene: None))
-    scene.cheat(lambda registry: registry.release(Identity("tool", DEPLOY.id), content=b"rm -rf ~\n"))
-    refused = scene.user.run("add", DEPLOY.id, "--yes", "--json")
+    attacker = runner.attacker(Attack("", "mirror", "", lambda attacker: None))
+    attacker.cheat(lambda registry: registry.release(Identity("tool", DEPLOY.id), content=b"rm -rf ~\n"))
+    refused = attacker.user.run("add", DEPLOY.id, "--yes", "--json")
     assert (refused.code, refused.error["code"]) == (2, "ambiguous")
 
 
-def test_servers_of_the_suite_close(stage: Stage) -> None:
+def test_servers_of_the_suite_close(runner: AttackRunner) -> None:
     with HostileServer() as server:
-        assert server.port != stage.server.port
+        assert server.port != runner.server.port

@@ -10,7 +10,7 @@ import pytest
 
 from rye.registry.protocol.notes import Signer
 from rye.registry.protocol.statements import Root
-from tests.attacks.simulation import Attack, Scene, Stage, progress, raw
+from tests.attacks.simulation import Attack, Attacker, AttackRunner, progress, raw
 from tests.registry.simulated_registry import SimulatedRegistry, key
 
 pytestmark = pytest.mark.slow
@@ -27,23 +27,23 @@ def rotated(registry: SimulatedRegistry) -> None:
     progress(registry)
 
 
-def next_root(change: Callable[[SimulatedRegistry], None]) -> Callable[[Scene], None]:
+def next_root(change: Callable[[SimulatedRegistry], None]) -> Callable[[Attacker], None]:
     """Serve a registry whose root 2 was made by ``change``; the key named by root 1 signs the log."""
 
-    def act(scene: Scene) -> None:
-        registry = scene.past.fork()
+    def act(attacker: Attacker) -> None:
+        registry = attacker.past.fork()
         registry.pass_time(hours=1)
         change(registry)
         registry.append(registry.sign(registry.snapshot(root=2), registry.log_signers()))
         registry.write_files()
-        scene.serve(registry)
+        attacker.serve(registry)
 
     return act
 
 
 def root_with(
     signers: Callable[[SimulatedRegistry], list[Signer]] | None = None, **changes: object
-) -> Callable[[Scene], None]:
+) -> Callable[[Attacker], None]:
     def change(registry: SimulatedRegistry) -> None:
         registry.add_root(registry.root(**changes), None if signers is None else signers(registry))
 
@@ -73,34 +73,34 @@ def small_order_owner(registry: SimulatedRegistry) -> None:
     registry.roots.append(raw("\n".join(changed), registry.owner_signers()))
 
 
-def without_the_gap(scene: Scene) -> None:
+def without_the_gap(attacker: Attacker) -> None:
     """Root 3 is in force, and root 2 is withheld."""
-    registry = scene.past.fork()
+    registry = attacker.past.fork()
     registry.add_root()
     registry.add_root()
     progress(registry)
     registry.publish()
-    scene.serve(registry)
-    scene.replace("root/2", None)
+    attacker.serve(registry)
+    attacker.replace("root/2", None)
 
 
-def back_to_root_1(scene: Scene) -> None:
+def back_to_root_1(attacker: Attacker) -> None:
     """The user saw root 2; the log continues as if root 1 were in force."""
-    scene.serve(scene.present)
-    scene.user.ok("registry", "show", "--json")
-    registry = scene.present.fork()
+    attacker.serve(attacker.present)
+    attacker.user.ok("registry", "show", "--json")
+    registry = attacker.present.fork()
     registry.append(registry.sign(registry.snapshot(root=1), registry.log_signers()))
     registry.write_files()
-    scene.serve(registry)
+    attacker.serve(registry)
 
 
-def stolen_old_log_key(scene: Scene) -> None:
+def stolen_old_log_key(attacker: Attacker) -> None:
     """The same under root 2: the old key signs what only the new one may sign."""
-    scene.serve(scene.present)
-    scene.user.ok("registry", "show", "--json")
-    scene.present.logs = [key("log 1")]
-    progress_later(scene.present)
-    scene.serve(scene.present)
+    attacker.serve(attacker.present)
+    attacker.user.ok("registry", "show", "--json")
+    attacker.present.logs = [key("log 1")]
+    progress_later(attacker.present)
+    attacker.serve(attacker.present)
 
 
 def progress_later(registry: SimulatedRegistry) -> None:
@@ -108,41 +108,43 @@ def progress_later(registry: SimulatedRegistry) -> None:
     registry.publish()
 
 
-def new_log_key_without_owners(scene: Scene) -> None:
+def new_log_key_without_owners(attacker: Attacker) -> None:
     """The log changes its key without its owners."""
-    registry = scene.past.fork()
+    registry = attacker.past.fork()
     registry.pass_time(hours=1)
     progress(registry)
     registry.logs = [key("log 2")]
     registry.publish()
-    scene.serve(registry)
+    attacker.serve(registry)
 
 
-def another_registry(origin: str) -> Callable[[Scene], None]:
+def another_registry(origin: str) -> Callable[[Attacker], None]:
     """A different registry, consistent in itself, with its own owners."""
 
-    def act(scene: Scene) -> None:
+    def act(attacker: Attacker) -> None:
         thief = SimulatedRegistry(
-            origin=origin, now=scene.past.now, owners=[key("thief 1"), key("thief 2")], logs=[key("thief log")]
+            origin=origin, now=attacker.past.now, owners=[key("thief 1"), key("thief 2")], logs=[key("thief log")]
         )
         thief.claim("acme")
         progress(thief)
         thief.publish()
-        scene.serve(thief)
+        attacker.serve(thief)
 
     return act
 
 
-def weak_first_root(scene: Scene) -> None:
+def weak_first_root(attacker: Attacker) -> None:
     """The pinned root 1, with signatures of one owner instead of two."""
-    registry = scene.present
+    registry = attacker.present
     registry.roots[0] = raw(registry.roots[0].text, registry.owner_signers(registry.owners[:1]))
     registry.write_files()
-    scene.serve(registry)
+    attacker.serve(registry)
 
 
-def lying_config(scene: Scene) -> None:
-    scene.replace("config.json", scene.present.files["config.json"].replace(b"registry.example", b"other.example"))
+def lying_config(attacker: Attacker) -> None:
+    attacker.replace(
+        "config.json", attacker.present.files["config.json"].replace(b"registry.example", b"other.example")
+    )
 
 
 ATTACKS = (
@@ -156,7 +158,7 @@ ATTACKS = (
         "a root that is older than the one before",
         "log and owners' keys",
         "root-time",
-        lambda scene: root_with(time=scene.past.now - timedelta(days=1))(scene),
+        lambda attacker: root_with(time=attacker.past.now - timedelta(days=1))(attacker),
     ),
     Attack(
         "a root signed by one owner where two are needed",
@@ -219,7 +221,7 @@ ATTACKS = (
         "a registry that nobody pinned",
         "mirror",
         "registry-unpinned",
-        lambda scene: None,
+        lambda attacker: None,
         start="stranger",
         control=PIN,
     ),
@@ -227,8 +229,8 @@ ATTACKS = (
         "a root of another protocol version",
         "mirror",
         "protocol-unknown",
-        lambda scene: scene.replace(
-            "config.json", scene.present.files["config.json"].replace(b'"protocol":2', b'"protocol":1')
+        lambda attacker: attacker.replace(
+            "config.json", attacker.present.files["config.json"].replace(b'"protocol":2', b'"protocol":1')
         ),
         start="stranger",
         command=PIN,
@@ -242,5 +244,5 @@ def test_the_key_of_small_order_is_one() -> None:
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
-def test_the_root_is_the_pinned_one_or_its_owners_next(stage: Stage, attack: Attack) -> None:
-    stage.perform(attack)
+def test_the_root_is_the_pinned_one_or_its_owners_next(runner: AttackRunner, attack: Attack) -> None:
+    runner.perform(attack)

@@ -41,7 +41,19 @@ from rye.storage import verdicts as module
 from rye.storage.verdicts import VERDICTS, Verdicts
 from tests.attacks import test_index, test_items, test_keysets
 from tests.attacks.signed_items import directive, release
-from tests.attacks.simulation import ADD, CHECK, DEPLOY, INSTALL, LINT, SKILL, Attack, Scene, Stage, founded, tree
+from tests.attacks.simulation import (
+    ADD,
+    CHECK,
+    DEPLOY,
+    INSTALL,
+    LINT,
+    SKILL,
+    Attack,
+    Attacker,
+    AttackRunner,
+    founded,
+    tree,
+)
 from tests.registry.memory_transport import MemoryTransport
 from tests.registry.simulated_registry import START, SimulatedRegistry, key
 from tests.scenes.effort import tries
@@ -63,32 +75,32 @@ def rows(user: Person) -> dict[bytes, bytes]:
         return dict(database.execute("SELECT key, value FROM verdict"))
 
 
-class Primed(Stage):
-    """The same stage; each user has the store of another user who looked at everything before and after."""
+class PrimedRunner(AttackRunner):
+    """The same runner; each user has the store of another user who looked at everything before and after."""
 
     def __init__(self, base: Path):
         super().__init__(base)
         self._stores: dict[object, Path] = {}
         """The filled stores, by what the honest registry did, since it is the same each time."""
 
-    def scene(self, attack: Attack) -> Scene:
-        scene = super().scene(attack)
+    def attacker(self, attack: Attack) -> Attacker:
+        attacker = super().attacker(attack)
         if attack.build not in self._stores:
             other = self.user("pinned")
-            for registry in (scene.past, scene.present):
+            for registry in (attacker.past, attacker.present):
                 self.server.serve(registry.files)
                 for identity in (DEPLOY, CHECK, SKILL):
                     other.run("add", str(identity), "--yes", "--dry-run")
             assert rows(other)
             self._stores[attack.build] = other.home / "data" / VERDICTS
-        (scene.user.home / "data").mkdir(exist_ok=True)
-        shutil.copy(self._stores[attack.build], scene.user.home / "data" / VERDICTS)
-        return scene
+        (attacker.user.home / "data").mkdir(exist_ok=True)
+        shutil.copy(self._stores[attack.build], attacker.user.home / "data" / VERDICTS)
+        return attacker
 
 
 @pytest.fixture(scope="module")
-def primed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Primed]:
-    found = Primed(tmp_path_factory.mktemp("primed"))
+def primed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrimedRunner]:
+    found = PrimedRunner(tmp_path_factory.mktemp("primed"))
     yield found
     found.close()
 
@@ -119,13 +131,13 @@ TABLES = tuple(
 
 class TestKnownAttacks:
     @pytest.mark.parametrize("attack", TABLES, ids=lambda attack: attack.name)
-    def test_an_attack_ends_as_it_does_without_verdicts(self, primed: Primed, attack: Attack) -> None:
+    def test_an_attack_ends_as_it_does_without_verdicts(self, primed: PrimedRunner, attack: Attack) -> None:
         primed.perform(attack)
 
     @pytest.mark.parametrize("name", INDEX_FILES)
-    def test_a_changed_index_file_that_was_judged_is_not_even_asked_for(self, primed: Primed, name: str) -> None:
+    def test_a_changed_index_file_that_was_judged_is_not_even_asked_for(self, primed: PrimedRunner, name: str) -> None:
         [attack] = [attack for attack in test_index.FILES if attack.name == name]
-        honest, attacked = primed.scene(attack), primed.scene(attack)
+        honest, attacked = primed.attacker(attack), primed.attacker(attack)
         attacked.serve(attacked.present)
         honest.user.ok(*ADD)
         path = attacked.index_path(str(DEPLOY))
@@ -588,84 +600,86 @@ def read(monkeypatch: pytest.MonkeyPatch) -> Counter:
 
 class TestInstalling:
     def test_a_second_installation_judges_nothing(
-        self, stage: Stage, judged: Counter, read: Counter, monkeypatch: pytest.MonkeyPatch
+        self, runner: AttackRunner, judged: Counter, read: Counter, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        scene = stage.scene(Attack("", "mirror", "", lambda scene: None))
-        scene.serve(scene.past)
-        scene.user.ok("add", str(DEPLOY), str(SKILL), "--yes")
+        attacker = runner.attacker(Attack("", "mirror", "", lambda attacker: None))
+        attacker.serve(attacker.past)
+        attacker.user.ok("add", str(DEPLOY), str(SKILL), "--yes")
         assert (judged.take(), read.take()) == (2, 2)
-        installed = tree(scene.user.path(".ai/packages"))
+        installed = tree(attacker.user.path(".ai/packages"))
 
-        shutil.rmtree(scene.user.path(".ai"))
-        scene.user.ok(*INSTALL)
+        shutil.rmtree(attacker.user.path(".ai"))
+        attacker.user.ok(*INSTALL)
         assert (judged.take(), read.take()) == (0, 0)
-        assert tree(scene.user.path(".ai/packages")) == installed
+        assert tree(attacker.user.path(".ai/packages")) == installed
 
-        scene.serve(scene.present)
-        scene.user.ok("update", "--yes")
+        attacker.serve(attacker.present)
+        attacker.user.ok("update", "--yes")
         assert (judged.take(), read.take()) == (1, 1)  # of the one that has a new release
 
         monkeypatch.setattr(module, "running_code", lambda: b"a newer rye")
-        shutil.rmtree(scene.user.path(".ai"))
-        scene.user.ok(*INSTALL)
+        shutil.rmtree(attacker.user.path(".ai"))
+        attacker.user.ok(*INSTALL)
         assert (judged.take(), read.take()) == (2, 2)
 
-        scene.user.ok("cache", "clean")
-        assert rows(scene.user) == {}
-        shutil.rmtree(scene.user.path(".ai"))
-        scene.user.ok(*INSTALL)
+        attacker.user.ok("cache", "clean")
+        assert rows(attacker.user) == {}
+        shutil.rmtree(attacker.user.path(".ai"))
+        attacker.user.ok(*INSTALL)
         assert (judged.take(), read.take()) == (2, 2)
 
-    def test_a_run_that_fails_remembers_nothing(self, stage: Stage) -> None:
+    def test_a_run_that_fails_remembers_nothing(self, runner: AttackRunner) -> None:
         attack = next(attack for attack in test_items.SIGNATURES if attack.start == "pinned")
-        scene = stage.scene(attack)
-        scene.serve(scene.present)
-        attack.act(scene)
-        assert scene.user.run(*attack.command, "--json").code == 1
-        assert rows(scene.user) == {}
+        attacker = runner.attacker(attack)
+        attacker.serve(attacker.present)
+        attack.act(attacker)
+        assert attacker.user.run(*attack.command, "--json").code == 1
+        assert rows(attacker.user) == {}
 
     @pytest.mark.parametrize("served", ["the right bytes", "other bytes"])
-    def test_bytes_are_hashed_each_time(self, primed: Primed, served: str) -> None:
-        scene = primed.scene(Attack("", "mirror", "", lambda scene: None))
-        scene.serve(scene.past)
-        scene.user.ok("add", str(DEPLOY), "--yes")
-        before = tree(scene.user.path(".ai/packages"))
-        shutil.rmtree(scene.user.path(".ai"))
-        content = next(data for data in scene.past.blobs.values() if b'name="deploy"' in data)
-        for path in (scene.user.home / "cache").rglob("*"):
+    def test_bytes_are_hashed_each_time(self, primed: PrimedRunner, served: str) -> None:
+        attacker = primed.attacker(Attack("", "mirror", "", lambda attacker: None))
+        attacker.serve(attacker.past)
+        attacker.user.ok("add", str(DEPLOY), "--yes")
+        before = tree(attacker.user.path(".ai/packages"))
+        shutil.rmtree(attacker.user.path(".ai"))
+        content = next(data for data in attacker.past.blobs.values() if b'name="deploy"' in data)
+        for path in (attacker.user.home / "cache").rglob("*"):
             if path.is_file():
                 path.write_bytes(path.read_bytes().replace(b"Do the work", b"Do the harm"))
         if served == "the right bytes":
-            scene.user.ok(*INSTALL)
-            assert tree(scene.user.path(".ai/packages")) == before
+            attacker.user.ok(*INSTALL)
+            assert tree(attacker.user.path(".ai/packages")) == before
         else:
-            for name, data in list(scene.server.files.items()):
+            for name, data in list(attacker.server.files.items()):
                 if data == content:
-                    scene.replace(name, data.replace(b"Do the work", b"Do the harm"))
-            assert scene.user.run(*INSTALL, "--json").error["code"] == "blob-hash"
-            assert not scene.user.path(".ai/packages").exists()
+                    attacker.replace(name, data.replace(b"Do the work", b"Do the harm"))
+            assert attacker.user.run(*INSTALL, "--json").error["code"] == "blob-hash"
+            assert not attacker.user.path(".ai/packages").exists()
 
     @pytest.mark.parametrize("damage", [b"", b"garbage" * 2_000, None], ids=["empty", "garbage", "a folder"])
-    def test_a_damaged_store_costs_time_alone(self, primed: Primed, judged: Counter, damage: bytes | None) -> None:
-        scene = primed.scene(Attack("", "mirror", "", lambda scene: None))
-        scene.serve(scene.past)
-        path = scene.user.home / "data" / VERDICTS
+    def test_a_damaged_store_costs_time_alone(
+        self, primed: PrimedRunner, judged: Counter, damage: bytes | None
+    ) -> None:
+        attacker = primed.attacker(Attack("", "mirror", "", lambda attacker: None))
+        attacker.serve(attacker.past)
+        path = attacker.user.home / "data" / VERDICTS
         if damage is None:
             path.unlink()
             path.mkdir()
         else:
             path.write_bytes(damage)
-        scene.user.ok(*ADD)
+        attacker.user.ok(*ADD)
         assert judged.take() > 0
 
-    def test_a_row_of_another_form_is_judged_anew(self, stage: Stage, read: Counter) -> None:
-        scene = stage.scene(Attack("", "mirror", "", lambda scene: None))
-        scene.serve(scene.past)
-        scene.user.ok(*ADD)
-        with_nonsense(scene.user)
+    def test_a_row_of_another_form_is_judged_anew(self, runner: AttackRunner, read: Counter) -> None:
+        attacker = runner.attacker(Attack("", "mirror", "", lambda attacker: None))
+        attacker.serve(attacker.past)
+        attacker.user.ok(*ADD)
+        with_nonsense(attacker.user)
         read.take()
-        shutil.rmtree(scene.user.path(".ai"))
-        scene.user.ok(*INSTALL)
+        shutil.rmtree(attacker.user.path(".ai"))
+        attacker.user.ok(*INSTALL)
         assert read.take() == 1
 
 

@@ -28,7 +28,7 @@ TABS = 120
 
 
 @dataclass(frozen=True)
-class World:
+class HostileSite:
     registry: Registry
     hostile: Hostile
     cookies: list[dict[str, Any]]
@@ -38,7 +38,7 @@ class World:
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[World]:
+def site(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterator[HostileSite]:
     base = tmp_path_factory.mktemp("hostile")
     registry = Registry(base / "data")
     hostile = publish_hostile(registry)
@@ -57,23 +57,23 @@ def world(tmp_path_factory: pytest.TempPathFactory, browser: Browser) -> Iterato
         *("/-/account/namespaces/evil", f"/-/account/device?code={begun['user_code']}", "/-/account/device"),
         "/-/account/nothing",
     )
-    yield World(registry, hostile, cookies, own)
+    yield HostileSite(registry, hostile, cookies, own)
     registry.stop()
 
 
-def visits(world: World, browser: Browser, **options: Any) -> Iterator[tuple[str, Visit]]:
+def visits(site: HostileSite, browser: Browser, **options: Any) -> Iterator[tuple[str, Visit]]:
     """Open each page: first the public ones, then the owner's."""
-    for cookies, paths in ((None, ("/-/account", *world.hostile.paths)), (world.cookies, world.own)):
+    for cookies, paths in ((None, ("/-/account", *site.hostile.paths)), (site.cookies, site.own)):
         visit = Visit(browser, cookies=cookies, **options)
         for path in paths:
-            status = visit.open(world.registry.url + path)
+            status = visit.open(site.registry.url + path)
             assert status == (404 if "nothing" in path else 200), path
             yield path, visit
         visit.close()
 
 
-def test_nothing_runs_and_nothing_is_loaded_from_elsewhere(world: World, browser: Browser) -> None:
-    for path, visit in visits(world, browser):
+def test_nothing_runs_and_nothing_is_loaded_from_elsewhere(site: HostileSite, browser: Browser) -> None:
+    for path, visit in visits(site, browser):
         for summary in visit.page.locator("summary").all()[:5]:
             summary.click()
         for part in visit.page.locator("main *").all()[:12]:
@@ -81,16 +81,16 @@ def test_nothing_runs_and_nothing_is_loaded_from_elsewhere(world: World, browser
         assert visit.page.evaluate("typeof window.pwned") == "undefined", path
         problems = [word for word in visit.said if "404 (Not Found)" not in word or "nothing" not in path]
         assert problems == [], path
-        assert visit.elsewhere(world.registry.url) == [], path
-        assert visit.page.url.partition("?")[0] == (world.registry.url + path).partition("?")[0]
+        assert visit.elsewhere(site.registry.url) == [], path
+        assert visit.page.url.partition("?")[0] == (site.registry.url + path).partition("?")[0]
         assert (
             visit.page.evaluate("document.querySelectorAll('script,iframe,object,embed,main img,main svg').length") == 0
         )
         visit.said.clear()
 
 
-def test_pages_are_small_and_say_the_same_without_scripts(world: World, browser: Browser) -> None:
-    for path, visit in visits(world, browser, scripts=False):
+def test_pages_are_small_and_say_the_same_without_scripts(site: HostileSite, browser: Browser) -> None:
+    for path, visit in visits(site, browser, scripts=False):
         main = visit.page.locator("main")
         assert visit.page.locator("h1").count() == 1, path
         assert len(main.inner_text()) > 20, path
@@ -99,9 +99,9 @@ def test_pages_are_small_and_say_the_same_without_scripts(world: World, browser:
 
 
 @pytest.mark.parametrize("colors", ["light", "dark"])
-def test_axe_finds_nothing_serious(world: World, browser: Browser, colors: Colors) -> None:
+def test_axe_finds_nothing_serious(site: HostileSite, browser: Browser, colors: Colors) -> None:
     found = []
-    for path, visit in visits(world, browser, colors=colors):
+    for path, visit in visits(site, browser, colors=colors):
         for violation in Axe().run(visit.page).response["violations"]:
             if violation["impact"] in ("serious", "critical"):
                 node = violation["nodes"][0]
@@ -109,27 +109,27 @@ def test_axe_finds_nothing_serious(world: World, browser: Browser, colors: Color
     assert found == []
 
 
-def test_a_narrow_screen_scrolls_only_downwards(world: World, browser: Browser) -> None:
+def test_a_narrow_screen_scrolls_only_downwards(site: HostileSite, browser: Browser) -> None:
     wide = []
-    for path, visit in visits(world, browser, width=NARROW["width"]):
+    for path, visit in visits(site, browser, width=NARROW["width"]):
         document, window = visit.width()
         if document > window:
             wide.append((path, document, visit.page.evaluate(_WIDEST)))
     assert wide == []
 
 
-def test_paper_is_light_and_shows_all_of_every_box(world: World, browser: Browser) -> None:
+def test_paper_is_light_and_shows_all_of_every_box(site: HostileSite, browser: Browser) -> None:
     visit = Visit(browser, colors="dark")
     visit.page.emulate_media(media="print", color_scheme="dark")
-    for path in world.hostile.paths:
-        visit.open(world.registry.url + path)
+    for path in site.hostile.paths:
+        visit.open(site.registry.url + path)
         assert visit.page.evaluate(_LIGHT), path
         assert visit.page.evaluate(_HIDING) == [], path
     visit.close()
 
 
-def test_everything_is_reached_with_the_tab_key_and_can_be_seen_to_be(world: World, browser: Browser) -> None:
-    for path, visit in visits(world, browser):
+def test_everything_is_reached_with_the_tab_key_and_can_be_seen_to_be(site: HostileSite, browser: Browser) -> None:
+    for path, visit in visits(site, browser):
         wanted = set(visit.page.evaluate(_REACHABLE))
         assert wanted, path
         seen: list[str] = []

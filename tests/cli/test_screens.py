@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.cli.screens.people import ScreenPeople, make_people
 from tests.cli.screens.shots import COLORED, FOLDER, SCREENS, WIDTHS, kept, shot, variants
-from tests.cli.screens.world import World, make_world
 
 pytestmark = pytest.mark.processes
 
@@ -20,18 +20,18 @@ _PROSE = re.compile(r"(error|warning)(\[|:)|  hint: ")
 
 
 @pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    made = make_world(tmp_path_factory.mktemp("screens"))
+def people(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ScreenPeople]:
+    made = make_people(tmp_path_factory.mktemp("screens"))
     yield made
     made.registry.stop()
 
 
 @pytest.mark.parametrize("name", SCREENS)
-def test_a_screen_is_as_it_is_kept(world: World, name: str) -> None:
+def test_a_screen_is_as_it_is_kept(people: ScreenPeople, name: str) -> None:
     for variant, width, color in variants():
         file = kept(variant, name)
         before = file.read_text("utf-8") if file.exists() else ""
-        now = shot(world, name, width, color)
+        now = shot(people, name, width, color)
         lines = difflib.unified_diff(before.splitlines(), now.splitlines(), f"{variant}/{name}.txt", "now", lineterm="")
         assert now == before, "\n".join([*lines, "", "`make screens` renews the files; look at their diff."])
 
@@ -47,10 +47,10 @@ def test_colours_say_nothing_that_the_words_do_not(name: str) -> None:
     assert _TAG.sub("", colored) == kept(str(COLORED), name).read_text("utf-8")
 
 
-def test_the_screens_are_what_a_terminal_shows(world: World) -> None:
+def test_the_screens_are_what_a_terminal_shows(people: ScreenPeople) -> None:
     """Screens are taken without a terminal, which is faster. This test compares one with a real terminal's."""
-    shown = world.shop.terminal("tree", "--color", "never", env={"COLUMNS": "100"})
-    assert shown == shot(world, "tree", 100, color=False).partition("\n")[2]
+    shown = people.shop.terminal("tree", "--color", "never", env={"COLUMNS": "100"})
+    assert shown == shot(people, "tree", 100, color=False).partition("\n")[2]
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -30,7 +30,7 @@ TOOL, SKILL = Identity("tool", "acme/text/count"), Identity("skill", "acme/pdf")
 ADDRESS = "https://registry.example"
 
 
-class World:
+class ReaderState:
     """One registry, one user."""
 
     def __init__(self, folder: Path):
@@ -65,8 +65,8 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path)
+def reader(tmp_path: Path) -> ReaderState:
+    return ReaderState(tmp_path)
 
 
 def refusal(action: Callable[..., object], *arguments: object) -> RyeError:
@@ -78,128 +78,128 @@ def refusal(action: Callable[..., object], *arguments: object) -> RyeError:
 # first contact
 
 
-def test_a_registry_that_nobody_pinned_is_proposed_and_not_trusted(world: World) -> None:
-    error = refusal(world.client)
+def test_a_registry_that_nobody_pinned_is_proposed_and_not_trusted(reader: ReaderState) -> None:
+    error = refusal(reader.client)
     assert error.code == "registry-unpinned"
-    assert error.details["fingerprint"] == world.registry.fingerprint
+    assert error.details["fingerprint"] == reader.registry.fingerprint
     asked: list[PinProposal] = []
 
     def decline(proposal: PinProposal) -> bool:
         asked.append(proposal)
         return False
 
-    assert refusal(world.client, decline).code == "registry-unpinned"
+    assert refusal(reader.client, decline).code == "registry-unpinned"
     assert (asked[0].origin, asked[0].fingerprint, asked[0].threshold) == (
         "registry.example",
-        world.registry.fingerprint,
+        reader.registry.fingerprint,
         2,
     )
-    assert world.store.load("registry.example") is None
+    assert reader.store.load("registry.example") is None
 
 
-def test_a_registry_is_pinned_by_fingerprint_or_by_the_user(world: World) -> None:
-    assert refusal(world.client, "0" * 64).code == "root-fingerprint"
-    with world.client(lambda proposal: proposal.fingerprint == world.registry.fingerprint):
+def test_a_registry_is_pinned_by_fingerprint_or_by_the_user(reader: ReaderState) -> None:
+    assert refusal(reader.client, "0" * 64).code == "root-fingerprint"
+    with reader.client(lambda proposal: proposal.fingerprint == reader.registry.fingerprint):
         pass
-    state = world.store.load("registry.example")
+    state = reader.store.load("registry.example")
     assert state is not None
-    assert state.fingerprint == world.registry.fingerprint
-    with world.client():
+    assert state.fingerprint == reader.registry.fingerprint
+    with reader.client():
         pass
-    assert refusal(world.client, "0" * 64).code == "root-fingerprint"
+    assert refusal(reader.client, "0" * 64).code == "root-fingerprint"
 
 
-def test_an_address_without_a_registry_is_said_to_have_none(world: World) -> None:
-    world.transport = MemoryTransport({})
-    error = refusal(world.client, world.registry.fingerprint)
+def test_an_address_without_a_registry_is_said_to_have_none(reader: ReaderState) -> None:
+    reader.transport = MemoryTransport({})
+    error = refusal(reader.client, reader.registry.fingerprint)
     assert error.code == "fetch-not-found"
     assert error.message == f"There is no registry at {ADDRESS}: it has no file root/1."
     assert "Check the address" in (error.hint or "")
 
 
-def test_another_registry_at_a_pinned_address_is_refused(world: World) -> None:
-    world.pin()
+def test_another_registry_at_a_pinned_address_is_refused(reader: ReaderState) -> None:
+    reader.pin()
     other = SimulatedRegistry(origin="other.example", owners=[key("x"), key("y")])
-    world.transport.files = other.files
-    assert refusal(world.client).code == "checkpoint-origin"
-    assert refusal(world.client, other.fingerprint).code == "root-fingerprint"
+    reader.transport.files = other.files
+    assert refusal(reader.client).code == "checkpoint-origin"
+    assert refusal(reader.client, other.fingerprint).code == "root-fingerprint"
     impostor = SimulatedRegistry(owners=[key("x"), key("y")])
-    world.transport.files = impostor.files
-    assert refusal(world.client, impostor.fingerprint).code == "root-fingerprint"
-    assert refusal(lambda: world.client(address="https://mirror.example")).code == "root-fingerprint"
+    reader.transport.files = impostor.files
+    assert refusal(reader.client, impostor.fingerprint).code == "root-fingerprint"
+    assert refusal(lambda: reader.client(address="https://mirror.example")).code == "root-fingerprint"
 
 
-def test_a_mirror_at_another_address_is_the_same_registry(world: World) -> None:
-    world.pin()
-    with world.client(address="https://mirror.example") as client:
+def test_a_mirror_at_another_address_is_the_same_registry(reader: ReaderState) -> None:
+    reader.pin()
+    with reader.client(address="https://mirror.example") as client:
         assert client.origin == "registry.example"
-    assert world.store.origin_at("https://mirror.example") == "registry.example"
+    assert reader.store.origin_at("https://mirror.example") == "registry.example"
 
 
 # waves
 
 
-def test_names_blobs_and_proofs_come_in_one_wave_each(world: World) -> None:
-    client = world.client(world.registry.fingerprint)
-    assert world.waves() == [["config.json", "head", "root"]]
+def test_names_blobs_and_proofs_come_in_one_wave_each(reader: ReaderState) -> None:
+    client = reader.client(reader.registry.fingerprint)
+    assert reader.waves() == [["config.json", "head", "root"]]
     records = client.releases([TOOL, SKILL])
-    assert world.waves() == [["map"], ["index"] * 3]
+    assert reader.waves() == [["map"], ["index"] * 3]
     items = client.fetch_items([records[TOOL][0], records[SKILL][0]])
-    assert world.waves() == [["blobs"] * 4]
+    assert reader.waves() == [["blobs"] * 4]
     assert [item.file for item in items] == [b"count\n", b"skill\n"]
     assert items[1].attached == {"a/b.txt": b"attached", "empty": b""}
     proofs = client.prove([records[TOOL][0], records[SKILL][0]])
-    assert world.waves() == [["tile"]]
+    assert reader.waves() == [["tile"]]
     assert set(proofs.paths) == {2, 3, 4}
     client.commit()
-    client = world.client()
+    client = reader.client()
     client.fetch_items(list(client.releases([TOOL])[TOOL]))
     client.prove(client.releases([TOOL])[TOOL])
-    assert world.waves() == [["head"]]
+    assert reader.waves() == [["head"]]
 
 
 def test_a_map_of_several_levels_takes_a_wave_for_each_and_only_what_changed_is_fetched_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(map_nodes, "LEAF_NAMES", 2)
-    world = World(tmp_path)
+    reader = ReaderState(tmp_path)
     items = [Identity("tool", f"acme/many/n{number}") for number in range(600)]
-    world.registry.release(items[0])
-    indexes = {**world.registry.index_files(), **{str(item): b"x" for item in items[1:]}}
-    world.registry.publish_index(indexes)
-    client = world.client(world.registry.fingerprint)
-    world.waves()
+    reader.registry.release(items[0])
+    indexes = {**reader.registry.index_files(), **{str(item): b"x" for item in items[1:]}}
+    reader.registry.publish_index(indexes)
+    client = reader.client(reader.registry.fingerprint)
+    reader.waves()
     assert set(client.kinds_of([item.id for item in items]).values()) == {("tool",)}
-    waves = world.waves()
+    waves = reader.waves()
     assert [set(wave) for wave in waves] == [{"map"}] * 3
     assert len(waves[0]) == 1
     client.commit()
 
-    client = world.client()
+    client = reader.client()
     assert len(client.kinds_of([item.id for item in items])) == 600
-    assert world.waves() == [["head"]]  # the map is unchanged: none of it is fetched
+    assert reader.waves() == [["head"]]  # the map is unchanged: none of it is fetched
 
-    position = world.registry.release(items[0], "1.0.1", b"more\n")
-    indexes[str(items[0])] += wire.encode_index([wire.IndexLine(position, world.registry.leaves[position])])
-    world.registry.publish_index(indexes)
-    client = world.client()
+    position = reader.registry.release(items[0], "1.0.1", b"more\n")
+    indexes[str(items[0])] += wire.encode_index([wire.IndexLine(position, reader.registry.leaves[position])])
+    reader.registry.publish_index(indexes)
+    client = reader.client()
     assert len(client.kinds_of([item.id for item in items])) == 600
-    fetched = [wave for wave in world.waves() if "map" in wave]
+    fetched = [wave for wave in reader.waves() if "map" in wave]
     assert fetched == [["map"]] * len(fetched)  # one path out of about a hundred nodes
     assert 2 <= len(fetched) <= 3
     assert len(client.releases([items[0]])[items[0]]) == 2
 
 
-def test_a_registry_with_too_many_names_is_not_listed(world: World) -> None:
-    world.pin()
-    with world.client() as client:
+def test_a_registry_with_too_many_names_is_not_listed(reader: ReaderState) -> None:
+    reader.pin()
+    with reader.client() as client:
         assert client.names() == (SKILL, TOOL)
         client._limits = replace(client._limits, listed_names=2)
         assert client.names() is None
 
 
-def test_a_name_that_is_not_there_does_not_exist(world: World) -> None:
-    client = world.client(world.registry.fingerprint)
+def test_a_name_that_is_not_there_does_not_exist(reader: ReaderState) -> None:
+    client = reader.client(reader.registry.fingerprint)
     absent = Identity("tool", "acme/text/none")
     assert client.releases([absent, Identity("role", "nobody/none")]) == {
         absent: (),
@@ -209,87 +209,87 @@ def test_a_name_that_is_not_there_does_not_exist(world: World) -> None:
     assert client.keysets(["nobody", "acme"])["nobody"].links == ()
 
 
-def test_all_kinds_of_an_id_are_found_in_the_same_waves(world: World) -> None:
-    world.registry.release(Identity("directive", TOOL.id))
-    world.registry.publish()
-    client = world.client(world.registry.fingerprint)
-    world.waves()
+def test_all_kinds_of_an_id_are_found_in_the_same_waves(reader: ReaderState) -> None:
+    reader.registry.release(Identity("directive", TOOL.id))
+    reader.registry.publish()
+    client = reader.client(reader.registry.fingerprint)
+    reader.waves()
     assert client.kinds_of([TOOL.id, "acme/none"]) == {TOOL.id: ("directive", "tool"), "acme/none": ()}
-    assert {kind for wave in world.waves() for kind in wave} <= {"map"}
+    assert {kind for wave in reader.waves() for kind in wave} <= {"map"}
 
 
-def test_new_roots_are_followed_in_one_wave(world: World) -> None:
-    world.pin()
+def test_new_roots_are_followed_in_one_wave(reader: ReaderState) -> None:
+    reader.pin()
     for number in range(5):
-        world.registry.logs = [key(f"log {number + 2}")]
-        world.registry.add_root()
-    world.registry.publish()
-    with world.client() as client:
+        reader.registry.logs = [key(f"log {number + 2}")]
+        reader.registry.add_root()
+    reader.registry.publish()
+    with reader.client() as client:
         assert client.state.root.number == 6
-    assert [wave for wave in world.waves() if "root" in wave] == [["root"] * 5]
+    assert [wave for wave in reader.waves() if "root" in wave] == [["root"] * 5]
 
 
-def test_a_partial_tile_that_was_replaced_by_the_full_one_is_cut_from_it(world: World) -> None:
-    client = world.client(world.registry.fingerprint)
+def test_a_partial_tile_that_was_replaced_by_the_full_one_is_cut_from_it(reader: ReaderState) -> None:
+    client = reader.client(reader.registry.fingerprint)
     records = client.releases([TOOL])[TOOL]
-    partial = Tile(0, 0, world.registry.size)
-    data = world.registry.files.pop(partial.path)
-    world.registry.files[partial.full.path] = data + bytes(8192 - len(data))
+    partial = Tile(0, 0, reader.registry.size)
+    data = reader.registry.files.pop(partial.path)
+    reader.registry.files[partial.full.path] = data + bytes(8192 - len(data))
     assert client.prove(records).paths
 
 
 # remembered state
 
 
-def test_nothing_is_remembered_of_a_run_that_fails(world: World) -> None:
-    world.pin()
-    path = world.store.path("registry.example")
+def test_nothing_is_remembered_of_a_run_that_fails(reader: ReaderState) -> None:
+    reader.pin()
+    path = reader.store.path("registry.example")
     before = path.read_bytes()
-    world.registry.publish()
-    world.registry.files.update({name: b"x" for name in world.registry.files if name.startswith("index/")})
-    with pytest.raises(RyeError) as raised, world.client() as client:
+    reader.registry.publish()
+    reader.registry.files.update({name: b"x" for name in reader.registry.files if name.startswith("index/")})
+    with pytest.raises(RyeError) as raised, reader.client() as client:
         client.releases([TOOL])
     assert raised.value.code == "index-size"
     assert path.read_bytes() == before
 
 
-def test_a_rollback_is_noticed_in_the_next_run(world: World) -> None:
-    older = world.registry.fork()
-    world.registry.publish()
-    world.pin()
-    world.transport.files = older.files
-    assert refusal(world.client).code == "head-rollback"
+def test_a_rollback_is_noticed_in_the_next_run(reader: ReaderState) -> None:
+    older = reader.registry.fork()
+    reader.registry.publish()
+    reader.pin()
+    reader.transport.files = older.files
+    assert refusal(reader.client).code == "head-rollback"
 
 
-def test_two_programs_that_ran_at_once_keep_the_larger_head(world: World) -> None:
-    world.pin()
-    first = world.client()
-    world.registry.release(TOOL, "1.1.0")
-    world.registry.publish()
-    second = world.client()
+def test_two_programs_that_ran_at_once_keep_the_larger_head(reader: ReaderState) -> None:
+    reader.pin()
+    first = reader.client()
+    reader.registry.release(TOOL, "1.1.0")
+    reader.registry.publish()
+    second = reader.client()
     second.releases([TOOL])
     second.commit()
     first.commit()
-    state = world.store.load("registry.example")
+    state = reader.store.load("registry.example")
     assert state is not None
-    assert state.checkpoint == world.registry.checkpoint()
+    assert state.checkpoint == reader.registry.checkpoint()
     assert state.keysets["acme"].number == 1
 
 
-def test_two_programs_that_were_shown_different_histories_notice(world: World) -> None:
-    world.pin()
-    other = world.registry.fork()
-    world.registry.release(TOOL, "1.1.0")
-    world.registry.publish()
-    first = world.client()
-    world.transport.files = other.files
+def test_two_programs_that_were_shown_different_histories_notice(reader: ReaderState) -> None:
+    reader.pin()
+    other = reader.registry.fork()
+    reader.registry.release(TOOL, "1.1.0")
+    reader.registry.publish()
+    first = reader.client()
+    reader.transport.files = other.files
     other.deprecate(TOOL)
     other.publish()
-    second = world.client()
+    second = reader.client()
     second.commit()
     assert refusal(first.commit).code == "state-conflict"
     other.publish()
-    third = world.client()
+    third = reader.client()
     assert third.head.checkpoint.size > first.head.checkpoint.size
     third.commit()
     assert refusal(first.commit).code == "head-inconsistent"
@@ -298,42 +298,42 @@ def test_two_programs_that_were_shown_different_histories_notice(world: World) -
 # offline and cache
 
 
-def test_offline_everything_comes_from_the_cache(world: World) -> None:
-    with world.client(world.registry.fingerprint) as client:
+def test_offline_everything_comes_from_the_cache(reader: ReaderState) -> None:
+    with reader.client(reader.registry.fingerprint) as client:
         records = client.releases([TOOL])[TOOL]
         client.fetch_items(records)
         client.prove(records)
-    world.waves()
-    client = world.client(offline=True)
+    reader.waves()
+    client = reader.client(offline=True)
     records = client.releases([TOOL])[TOOL]
     assert client.fetch_items(records)[0].file == b"count\n"
     assert client.prove(records).paths
     error = refusal(client.releases, [SKILL])
     assert error.code == "fetch-offline"
-    assert world.waves() == []
+    assert reader.waves() == []
 
 
-def test_offline_without_a_cache_says_so(world: World) -> None:
-    assert refusal(lambda: world.client(offline=True)).code == "fetch-offline"
+def test_offline_without_a_cache_says_so(reader: ReaderState) -> None:
+    assert refusal(lambda: reader.client(offline=True)).code == "fetch-offline"
 
 
-def test_a_head_gets_too_old_offline_too(world: World) -> None:
-    world.pin()
-    world.registry.pass_time(days=4)
-    assert len(world.client(offline=True).warnings) == 1
-    world.registry.pass_time(days=4)
-    assert refusal(lambda: world.client(offline=True)).code == "head-frozen"
+def test_a_head_gets_too_old_offline_too(reader: ReaderState) -> None:
+    reader.pin()
+    reader.registry.pass_time(days=4)
+    assert len(reader.client(offline=True).warnings) == 1
+    reader.registry.pass_time(days=4)
+    assert refusal(lambda: reader.client(offline=True)).code == "head-frozen"
 
 
-def test_damaged_cached_tiles_and_objects_are_fetched_anew(world: World) -> None:
-    with world.client(world.registry.fingerprint) as client:
+def test_damaged_cached_tiles_and_objects_are_fetched_anew(reader: ReaderState) -> None:
+    with reader.client(reader.registry.fingerprint) as client:
         records = client.releases([TOOL])[TOOL]
         client.fetch_items(records)
         client.prove(records)
-    for path in (world.folder / "cache").rglob("*"):
+    for path in (reader.folder / "cache").rglob("*"):
         if path.is_file():
             path.write_bytes(b"\0" * path.stat().st_size)
-    client = world.client()
+    client = reader.client()
     records = client.releases([TOOL])[TOOL]
     assert client.fetch_items(records)[0].file == b"count\n"
     assert client.prove(records).paths
@@ -365,35 +365,35 @@ def test_damaged_cached_tiles_and_objects_are_fetched_anew(world: World) -> None
         ("blobs", b"COUNT\n", "blob-hash"),
     ],
 )
-def test_a_changed_or_missing_file_is_named(world: World, victim: str, change: bytes | None, code: str) -> None:
-    world.pin()
-    assert world.registry.size == 6
-    for name in list(world.registry.files):
+def test_a_changed_or_missing_file_is_named(reader: ReaderState, victim: str, change: bytes | None, code: str) -> None:
+    reader.pin()
+    assert reader.registry.size == 6
+    for name in list(reader.registry.files):
         if name.split("/")[0] == victim:
             if change is None:
-                del world.registry.files[name]
+                del reader.registry.files[name]
             else:
-                world.registry.files[name] = change
+                reader.registry.files[name] = change
 
     def run() -> None:
-        with world.client() as client:
+        with reader.client() as client:
             records = client.releases([TOOL])[TOOL]
             client.fetch_items(records)
             client.prove(records)
 
-    before = world.store.path("registry.example").read_bytes()
+    before = reader.store.path("registry.example").read_bytes()
     assert refusal(run).code == code
-    assert world.store.path("registry.example").read_bytes() == before
+    assert reader.store.path("registry.example").read_bytes() == before
 
 
-def test_an_index_line_without_its_leaf_is_noticed_when_it_is_proved(world: World) -> None:
-    registry = world.registry
+def test_an_index_line_without_its_leaf_is_noticed_when_it_is_proved(reader: ReaderState) -> None:
+    registry = reader.registry
     line = registry.index_lines()[str(TOOL)][0]
     invented = registry.fork()
     position = invented.release(TOOL, "6.6.6")
     lines = [line, wire.IndexLine(registry.size, invented.leaves[position])]
     registry.publish_index({**registry.index_files(), str(TOOL): wire.encode_index(lines)})
-    client = world.client(registry.fingerprint)
+    client = reader.client(registry.fingerprint)
     records = client.releases([TOOL])[TOOL]
     assert [record.version for record in records] == ["1.0.0", "6.6.6"]
     assert client.prove(records[:1]).paths
@@ -402,25 +402,25 @@ def test_an_index_line_without_its_leaf_is_noticed_when_it_is_proved(world: Worl
     assert refusal(client.check_logged, records).code == "leaf-mismatch"
 
 
-def test_an_item_is_never_another_items_bytes(world: World) -> None:
-    client = world.client(world.registry.fingerprint)
+def test_an_item_is_never_another_items_bytes(reader: ReaderState) -> None:
+    client = reader.client(reader.registry.fingerprint)
     records = client.releases([TOOL, SKILL])
     tool, skill = records[TOOL][0].release.file, records[SKILL][0].release.file
-    world.registry.files[wire.blob_path(tool.sha256)] = world.registry.files[wire.blob_path(skill.sha256)]
+    reader.registry.files[wire.blob_path(tool.sha256)] = reader.registry.files[wire.blob_path(skill.sha256)]
     assert refusal(client.fetch_items, records[TOOL]).code == "blob-hash"
 
 
 # the outer layer: disk and network
 
 
-def test_a_folder_is_read_by_the_same_code(world: World, tmp_path: Path) -> None:
+def test_a_folder_is_read_by_the_same_code(reader: ReaderState, tmp_path: Path) -> None:
     registry = SimulatedRegistry(now=_now())
     registry.claim("acme")
     registry.release(TOOL, content=b"count\n")
     registry.publish()
     registry.write_to(tmp_path / "registry")
     with RegistryClient.open(
-        (tmp_path / "registry").as_uri(), accept_root=registry.fingerprint, store=world.store, cache=world.cache
+        (tmp_path / "registry").as_uri(), accept_root=registry.fingerprint, store=reader.store, cache=reader.cache
     ) as client:
         records = client.releases([TOOL])[TOOL]
         assert client.fetch_items(records)[0].file == b"count\n"

@@ -21,7 +21,7 @@ from tests.registry.simulated_registry import SimulatedRegistry, key
 ADDRESS = "https://registry.example"
 
 
-class World:
+class CountingReader:
     """One registry, and one user whose verdicts are cached."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch):
@@ -63,63 +63,63 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
-    return World(tmp_path, monkeypatch)
+def reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CountingReader:
+    return CountingReader(tmp_path, monkeypatch)
 
 
-def refusal(world: World) -> str:
+def refusal(reader: CountingReader) -> str:
     with pytest.raises(RyeError) as raised:
-        world.looks_of_a_run()
+        reader.looks_of_a_run()
     return raised.value.code
 
 
-def test_a_head_that_did_not_change_is_not_verified_again(world: World) -> None:
-    assert world.looks_of_a_run() >= 2
-    assert world.looks_of_a_run() == 0
-    world.registry.publish()
-    assert world.looks_of_a_run() == 2
+def test_a_head_that_did_not_change_is_not_verified_again(reader: CountingReader) -> None:
+    assert reader.looks_of_a_run() >= 2
+    assert reader.looks_of_a_run() == 0
+    reader.registry.publish()
+    assert reader.looks_of_a_run() == 2
 
 
-def test_a_run_that_fails_remembers_nothing(world: World) -> None:
-    world.looks_of_a_run()
-    world.registry.publish()
-    world.looks_of_a_run(keeps=False)
-    assert world.looks_of_a_run() == 2
+def test_a_run_that_fails_remembers_nothing(reader: CountingReader) -> None:
+    reader.looks_of_a_run()
+    reader.registry.publish()
+    reader.looks_of_a_run(keeps=False)
+    assert reader.looks_of_a_run() == 2
 
 
-def test_another_byte_is_another_head(world: World) -> None:
-    world.looks_of_a_run()
-    forged = notes.sign(world.registry.checkpoint().text(), world.registry.log_signers([key("somebody else")]))
-    world.registry.files["head"] = wire.encode_head(world.registry.head(checkpoint=forged))
-    assert refusal(world) == "checkpoint-signature"
+def test_another_byte_is_another_head(reader: CountingReader) -> None:
+    reader.looks_of_a_run()
+    forged = notes.sign(reader.registry.checkpoint().text(), reader.registry.log_signers([key("somebody else")]))
+    reader.registry.files["head"] = wire.encode_head(reader.registry.head(checkpoint=forged))
+    assert refusal(reader) == "checkpoint-signature"
 
 
-def test_a_remembered_head_is_refused_when_it_takes_entries_back(world: World) -> None:
-    world.looks_of_a_run()
-    before = dict(world.registry.files)
-    world.registry.publish()
-    world.looks_of_a_run()
-    world.registry.files.update(before)
-    assert refusal(world) == "head-rollback"
+def test_a_remembered_head_is_refused_when_it_takes_entries_back(reader: CountingReader) -> None:
+    reader.looks_of_a_run()
+    before = dict(reader.registry.files)
+    reader.registry.publish()
+    reader.looks_of_a_run()
+    reader.registry.files.update(before)
+    assert refusal(reader) == "head-rollback"
 
 
-def test_a_remembered_head_is_refused_under_an_expired_root(world: World) -> None:
-    world.looks_of_a_run()
-    world.registry.pass_time(days=366)
-    assert refusal(world) == "root-expired"
+def test_a_remembered_head_is_refused_under_an_expired_root(reader: CountingReader) -> None:
+    reader.looks_of_a_run()
+    reader.registry.pass_time(days=366)
+    assert refusal(reader) == "root-expired"
 
 
-def test_a_head_is_remembered_for_one_root_only(world: World, tmp_path: Path) -> None:
-    state, head = seen(world.registry), world.registry.files["head"]
+def test_a_head_is_remembered_for_one_root_only(reader: CountingReader, tmp_path: Path) -> None:
+    state, head = seen(reader.registry), reader.registry.files["head"]
     judgements = Judgements(Verdicts(tmp_path / "v.sqlite", b"code"), 1 << 20)
     judgements.remember_signed(head, state)
     assert judgements.is_signed(head, state)
     assert not judgements.is_signed(head + b" ", state)
-    world.registry.add_root(replace(world.registry.root(), logs=(key("log 2").public.raw,)))
-    assert not judgements.is_signed(head, pinned(world.registry))
+    reader.registry.add_root(replace(reader.registry.root(), logs=(key("log 2").public.raw,)))
+    assert not judgements.is_signed(head, pinned(reader.registry))
 
 
-def test_without_a_file_nothing_is_remembered(world: World) -> None:
+def test_without_a_file_nothing_is_remembered(reader: CountingReader) -> None:
     judgements = Judgements(Verdicts(None), 1 << 20)
-    judgements.remember_signed(b"head", pinned(world.registry))
-    assert not judgements.is_signed(b"head", pinned(world.registry))
+    judgements.remember_signed(b"head", pinned(reader.registry))
+    assert not judgements.is_signed(b"head", pinned(reader.registry))

@@ -49,7 +49,7 @@ class Tagging(MemoryTransport):
         return Tagged(data, current)
 
 
-class World:
+class ReaderInOutages:
     """One registry, and one user who has pinned it and read it once."""
 
     def __init__(self, folder: Path):
@@ -88,80 +88,82 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> World:
-    return World(tmp_path)
+def reader(tmp_path: Path) -> ReaderInOutages:
+    return ReaderInOutages(tmp_path)
 
 
 class TestSilence:
     @pytest.mark.parametrize("hours", [0, 1, 71.9, 72])
-    def test_for_72_hours_the_last_verified_head_stands(self, world: World, hours: float) -> None:
-        size = world.client().head.checkpoint.size
-        world.transport.fails = SILENCE
-        world.registry.pass_time(hours=hours)
-        with world.client(survives=True) as client:
+    def test_for_72_hours_the_last_verified_head_stands(self, reader: ReaderInOutages, hours: float) -> None:
+        size = reader.client().head.checkpoint.size
+        reader.transport.fails = SILENCE
+        reader.registry.pass_time(hours=hours)
+        with reader.client(survives=True) as client:
             assert client.head.checkpoint.size == size
             assert client.outage is not None
             assert ADDRESS in client.outage.message
             assert client.releases([TOOL])[TOOL]
 
     @pytest.mark.parametrize("hours", [72.1, 100, 24 * 6])
-    def test_beyond_72_hours_it_is_too_old(self, world: World, hours: float) -> None:
-        world.transport.fails = SILENCE
-        world.registry.pass_time(hours=hours)
-        error = world.refused(survives=True)
+    def test_beyond_72_hours_it_is_too_old(self, reader: ReaderInOutages, hours: float) -> None:
+        reader.transport.fails = SILENCE
+        reader.registry.pass_time(hours=hours)
+        error = reader.refused(survives=True)
         assert isinstance(error, TrustError)
         assert error.code == "head-frozen"
         assert "does not answer" in error.message
         assert f"{int(hours)} hours old" in error.message
 
-    def test_a_caller_that_needs_news_gets_the_error(self, world: World) -> None:
-        world.transport.fails = SILENCE
-        error = world.refused()
+    def test_a_caller_that_needs_news_gets_the_error(self, reader: ReaderInOutages) -> None:
+        reader.transport.fails = SILENCE
+        error = reader.refused()
         assert isinstance(error, NoAnswer)
         assert "does not answer" in error.message
 
-    def test_a_clock_that_was_set_back_is_no_way_around_the_age(self, world: World) -> None:
-        world.transport.fails = SILENCE
-        world.registry.pass_time(hours=-1)
-        assert world.refused(survives=True).code == "snapshot-future"
+    def test_a_clock_that_was_set_back_is_no_way_around_the_age(self, reader: ReaderInOutages) -> None:
+        reader.transport.fails = SILENCE
+        reader.registry.pass_time(hours=-1)
+        assert reader.refused(survives=True).code == "snapshot-future"
 
-    def test_what_is_no_outage_is_never_survived(self, world: World) -> None:
+    def test_what_is_no_outage_is_never_survived(self, reader: ReaderInOutages) -> None:
         """A refusal, a redirect, a wrong certificate or a missing head: in each case something answered."""
         for code in ("fetch-status", "fetch-redirect", "fetch-unreachable", "fetch-not-found", "fetch-too-large"):
-            world.transport.fails = FetchError(code, "No.")
-            assert world.refused(survives=True).code == code
+            reader.transport.fails = FetchError(code, "No.")
+            assert reader.refused(survives=True).code == code
 
-    def test_a_head_that_breaks_a_rule_is_never_survived(self, world: World) -> None:
-        world.registry.files["head"] = b"<html>Log in to this network</html>"
-        assert world.refused(survives=True).code == "head-malformed"
+    def test_a_head_that_breaks_a_rule_is_never_survived(self, reader: ReaderInOutages) -> None:
+        reader.registry.files["head"] = b"<html>Log in to this network</html>"
+        assert reader.refused(survives=True).code == "head-malformed"
 
-    def test_nothing_more_is_asked_of_a_registry_that_was_silent_once(self, world: World, tmp_path: Path) -> None:
-        world.cache = Cache(tmp_path / "another")
-        world.transport.fails = SILENCE
-        client = world.client(survives=True)
+    def test_nothing_more_is_asked_of_a_registry_that_was_silent_once(
+        self, reader: ReaderInOutages, tmp_path: Path
+    ) -> None:
+        reader.cache = Cache(tmp_path / "another")
+        reader.transport.fails = SILENCE
+        client = reader.client(survives=True)
         with pytest.raises(NoAnswer, match="not cached"):
             client.releases([TOOL])
-        assert world.transport.requested == []
+        assert reader.transport.requested == []
 
-    def test_the_wait_is_short_where_the_held_head_will_do(self, world: World) -> None:
-        world.client(survives=True)
-        world.client(survives=True, patient=True)
-        world.client()
-        world.registry.pass_time(hours=80)
-        world.registry.publish()
-        world.client(survives=True)
+    def test_the_wait_is_short_where_the_held_head_will_do(self, reader: ReaderInOutages) -> None:
+        reader.client(survives=True)
+        reader.client(survives=True, patient=True)
+        reader.client()
+        reader.registry.pass_time(hours=80)
+        reader.registry.publish()
+        reader.client(survives=True)
         short, long = REGISTRY.hasty_answer_seconds, REGISTRY.answer_seconds
-        assert [seconds for _, seconds in world.transport.asked] == [short, long, long, long]
+        assert [seconds for _, seconds in reader.transport.asked] == [short, long, long, long]
         assert short < 0.4 < long < 3
 
-    def test_a_first_contact_has_nothing_to_fall_back_on(self, world: World) -> None:
+    def test_a_first_contact_has_nothing_to_fall_back_on(self, reader: ReaderInOutages) -> None:
         class Silent(MemoryTransport):
             def fetch_many(self, requests: Sequence[Request]) -> list[Fetched]:
                 return [SILENCE for _ in requests]
 
-        world.transport = Silent({})  # type: ignore[assignment]
+        reader.transport = Silent({})  # type: ignore[assignment]
         with pytest.raises(NoAnswer) as raised:
-            world.client(survives=True, address="https://another.example")
+            reader.client(survives=True, address="https://another.example")
         assert raised.value.message.startswith("The registry at https://another.example does not answer: ")
         assert "--offline" not in (raised.value.hint or ""), "there is nothing in the cache yet"
 
@@ -175,58 +177,58 @@ class TestSilence:
 
 
 class TestUnchangedHead:
-    def test_it_costs_one_request_without_a_body(self, world: World) -> None:
-        with world.client() as client:
+    def test_it_costs_one_request_without_a_body(self, reader: ReaderInOutages) -> None:
+        with reader.client() as client:
             client.releases([TOOL])
-        [(tag, _)] = world.transport.asked
+        [(tag, _)] = reader.transport.asked
         assert tag is not None
-        assert world.transport.requested == []
+        assert reader.transport.requested == []
 
-    def test_a_new_head_is_taken_and_its_tag_kept(self, world: World) -> None:
-        world.registry.release(TOOL, "1.1.0", content=b"more\n")
-        world.registry.publish()
-        with world.client() as client:
+    def test_a_new_head_is_taken_and_its_tag_kept(self, reader: ReaderInOutages) -> None:
+        reader.registry.release(TOOL, "1.1.0", content=b"more\n")
+        reader.registry.publish()
+        with reader.client() as client:
             assert len(client.releases([TOOL])[TOOL]) == 2
-        with world.client():
+        with reader.client():
             pass
-        old, new = (tag for tag, _ in world.transport.asked)
+        old, new = (tag for tag, _ in reader.transport.asked)
         assert old != new
-        assert new == f'"{hash(world.registry.files["head"])}"'
+        assert new == f'"{hash(reader.registry.files["head"])}"'
 
-    def test_a_tag_is_for_its_head_and_address_alone(self, world: World) -> None:
-        state = world.store.load(world.registry.origin)
+    def test_a_tag_is_for_its_head_and_address_alone(self, reader: ReaderInOutages) -> None:
+        state = reader.store.load(reader.registry.origin)
         assert state is not None
         assert state.head is not None
-        tags = HeadTags(world.store.folder)
+        tags = HeadTags(reader.store.folder)
         assert tags.tag(ADDRESS, state.head) is not None
         assert tags.tag(ADDRESS, f"{state.head} ") is None
         assert tags.tag("https://mirror.example", state.head) is None
 
     @pytest.mark.parametrize("harm", ["damaged", "another form", "writable"])
-    def test_tags_that_cannot_be_relied_on_cost_a_download(self, world: World, harm: str) -> None:
-        file = world.store.folder / "head-tags.json"
+    def test_tags_that_cannot_be_relied_on_cost_a_download(self, reader: ReaderInOutages, harm: str) -> None:
+        file = reader.store.folder / "head-tags.json"
         if harm == "writable":
             file.chmod(0o666)
         else:
             file.write_text("{" if harm == "damaged" else json.dumps({ADDRESS: {"head": 1}}))
-        with world.client():
+        with reader.client():
             pass
-        assert world.transport.asked[0][0] is None
+        assert reader.transport.asked[0][0] is None
         if harm != "writable":
-            world.client()
-            assert world.transport.asked[1][0] is not None
+            reader.client()
+            assert reader.transport.asked[1][0] is not None
 
-    def test_one_that_never_changes_is_noticed_by_its_age(self, world: World) -> None:
+    def test_one_that_never_changes_is_noticed_by_its_age(self, reader: ReaderInOutages) -> None:
         """The attack: 304 forever, while releases are yanked. There is a warning after 72 hours and an error after 7 days."""
-        world.transport.frozen = True
-        world.registry.pass_time(hours=70)
-        assert world.client().warnings == ()
-        world.registry.pass_time(hours=3)
-        world.registry.publish()
-        assert len(world.client().warnings) == 1
-        world.registry.pass_time(days=5)
-        assert world.refused().code == "head-frozen"
-        assert world.refused(survives=True).code == "head-frozen"
+        reader.transport.frozen = True
+        reader.registry.pass_time(hours=70)
+        assert reader.client().warnings == ()
+        reader.registry.pass_time(hours=3)
+        reader.registry.publish()
+        assert len(reader.client().warnings) == 1
+        reader.registry.pass_time(days=5)
+        assert reader.refused().code == "head-frozen"
+        assert reader.refused(survives=True).code == "head-frozen"
 
 
 class TestOverHttp:

@@ -19,7 +19,7 @@ from rye.runtime.sandbox.landlock import Landlock
 from rye.runtime.sandbox.results import value_of
 from rye.runtime.sandbox.tool_run import Backend
 from tests.sandbox.calling import call, demanded
-from tests.sandbox.world import HIDDEN, PROTECTED, SECRET, SHOWN, World, received, world
+from tests.sandbox.surroundings import HIDDEN, PROTECTED, SECRET, SHOWN, Surroundings, received, surroundings
 
 pytestmark = pytest.mark.processes
 TOOL = Path(__file__).with_name("hostile_tool.py").read_text("utf-8")
@@ -61,8 +61,8 @@ class Attack:
         self.attempt, self.control, self.gives, self.granted = attempt, control, gives, granted
 
 
-def attacks(here: World, work: str) -> dict[str, Attack]:
-    """The attacks for a world. ``work`` is a placeholder for the tool's own folder, where it starts."""
+def attacks(here: Surroundings, work: str) -> dict[str, Attack]:
+    """The attacks on these surroundings. ``work`` is a placeholder for the tool's own folder, where it starts."""
     project, outside = str(here.project), str(here.outside)
     secret = f"{outside}/secret.txt"
     shown = f"{project}/shown.txt"
@@ -202,13 +202,15 @@ SYSTEM_CALLS: dict[str, dict[str, int]] = {
 
 
 class Answers:
-    """One sandbox's answers to all attacks, and the world afterwards."""
+    """One sandbox's answers to all attacks, and the surroundings afterwards."""
 
-    def __init__(self, here: World, table: Mapping[str, Attack], plain: Mapping[str, Any], granted: Mapping[str, Any]):
+    def __init__(
+        self, here: Surroundings, table: Mapping[str, Attack], plain: Mapping[str, Any], granted: Mapping[str, Any]
+    ):
         self.here, self.table, self.plain, self.granted = here, table, plain, granted
 
 
-def granted_attempts(here: World) -> dict[str, Attempt]:
+def granted_attempts(here: Surroundings) -> dict[str, Attempt]:
     """The attacks of the second call: the network controls, and the limits of its grants."""
     return {
         "reach a granted address": ("connect", [IPV4, STREAM, ["127.0.0.1", here.tcp]]),
@@ -246,9 +248,9 @@ def granted_attempts(here: World) -> dict[str, Attempt]:
 @pytest.fixture(scope="module", params=VARIANTS)
 def answers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answers]:
     sandbox = VARIANTS[request.param]()
-    base = tmp_path_factory.mktemp("world")
+    base = tmp_path_factory.mktemp("surroundings")
     keep = pytest.MonkeyPatch()
-    with world(base) as here, keep.context() as patch:
+    with surroundings(base) as here, keep.context() as patch:
         patch.setenv("RYE_CONFIG_DIR", str(here.project / "rye-config"))
         table = attacks(here, "")
         first: list[tuple[str, str, list[Any]]] = [("", "write", [name]) for name in ("own", "own-2")]

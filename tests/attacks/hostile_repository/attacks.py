@@ -23,7 +23,7 @@ from rye.cli.console import Console
 from rye.cli.options import Session
 from rye.items.identity import Identity
 from tests.attacks.hostile_repository.clones import FORGED, Clone, Posture
-from tests.attacks.hostile_repository.world import DEPLOY, FORMULA, ROLE, World
+from tests.attacks.hostile_repository.upstream import DEPLOY, FORMULA, ROLE, Upstream
 from tests.attacks.simulation import difference, tree
 from tests.scenes.person import Result
 
@@ -105,17 +105,17 @@ def outcome(result: Result) -> set[str]:
     return said or ({"ok"} if result.code == 0 else {"failed"})
 
 
-class Theatre:
+class CloneAttackRunner:
     """Performs attacks, each on fresh clones."""
 
     def __init__(self, base: Path) -> None:
         self.base = base
-        self.world = World(base / "world")
+        self.upstream = Upstream(base / "world")
         self._numbers = count()
         self._good: set[tuple[Posture, Words]] = set()
 
     def clone(self, posture: Posture = "given") -> Clone:
-        return Clone(self.world, self.base / f"clone{next(self._numbers)}", posture)
+        return Clone(self.upstream, self.base / f"clone{next(self._numbers)}", posture)
 
     def agreed(self) -> Clone:
         """The clone of a reader who was shown on a terminal what the honest project contains, and agreed."""
@@ -152,7 +152,7 @@ class Theatre:
 
     def is_honest(self, clone: Clone) -> bool:
         """Whether a clone has the lock and the installed files that the team committed."""
-        team = self.world.team
+        team = self.upstream.team
         return clone.path("rye.lock").read_bytes() == team.path("rye.lock").read_bytes() and not difference(
             tree(team.path(".ai/packages")), tree(clone.path(".ai/packages"))
         )

@@ -27,7 +27,7 @@ from msgspec.structs import replace
 from rye.items.identity import Identity
 from rye.project.lock import Lock, LockedItem, lock_text, parse_lock
 from rye.project.placement import item_path
-from tests.attacks.hostile_repository.world import World
+from tests.attacks.hostile_repository.upstream import Upstream
 from tests.scenes.person import Person, Result
 
 Posture = Literal["given", "pinned", "member", "offline", "cold", "visitor", "stranger"]
@@ -38,20 +38,20 @@ FORGED = "FORGED"
 class Clone(Person):
     """One reader and their clone."""
 
-    def __init__(self, world: World, base: Path, posture: Posture) -> None:
+    def __init__(self, upstream: Upstream, base: Path, posture: Posture) -> None:
         super().__init__(base)
-        self.world = world
+        self.upstream = upstream
         self.posture = posture
-        home = world.home_of(posture)
+        home = upstream.home_of(posture)
         if home is not None:
             shutil.rmtree(self.home)
             shutil.copytree(home, self.home)
         if posture == "given":
-            self.environment["RYE_PINS"] = str(world.pins)
+            self.environment["RYE_PINS"] = str(upstream.pins)
         if posture not in ("visitor", "stranger"):
             self.environment["RYE_TRUST_LOCK"] = "1"
         shutil.rmtree(self.folder)
-        shutil.copytree(world.team.folder, self.folder, symlinks=True, ignore=shutil.ignore_patterns(".rye"))
+        shutil.copytree(upstream.team.folder, self.folder, symlinks=True, ignore=shutil.ignore_patterns(".rye"))
 
     @property
     def outside(self) -> Path:

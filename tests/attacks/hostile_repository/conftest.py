@@ -1,12 +1,12 @@
-"""One theatre per process of the test run."""
+"""One upstream and one runner of attacks per process of the test run."""
 
 from __future__ import annotations
 
 import pytest
 
-from tests.attacks.hostile_repository.attacks import Theatre
+from tests.attacks.hostile_repository.attacks import CloneAttackRunner
 
 
 @pytest.fixture(scope="session")
-def theatre(tmp_path_factory: pytest.TempPathFactory) -> Theatre:
-    return Theatre(tmp_path_factory.mktemp("hostile-repository"))
+def runner(tmp_path_factory: pytest.TempPathFactory) -> CloneAttackRunner:
+    return CloneAttackRunner(tmp_path_factory.mktemp("hostile-repository"))

@@ -12,9 +12,9 @@ from unittest import mock
 import pytest
 
 from rye.registry.transport.factory import open_transport
-from tests.attacks.hostile_repository.attacks import Attack, Theatre, everywhere, rows
+from tests.attacks.hostile_repository.attacks import Attack, CloneAttackRunner, everywhere, rows
 from tests.attacks.hostile_repository.clones import FORGED, Clone, Posture
-from tests.attacks.hostile_repository.world import CHECK, DEPLOY
+from tests.attacks.hostile_repository.upstream import CHECK, DEPLOY
 from tests.attacks.signed_items import directive, release
 from tests.attacks.simulation import now
 from tests.registry.simulated_registry import SimulatedRegistry, key
@@ -39,7 +39,7 @@ def impostor(clone: Clone) -> str:
 
 def address(to: str) -> Act:
     """Name another registry in rye.toml."""
-    return lambda clone: clone.manifest(lambda text: text.replace(clone.world.url, to))
+    return lambda clone: clone.manifest(lambda text: text.replace(clone.upstream.url, to))
 
 
 def own_registry(clone: Clone) -> None:
@@ -57,7 +57,7 @@ def mapped(clone: Clone) -> None:
 
 
 def no_address(clone: Clone) -> None:
-    clone.manifest(lambda text: text.replace(f'registry = "{clone.world.url}"\n', ""))
+    clone.manifest(lambda text: text.replace(f'registry = "{clone.upstream.url}"\n', ""))
 
 
 def journal(*paths: str, kept: str = FORGED) -> Act:
@@ -85,14 +85,14 @@ def pipe(name: str) -> Act:
 
 def user_s_folders(clone: Clone) -> None:
     """Put everything that a user of the team has (pins, memory and cache) in every place where rye might look."""
-    home = clone.world.team.home
+    home = clone.upstream.team.home
     for place in ("", ".rye/", ".ai/.rye/", ".config/rye/", ".local/share/rye/"):
         for name in ("config", "data", "cache"):
             if (home / name).is_dir():
                 shutil.copytree(home / name, clone.path(f"{place}{name}"), dirs_exist_ok=True)
     clone.write(".env", f"RYE_TRUST_LOCK=1\nRYE_PINS={clone.path('pins')}\n")
-    clone.write("pins", clone.world.pins.read_bytes())
-    clone.write("config.toml", f'registry = "{clone.world.url}"\n')
+    clone.write("pins", clone.upstream.pins.read_bytes())
+    clone.write("config.toml", f'registry = "{clone.upstream.url}"\n')
     clone.write("policy.toml", "[policy]\nallow-override-widening = true\n")
 
 
@@ -169,7 +169,7 @@ HARMLESS = (
     Attack("a pipe as the lock of the working folder", pipe("lock"), {"install": "ok", "repair": "ok"}),
     Attack(
         "a state to roll back to",
-        lambda clone: shutil.copytree(clone.world.team.path(".ai/.rye"), clone.path(".ai/.rye")),
+        lambda clone: shutil.copytree(clone.upstream.team.path(".ai/.rye"), clone.path(".ai/.rye")),
         {"install": "ok", "repair": "ok", "read": "ok"},
     ),
 )
@@ -190,32 +190,34 @@ USERS = (
             "rights": "unverified-item",
             "audit": "registry-unpinned",
         },
-        honest=lambda clone: clone.environment.update(RYE_TRUST_LOCK="1", RYE_PINS=str(clone.world.pins)),
+        honest=lambda clone: clone.environment.update(RYE_TRUST_LOCK="1", RYE_PINS=str(clone.upstream.pins)),
         postures=("stranger",),
     ),
 )
 
 
 @pytest.mark.parametrize(("attack", "posture"), rows(REGISTRIES))
-def test_a_repository_chooses_no_registry_for_anybody(theatre: Theatre, attack: Attack, posture: Posture) -> None:
+def test_a_repository_chooses_no_registry_for_anybody(
+    runner: CloneAttackRunner, attack: Attack, posture: Posture
+) -> None:
     if posture == "stranger":
-        attack.act(clone := theatre.clone(posture))
+        attack.act(clone := runner.clone(posture))
         assert clone.read("ci").error["code"] == "registry-unpinned"
         assert clone.read("render", str(DEPLOY)).error["code"] == "unverified-item"
         return
-    theatre.perform(attack, posture)
+    runner.perform(attack, posture)
 
 
 @pytest.mark.parametrize(("attack", "posture"), rows(KNOWN))
-def test_verified_rows_stay_what_they_are(theatre: Theatre, attack: Attack, posture: Posture) -> None:
-    theatre.perform(attack, posture)
+def test_verified_rows_stay_what_they_are(runner: CloneAttackRunner, attack: Attack, posture: Posture) -> None:
+    runner.perform(attack, posture)
 
 
 @pytest.mark.parametrize(("attack", "posture"), rows(STATE))
 def test_a_working_folder_undoes_nothing_that_rye_did_not_do(
-    theatre: Theatre, attack: Attack, posture: Posture
+    runner: CloneAttackRunner, attack: Attack, posture: Posture
 ) -> None:
-    clone = theatre.clone(posture)
+    clone = runner.clone(posture)
     attack.act(clone)
     for group, code in attack.outcomes.items():
         words = {"install": ("ci",), "repair": ("install", "--yes"), "audit": ("audit",), "check": ("lock", "--check")}
@@ -225,20 +227,22 @@ def test_a_working_folder_undoes_nothing_that_rye_did_not_do(
 
 
 @pytest.mark.parametrize(("attack", "posture"), rows(HARMLESS))
-def test_notes_that_came_along_change_nothing(theatre: Theatre, attack: Attack, posture: Posture) -> None:
-    theatre.perform(attack, posture)
+def test_notes_that_came_along_change_nothing(runner: CloneAttackRunner, attack: Attack, posture: Posture) -> None:
+    runner.perform(attack, posture)
 
 
 @pytest.mark.parametrize(("attack", "posture"), rows(USERS))
-def test_a_user_s_folders_in_a_repository_are_nobody_s(theatre: Theatre, attack: Attack, posture: Posture) -> None:
-    theatre.perform(attack, posture)
+def test_a_user_s_folders_in_a_repository_are_nobody_s(
+    runner: CloneAttackRunner, attack: Attack, posture: Posture
+) -> None:
+    runner.perform(attack, posture)
 
 
 READING = (("ci",), ("install", "--yes"), ("render", str(DEPLOY)), ("lock", "--check"), ("audit",))
 
 
 @pytest.mark.parametrize("words", READING, ids=lambda words: words[0])
-def test_an_address_that_nobody_pinned_is_not_contacted(theatre: Theatre, words: tuple[str, ...]) -> None:
+def test_an_address_that_nobody_pinned_is_not_contacted(runner: CloneAttackRunner, words: tuple[str, ...]) -> None:
     """Without a terminal, a clone makes no request to a host that only the repository names."""
     asked: list[str] = []
 
@@ -247,11 +251,11 @@ def test_an_address_that_nobody_pinned_is_not_contacted(theatre: Theatre, words:
         return open_transport(named, *given, **more)
 
     with mock.patch("rye.registry.client.open_transport", recorded):
-        honest = theatre.clone("given")
+        honest = runner.clone("given")
         honest.ok(*words)
-        assert set(asked) <= {honest.world.url}
+        assert set(asked) <= {honest.upstream.url}
         asked.clear()
-        clone = theatre.clone("given")
+        clone = runner.clone("given")
         address("http://127.0.0.1:9")(clone)
         assert clone.read(*words).code == 1
     assert asked == []
@@ -260,8 +264,10 @@ def test_an_address_that_nobody_pinned_is_not_contacted(theatre: Theatre, words:
 @pytest.mark.parametrize(
     "words", [("render", str(DEPLOY)), ("show", str(DEPLOY)), ("audit",)], ids=lambda words: words[0]
 )
-def test_items_behind_a_link_in_place_of_ai_are_checked_like_any(theatre: Theatre, words: tuple[str, ...]) -> None:
-    clone = theatre.clone("given")
+def test_items_behind_a_link_in_place_of_ai_are_checked_like_any(
+    runner: CloneAttackRunner, words: tuple[str, ...]
+) -> None:
+    clone = runner.clone("given")
     clone.path(".ai").rename(clone.outside / "ai")
     clone.path(".ai").symlink_to(clone.outside / "ai")
     clone.ok(*words)
@@ -270,9 +276,9 @@ def test_items_behind_a_link_in_place_of_ai_are_checked_like_any(theatre: Theatr
     assert clone.read(*words).code == 1
 
 
-def test_a_state_to_roll_back_to_that_came_along_is_not_taken(theatre: Theatre) -> None:
-    clone = theatre.clone("member")
-    shutil.copytree(clone.world.team.path(".ai/.rye"), clone.path(".ai/.rye"))
+def test_a_state_to_roll_back_to_that_came_along_is_not_taken(runner: CloneAttackRunner) -> None:
+    clone = runner.clone("member")
+    shutil.copytree(clone.upstream.team.path(".ai/.rye"), clone.path(".ai/.rye"))
     previous, honest = clone.path(".ai/.rye/previous"), clone.path("rye.toml").read_bytes()
     (previous / "rye.lock").write_bytes(clone.path("rye.lock").read_bytes())
     (previous / "rye.toml").write_bytes(honest.replace(b'name = "shop"', b'name = "evil"'))

@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from tests.attacks.hostile_repository.attacks import Theatre
+from tests.attacks.hostile_repository.attacks import CloneAttackRunner
 from tests.attacks.hostile_repository.clones import FORGED, Clone, Posture, says
-from tests.attacks.hostile_repository.world import CHECK, DEPLOY, SKILL
+from tests.attacks.hostile_repository.upstream import CHECK, DEPLOY, SKILL
 from tests.attacks.signed_items import directive
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -86,7 +86,7 @@ class Job:
 def pins(clone: Clone) -> str:
     """The page's pins line, for the registry of these tests."""
     assert re.fullmatch(r"[a-z.]+ [0-9a-f]{64} https://[a-z.]+\n", block("pins"))
-    return clone.world.pins.read_text()
+    return clone.upstream.pins.read_text()
 
 
 def github(job: Job) -> subprocess.CompletedProcess[str]:
@@ -133,15 +133,15 @@ def forged(clone: Clone) -> None:
 
 @pytest.mark.processes
 @pytest.mark.parametrize("name", JOBS)
-def test_each_job_passes_in_a_fresh_clone_and_fails_in_a_hostile_one(theatre: Theatre, name: str) -> None:
-    job = Job(theatre.clone("stranger"))
+def test_each_job_passes_in_a_fresh_clone_and_fails_in_a_hostile_one(runner: CloneAttackRunner, name: str) -> None:
+    job = Job(runner.clone("stranger"))
     if name != "gitlab":
         job.clone.without_files()  # projects may leave installed files out of the repository
     done = JOBS[name](job)
     assert done.returncode == 0, done
-    assert theatre.is_honest(job.clone)
+    assert runner.is_honest(job.clone)
 
-    job = Job(theatre.clone("stranger"))
+    job = Job(runner.clone("stranger"))
     forged(job.clone)
     done = JOBS[name](job)
     assert done.returncode == 1, done
@@ -165,8 +165,8 @@ def test_the_samples_run_what_the_page_is_about() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("posture", ["given", "pinned", "member"])
-def test_what_they_run_passes_for_every_reader(theatre: Theatre, posture: Posture) -> None:
-    clone = theatre.clone(posture)
+def test_what_they_run_passes_for_every_reader(runner: CloneAttackRunner, posture: Posture) -> None:
+    clone = runner.clone(posture)
     for words in commands():
         done = clone.run(*words, "--json")
         assert done.code == 0, (words, done)
@@ -175,18 +175,20 @@ def test_what_they_run_passes_for_every_reader(theatre: Theatre, posture: Postur
 class TestWhoApproves:
     """The table of the page's two rules."""
 
-    def test_trusting_the_lock_by_flag_or_variable_is_the_same_and_remembers_nothing(self, theatre: Theatre) -> None:
-        clone = theatre.clone("visitor")
+    def test_trusting_the_lock_by_flag_or_variable_is_the_same_and_remembers_nothing(
+        self, runner: CloneAttackRunner
+    ) -> None:
+        clone = runner.clone("visitor")
         clone.ok("ci", "--trust-lock")
         clone.ok("ci", env={"RYE_TRUST_LOCK": "1"})
         assert clone.run("ci", "--json").error["code"] == "project-not-accepted"
 
     @pytest.mark.parametrize("words", [("ci",), ("ci", "--yes"), ("install", "--yes")], ids=" ".join)
-    def test_without_it_the_job_stops(self, theatre: Theatre, words: tuple[str, ...]) -> None:
-        assert theatre.clone("visitor").run(*words, "--json").error["code"] == "project-not-accepted"
+    def test_without_it_the_job_stops(self, runner: CloneAttackRunner, words: tuple[str, ...]) -> None:
+        assert runner.clone("visitor").run(*words, "--json").error["code"] == "project-not-accepted"
 
-    def test_what_the_operator_agreed_to_goes_on(self, theatre: Theatre) -> None:
-        theatre.agreed().ok("ci")
+    def test_what_the_operator_agreed_to_goes_on(self, runner: CloneAttackRunner) -> None:
+        runner.agreed().ok("ci")
 
 
 class TestPins:
@@ -199,17 +201,17 @@ class TestPins:
             ("{origin} {fingerprint} https://elsewhere.example", "registry-unpinned"),
         ],
     )
-    def test_a_line_that_is_not_the_registry_s(self, theatre: Theatre, line: str, code: str) -> None:
-        clone = theatre.clone("given")
-        world = clone.world
+    def test_a_line_that_is_not_the_registry_s(self, runner: CloneAttackRunner, line: str, code: str) -> None:
+        clone = runner.clone("given")
+        upstream = clone.upstream
         written = clone.outside / "pins"
         written.write_text(
-            line.format(origin=world.registry.origin, fingerprint=world.fingerprint, url=world.url) + "\n"
+            line.format(origin=upstream.registry.origin, fingerprint=upstream.fingerprint, url=upstream.url) + "\n"
         )
         assert clone.run("ci", "--json", env={"RYE_PINS": str(written)}).error["code"] == code
 
-    def test_a_file_in_the_checkout_pins_nothing(self, theatre: Theatre) -> None:
-        clone = theatre.clone("given")
+    def test_a_file_in_the_checkout_pins_nothing(self, runner: CloneAttackRunner) -> None:
+        clone = runner.clone("given")
         clone.write("pins", pins(clone))
         assert clone.run("ci", "--json", env={"RYE_PINS": str(clone.path("pins"))}).error["code"] == "bad-pins"
 
@@ -256,10 +258,10 @@ def test_the_page_lists_the_codes_that_a_job_meets() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("code", CODES)
-def test_a_code_of_the_page_is_what_ci_says(theatre: Theatre, code: str) -> None:
-    clone = theatre.clone("given")
+def test_a_code_of_the_page_is_what_ci_says(runner: CloneAttackRunner, code: str) -> None:
+    clone = runner.clone("given")
     clone.ok("ci")
-    clone = theatre.clone("given")
+    clone = runner.clone("given")
     CODES[code](clone)
     error = clone.run("ci", "--json").error
     assert (error["code"], bool(error["hint"])) == (code, True)

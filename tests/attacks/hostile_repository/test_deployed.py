@@ -17,10 +17,10 @@ from msgspec.structs import replace
 
 from rye.deployment.state import Allowed, FileRow, State, parse_state, state_text
 from rye.items.consented import HookAction
-from tests.attacks.hostile_repository.attacks import Theatre
+from tests.attacks.hostile_repository.attacks import CloneAttackRunner
 from tests.attacks.hostile_repository.clones import FORGED, Clone, says
 from tests.attacks.hostile_repository.test_own_and_customized import override
-from tests.attacks.hostile_repository.world import AGENT, DEPLOY, FORMULA, KNOWLEDGE, ROLE, SKILL, WIDE
+from tests.attacks.hostile_repository.upstream import AGENT, DEPLOY, FORMULA, KNOWLEDGE, ROLE, SKILL, WIDE
 from tests.attacks.simulation import difference, tree
 
 pytestmark = pytest.mark.slow
@@ -295,29 +295,29 @@ ALL = (*SHIPPED, *STATES, *TABLES, *LINKS, *CUSTOMIZED, *APPROVED)
 
 
 @pytest.fixture(scope="module")
-def honest(theatre: Theatre) -> set[tuple[bool, tuple[str, ...]]]:
+def honest(runner: CloneAttackRunner) -> set[tuple[bool, tuple[str, ...]]]:
     """The controls that succeeded, for attacks without an honest form."""
     return set()
 
 
-def reader(theatre: Theatre, attack: DeployAttack) -> Clone:
-    return theatre.clone("member") if attack.trusts else theatre.agreed()
+def reader(runner: CloneAttackRunner, attack: DeployAttack) -> Clone:
+    return runner.clone("member") if attack.trusts else runner.agreed()
 
 
 @pytest.mark.parametrize("attack", ALL, ids=lambda attack: attack.name)
 def test_deploys_nothing_of_theirs(
-    theatre: Theatre, honest: set[tuple[bool, tuple[str, ...]]], attack: DeployAttack
+    runner: CloneAttackRunner, honest: set[tuple[bool, tuple[str, ...]]], attack: DeployAttack
 ) -> None:
     words = ("deploy", *attack.items, "--target", "claude", "--json")
     if attack.honest is not None or (attack.trusts, attack.items) not in honest:
-        control = reader(theatre, attack)
+        control = reader(runner, attack)
         if attack.honest is not None:
             attack.honest(control)
         done = control.run(*words)
         assert done.code == 0, f"the control of {attack.name!r} failed: {done}"
         if attack.honest is None:
             honest.add((attack.trusts, attack.items))
-    clone = reader(theatre, attack)
+    clone = reader(runner, attack)
     attack.act(clone)
     before, near = tree(clone.folder), tree(clone.outside)
     kept = {path: clone.path(path).read_bytes() for path in attack.kept}
@@ -336,8 +336,8 @@ def test_deploys_nothing_of_theirs(
         assert not path.is_file() or FORGED.encode() not in path.read_bytes(), name
 
 
-def test_a_state_file_that_vouches_for_forged_bytes_does_not_pass_the_check(theatre: Theatre) -> None:
-    clone = theatre.clone("member")
+def test_a_state_file_that_vouches_for_forged_bytes_does_not_pass_the_check(runner: CloneAttackRunner) -> None:
+    clone = runner.clone("member")
     clone.ok("deploy", *ITEMS, "--target", "claude")
     honest = {
         one["path"]: one["state"]

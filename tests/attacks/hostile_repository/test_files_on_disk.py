@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.attacks.hostile_repository.attacks import Attack, Theatre, everywhere, rows
+from tests.attacks.hostile_repository.attacks import Attack, CloneAttackRunner, everywhere, rows
 from tests.attacks.hostile_repository.clones import FORGED, Clone, Posture, says
-from tests.attacks.hostile_repository.world import NOTES, SCRIPT, SKILL, TOOL
+from tests.attacks.hostile_repository.upstream import NOTES, SCRIPT, SKILL, TOOL
 from tests.attacks.simulation import tree
 
 pytestmark = pytest.mark.slow
@@ -227,29 +227,29 @@ EXTRAS = (
 
 
 @pytest.mark.parametrize(("attack", "posture"), rows(FLAGS))
-def test_what_differs_by_accident_is_put_right(theatre: Theatre, attack: Attack, posture: Posture) -> None:
-    theatre.perform(attack, posture)
+def test_what_differs_by_accident_is_put_right(runner: CloneAttackRunner, attack: Attack, posture: Posture) -> None:
+    runner.perform(attack, posture)
 
 
 @pytest.mark.parametrize(("attack", "posture"), rows(LINKS))
-def test_nothing_is_read_or_written_through_a_link(theatre: Theatre, attack: Attack, posture: Posture) -> None:
-    theatre.perform(attack, posture)
+def test_nothing_is_read_or_written_through_a_link(runner: CloneAttackRunner, attack: Attack, posture: Posture) -> None:
+    runner.perform(attack, posture)
 
 
 @pytest.mark.parametrize(("attack", "posture"), rows(EXTRAS))
-def test_a_file_that_nobody_installed_is_noticed(theatre: Theatre, attack: Attack, posture: Posture) -> None:
-    theatre.perform(attack, posture)
+def test_a_file_that_nobody_installed_is_noticed(runner: CloneAttackRunner, attack: Attack, posture: Posture) -> None:
+    runner.perform(attack, posture)
 
 
 @pytest.mark.parametrize("attack", [*LINKS, *EXTRAS], ids=lambda attack: attack.name)
-def test_discarding_edits_restores_the_project_or_writes_nothing(theatre: Theatre, attack: Attack) -> None:
+def test_discarding_edits_restores_the_project_or_writes_nothing(runner: CloneAttackRunner, attack: Attack) -> None:
     """Afterwards either the installed files are the team's, or not one byte was written through a link."""
-    clone = theatre.clone("member")
+    clone = runner.clone("member")
     attack.act(clone)
     near = tree(clone.outside)
     done = clone.run("install", "--discard-local-edits", "--yes", "--json")
     assert tree(clone.outside) == near
     if done.code == 0:
-        assert theatre.is_honest(clone)
+        assert runner.is_honest(clone)
     else:
         assert done.error["code"] == "symlink-in-the-way", done

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from rye.items.consented import HookAction
 from rye.items.identity import Identity
 from rye.project.lock import LockedFile
-from tests.attacks.hostile_repository.attacks import Attack, Theatre, everywhere, rows
+from tests.attacks.hostile_repository.attacks import Attack, CloneAttackRunner, everywhere, rows
 from tests.attacks.hostile_repository.clones import FORGED, Clone, Posture, says, unsigned
-from tests.attacks.hostile_repository.world import (
+from tests.attacks.hostile_repository.upstream import (
     AGENT,
     BUNDLE,
     CHECK,
@@ -276,30 +276,32 @@ REMEMBERED = ("a higher version", "another size", "another signer", "another key
 
 @pytest.mark.parametrize(("attack", "posture"), rows(BYTES))
 def test_forged_bytes_with_a_fitting_lock_are_used_by_nobody(
-    theatre: Theatre, attack: Attack, posture: Posture
+    runner: CloneAttackRunner, attack: Attack, posture: Posture
 ) -> None:
     """A member's rye remembers the honest rows, so only commands that just read a forged row differ."""
     brief = {group: attack.outcomes[group] for group in ("install", "read", "list")} if posture == "member" else None
-    theatre.perform(attack, posture, brief)
+    runner.perform(attack, posture, brief)
 
 
 @pytest.mark.parametrize("attack", BYTES, ids=lambda attack: attack.name)
-def test_forged_bytes_are_used_by_nobody_without_a_network(theatre: Theatre, attack: Attack) -> None:
-    theatre.perform(attack, "offline", {"read": "unverified-item", "rights": "unverified-item", "list": "unverified"})
+def test_forged_bytes_are_used_by_nobody_without_a_network(runner: CloneAttackRunner, attack: Attack) -> None:
+    runner.perform(attack, "offline", {"read": "unverified-item", "rights": "unverified-item", "list": "unverified"})
 
 
 @pytest.mark.parametrize(
     "attack", [one for one in BYTES if one.item in (ROLE, FORMULA)], ids=lambda attack: attack.name
 )
-def test_forged_roles_and_formulas_prime_nobody(theatre: Theatre, attack: Attack) -> None:
-    theatre.perform(attack, "given", {"prime": "release-changed"})
+def test_forged_roles_and_formulas_prime_nobody(runner: CloneAttackRunner, attack: Attack) -> None:
+    runner.perform(attack, "given", {"prime": "release-changed"})
 
 
 @pytest.mark.parametrize(("attack", "posture"), rows(ROWS))
-def test_a_row_that_is_not_its_release_s_is_used_by_nobody(theatre: Theatre, attack: Attack, posture: Posture) -> None:
-    theatre.perform(attack, posture)
+def test_a_row_that_is_not_its_release_s_is_used_by_nobody(
+    runner: CloneAttackRunner, attack: Attack, posture: Posture
+) -> None:
+    runner.perform(attack, posture)
 
 
 @pytest.mark.parametrize("attack", [one for one in ROWS if one.name in REMEMBERED], ids=lambda attack: attack.name)
-def test_who_verified_the_honest_row_takes_no_other(theatre: Theatre, attack: Attack) -> None:
-    theatre.perform(attack, "member")
+def test_who_verified_the_honest_row_takes_no_other(runner: CloneAttackRunner, attack: Attack) -> None:
+    runner.perform(attack, "member")

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 from rye.items.consented import HookAction, Run
 from rye.items.identity import Identity
 from rye.project.lock import Lock
-from tests.attacks.hostile_repository.attacks import Attack, Theatre, everywhere, rows
+from tests.attacks.hostile_repository.attacks import Attack, CloneAttackRunner, everywhere, rows
 from tests.attacks.hostile_repository.clones import Clone, Posture
-from tests.attacks.hostile_repository.world import (
+from tests.attacks.hostile_repository.upstream import (
     AGENT,
     BUNDLE,
     CHECK,
@@ -26,7 +26,7 @@ from tests.attacks.hostile_repository.world import (
     REVIEW,
     SKILL,
     WIDE,
-    World,
+    Upstream,
 )
 from tests.registry.simulated_registry import key
 from tests.scenes.person import Person
@@ -56,16 +56,16 @@ def lost_row(clone: Clone) -> None:
 
 
 @cache
-def elsewhere(world: World, identity: Identity, version: str) -> Person:
+def elsewhere(upstream: Upstream, identity: Identity, version: str) -> Person:
     """Another user's project with one item, whose row and file are genuine."""
-    made = Person(world.base / f"elsewhere-{identity.local_id.replace('/', '-')}-{version}")
+    made = Person(upstream.base / f"elsewhere-{identity.local_id.replace('/', '-')}-{version}")
     shutil.rmtree(made.home)
-    home = world.home_of("pinned")
+    home = upstream.home_of("pinned")
     assert home is not None
     shutil.copytree(home, made.home)
     made.write(
         "rye.toml",
-        f'[project]\nregistry = "{world.url}"\n[environment]\nprovides = ["docker"]\n'
+        f'[project]\nregistry = "{upstream.url}"\n[environment]\nprovides = ["docker"]\n'
         f'[dependencies]\n"{identity}" = "={version}"\n',
     )
     made.ok("install", "--yes")
@@ -79,7 +79,7 @@ def brought(identity: Identity, version: str = "1.0.0", *, wanted: bool = False)
         from rye.project.lock import parse_lock
         from rye.project.placement import item_path
 
-        other = elsewhere(clone.world, identity, version)
+        other = elsewhere(clone.upstream, identity, version)
         found = parse_lock(other.path("rye.lock").read_text()).find(identity)
         assert found is not None
         lock, words = clone.lock, {}
@@ -250,20 +250,22 @@ GRAPH = (
 
 
 @pytest.mark.parametrize(("attack", "posture"), rows(BEYOND))
-def test_an_approval_beyond_the_item_installs_nothing(theatre: Theatre, attack: Attack, posture: Posture) -> None:
-    theatre.perform(attack, posture)
+def test_an_approval_beyond_the_item_installs_nothing(
+    runner: CloneAttackRunner, attack: Attack, posture: Posture
+) -> None:
+    runner.perform(attack, posture)
 
 
 @pytest.mark.parametrize(("attack", "posture"), rows(LESS))
 def test_trusting_the_lock_agrees_to_nothing_more_than_it_approves(
-    theatre: Theatre, attack: Attack, posture: Posture
+    runner: CloneAttackRunner, attack: Attack, posture: Posture
 ) -> None:
-    theatre.perform(attack, posture)
+    runner.perform(attack, posture)
 
 
 @pytest.mark.parametrize(("attack", "posture"), rows(GRAPH))
-def test_an_incomplete_lock_installs_nothing(theatre: Theatre, attack: Attack, posture: Posture) -> None:
-    theatre.perform(attack, posture)
+def test_an_incomplete_lock_installs_nothing(runner: CloneAttackRunner, attack: Attack, posture: Posture) -> None:
+    runner.perform(attack, posture)
 
 
 @pytest.mark.parametrize(
@@ -271,9 +273,9 @@ def test_an_incomplete_lock_installs_nothing(theatre: Theatre, attack: Attack, p
     [None, *(one.act for one in BEYOND)],
     ids=["the honest lock", *(one.name for one in BEYOND)],
 )
-def test_a_visitor_is_asked_before_anything_else(theatre: Theatre, act: Act | None) -> None:
+def test_a_visitor_is_asked_before_anything_else(runner: CloneAttackRunner, act: Act | None) -> None:
     """Whatever a lock approves, a reader who pinned the registry and agreed to nothing installs nothing from it unasked."""
-    clone = theatre.clone("visitor")
+    clone = runner.clone("visitor")
     if act is not None:
         act(clone)
     clone.without_files()
@@ -288,8 +290,8 @@ class TestAMemberWhoAgreed:
     """A reader who agreed to the honest project pulls a hostile commit. ``RYE_TRUST_LOCK`` is not set."""
 
     @pytest.fixture
-    def member(self, theatre: Theatre) -> Clone:
-        return theatre.agreed()
+    def member(self, runner: CloneAttackRunner) -> Clone:
+        return runner.agreed()
 
     def test_pulls_and_goes_on(self, member: Clone) -> None:
         for words in (("ci",), ("install",), ("render", str(DEPLOY)), ("lock", "--check")):
@@ -312,10 +314,10 @@ class TestAMemberWhoAgreed:
         member.edit_row(DEPLOY, approved_hooks=honest)
         member.ok("ci")  # agreed to before
 
-    def test_executes_no_hook_that_only_a_commit_approved(self, theatre: Theatre) -> None:
-        visitor = theatre.clone("visitor")
+    def test_executes_no_hook_that_only_a_commit_approved(self, runner: CloneAttackRunner) -> None:
+        visitor = runner.clone("visitor")
         found = visitor.ok("hooks", "eval", DEPLOY.id, "--context", "context.json", "--json").json
         assert (found["actions"], [one["reason"] for one in found["skipped"]]) == ([], ["it is not approved here"])
-        member = theatre.agreed()
+        member = runner.agreed()
         found = member.ok("hooks", "eval", DEPLOY.id, "--context", "context.json", "--json").json
         assert len(found["actions"]) == 1

@@ -14,9 +14,9 @@ from rye.installation.transaction import exclusive
 from rye.project import item_file
 from rye.storage.safe_files import read_bytes
 from rye.workspace.installing import install_steps
-from tests.attacks.hostile_repository.attacks import Attack, Theatre, everywhere, rows
+from tests.attacks.hostile_repository.attacks import Attack, CloneAttackRunner, everywhere, rows
 from tests.attacks.hostile_repository.clones import FORGED, Clone, Posture, says
-from tests.attacks.hostile_repository.world import CHECK, DEPLOY, SKILL
+from tests.attacks.hostile_repository.upstream import CHECK, DEPLOY, SKILL
 from tests.attacks.simulation import difference, tree
 
 pytestmark = pytest.mark.slow
@@ -79,14 +79,14 @@ TOGETHER = (
 
 
 @pytest.mark.parametrize(("attack", "posture"), rows(TOGETHER))
-def test_several_attacks_at_once_are_one_refusal(theatre: Theatre, attack: Attack, posture: Posture) -> None:
-    theatre.perform(attack, posture)
+def test_several_attacks_at_once_are_one_refusal(runner: CloneAttackRunner, attack: Attack, posture: Posture) -> None:
+    runner.perform(attack, posture)
 
 
 @pytest.mark.parametrize("words", [("render", str(DEPLOY)), ("show", str(DEPLOY))], ids=lambda words: words[0])
-def test_what_is_handed_out_is_what_was_checked(theatre: Theatre, words: tuple[str, ...]) -> None:
+def test_what_is_handed_out_is_what_was_checked(runner: CloneAttackRunner, words: tuple[str, ...]) -> None:
     """Another process changes the file after rye read it; rye does not read it again."""
-    clone = theatre.clone("member")
+    clone = runner.clone("member")
     honest = clone.ok(*words, "--json").stdout
 
     def overtaken(path: Path, limit: int) -> bytes:
@@ -112,10 +112,10 @@ def wants_more(clone: Clone) -> None:
 @pytest.mark.parametrize("verb", [("install", "--yes"), ("ci",)], ids=lambda verb: verb[0])
 @pytest.mark.parametrize("act", [approves_all, wants_more], ids=["rye.lock", "rye.toml"])
 def test_a_project_that_changes_during_a_run_is_installed_as_it_is_or_not_at_all(
-    theatre: Theatre, verb: tuple[str, ...], act: Act
+    runner: CloneAttackRunner, verb: tuple[str, ...], act: Act
 ) -> None:
     """Another process commits between consent and switch; nothing is installed from what was read before."""
-    clone = theatre.clone("given")
+    clone = runner.clone("given")
     clone.without_files()
     acted: list[dict[str, object]] = []
 
@@ -132,14 +132,14 @@ def test_a_project_that_changes_during_a_run_is_installed_as_it_is_or_not_at_all
         assert result.error["code"] in ("lock-changed", "lock-does-not-fit")
         assert [path for path in difference(acted[0], tree(clone.folder)) if not path.startswith(".ai/.rye")] == []
     else:
-        assert theatre.is_honest(clone) or act is wants_more
+        assert runner.is_honest(clone) or act is wants_more
         clone.ok("lock", "--check")
 
 
 @pytest.mark.parametrize("damage", ["writable by others", "a link", "another user's", "no database"])
-def test_a_memory_that_is_not_the_user_s_own_says_nothing(theatre: Theatre, damage: str) -> None:
+def test_a_memory_that_is_not_the_user_s_own_says_nothing(runner: CloneAttackRunner, damage: str) -> None:
     """Without a network and without a cache to verify from, what the memory held is lost."""
-    clone = theatre.clone("offline")
+    clone = runner.clone("offline")
     memory = clone.home / "data/verdicts.sqlite"
     clone.ok("render", str(DEPLOY), "--offline")
     for path in (clone.home / "cache").rglob("*"):

@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from rye.items.identity import Identity
-from tests.attacks.hostile_repository.attacks import Attack, Theatre, everywhere, rows
+from tests.attacks.hostile_repository.attacks import Attack, CloneAttackRunner, everywhere, rows
 from tests.attacks.hostile_repository.clones import FORGED, Clone, Posture
-from tests.attacks.hostile_repository.world import CHECK, DEPLOY, FORMULA, OVERLAY, OVERRIDE, ROLE, SKILL
+from tests.attacks.hostile_repository.upstream import CHECK, DEPLOY, FORMULA, OVERLAY, OVERRIDE, ROLE, SKILL
 from tests.attacks.signed_items import directive, signed
 from tests.registry.simulated_registry import key
 
@@ -133,13 +133,15 @@ STEERING = (
 
 
 @pytest.mark.parametrize(("attack", "posture"), rows(SHADOWS))
-def test_an_own_item_takes_no_installed_one_s_place(theatre: Theatre, attack: Attack, posture: Posture) -> None:
-    theatre.perform(attack, posture)
+def test_an_own_item_takes_no_installed_one_s_place(
+    runner: CloneAttackRunner, attack: Attack, posture: Posture
+) -> None:
+    runner.perform(attack, posture)
 
 
 @pytest.mark.parametrize("text", [text for _, text in SMUGGLED], ids=[name for name, _ in SMUGGLED])
-def test_an_override_smuggles_nothing(theatre: Theatre, text: str) -> None:
-    honest, clone = theatre.clone("member"), theatre.clone("member")
+def test_an_override_smuggles_nothing(runner: CloneAttackRunner, text: str) -> None:
+    honest, clone = runner.clone("member"), runner.clone("member")
     honest.ok("render", str(CHECK))
     clone.write(OVERRIDES, text)
     for words in (
@@ -158,9 +160,9 @@ def test_an_override_smuggles_nothing(theatre: Theatre, text: str) -> None:
     ("made", "code"), [(made, code) for _, made, code in PLACES], ids=[name for name, _, _ in PLACES]
 )
 def test_a_customization_that_is_no_file_of_the_project(
-    theatre: Theatre, place: str, made: Callable[[str], Act], code: str
+    runner: CloneAttackRunner, place: str, made: Callable[[str], Act], code: str
 ) -> None:
-    clone = theatre.clone("member")
+    clone = runner.clone("member")
     clone.ok(*READERS[place])
     made(place)(clone)
     refused = clone.run(*READERS[place], "--json")
@@ -168,8 +170,8 @@ def test_a_customization_that_is_no_file_of_the_project(
 
 
 @pytest.mark.parametrize(("place", "text", "code"), [row[1:] for row in STEERING], ids=[row[0] for row in STEERING])
-def test_a_customization_hides_and_steers_nothing(theatre: Theatre, place: str, text: str, code: str) -> None:
-    clone = theatre.clone("member")
+def test_a_customization_hides_and_steers_nothing(runner: CloneAttackRunner, place: str, text: str, code: str) -> None:
+    clone = runner.clone("member")
     clone.ok(*READERS[place])
     clone.write(place, text)
     refused = clone.run(*READERS[place], "--json")
@@ -178,10 +180,10 @@ def test_a_customization_hides_and_steers_nothing(theatre: Theatre, place: str, 
 
 @pytest.mark.parametrize("identity", [DEPLOY, ROLE, FORMULA], ids=str)
 def test_a_qualified_id_means_the_installed_item_whatever_the_project_is_called(
-    theatre: Theatre, identity: Identity
+    runner: CloneAttackRunner, identity: Identity
 ) -> None:
     """An own item with the same local id is a different item, under the project's own namespace."""
-    clone = theatre.clone("member")
+    clone = runner.clone("member")
     shown = clone.ok("render", str(identity), "--json").json["prompt"]
     place = {
         "directive": "directives/ops/deploy.md",
@@ -193,7 +195,7 @@ def test_a_qualified_id_means_the_installed_item_whatever_the_project_is_called(
     assert clone.ok("render", str(identity), "--json").json["prompt"] == shown
 
 
-def test_the_honest_override_applies(theatre: Theatre) -> None:
-    clone = theatre.clone("member")
+def test_the_honest_override_applies(runner: CloneAttackRunner) -> None:
+    clone = runner.clone("member")
     assert clone.path(OVERRIDES).read_text() == OVERRIDE
     assert "Tell the team." in clone.ok("render", str(CHECK)).stdout

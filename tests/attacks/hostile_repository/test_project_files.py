@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 
 from rye.limits import PROJECT
-from tests.attacks.hostile_repository.attacks import Attack, Theatre, everywhere, rows
+from tests.attacks.hostile_repository.attacks import Attack, CloneAttackRunner, everywhere, rows
 from tests.attacks.hostile_repository.clones import Clone, Posture
-from tests.attacks.hostile_repository.world import DEPLOY, WIDE
+from tests.attacks.hostile_repository.upstream import DEPLOY, WIDE
 
 pytestmark = pytest.mark.slow
 
@@ -245,23 +245,23 @@ HARMLESS = (
 
 
 @pytest.mark.parametrize(("attack", "posture"), rows(LOCKS))
-def test_a_lock_that_rye_did_not_write(theatre: Theatre, attack: Attack, posture: Posture) -> None:
-    theatre.perform(attack, posture)
+def test_a_lock_that_rye_did_not_write(runner: CloneAttackRunner, attack: Attack, posture: Posture) -> None:
+    runner.perform(attack, posture)
 
 
 @pytest.mark.parametrize(("attack", "posture"), rows(MANIFESTS))
-def test_a_manifest_that_says_what_it_cannot(theatre: Theatre, attack: Attack, posture: Posture) -> None:
-    theatre.perform(attack, posture)
+def test_a_manifest_that_says_what_it_cannot(runner: CloneAttackRunner, attack: Attack, posture: Posture) -> None:
+    runner.perform(attack, posture)
 
 
 @pytest.mark.parametrize(("attack", "posture"), rows(HARMLESS))
-def test_what_changes_nothing_steers_nothing(theatre: Theatre, attack: Attack, posture: Posture) -> None:
-    theatre.perform(attack, posture)
+def test_what_changes_nothing_steers_nothing(runner: CloneAttackRunner, attack: Attack, posture: Posture) -> None:
+    runner.perform(attack, posture)
 
 
-def test_risk_tiers_of_a_repository_approve_nothing(theatre: Theatre) -> None:
+def test_risk_tiers_of_a_repository_approve_nothing(runner: CloneAttackRunner) -> None:
     """Declaring everything safe in a repository skips no question about wider rights."""
-    clone = theatre.agreed()
+    clone = runner.agreed()
     clone.manifest(lambda text: text + '\n[policy.risk]\n"rye.*" = "safe"\n')
     refused = clone.run("update", "--no-input", "--json")
     assert refused.error["code"] == "consent-needed"

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from rye.project.lock import lock_text
-from tests.attacks.hostile_repository.attacks import Theatre
+from tests.attacks.hostile_repository.attacks import CloneAttackRunner
 from tests.attacks.hostile_repository.clones import Clone
-from tests.attacks.hostile_repository.world import SKILL
+from tests.attacks.hostile_repository.upstream import SKILL
 from tests.attacks.simulation import difference, now, tree
 from tests.registry.simulated_registry import SimulatedRegistry
 
@@ -29,25 +29,25 @@ def another_registry(clone: Clone) -> str:
 
 
 def own_copy(clone: Clone) -> Path:
-    """A copy of the world's registry at its own address, whose files a test may damage; rye.toml names it."""
+    """A copy of upstream's registry at its own address, whose files a test may damage; rye.toml names it."""
     folder = clone.folder.parent / "copy"
-    shutil.copytree(clone.world.served, folder)
-    clone.ok("registry", "remove", clone.world.url, "--yes")
-    clone.ok("registry", "add", folder.as_uri(), "--fingerprint", clone.world.fingerprint)
-    clone.manifest(lambda text: text.replace(clone.world.url, folder.as_uri()))
+    shutil.copytree(clone.upstream.served, folder)
+    clone.ok("registry", "remove", clone.upstream.url, "--yes")
+    clone.ok("registry", "add", folder.as_uri(), "--fingerprint", clone.upstream.fingerprint)
+    clone.manifest(lambda text: text.replace(clone.upstream.url, folder.as_uri()))
     return folder
 
 
-def test_a_lock_from_another_registry_names_both_registries_and_the_next_command(theatre: Theatre) -> None:
-    clone = theatre.clone("member")
+def test_a_lock_from_another_registry_names_both_registries_and_the_next_command(runner: CloneAttackRunner) -> None:
+    clone = runner.clone("member")
     assert clone.ok("lock", "--check", "--json").json["problems"] == []
     address = another_registry(clone)
-    clone.manifest(lambda text: text.replace(clone.world.url, address))
+    clone.manifest(lambda text: text.replace(clone.upstream.url, address))
     checked = clone.run("lock", "--check", "--json")
     assert checked.code == 1
     assert {problem["rule"] for problem in checked.json["problems"]} == {"other-registry"}
     spoken = clone.run("lock", "--check")
-    for word in (clone.world.registry.origin, address, "other.example"):
+    for word in (clone.upstream.registry.origin, address, "other.example"):
         assert word in spoken.stdout
     assert "`rye lock`" in spoken.stderr
 
@@ -55,9 +55,9 @@ def test_a_lock_from_another_registry_names_both_registries_and_the_next_command
 @pytest.mark.parametrize(
     "verb", [("ci",), ("install", "--yes"), ("install", "--locked"), ("ci", "--trust-lock")], ids=" ".join
 )
-def test_offline_a_row_that_nobody_verified_is_unverified(theatre: Theatre, verb: tuple[str, ...]) -> None:
-    theatre.clone("offline").ok(*verb, "--offline")
-    clone = theatre.clone("cold")
+def test_offline_a_row_that_nobody_verified_is_unverified(runner: CloneAttackRunner, verb: tuple[str, ...]) -> None:
+    runner.clone("offline").ok(*verb, "--offline")
+    clone = runner.clone("cold")
     before = tree(clone.folder)
     error = clone.run(*verb, "--offline", "--json").error
     assert (error["code"], error["cause"]) == ("unverified-item", "fetch-offline")
@@ -67,8 +67,8 @@ def test_offline_a_row_that_nobody_verified_is_unverified(theatre: Theatre, verb
     assert difference(before, tree(clone.folder)) == []
 
 
-def test_an_edited_hash_is_laid_to_whoever_edited_the_lock_first(theatre: Theatre) -> None:
-    clone = theatre.clone("given")
+def test_an_edited_hash_is_laid_to_whoever_edited_the_lock_first(runner: CloneAttackRunner) -> None:
+    clone = runner.clone("given")
     clone.edit_row(SKILL, sha256="0" * 64)
     clone.without_files()
     error = clone.run("ci", "--json").error
@@ -78,8 +78,8 @@ def test_an_edited_hash_is_laid_to_whoever_edited_the_lock_first(theatre: Theatr
 
 
 @pytest.mark.parametrize("way", ["leads elsewhere", "is not there"])
-def test_an_item_that_audit_cannot_examine_is_listed_and_fails(theatre: Theatre, way: str) -> None:
-    clone = theatre.clone("pinned")
+def test_an_item_that_audit_cannot_examine_is_listed_and_fails(runner: CloneAttackRunner, way: str) -> None:
+    clone = runner.clone("pinned")
     copy = own_copy(clone)
     blob = next(
         path for path in copy.rglob("*") if path.is_file() and clone.row(SKILL).sha256 in str(path).replace("/", "")
@@ -100,13 +100,13 @@ def test_an_item_that_audit_cannot_examine_is_listed_and_fails(theatre: Theatre,
 @pytest.mark.parametrize("manifest", [None, ""], ids=["missing", "empty"])
 @pytest.mark.parametrize("verb", [("install", "--yes"), ("lock",), ("add", str(SKILL), "--yes")], ids=" ".join)
 def test_a_conflicted_lock_without_a_manifest_removes_nothing(
-    theatre: Theatre, manifest: str | None, verb: tuple[str, ...]
+    runner: CloneAttackRunner, manifest: str | None, verb: tuple[str, ...]
 ) -> None:
-    clone = theatre.clone("member")
+    clone = runner.clone("member")
     text = lock_text(clone.lock)
     head, _, rest = text.partition("[[item]]")
     clone.write("rye.lock", f"{head}<<<<<<< a\n[[item]]{rest}=======\n>>>>>>> b\n")
-    honest = theatre.clone("member")
+    honest = runner.clone("member")
     shutil.copy(clone.path("rye.lock"), honest.path("rye.lock"))
     honest.ok("lock")
     clone.path("rye.toml").unlink()

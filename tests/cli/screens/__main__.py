@@ -7,8 +7,8 @@ from pathlib import Path
 
 import registry_server.embedded
 from registry_server.migrations import opening
+from tests.cli.screens.people import make_people
 from tests.cli.screens.shots import FOLDER, SCREENS, kept, shot, variants
-from tests.cli.screens.world import make_world
 from tests.scenes import forked_registry, migrated_database
 
 
@@ -18,7 +18,7 @@ def main() -> None:
     opening._upgrade = migrated_database.upgrade
     changed = 0
     with tempfile.TemporaryDirectory(prefix="rye-screens-") as made:
-        world = make_world(Path(made))
+        people = make_people(Path(made))
         try:
             for variant, width, color in variants():
                 (FOLDER / variant).mkdir(exist_ok=True)
@@ -26,12 +26,12 @@ def main() -> None:
                     if old.stem not in SCREENS:
                         old.unlink()
                 for name in SCREENS:
-                    text, file = shot(world, name, width, color), kept(variant, name)
+                    text, file = shot(people, name, width, color), kept(variant, name)
                     if not file.exists() or file.read_text("utf-8") != text:
                         changed += 1
                         file.write_text(text, "utf-8")
         finally:
-            world.registry.stop()
+            people.registry.stop()
     print(f"{len(SCREENS)} screens, {changed} files changed; `git diff {FOLDER.relative_to(Path.cwd())}` shows how")
 
 

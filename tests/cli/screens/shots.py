@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.cli.screens.people import LABORATORY, LONG, ScreenPeople
 from tests.cli.screens.taking import take
-from tests.cli.screens.world import LABORATORY, LONG, World
 
 FOLDER = Path(__file__).parent
 WIDTHS = (60, 100, 200)
@@ -17,7 +17,7 @@ COLORED = 100
 
 @dataclass(frozen=True)
 class Screen:
-    """A command line and the user who types it, a field of :class:`World`. Questions are answered with no."""
+    """A command line and the user who types it, a field of :class:`ScreenPeople`. Questions are answered with no."""
 
     who: str
     words: tuple[str, ...]
@@ -75,10 +75,10 @@ def variants() -> Iterator[tuple[str, int, bool]]:
     yield f"{COLORED}-color", COLORED, True
 
 
-def shot(world: World, name: str, width: int, color: bool) -> str:
+def shot(people: ScreenPeople, name: str, width: int, color: bool) -> str:
     """Take a screen."""
     screen = SCREENS[name]
-    return take(getattr(world, screen.who), screen.words, width, color=color)
+    return take(getattr(people, screen.who), screen.words, width, color=color)
 
 
 def kept(variant: str, name: str) -> Path:

@@ -61,7 +61,7 @@ _PROSE = (
 
 
 @dataclass(frozen=True)
-class World:
+class ScreenPeople:
     """The users who see the screens."""
 
     registry: Registry
@@ -91,7 +91,7 @@ def fixed_keys() -> Iterator[None]:
         yield
 
 
-def make_world(base: Path) -> World:
+def make_people(base: Path) -> ScreenPeople:
     """Make the registry, publish, install and break things. The caller stops the registry."""
     with fixed_keys():
         registry = Registry(base / "registry")
@@ -105,7 +105,7 @@ def make_world(base: Path) -> World:
     _break(shop)
     _adapt(healthy)
     _draft(acme)
-    return World(registry, acme, shop, healthy, clean, cloned)
+    return ScreenPeople(registry, acme, shop, healthy, clean, cloned)
 
 
 def directive(local_id: str, version: str = "1.0.0", **parts: Any) -> str:

@@ -176,7 +176,7 @@ def founded() -> SimulatedRegistry:
     return registry
 
 
-class World:
+class Upstream:
     """The registry in ``folder``, and the project in ``project`` as its team committed it."""
 
     def __init__(self, base: Path) -> None:

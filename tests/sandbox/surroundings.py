@@ -43,7 +43,7 @@ PROTECTED = (
 )
 
 
-class World(Struct, frozen=True):
+class Surroundings(Struct, frozen=True):
     """Paths, addresses and process IDs of the scene."""
 
     project: Path
@@ -60,7 +60,7 @@ class World(Struct, frozen=True):
 
 
 @contextmanager
-def world(base: Path) -> Iterator[World]:
+def surroundings(base: Path) -> Iterator[Surroundings]:
     """The whole scene; everything stops at the end."""
     project, outside = Path(os.path.realpath(base)) / "project", Path(os.path.realpath(base)) / "outside"
     for name in (*HIDDEN, *SHOWN, *PROTECTED):
@@ -81,7 +81,7 @@ def world(base: Path) -> Iterator[World]:
         stack.callback(victim.wait)
         stack.callback(victim.kill)
         named, abstract = str(project / "sub" / "socket"), f"\0rye-test-{os.getpid()}-{base.name}"
-        yield World(
+        yield Surroundings(
             project=project,
             outside=outside,
             victim=victim.pid,
