@@ -434,6 +434,8 @@ class SandboxLimits(Struct, frozen=True):
     """A longer string is not passed to a shell tool as a variable, only on standard input."""
     project_entries: int = 200_000
     """Files and folders of the project that are searched for secrets. The tool cannot read the rest."""
+    project_depth: int = 64
+    """How many folders deep they may lie. The tool cannot read the rest, and a call that leaves something deeper fails."""
     connections: int = 64
     """Concurrent connections to granted hosts."""
     connect_seconds: float = 10.0

@@ -19,18 +19,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-NEVER_WRITTEN = (
-    ".ai",
-    ".git",
-    ".claude",
-    ".codex",
-    ".agents",
-    ".gemini",
-    ".opencode",
-    ".cursor",
-    ".github",
-)
-"""Files and folders with these names control agents, git and build servers. No tool writes them, wherever they are."""
+from rye.items.autorun import is_secret_name, obeyed
 
 KEYS = ("write", "network", "env")
 _OURS = (
@@ -146,9 +135,13 @@ def _written_path(text: str) -> str:
         or len(text) > 500
     ):
         raise BadNeeds(f"write {text!r} is not a path below the project")
-    for part in parts:
-        if part.casefold() in NEVER_WRITTEN:
-            raise BadNeeds(f"write {text!r} can never be granted: no tool writes to {part}")
+    for number, part in enumerate(parts):
+        is_the_file = number == len(parts) - 1 and not text.endswith(("/", "/."))
+        row = obeyed(part, at_root=number == 0, builds=not is_the_file)
+        if row is not None:
+            raise BadNeeds(f"write {text!r} can never be granted: {part} is obeyed by {row.obeyed_by}")
+        if is_secret_name(part):
+            raise BadNeeds(f"write {text!r} can never be granted: no tool reads or writes {part}")
     if not parts:
         return "./"
     return "/".join(parts) + ("/" if text.endswith(("/", "/.")) else "")

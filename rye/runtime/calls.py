@@ -35,6 +35,7 @@ Code = Literal[
     "approval-required",
     "limit-exceeded",
     "sandbox-unavailable",
+    "grant-changed",
     "not-runnable",
     "tool-failed",
     "tool-timeout",
@@ -312,6 +313,7 @@ _CODES: dict[str, Code] = {
     "tool-timeout": "tool-timeout",
     "output-too-large": "output-too-large",
     "sandbox-unavailable": "sandbox-unavailable",
+    "grant-changed": "grant-changed",
     "token-expired": "token-expired",
     "untrusted": "untrusted",
 }

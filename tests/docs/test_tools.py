@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rye.items.needs import NEVER_WRITTEN, Needs
+from rye.items import autorun
+from rye.items.needs import Needs
 from rye.items.reading import ReadOptions, Source
 from rye.items.tool.reader import read
 from rye.limits import MIB, SANDBOX
@@ -67,5 +68,11 @@ def test_its_numbers_are_the_limits() -> None:
 
 
 def test_every_protected_name_and_every_sandbox_is_in_it() -> None:
-    assert f"`{' '.join(NEVER_WRITTEN)}`" in TEXT
+    for row in autorun.TABLE:
+        where = ", at the root of a project or plugin" if row.where == "root" else ""
+        names = " ".join(f"`{name}`" for name in row.names)
+        assert f"| {row.obeyed_by} | {names}{where} | {'yes' if row.for_builds else 'no'} |" in TEXT
+    secrets = [f"{name}*" for name in autorun.SECRET_BEGINNINGS] + [f"*{end}" for end in autorun.SECRET_ENDS]
+    read = next(line for line in TEXT.splitlines() if line.startswith("| read |"))
+    assert [name for name in (*secrets, *autorun.SECRET_NAMES) if name not in read] == []
     assert {name for name in NAMES if name not in TEXT.lower()} == set()

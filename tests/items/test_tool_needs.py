@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rye.items.needs import NEVER_WRITTEN, BadNeeds, Needs, joined, missing, parse_needs
+from rye.items.autorun import TABLE
+from rye.items.needs import BadNeeds, Needs, joined, missing, parse_needs
 from rye.items.reading import ReadOptions, Source
 from rye.items.tool.reader import read
 
@@ -61,11 +62,25 @@ def test_needs_that_are_changed_later_are_given_twice() -> None:
 
 
 @pytest.mark.parametrize(
-    "write", ["/etc", "~/x", "../x", "a/../../x", "", "a\\b", "a\nb", 'a"b', *NEVER_WRITTEN, "a/.Git/hooks", ".CLAUDE/"]
+    "write",
+    ["/etc", "~/x", "../x", "a/../../x", "", "a\\b", "a\nb", 'a"b', "a/.Git/hooks", ".CLAUDE/", "a/.env", "keys/x.pem"],
 )
 def test_a_path_that_leaves_the_project_or_steers_agents_is_refused(write: str) -> None:
     with pytest.raises(BadNeeds):
         parse_needs({"write": [write]})
+
+
+def test_what_programs_obey_can_be_granted_only_as_a_file_that_a_build_obeys() -> None:
+    for row in TABLE:
+        for name in row.names:
+            written = name.replace("*", "x")
+            for path, allowed in ((written, row.for_builds), (f"{written}/", False), (f"{written}/x", False)):
+                if allowed:
+                    assert parse_needs({"write": [path]}).write == (path,)
+                else:
+                    with pytest.raises(BadNeeds, match="can never be granted"):
+                        parse_needs({"write": [path]})
+    assert parse_needs({"write": ["src/commands/"]}).write == ("src/commands/",)
 
 
 NO_PLACES = """

@@ -1,8 +1,9 @@
 """Bubblewrap: separate namespaces for files, processes, network and IPC, plus the system call filter.
 
 The tool's file system is built from nothing: system folders and the project at its own path, both read-only; empty mounts
-over hidden paths; then the writable paths. If the kernel has Landlock, the same rights also apply inside: a hidden file that
-is replaced during the run loses its mount, but Landlock still refuses it.
+over hidden paths; then the writable paths. Mounting goes by name, so the launcher compares device and inode of each mount with
+what was surveyed, inside and before the tool starts. If the kernel has Landlock, the same rights also apply inside: a hidden file
+that is replaced during the run loses its mount, but Landlock still refuses it.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from msgspec import Struct
 from rye.runtime.sandbox import landlock_rights as rights
 from rye.runtime.sandbox import places, running, seccomp, users
 from rye.runtime.sandbox.interpreters import own_python
-from rye.runtime.sandbox.landlock import allowed_paths, version
+from rye.runtime.sandbox.landlock import allowed_paths, rule_for, version
 from rye.runtime.sandbox.profile import PATH
-from rye.runtime.sandbox.running import Scene, Walls
+from rye.runtime.sandbox.running import Rule, Scene, Walls
 from rye.runtime.sandbox.syscalls import AUDIT_ARCHITECTURES
 from rye.runtime.sandbox.tool_run import Outcome, SandboxUnavailable, ToolRun
 
@@ -65,8 +66,14 @@ class Bubblewrap(Struct, frozen=True):
         )
 
 
-def _inside(scene: Scene) -> list[tuple[str, int]]:
-    return [*allowed_paths(scene), ("/proc", rights.READ)]
+def _inside(scene: Scene) -> list[Rule]:
+    """The rules of Landlock inside. What is protected is a read-only mount, so the folder around it can be changed. If a mount
+    is lost because another program replaces the file meanwhile, the sweep finds a new file under that name."""
+    return [
+        *allowed_paths(scene),
+        *(rule_for(each, rights.CHANGE, is_required=True) for survey in scene.writable for each in survey.extendable),
+        ("/proc", rights.READ, None, False),
+    ]
 
 
 def arguments(scene: Scene) -> Iterator[str]:
@@ -96,22 +103,23 @@ def arguments(scene: Scene) -> Iterator[str]:
     for path in dict.fromkeys((*own, *scene.program.exposes)):
         yield from ("--ro-bind", str(path), str(path))
     yield from ("--ro-bind", str(profile.project), str(profile.project))
-    for path in profile.write:
-        yield from ("--bind", str(path), str(path))
-    for path in (path for survey in scene.writable for path in survey.protected):
-        yield from ("--ro-bind", str(path), str(path))
-    hidden = [*scene.readable.hidden, *(path for survey in scene.writable for path in survey.hidden), *scene.denied]
-    for path in dict.fromkeys(hidden):
-        yield from _covered(path, profile.project)
+    for granted in scene.opened.writes:
+        yield from ("--bind", str(granted.path), str(granted.path))
+    for located in (located for survey in scene.writable for located in survey.protected):
+        yield from ("--ro-bind", str(located.path), str(located.path))
+    hidden = {located.path: located.is_folder for located in scene.must_be_covered()}
+    for path, is_folder in hidden.items():
+        yield from _cover(path, is_folder)
+    for path in scene.denied:
+        if path.exists() and any(path.is_relative_to(each) for each in ("/usr", "/nix/store")):
+            yield from _cover(path, path.is_dir())
     yield from ("--bind", str(profile.work), str(profile.work), "--ro-bind", str(scene.folder), str(scene.folder))
     yield from ("--remount-ro", "/", "--chdir", "/")
 
 
-def _covered(path: Path, project: Path) -> Iterator[str]:
-    """Yield the arguments that put an empty mount over a path, if the path is visible at all."""
-    if not (path.is_relative_to(project) or any(path.is_relative_to(each) for each in ("/usr", "/nix/store"))):
-        return
-    if path.is_dir():
+def _cover(path: Path, is_folder: bool) -> Iterator[str]:
+    """Yield the arguments that put something empty over a path."""
+    if is_folder:
         yield from ("--size", str(4096), "--perms", "0500", "--tmpfs", str(path), "--remount-ro", str(path))
-    elif path.exists():
+    else:
         yield from ("--ro-bind", "/dev/null", str(path))

@@ -1,8 +1,12 @@
 """Which parts of a project a tool may read, and which parts of a granted folder it may change.
 
-Hidden anywhere, in upper or lower case: ``.env*``, ``*.pem``, ``*.key``, ``id_*``, ``.ssh``, the ``config`` files inside
-``.git`` (they hold tokens), ``.ai/runs``, and Rye's own folders. The targets of hidden symbolic links are hidden as well, and
-so is everything beyond the first ``SANDBOX.project_entries`` entries.
+Hidden anywhere: the names of :func:`rye.items.autorun.is_secret_name`, the ``config`` files of git's folders (they hold tokens),
+``.ai/runs``, and Rye's own folders and the user's keys by device and inode, wherever a link leads. The targets of hidden symbolic
+links are hidden as well, and so are folders that cannot be listed, and everything beyond the first ``SANDBOX.project_entries``
+entries or deeper than ``SANDBOX.project_depth`` folders.
+
+A walk goes from descriptor to descriptor and follows no link. What it finds has a device and an inode, and a tool can use only
+what still has them: what is decided here is what is mounted (:mod:`rye.runtime.sandbox.launcher`).
 
 Linux has two ways to hide files: a mount over each hidden path, and Landlock, which only takes a list of allowed paths. So
 a survey has both lists.
@@ -10,146 +14,278 @@ a survey has both lists.
 
 from __future__ import annotations
 
+import contextlib
 import os
-import secrets
-from collections.abc import Iterable, Sequence
-from pathlib import Path, PurePath
+import stat
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Literal
 
 from msgspec import Struct, field
 
-from rye.items.needs import NEVER_WRITTEN
+from rye.items import autorun
 from rye.limits import SANDBOX
 
-_DEPTH = 64
+Below = Literal["clean", "protected", "hidden"]
+"""What is the worst that a folder contains."""
+Inode = tuple[int, int]
+"""Device and inode: which file or folder it is, whatever its name."""
 _GIT_SETTINGS = ("config", "config.worktree")
+FOLDER = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
+"""How a folder is opened below another one: to be listed, and never through a link."""
 
 
-class Survey(Struct, frozen=True):
+class Located(Struct, frozen=True):
+    """A file or folder, and where it was when it was judged."""
+
+    path: Path
+    inode: Inode
+    is_folder: bool
+
+
+class Survey(Struct, frozen=True, kw_only=True):
     """The result of one walk through a folder. Absolute paths; none is a symbolic link."""
 
-    allowed: tuple[Path, ...]
+    allowed: tuple[Located, ...]
     """Files, and folders in which nothing is refused, with everything below them."""
-    listed: tuple[Path, ...]
+    listed: tuple[Located, ...]
     """Folders in which something is refused: they may be listed, and their other entries are in ``allowed``."""
-    hidden: tuple[Path, ...]
+    extendable: tuple[Located, ...]
+    """Those of ``listed`` in which nothing is hidden, only protected: where mounts keep that, the rest of them can be changed."""
+    hidden: tuple[Located, ...]
     """What must not be read."""
-    protected: tuple[Path, ...]
-    """What may be read but not changed, because of its name; empty unless the walk was with ``changing``."""
+    protected: tuple[Located, ...]
+    """What may be read but not changed, because programs obey it; empty unless the walk was with ``changing``."""
+    modes: Mapping[Inode, int]
+    """The modes of the folders, to put back what a tool changes; empty unless the walk was with ``changing``."""
 
 
-def is_hidden(path: PurePath) -> bool:
-    """Whether a path is a secret, by its name and those of its parent folders."""
-    above = [part.casefold() for part in path.parts[:-1]]
-    return _is_secret(path.name.casefold(), ".git" in above, above[-1] if above else "")
+def inode_of(status: os.stat_result) -> Inode:
+    """Device and inode of a file."""
+    return status.st_dev, status.st_ino
 
 
-def _is_secret(name: str, in_git: bool, parent: str) -> bool:
-    """Whether a name is a secret. All names in lower case; ``in_git``: somewhere below a folder ``.git``."""
-    if name.startswith((".env", "id_")) or name.endswith((".pem", ".key")) or name == ".ssh":
-        return True
-    return (in_git and name in _GIT_SETTINGS) or (name == "runs" and parent == ".ai")
-
-
-def is_protected(path: PurePath) -> bool:
-    """Whether no tool may create or change a file of this name."""
-    return path.name.casefold() in NEVER_WRITTEN
+def inode_at(path: Path) -> Inode | None:
+    """What a path leads to now, without following a link; None if it leads nowhere."""
+    try:
+        return inode_of(path.lstat())
+    except OSError:
+        return None
 
 
 def survey(
-    root: Path, deny: Iterable[Path] = (), *, changing: bool = False, entries: int = SANDBOX.project_entries
+    root: Path,
+    descriptor: int,
+    covered: frozenset[Inode] = frozenset(),
+    *,
+    named: frozenset[Inode] = frozenset(),
+    changing: bool = False,
+    is_project: bool = False,
+    entries: int = SANDBOX.project_entries,
 ) -> Survey:
-    """Walk through a folder. With ``changing``, the names in :data:`NEVER_WRITTEN` are protected as well."""
-    denied = frozenset(map(str, deny))
-    found = _walk(root, denied, changing, entries)
-    led_to = frozenset(found.led_to) - denied
-    if led_to:
-        found = _walk(root, denied | led_to, changing, entries)
-    return Survey(*(tuple(map(Path, each)) for each in (found.allowed, found.listed, found.hidden, found.protected)))
+    """Walk through a folder, or judge one file. ``descriptor``: the folder or file; ``root``: its path.
+
+    ``covered``: what is hidden whatever its name (:func:`covered_inodes`). With ``changing``, what programs obey
+    (:mod:`rye.items.autorun`) is protected as well, except ``named``: files that a grant names itself. ``is_project``: whether it
+    is the project's own folder.
+    """
+
+    def walk_without(refused: frozenset[Inode]) -> _Walk:
+        numbers = frozenset(number for _, number in refused)
+        return _walk(root, descriptor, _Walk(refused, numbers, named, changing, entries), is_project)
+
+    walk = walk_without(covered)
+    behind_links = {inode_of(status) for status in map(_status, walk.led_to) if status is not None}
+    if not behind_links <= covered:
+        walk = walk_without(covered | behind_links)
+    return Survey(
+        allowed=tuple(walk.allowed),
+        listed=tuple(walk.listed),
+        extendable=tuple(walk.extendable),
+        hidden=tuple(walk.hidden),
+        protected=tuple(walk.protected),
+        modes=walk.modes,
+    )
 
 
-class _Found(Struct):
-    """Paths as text: a large project has many."""
+def covered_inodes(folders: Iterable[Path]) -> frozenset[Inode]:
+    """The folders, every folder below them, and their files that have another name as well (hard links).
 
-    denied: frozenset[str]
+    Missing ones are left out. Raises OSError if something cannot be looked at.
+    """
+
+    def refuse(error: OSError) -> None:
+        raise error
+
+    inodes: set[Inode] = set()
+    for folder in folders:
+        if not folder.is_dir():
+            continue
+        for _, _, files, descriptor in os.fwalk(folder, onerror=refuse):
+            inodes.add(inode_of(os.fstat(descriptor)))
+            for name in files:
+                with contextlib.suppress(FileNotFoundError):
+                    status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
+                    if status.st_nlink > 1:
+                        inodes.add(inode_of(status))
+    return frozenset(inodes)
+
+
+def _status(path: str) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except OSError:
+        return None
+
+
+class _Walk(Struct):
+    covered: frozenset[Inode]
+    numbers: frozenset[int]
+    """The inodes of ``covered`` without their devices: a listing tells an entry's for free."""
+    named: frozenset[Inode]
     changing: bool
     left: int
-    allowed: list[str] = field(default_factory=list)
-    listed: list[str] = field(default_factory=list)
-    hidden: list[str] = field(default_factory=list)
-    protected: list[str] = field(default_factory=list)
+    allowed: list[Located] = field(default_factory=list)
+    listed: list[Located] = field(default_factory=list)
+    extendable: list[Located] = field(default_factory=list)
+    hidden: list[Located] = field(default_factory=list)
+    protected: list[Located] = field(default_factory=list)
     led_to: list[str] = field(default_factory=list)
+    modes: dict[Inode, int] = field(default_factory=dict)
+
+    def is_covered(self, number: int, folder: int, name: str) -> bool:
+        """Whether an entry is covered, whatever its name. ``number``: its inode, which costs nothing to know."""
+        if number not in self.numbers:
+            return False
+        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+        return inode_of(status) in self.covered
+
+    def is_named(self, folder: _Folder, name: str) -> bool:
+        """Whether a grant names this file itself."""
+        if not self.named:
+            return False
+        located = folder.entry(name)
+        return located is not None and located.inode in self.named
 
 
-def _walk(root: Path, denied: frozenset[str], changing: bool, entries: int) -> _Found:
-    found = _Found(denied, changing, entries)
-    in_git = ".git" in map(str.casefold, root.parts)
-    if str(root) in denied or is_hidden(root):
-        found.hidden.append(str(root))
-    elif not root.is_dir() or _folder(str(root), root.name.casefold(), in_git, found, _DEPTH):
-        found.allowed.append(str(root))
-    return found
+class _Folder(Struct):
+    """A folder while it is walked through. ``called``: its name in lower case; ``in_git``: whether it lies in a folder of git."""
+
+    path: Path
+    descriptor: int
+    called: str
+    in_git: bool
+    at_root: bool
+    depth: int
+    inode: Inode = (0, 0)
+
+    def located(self) -> Located:
+        return Located(self.path, self.inode, True)
+
+    def entry(self, name: str) -> Located | None:
+        """An entry as it is now; None if it is gone."""
+        try:
+            status = os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
+        except OSError:
+            return None
+        return Located(self.path / name, inode_of(status), stat.S_ISDIR(status.st_mode))
 
 
-def _folder(folder: str, called: str, in_git: bool, found: _Found, depth: int) -> bool:
-    """Whether nothing in the folder is refused. Otherwise add all its other entries to ``found``."""
+def _walk(root: Path, descriptor: int, walk: _Walk, is_project: bool) -> _Walk:
+    status = os.fstat(descriptor)
+    is_folder = stat.S_ISDIR(status.st_mode)
+    whole = Located(root, inode_of(status), is_folder)
+    parts = [part.casefold() for part in root.parts]
+    above = parts[-2] if len(parts) > 1 else ""
+    in_git = ".git" in parts[:-1]
+    if whole.inode in walk.covered or _is_secret(parts[-1], in_git, above):
+        walk.hidden.append(whole)
+    elif (
+        not is_folder
+        or _enter(_Folder(root, descriptor, parts[-1], in_git, is_project, SANDBOX.project_depth), walk) == "clean"
+    ):
+        walk.allowed.append(whole)
+    return walk
+
+
+def _is_secret(name: str, in_git: bool, parent: str) -> bool:
+    """Whether a name is a secret. All names in lower case; ``in_git``: somewhere below a folder of git."""
+    return autorun.is_secret_name(name) or (in_git and name in _GIT_SETTINGS) or (name == "runs" and parent == ".ai")
+
+
+def _enter(folder: _Folder, walk: _Walk) -> Below:
+    """Walk through a folder. If something in it is refused, add it, and all its other entries, to the lists of the walk."""
+    status = os.fstat(folder.descriptor)
+    folder.inode = inode_of(status)
     try:
-        with os.scandir(folder) as rows:
-            entries = list(rows)
+        with os.scandir(folder.descriptor) as rows:
+            entries = [(row.name, row.is_symlink(), row.is_dir(follow_symlinks=False), row.inode()) for row in rows]
+    except OSError:  # what cannot be looked at is neither readable nor writable
+        walk.hidden.append(folder.located())
+        return "hidden"
+    walk.left -= len(entries)
+    if folder.inode in walk.covered or walk.left < 0 or folder.depth == 0:
+        walk.hidden.append(folder.located())
+        return "hidden"
+    names = frozenset(name.casefold() for name, *_ in entries)
+    is_git = autorun.is_git_folder(names)
+    if walk.changing and is_git:
+        walk.protected.append(folder.located())
+        return "protected"
+    folder.in_git = folder.in_git or is_git or folder.called == ".git"
+    folder.at_root = folder.at_root or autorun.is_plugin(names)
+    if walk.changing:
+        walk.modes[folder.inode] = stat.S_IMODE(status.st_mode)
+    clean: list[Located | str] = []
+    below: set[Below] = set()
+    for name, is_link, is_folder, number in entries:
+        verdict = _judged(folder, walk, name, is_link, number)
+        if verdict == "clean" and is_folder and not (name == "objects" and (is_git or folder.called == ".git")):
+            verdict, located = _below(folder, walk, name)
+            if located is not None:
+                clean.append(located)
+        elif verdict == "clean" and not is_link:
+            clean.append(name)  # git has thousands of objects, and nobody can choose their names
+        below.add(verdict)
+    worst: Below = "hidden" if "hidden" in below else "protected" if "protected" in below else "clean"
+    if worst != "clean":
+        walk.listed.append(folder.located())
+        located_now = [folder.entry(each) if isinstance(each, str) else each for each in clean]
+        walk.allowed += [each for each in located_now if each is not None]
+    if worst == "protected":
+        walk.extendable.append(folder.located())
+    return worst
+
+
+def _judged(folder: _Folder, walk: _Walk, name: str, is_link: bool, number: int) -> Below:
+    """What an entry is because of its name or inode; hidden and protected ones are added to the lists of the walk."""
+    if _is_secret(name.casefold(), folder.in_git, folder.called) or walk.is_covered(number, folder.descriptor, name):
+        verdict: Below = "hidden"
+        refused = walk.hidden
+        if is_link:
+            walk.led_to.append(os.path.realpath(folder.path / name))
+    elif walk.changing and autorun.obeyed(name, at_root=folder.at_root) is not None and not walk.is_named(folder, name):
+        verdict, refused = "protected", walk.protected
+    else:
+        return "clean"
+    located = folder.entry(name)
+    if located is not None and not is_link:
+        refused.append(located)
+    return verdict
+
+
+def _below(folder: _Folder, walk: _Walk, name: str) -> tuple[Below, Located | None]:
+    """Walk through a folder in another one. Returns it if nothing in it is refused."""
+    try:
+        descriptor = os.open(name, FOLDER, dir_fd=folder.descriptor)
     except OSError:
-        return True  # unreadable here, so unreadable for the tool
-    found.left -= len(entries)
-    if found.left < 0 or depth == 0:
-        found.hidden.append(folder)
-        return False
-    clean: list[str] = []
-    refused = False
-    for entry in entries:
-        name, path, link = entry.name.casefold(), entry.path, entry.is_symlink()
-        if _is_secret(name, in_git, called) or path in found.denied:
-            refused = True
-            if link:
-                found.led_to.append(os.path.realpath(path))
-            else:
-                found.hidden.append(path)
-        elif found.changing and name in NEVER_WRITTEN:
-            refused = True
-            if not link:
-                found.protected.append(path)
-        elif link:
-            continue
-        elif not entry.is_dir(follow_symlinks=False) or (name == "objects" and called == ".git"):
-            clean.append(path)  # Git has thousands of objects, and nobody can choose their names
-        elif _folder(path, name, in_git or name == ".git", found, depth - 1):
-            clean.append(path)
-        else:
-            refused = True
-    if refused:
-        found.listed.append(folder)
-        found.allowed += clean
-    return not refused
-
-
-def sweep(roots: Sequence[Path], before: Iterable[Path], user: int | None) -> tuple[str, ...]:
-    """Rename what a tool created below granted folders under names in :data:`NEVER_WRITTEN`, and return the original paths.
-
-    No Linux sandbox can refuse a file name. Called when no process of the tool is left. ``before``: paths that existed
-    already; ``user``: the owner of the tool's files, None if the tool ran as this user. Then another program may have
-    created such a file in the meantime, so nothing is deleted: under another name it has no effect on agents.
-    """
-    known = set(before)
-    refused: list[str] = []
-    for root in roots:
-        if not root.is_dir() or root.is_symlink():
-            continue
-        for folder, names, files in os.walk(root):
-            for name in [*names, *files]:
-                path = Path(folder, name)
-                if not is_protected(path) or path in known or user not in (None, path.lstat().st_uid):
-                    continue
-                aside = f"refused-by-rye-{secrets.token_hex(4)}"
-                path.rename(path.with_name(aside))
-                refused.append(str(path))
-                if name in names:
-                    names[names.index(name)] = aside  # search it as well
-            names[:] = [name for name in names if not is_protected(PurePath(name))]
-    return tuple(refused)
+        located = folder.entry(name)
+        if located is not None:
+            walk.hidden.append(located)
+        return "hidden", None
+    try:
+        below = _Folder(folder.path / name, descriptor, name.casefold(), folder.in_git, False, folder.depth - 1)
+        verdict = _enter(below, walk)
+        return verdict, below.located() if verdict == "clean" else None
+    finally:
+        os.close(descriptor)

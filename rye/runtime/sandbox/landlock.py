@@ -17,8 +17,9 @@ from msgspec import Struct
 
 from rye.runtime.sandbox import landlock_rights as rights
 from rye.runtime.sandbox import places, running, seccomp, users
+from rye.runtime.sandbox.exposure import Located
 from rye.runtime.sandbox.interpreters import own_python
-from rye.runtime.sandbox.running import Scene, Walls
+from rye.runtime.sandbox.running import Rule, Scene, Walls
 from rye.runtime.sandbox.syscalls import AUDIT_ARCHITECTURES
 from rye.runtime.sandbox.tool_run import Outcome, SandboxUnavailable, ToolRun
 
@@ -59,19 +60,29 @@ class Landlock(Struct, frozen=True):
         )
 
 
-def allowed_paths(scene: Scene) -> list[tuple[str, int]]:
-    """Return every path that the tool may touch, with its rights. Rights of overlapping rules add up."""
+def allowed_paths(scene: Scene) -> list[Rule]:
+    """Return every path that the tool may touch, with its rights. Rights of overlapping rules add up.
+
+    What lies in the project has the device and inode that were surveyed. If it has others when the rules are made, a rule for
+    reading is left out, and one for writing fails the call.
+    """
     holes = (scene.profile.project, *scene.denied)
     _, own = own_python()
-    found: list[tuple[str, int]] = []
+    rules: list[Rule] = []
     for path in (*places.real(places.PROGRAMS), *own, *scene.program.exposes):
-        found += [(str(each), rights.RUN) for each in places.around(path, holes)]
+        rules += [(str(each), rights.RUN, None, False) for each in places.around(path, holes)]
     settings = places.SETTINGS + (("/etc/hosts",) if scene.profile.network else ())
-    found += [(str(path), rights.READ) for path in places.real(settings)]
-    found += [(path, rights.READ_FILE | rights.WRITE_FILE) for path in places.DEVICES]
-    found += [(str(path), rights.RUN) for path in (*scene.readable.allowed, scene.folder)]
-    found += [(str(path), rights.READ_DIR) for path in scene.readable.listed]
+    rules += [(str(path), rights.READ, None, False) for path in places.real(settings)]
+    rules += [(path, rights.READ_FILE | rights.WRITE_FILE, None, False) for path in places.DEVICES]
+    rules.append((str(scene.folder), rights.RUN, None, False))
+    rules += [rule_for(located, rights.RUN) for located in scene.readable.allowed]
+    rules += [rule_for(located, rights.READ_DIR) for located in scene.readable.listed]
     for survey in scene.writable:
-        found += [(str(path), rights.CHANGE) for path in survey.allowed]
-    found.append((str(scene.profile.work), rights.CHANGE))
-    return found
+        rules += [rule_for(located, rights.CHANGE, is_required=True) for located in survey.allowed]
+    rules.append((str(scene.profile.work), rights.CHANGE, None, False))
+    return rules
+
+
+def rule_for(located: Located, right: int, *, is_required: bool = False) -> Rule:
+    """The rule for what was surveyed; ``is_required``: whether the call fails if something else is there now."""
+    return str(located.path), right, located.inode, is_required

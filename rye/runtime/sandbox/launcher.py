@@ -133,6 +133,8 @@ def become(plan: dict[str, Any], libc: ctypes.CDLL, step: list[str], linux: bool
     step[0] = "folder"
     os.chdir(plan["cwd"])
     os.umask(0o022)
+    step[0] = "objects"
+    compare(plan["mounted"], plan["covered"])
     rules = landlock(plan["landlock"], libc, step) if plan["landlock"] is not None else -1
     step[0] = "limits"
     for name, value in plan["rlimits"]:
@@ -161,21 +163,56 @@ def become(plan: dict[str, Any], libc: ctypes.CDLL, step: list[str], linux: bool
     os.execve(plan["argv"][0], plan["argv"], plan["env"])
 
 
-def landlock(plan: tuple[bytes, list[tuple[str, int]], int], libc: ctypes.CDLL, step: list[str]) -> int:
+def compare(mounted: list[tuple[str, tuple[int, int]]], covered: list[tuple[str, tuple[int, int]]]) -> None:
+    """Check that paths lead to what was surveyed, and that what is hidden cannot be reached. Raises Replaced."""
+    for path, inode in mounted:
+        if inode_at(path) != inode:
+            raise Replaced(path)
+    for path, inode in covered:
+        if inode_at(path) == inode:
+            raise Replaced(path)
+
+
+def inode_at(path: str) -> tuple[int, int] | None:
+    """Device and inode of a path, without following a link; None if there is nothing."""
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+class Replaced(Exception):
+    """A path is no longer what was surveyed."""
+
+
+def landlock(plan: tuple[bytes, list[tuple[str, int, Any, bool]], int], libc: ctypes.CDLL, step: list[str]) -> int:
     """Create a Landlock ruleset from the plan: attributes, paths with their rights, and the rights that files can have.
-    Return its descriptor."""
+    Return its descriptor.
+
+    The rule is for the file or folder that is open here. If it is not what was surveyed, it gets no rule. Raises Replaced where
+    the plan wants that.
+    """
     step[0] = "landlock"
     attributes, paths, of_files = plan
     rules: int = checked(
         libc.syscall(_LANDLOCK_CREATE, ctypes.c_char_p(attributes), ctypes.c_size_t(len(attributes)), 0)
     )
-    for path, rights in paths:
+    for path, rights, inode, is_required in paths:
         try:
             descriptor = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
         except (FileNotFoundError, NotADirectoryError):
+            if is_required:
+                step[0] = "objects"
+                raise Replaced(path) from None
             continue
-        kind = os.fstat(descriptor).st_mode & 0o170000
-        if kind != 0o120000:
+        status = os.fstat(descriptor)
+        kind = status.st_mode & 0o170000
+        is_it = inode is None or (status.st_dev, status.st_ino) == inode
+        if is_required and not is_it:
+            step[0] = "objects"
+            raise Replaced(path)
+        if kind != 0o120000 and is_it:
             rights = rights if kind == 0o040000 else rights & of_files
             rule = rights.to_bytes(8, "little") + descriptor.to_bytes(4, "little", signed=True)
             if rights:

@@ -28,6 +28,9 @@ def value_of(outcome: Outcome, item: str) -> object:
         message = f"{item} created files that no tool may create; they were renamed to refused-by-rye-…: "
         message += f"{', '.join(outcome.refused[:5])}."
         raise RyeError("tool-failed", message, "Do not use this tool, or remove the folder from its write grants.")
+    if outcome.unlisted:
+        message = f"{item} left folders that cannot be looked into: {', '.join(outcome.unlisted[:5])}."
+        raise RyeError("tool-failed", message, "Delete them, and do not use this tool with write grants.")
     if outcome.exit != 0:
         raise RyeError("tool-failed", f"{item} failed with exit status {outcome.exit}.", _said(outcome))
     try:

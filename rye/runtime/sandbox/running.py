@@ -7,6 +7,7 @@ The tool's bytes become files in a private folder of this call, which is deleted
 * ``memory processor rlimits``: limits for all its processes together, and for each;
 * ``user capabilities``: the user that it becomes (:mod:`rye.runtime.sandbox.users`);
 * ``landlock seccomp``: rights and filter, if the sandbox uses them;
+* ``mounted covered``: paths with the device and inode that they must have inside, and must not have;
 * ``namespace``: whether the launcher is the first process of a namespace, so that its end kills the others;
 * ``control status result calls``: descriptors, -1 for none (:mod:`rye.runtime.sandbox.starting` fills them in).
 """
@@ -23,7 +24,7 @@ import signal
 import socket
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from threading import Event
@@ -35,11 +36,18 @@ from msgspec.structs import replace
 from rye.limits import SANDBOX
 from rye.runtime.sandbox import exposure, users
 from rye.runtime.sandbox.connections import Supervisor
+from rye.runtime.sandbox.granted import Granted, Opened, changed, opened
 from rye.runtime.sandbox.interpreters import FOLDER, Program, program_for
 from rye.runtime.sandbox.profile import Profile
 from rye.runtime.sandbox.starting import STANDARD, Ender, start_behind, start_waiting
+from rye.runtime.sandbox.sweeping import sweep
 from rye.runtime.sandbox.tool_run import Ended, Outcome, SandboxUnavailable, ToolRun
 from rye.storage import folders
+
+try:
+    import pwd
+except ImportError:  # Windows has no sandbox either
+    pwd = None  # type: ignore[assignment]
 
 WORK_ENTRIES = 20_000
 """The maximum number of files and folders in a work folder."""
@@ -49,13 +57,15 @@ _CHUNK = 1 << 16
 _POLL_SECONDS = 0.05
 
 
-class Scene(Struct, frozen=True):
+class Scene(Struct, frozen=True, kw_only=True):
     """Everything a sandbox needs to know about one call."""
 
     profile: Profile
     program: Program
     folder: Path
     """The folder of the private copy."""
+    opened: Opened
+    """The project and what the call may change, opened once: what a sandbox mounts must still be that."""
     readable: exposure.Survey
     """The survey of the project."""
     writable: tuple[exposure.Survey, ...]
@@ -65,6 +75,22 @@ class Scene(Struct, frozen=True):
     user: users.User | None
     """The user that the tool runs as; None: this user."""
 
+    def must_be_mounted(self) -> Iterator[Granted | exposure.Located]:
+        """What must still be what was looked at when the tool starts: everything mounted by its path."""
+        yield self.opened.project
+        yield from self.opened.writes
+        yield from (located for survey in self.writable for located in survey.protected)
+
+    def must_be_covered(self) -> Iterator[exposure.Located]:
+        """What must not be reachable by its path when the tool starts."""
+        yield from self.readable.hidden
+        yield from (located for survey in self.writable for located in survey.hidden)
+
+
+Rule = tuple[str, int, exposure.Inode | None, bool]
+"""A path, the rights below it, and the file or folder that it must still be; and whether the call fails if it is another one now,
+instead of leaving the rule out."""
+
 
 class Walls(Struct, frozen=True):
     """How one kind of sandbox confines a call."""
@@ -73,7 +99,7 @@ class Walls(Struct, frozen=True):
     """The command that starts the launcher, given the descriptor from which it reads ``arguments``."""
     arguments: bytes = b""
     namespace: bool = False
-    landlock: tuple[bytes, list[tuple[str, int]], int] | None = None
+    landlock: tuple[bytes, list[Rule], int] | None = None
     seccomp: bytes = b""
     processes: int = SANDBOX.processes
 
@@ -91,28 +117,58 @@ def run(tool: ToolRun, cancel: Event, environ: Mapping[str, str], build: Builder
     profile = tool.profile
     program = program_for(tool, environ)
     denied = rye_folders(profile.deny)
-    with private_copy(program) as folder:
-        make_granted(profile)
-        writable = tuple(exposure.survey(path, denied, changing=True) for path in profile.write)
+    with private_copy(program) as folder, opened(profile, cancel) as held:
+        try:
+            covered = exposure.covered_inodes(_with_keys(denied))
+        except OSError as error:
+            raise SandboxUnavailable(
+                f"Rye's own folders cannot be listed, so they cannot be hidden: {error}."
+            ) from None
+        named = frozenset(each.inode for each in held.writes if not each.is_folder)
+        writable = tuple(
+            exposure.survey(
+                each.path,
+                each.descriptor,
+                covered,
+                named=named,
+                changing=True,
+                is_project=each.path == profile.project,
+            )
+            for each in held.writes
+        )
+        readable = exposure.survey(profile.project, held.project.descriptor, covered, is_project=True)
         user = users.other_user(bool(profile.write))
-        scene = Scene(profile, program, folder, exposure.survey(profile.project, denied), writable, denied, user)
+        scene = Scene(
+            profile=profile,
+            program=program,
+            folder=folder,
+            opened=held,
+            readable=readable,
+            writable=writable,
+            denied=denied,
+            user=user,
+        )
         walls = build(scene)
         if user is not None:
             users.give([profile.work], user)
         try:
             outcome = _Call(scene, walls, cancel).outcome()
         finally:
-            before = [path for survey in writable for path in survey.protected]
-            refused = exposure.sweep(profile.write, before, user.number if user else None)
-            if user is not None:
-                users.take_back(profile.write, user)
-    return replace(outcome, refused=refused)
+            swept = sweep(held.writes, writable, user, profile.project)
+    return replace(outcome, refused=tuple(swept.refused), unlisted=tuple(swept.unlisted))
 
 
 def rye_folders(more: tuple[Path, ...] = ()) -> tuple[Path, ...]:
     """Return the folders of this user's keys, trust, tokens and caches, and ``more``."""
     ours = (folders.config_dir(), folders.data_dir(), folders.cache_dir())
     return tuple(dict.fromkeys(Path(os.path.realpath(path)) for path in (*ours, *more)))
+
+
+def _with_keys(ours: Iterable[Path]) -> Iterator[Path]:
+    """Rye's own folders but the caches, which are large and hold nothing secret below them, and the user's SSH keys."""
+    yield from (path for path in ours if path != Path(os.path.realpath(folders.cache_dir())))
+    if pwd is not None:
+        yield Path(pwd.getpwuid(os.geteuid()).pw_dir, ".ssh")
 
 
 @contextlib.contextmanager
@@ -135,19 +191,6 @@ def private_copy(program: Program) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def make_granted(profile: Profile) -> None:
-    """Create missing granted folders. Raises SandboxUnavailable if a grant is missing or contains a symbolic link."""
-    for path in profile.write:
-        with contextlib.suppress(OSError):
-            if path in profile.folders and Path(os.path.realpath(path)) == path:
-                path.mkdir(parents=True, exist_ok=True)
-        if Path(os.path.realpath(path)) != path or not path.exists():
-            raise SandboxUnavailable(
-                f"The granted path {path} cannot be used: it does not exist, or contains a symbolic link.",
-                "Create it as a real folder or file, or grant another path in [sandbox] of rye.toml.",
-            )
 
 
 class _Pipe(Struct):
@@ -243,6 +286,12 @@ class _Call:
             "user": user.number if user else None,
             "capabilities": user.capabilities if user else 0,
             "landlock": walls.landlock,
+            "mounted": [(str(each.path), each.inode) for each in self.scene.must_be_mounted()]
+            if walls.namespace
+            else [],
+            "covered": [(str(each.path), each.inode) for each in self.scene.must_be_covered()]
+            if walls.namespace
+            else [],
             "seccomp": walls.seccomp,
             "namespace": walls.namespace,
             "result": -1,
@@ -308,9 +357,14 @@ class _Call:
 
     def _result(self, seconds: float) -> Outcome:
         report = _report(bytes(self.status.kept))
+        if report.get("failed") == "objects":
+            raise changed(report["why"])
         if "failed" in report:
             raise SandboxUnavailable(f"The sandbox cannot be set up ({report['failed']}): {report['why']}.")
         if "status" not in report and self.ended is None:
+            for each in self.scene.must_be_mounted():  # bubblewrap cannot mount what was taken away
+                if exposure.inode_at(each.path) != each.inode:
+                    raise changed(each.path)
             said = bytes(self.stderr.kept[:400]).decode("utf-8", "replace").strip()
             raise SandboxUnavailable(f"The sandbox did not start{f': {said}' if said else '.'}")
         status = report.get("status")

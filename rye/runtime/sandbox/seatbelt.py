@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from threading import Event
 
 from msgspec import Struct
 
+from rye.items import autorun
 from rye.runtime.sandbox import running
 from rye.runtime.sandbox.interpreters import own_python
 from rye.runtime.sandbox.running import Scene, Walls
@@ -58,8 +59,8 @@ class Seatbelt(Struct, frozen=True):
 def profile_text(scene: Scene, programs: Iterable[Path]) -> str:
     """Return the profile in Seatbelt's language. The last matching rule applies. Pure."""
     profile = scene.profile
-    hidden = [*scene.readable.hidden, *(path for survey in scene.writable for path in survey.hidden), *scene.denied]
-    protected = [path for survey in scene.writable for path in survey.protected]
+    hidden = [*(located.path for located in scene.must_be_covered()), *scene.denied]
+    protected = [located.path for survey in scene.writable for located in survey.protected]
     read = [*map(Path, _SYSTEM), *programs, profile.project, scene.folder]
     lines = [
         "(version 1)",
@@ -75,10 +76,21 @@ def profile_text(scene: Scene, programs: Iterable[Path]) -> str:
         _rule("deny file-write*", protected),
         _rule("deny file-read* file-write*", hidden),
         _rule("allow file-read* file-write*", [profile.work]),
-        r'(deny file-write* (regex #"/\.(ai|git|claude|codex|agents|gemini|opencode|cursor|github)(/|$)"))',
+        *_never_written(),
         "(deny network*)",
     ]
     return "\n".join(line for line in lines if line) + "\n"
+
+
+def _never_written() -> Iterator[str]:
+    """Yield a rule for each name that programs obey anywhere, in any case; Seatbelt's expressions know no case folding."""
+    for row in autorun.TABLE:
+        for name in row.names if row.where == "anywhere" else ():
+            text = "".join(
+                f"[{c}{c.upper()}]" if c.isalpha() else f"\\{c}" if c == "." else c for c in name.lstrip("*")
+            )
+            start = "" if name.startswith("*") else "/"
+            yield f'(deny file-write* (regex #"{start}{text}(/|$)"))'
 
 
 def _rule(words: str, paths: Iterable[Path]) -> str:

@@ -45,6 +45,8 @@ class Outcome(Struct, frozen=True):
     """Why it was killed, in a few words; None if that is unknown, or it was not killed."""
     refused: tuple[str, ...] = ()
     """Paths below granted folders that it created although no tool may (``.git``, ``.claude`` …). They were renamed."""
+    unlisted: tuple[str, ...] = ()
+    """Folders below granted ones that it left in a state in which they could not be looked into."""
     refused_hosts: tuple[str, ...] = ()
     """``host:port`` of requests to the proxy that were not granted. If no host is granted, there is no proxy."""
 

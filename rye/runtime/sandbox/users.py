@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import stat
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -75,19 +74,6 @@ def give(paths: Iterable[Path], user: User) -> None:
     """Make the user the owner of files and folders, which are new and empty."""
     for path in paths:
         os.chown(path, user.number, user.number, follow_symlinks=False)
-
-
-def take_back(roots: Iterable[Path], user: User) -> None:
-    """Give what the user created below granted folders to the folders' owner. No process of the user may be left."""
-    for root in roots:
-        if root.is_symlink() or not root.is_dir():
-            continue
-        owner = root.lstat()
-        for _, folders, files, descriptor in os.fwalk(root):
-            for name in [*folders, *files]:
-                found = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-                if found.st_uid == user.number and (stat.S_ISDIR(found.st_mode) or found.st_nlink == 1):
-                    os.chown(name, owner.st_uid, owner.st_gid, dir_fd=descriptor, follow_symlinks=False)
 
 
 def tasks_of_this_user() -> int:
