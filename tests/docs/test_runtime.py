@@ -78,6 +78,8 @@ def test_every_attack_names_a_test_that_exists() -> None:
     assert len(rows) == ATTACKS.count("`test_") > 30
     for module, name in rows:
         (path,) = (
-            found for folder in ("runtime", "runtime/run", "mcp") for found in TESTS.glob(f"{folder}/{module}.py")
+            found
+            for folder in ("runtime", "runtime/run", "mcp", "sandbox")
+            for found in TESTS.glob(f"{folder}/{module}.py")
         )
         assert f"def {name}(" in path.read_text(encoding="utf-8"), (module, name)
