@@ -67,16 +67,16 @@ def play(request: pytest.FixtureRequest, user: str, project: Path) -> Player:
     environment = {"PYTHONPATH": os.pathsep.join(where), "PYTHONDONTWRITEBYTECODE": "1", "HOME": "/nonexistent"}
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        to = {} if ours else {"user": NOBODY, "group": NOBODY, "extra_groups": []}
-        return subprocess.run(
+        done: subprocess.CompletedProcess[str] = subprocess.run(
             [python, *arguments],
             env=environment,
             cwd="/",
             capture_output=True,
             text=True,
             check=False,
-            **to,  # type: ignore[call-overload]
+            **({} if ours else {"user": NOBODY, "group": NOBODY, "extra_groups": []}),  # type: ignore[call-overload]
         )
+        return done
 
     if not ours:
         if os.geteuid() != 0:
