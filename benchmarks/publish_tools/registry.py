@@ -18,7 +18,7 @@ from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.sequencer import Receipt, Sequencer
 from registry_server.settings import Settings, load
 from registry_server.storage import database
-from registry_server.storage.objects import public_objects, upload_objects
+from registry_server.storage.store_factory import public_objects, upload_objects
 from registry_server.upkeep.founding import found
 from rye.items.identity import Identity
 from rye.registry.protocol import notes, statements

@@ -24,7 +24,7 @@ OPERATOR = "operator"
 _ROWS = 1000
 
 
-class Event(Struct, frozen=True):
+class Event(Struct, frozen=True, kw_only=True):
     """One row of the chain."""
 
     position: int
@@ -87,7 +87,16 @@ def listing(connection: sa.Connection, since: int = 0, most: int | None = None) 
     query = sa.select(audit_events).where(audit_events.c.position >= since).order_by(audit_events.c.position)
     for row in connection.execute(query.limit(most) if most is not None else query):
         detail = json.loads(row.detail)
-        yield Event(row.position, row.time, row.actor, row.address, row.action, row.subject, detail, row.hash)
+        yield Event(
+            position=row.position,
+            time=row.time,
+            actor=row.actor,
+            address=row.address,
+            action=row.action,
+            subject=row.subject,
+            detail=detail,
+            hash=row.hash,
+        )
 
 
 def tokens_by_creator(connection: sa.Connection) -> Iterator[tuple[str, str]]:

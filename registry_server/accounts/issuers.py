@@ -95,7 +95,7 @@ def fetch(address: str) -> bytes:
     return data
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Issuer:
     """One issuer's documents, cached for a few minutes. Thread-safe."""
 

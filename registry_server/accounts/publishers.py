@@ -45,7 +45,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _KEPT_SECONDS = 2 * 86_400
 
 
-class Publisher(Struct, frozen=True):
+class Publisher(Struct, frozen=True, kw_only=True):
     """One trusted publisher: a workflow, and what its tokens may do."""
 
     id: str
@@ -261,13 +261,13 @@ def _text(claims: Claims, name: str) -> str:
 
 def _publisher(row: sa.Row[tuple[object, ...]]) -> Publisher:
     return Publisher(
-        row.id,
-        row.namespace,
-        row.issuer,
-        row.repository,
-        row.workflow,
-        row.environment,
-        tuple(row.scopes.split()),
-        row.created,
-        row.owner,
+        id=row.id,
+        namespace=row.namespace,
+        issuer=row.issuer,
+        repository=row.repository,
+        workflow=row.workflow,
+        environment=row.environment,
+        scopes=tuple(row.scopes.split()),
+        created=row.created,
+        owner=row.owner,
     )

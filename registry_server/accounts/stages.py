@@ -26,7 +26,7 @@ from rye.registry.protocol.wire import index_name
 STAGED, APPROVED, REJECTED, EXPIRED = "staged", "approved", "rejected", "expired"
 
 
-class Stage(Struct, frozen=True):
+class Stage(Struct, frozen=True, kw_only=True):
     """One row. ``note``: what maintainers sign, with the signatures so far."""
 
     id: str
@@ -192,16 +192,16 @@ def _stage(row: sa.Row[tuple[object, ...]]) -> Stage:
     draft = Release.parse(bytes(row.draft).decode())
     note = notes.parse(bytes(row.note)) if row.note is not None else None
     return Stage(
-        row.id,
-        row.namespace,
-        draft,
-        note,
-        row.size,
-        row.token,
-        row.account,
-        row.created,
-        row.expires,
-        row.state,
-        row.position,
-        row.reason,
+        id=row.id,
+        namespace=row.namespace,
+        draft=draft,
+        note=note,
+        size=row.size,
+        token=row.token,
+        account=row.account,
+        created=row.created,
+        expires=row.expires,
+        state=row.state,
+        position=row.position,
+        reason=row.reason,
     )

@@ -52,16 +52,16 @@ class TokenLookup:
         if row is None or not is_right or row[4] is not None or is_over(row[6]) or row[9] is not None:
             return None
         return Account(
-            row[0],
-            row[1],
-            tuple(name for (name,) in names),
-            row[3],
-            row[4],
-            tuple(row[5].split()),
-            row[6],
-            row[7],
-            member,
-            roles.strongest(held),
+            token=row[0],
+            name=row[1],
+            namespaces=tuple(name for (name,) in names),
+            created=row[3],
+            revoked=row[4],
+            scopes=tuple(row[5].split()),
+            expires=row[6],
+            last_used=row[7],
+            account=member,
+            roles=roles.strongest(held),
         )
 
     def close(self) -> None:

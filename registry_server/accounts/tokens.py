@@ -37,7 +37,7 @@ _TOKEN = re.compile(r"rye_([0-9a-f]{16})_[A-Za-z0-9_-]{43}")
 _UNKNOWN = hashlib.sha256(b"").hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
     """The identity and rights behind a token or a session. ``namespaces`` empty: any."""
 
@@ -195,16 +195,16 @@ def _proven(token: str, rows: Sequence[Row], now: str | None = None) -> Account 
     if revoked is not None or disabled is not None or is_over(expires, now):
         return None
     return Account(
-        identifier,
-        name,
-        tuple(sorted(row[1] for row in rows if row[0] == _NAMESPACE_ROW)),
-        created,
-        revoked,
-        tuple(scopes.split()),
-        expires,
-        last_used,
-        account,
-        roles.strongest((row[1], row[2]) for row in rows if row[0] == _ROLE_ROW),
+        token=identifier,
+        name=name,
+        namespaces=tuple(sorted(row[1] for row in rows if row[0] == _NAMESPACE_ROW)),
+        created=created,
+        revoked=revoked,
+        scopes=tuple(scopes.split()),
+        expires=expires,
+        last_used=last_used,
+        account=account,
+        roles=roles.strongest((row[1], row[2]) for row in rows if row[0] == _ROLE_ROW),
     )
 
 
@@ -336,14 +336,14 @@ def _account(connection: sa.Connection, row: sa.Row[tuple[object, ...]]) -> Acco
     ).all()
     held = roles.of_account(connection, row.account) if row.account is not None else ()
     return Account(
-        row.id,
-        row.name,
-        tuple(names),
-        row.created,
-        row.revoked,
-        tuple(row.scopes.split()),
-        row.expires,
-        row.last_used,
-        row.account,
-        held,
+        token=row.id,
+        name=row.name,
+        namespaces=tuple(names),
+        created=row.created,
+        revoked=row.revoked,
+        scopes=tuple(row.scopes.split()),
+        expires=row.expires,
+        last_used=row.last_used,
+        account=row.account,
+        roles=held,
     )

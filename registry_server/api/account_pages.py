@@ -253,7 +253,7 @@ def signed(request: AnyRequest, member: Member, here: str) -> Signed:
 
 def staging_account(member: Member, held: tuple[tuple[str, str], ...]) -> Account:
     """The signed-in member, as the stages see them."""
-    return Account("", member.name, (), scopes=("publish",), account=member.id, roles=held)
+    return Account(token="", name=member.name, namespaces=(), scopes=("publish",), account=member.id, roles=held)
 
 
 def sign_in_first(request: AnyRequest, code: str = "") -> Response[bytes]:

@@ -103,7 +103,7 @@ class Examiners:
             worker = None
             try:
                 worker = await _Worker.start(start)
-                await asyncio.wait_for(worker.ask(Work(Account("", "", ()), [])), START_SECONDS)
+                await asyncio.wait_for(worker.ask(Work(Account(token="", name="", namespaces=()), [])), START_SECONDS)
             except (OSError, Gone, TimeoutError, asyncio.CancelledError) as error:
                 if worker is not None:
                     await worker.end()

@@ -28,7 +28,7 @@ class Issuers:
     def get(self, address: str) -> Issuer:
         """Return an issuer. The operator names all of them, so there are few."""
         with self._lock:
-            return self._known.setdefault(address, Issuer(address, self._fetch))
+            return self._known.setdefault(address, Issuer(address=address, fetch=self._fetch))
 
 
 class Exchange:

@@ -103,7 +103,15 @@ class InteropLayer:
         return reader.may_read
 
     def _answer(self, scope: Scope, document: Document) -> Answer:
-        found = Served("", document.media_type, _AGAIN, False, document.tag, document.may_compress, 0)
+        found = Served(
+            path="",
+            media_type=document.media_type,
+            cache_control=_AGAIN,
+            is_immutable=False,
+            tag=document.tag,
+            may_compress=document.may_compress,
+            needs_size=0,
+        )
         return answer(found, document.content, asked_by(scope), self._compressed)
 
     def _private(self, made: Answer) -> Answer:

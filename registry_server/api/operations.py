@@ -18,7 +18,7 @@ class Parameter(Struct, frozen=True):
     required: bool = False
 
 
-class Operation(Struct, frozen=True):
+class Operation(Struct, frozen=True, kw_only=True):
     """One call of the API."""
 
     name: str

@@ -40,7 +40,8 @@ from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.sequencer import Receipt, Sequencer
 from registry_server.settings import Settings
 from registry_server.storage import database
-from registry_server.storage.objects import Folder, public_objects, staged_objects, upload_objects
+from registry_server.storage.objects import Folder
+from registry_server.storage.store_factory import public_objects, staged_objects, upload_objects
 from rye.errors import RyeError
 from rye.registry.protocol import wire
 from rye.registry.protocol.statements import Keyset
@@ -207,7 +208,7 @@ class Service:
             if member is None:
                 return None
             held = roles.of_account(connection, member.id)
-        return Account("", member.name, (), scopes=("read",), account=member.id, roles=held)
+        return Account(token="", name=member.name, namespaces=(), scopes=("read",), account=member.id, roles=held)
 
     def blob_owners(self, sha256: str) -> frozenset[str]:
         """Return the namespaces that released a file."""

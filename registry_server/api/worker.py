@@ -19,7 +19,7 @@ from registry_server.accounts.tokens import Account
 from registry_server.api.examination import Examination
 from registry_server.settings import Settings
 from registry_server.storage import database
-from registry_server.storage.objects import public_objects, upload_objects
+from registry_server.storage.store_factory import public_objects, upload_objects
 from rye.errors import RyeError
 
 LENGTH_BYTES = 4

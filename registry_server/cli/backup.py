@@ -17,7 +17,8 @@ from registry_server.migrations import opening
 from registry_server.sequencer.ledger import Ledger
 from registry_server.settings import SETTINGS_FILE, Settings, from_environment, from_file
 from registry_server.storage import database
-from registry_server.storage.objects import Objects, public_objects
+from registry_server.storage.objects import Objects
+from registry_server.storage.store_factory import public_objects
 from registry_server.upkeep import audit, restoring, sources
 from registry_server.upkeep import backup as backups
 from registry_server.upkeep.sources import MANIFEST

@@ -16,7 +16,7 @@ from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.sequencer import Sequencer
 from registry_server.settings import Settings, load
 from registry_server.storage import database
-from registry_server.storage.objects import public_objects, upload_objects
+from registry_server.storage.store_factory import public_objects, upload_objects
 from rye.errors import RyeError
 from rye.registry.protocol.statements import Checkpoint
 

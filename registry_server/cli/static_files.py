@@ -13,7 +13,7 @@ from registry_server.cli.options import Output, data_option, json_option, pass_o
 from registry_server.cli.registry_access import contains, engine_of, reading, sequencer_of, settings_of
 from registry_server.sequencer.ledger import Ledger
 from registry_server.storage import database
-from registry_server.storage.objects import public_objects
+from registry_server.storage.store_factory import public_objects
 from registry_server.upkeep import audit
 from registry_server.upkeep.plugins import plugins
 from rye.registry.export_folder import write_export

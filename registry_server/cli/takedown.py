@@ -12,7 +12,7 @@ from registry_server.cli.options import Output, data_option, json_option, pass_o
 from registry_server.cli.registry_access import sequencer_of, settings_of
 from registry_server.sequencer.ledger import Ledger
 from registry_server.storage import database
-from registry_server.storage.objects import staged_objects
+from registry_server.storage.store_factory import staged_objects
 from registry_server.upkeep import takedown
 from rye.errors import RyeError, UsageError
 

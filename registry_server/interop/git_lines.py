@@ -40,7 +40,7 @@ class ListRefs(Struct, frozen=True):
     symrefs: bool = False
 
 
-class Fetch(Struct, frozen=True):
+class Fetch(Struct, frozen=True, kw_only=True):
     """What a client wants, what it has, and how much history it asks for."""
 
     wants: tuple[str, ...]
@@ -161,7 +161,7 @@ def _fetch(arguments: Iterable[str]) -> Fetch:
             raise GitRefusal(f"unexpected line: {text[:40]!r}")
     if not wants:
         raise GitRefusal("fetch without wants")
-    return Fetch(tuple(wants), tuple(haves), done, deepens, since, excludes)
+    return Fetch(wants=tuple(wants), haves=tuple(haves), done=done, deepens=deepens, since=since, excludes=excludes)
 
 
 def read_version_0(lines: Sequence[Line]) -> Fetch | None:
@@ -186,7 +186,16 @@ def read_version_0(lines: Sequence[Line]) -> Fetch | None:
     found = _fetch(arguments)
     band = MOST_LINE if "side-band-64k" in words else 1000 if "side-band" in words else 0
     negotiates = split + 1 < len(lines)
-    return Fetch(found.wants, found.haves, found.done, found.deepens, found.since, found.excludes, band, negotiates)
+    return Fetch(
+        wants=found.wants,
+        haves=found.haves,
+        done=found.done,
+        deepens=found.deepens,
+        since=found.since,
+        excludes=found.excludes,
+        band=band,
+        negotiates=negotiates,
+    )
 
 
 def _object(text: str) -> str:

@@ -20,6 +20,7 @@ from alembic.util import CommandError
 from msgspec import Struct
 
 from registry_server.search import documents as search
+from registry_server.sequencer import search_offers
 from registry_server.sequencer.ledger import Ledger
 from registry_server.storage.schema import keysets, registry
 from rye.errors import RyeError
@@ -108,7 +109,7 @@ def _refresh_deprecated(ledger: Ledger) -> None:
     for name in sorted(
         {wire.index_name(statement.identity) for statement in found if isinstance(statement, Deprecation)}
     ):
-        ledger.refresh(name, published.time)
+        search_offers.refresh(ledger, name, published.time)
 
 
 def _refresh_withdrawn(ledger: Ledger) -> None:
@@ -122,4 +123,4 @@ def _refresh_withdrawn(ledger: Ledger) -> None:
         return
     changed = sa.select(keysets.c.namespace).group_by(keysets.c.namespace).having(sa.func.count() > 1)
     for namespace in ledger.connection.scalars(changed.order_by(keysets.c.namespace)).all():
-        ledger.refresh_namespace(namespace, published.time)
+        search_offers.refresh_namespace(ledger, namespace, published.time)

@@ -101,16 +101,16 @@ def find(
     typed = query.strip().lower()
     is_sqlite = connection.dialect.name == "sqlite"
     within = _Within(
-        is_sqlite,
-        () if is_sqlite else tuple(newest_blocks(connection.scalar(_LARGEST) or 0)),
-        kind,
-        namespaces,
-        None if namespaces is None else json.dumps(sorted(namespaces)) if is_sqlite else sorted(namespaces),
-        typed if _id_like().fullmatch(typed) else "",
-        joined(query.rpartition("/")[2]),
-        tuple(words),
-        limit,
-        offset,
+        is_sqlite=is_sqlite,
+        blocks=() if is_sqlite else tuple(newest_blocks(connection.scalar(_LARGEST) or 0)),
+        kind=kind,
+        namespaces=namespaces,
+        visible=None if namespaces is None else json.dumps(sorted(namespaces)) if is_sqlite else sorted(namespaces),
+        typed=typed if _id_like().fullmatch(typed) else "",
+        name=joined(query.rpartition("/")[2]),
+        words=tuple(words),
+        limit=limit,
+        offset=offset,
     )
     found = _ask(connection, within, asking.all_words(words), asking.ANYWHERE)
     if found.total == 0:
@@ -125,7 +125,7 @@ def find(
     return found
 
 
-class _Within(Struct, frozen=True):
+class _Within(Struct, frozen=True, kw_only=True):
     """What all queries of one search have in common."""
 
     is_sqlite: bool

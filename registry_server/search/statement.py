@@ -20,7 +20,7 @@ from registry_server.search import asking
 _COLUMNS = "d.number, d.id, d.kind, d.segment, d.deprecated"
 
 
-class Shape(Struct, frozen=True):
+class Shape(Struct, frozen=True, kw_only=True):
     """What the text of the SQL depends on. The rest are parameters."""
 
     is_sqlite: bool

@@ -38,7 +38,6 @@ from rye.registry.protocol.statements import (
 )
 from rye.registry.protocol.wire import IndexLine
 from rye.registry.trust.keysets import KeysetChain
-from rye.registry.trust.records import ReleaseRecord
 
 _CHUNK = 500
 """Values in one list."""
@@ -334,7 +333,7 @@ class Ledger:
             queries.ADD_KEYSET.run(self.connection, values)
             self._pending.keysets.pop(statement.namespace, None)
             if statement.revoked:
-                self.refresh_namespace(statement.namespace, now)
+                search_offers.refresh_namespace(self, statement.namespace, now)
         elif isinstance(statement, Takedown):
             for sha256 in statement.files:
                 queries.ADD_TAKEDOWN.run(
@@ -348,9 +347,9 @@ class Ledger:
                     },
                 )
                 self._pending.reasons.pop(sha256, None)
-            self.refresh(name, now)
+            search_offers.refresh(self, name, now)
         elif isinstance(statement, Yank | Deprecation):
-            self.refresh(name, now)
+            search_offers.refresh(self, name, now)
         return position
 
     def titled(self, title: str) -> Iterator[tuple[int, bytes]]:
@@ -360,18 +359,6 @@ class Ledger:
             for position, leaf in enumerate(self.leaves(start, min(start + _CHUNK, self.size)), start):
                 if leaf.startswith(first):
                     yield position, leaf
-
-    def refresh(self, name: str, now: datetime) -> None:
-        """Refresh what search offers: see :func:`registry_server.sequencer.search_offers.refresh`."""
-        search_offers.refresh(self, name, now)
-
-    def refresh_namespace(self, namespace: str, now: datetime) -> None:
-        """Refresh all names of a namespace: see :func:`registry_server.sequencer.search_offers.refresh_namespace`."""
-        search_offers.refresh_namespace(self, namespace, now)
-
-    def history(self, name: str, now: datetime) -> tuple[ReleaseRecord, ...]:
-        """Return the releases of a name as clients see them; none if they refuse its whole history."""
-        return search_offers.history(self, name, now)
 
     def recovered_between(self, earlier: datetime, later: datetime) -> list[str]:
         """Return namespaces with a recovery that took effect after ``earlier`` and up to ``later``."""

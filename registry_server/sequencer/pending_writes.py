@@ -26,7 +26,7 @@ class KnownRelease:
     """Digest over the bytes released."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class PendingWrites:
     """One transaction's facts and unwritten rows, with the steps that undo them."""
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from registry_server.accounts.registry_keys import PrivateKey
+from registry_server.sequencer import search_offers
 from registry_server.sequencer.derived_files import File, has_root, index_files, joined_bundles, map_files, root_files
 from registry_server.sequencer.ledger import Ledger, Published
 from registry_server.sequencer.name_nodes import NameNodes
@@ -71,7 +72,7 @@ class Sealer:
         first = old.size if old else 0
         if old is not None:
             for namespace in ledger.recovered_between(old.time, now):
-                ledger.refresh_namespace(namespace, now)
+                search_offers.refresh_namespace(ledger, namespace, now)
         indexes = index_files(ledger, ledger.touched)
         changed = [MapEntry(name, path.rpartition("/")[2], len(data)) for name, (path, data) in indexes.items()]
         names = self._name_nodes.change(ledger, old.map if old else None, changed, first)

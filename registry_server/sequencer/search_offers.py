@@ -5,24 +5,47 @@ It is stored outside the log and computed from it: ``rye-registry verify`` compu
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple, Protocol
+
+import sqlalchemy as sa
 
 from registry_server.search import documents as search
 from registry_server.sequencer import queries
 from registry_server.storage.statement_batch import StatementBatch
 from rye.items.identity import Identity
+from rye.registry.protocol.statements import Root
+from rye.registry.protocol.wire import IndexLine
+from rye.registry.trust.keysets import KeysetChain
 from rye.registry.trust.records import ItemHistory, ReleaseRecord, judge
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import read_line
 from rye.resolution.versions import Version, comparable
 
-if TYPE_CHECKING:
-    from registry_server.sequencer.ledger import Ledger
+
+class LogView(Protocol):
+    """What these functions read of one transaction's :class:`~registry_server.sequencer.ledger.Ledger`."""
+
+    connection: sa.Connection
+
+    def flush(self) -> None:
+        """Write the rows that wait."""
+
+    def chain(self, namespace: str) -> KeysetChain:
+        """Return the keysets of a namespace, verified."""
+
+    def roots(self) -> list[Root]:
+        """Return all root statements, in order."""
+
+    def index_lines(self, wanted: Iterable[str]) -> Iterator[tuple[str, list[IndexLine]]]:
+        """Yield each name with all lines of its index file."""
+
+    def unwritten_releases(self) -> Sequence[Mapping[str, Any]]:
+        """Return the rows of ``releases`` that are not in the table yet."""
 
 
-def refresh(ledger: Ledger, name: str, now: datetime) -> None:
+def refresh(ledger: LogView, name: str, now: datetime) -> None:
     """Update the withdrawn releases of a name, its deprecation and its search entry to what clients read in its
     index.
     """
@@ -41,14 +64,14 @@ def refresh(ledger: Ledger, name: str, now: datetime) -> None:
     changes.run(ledger.connection)
 
 
-def refresh_namespace(ledger: Ledger, namespace: str, now: datetime) -> None:
+def refresh_namespace(ledger: LogView, namespace: str, now: datetime) -> None:
     """Refresh all names of a namespace, after one of its keys was revoked."""
     ledger.flush()
     for (name,) in queries.NAMES_OF_RELEASES.rows(ledger.connection, {"pattern": f"%:{like(namespace)}/%"}):
         refresh(ledger, name, now)
 
 
-def withdrawn_versions(ledger: Ledger, name: str, now: datetime) -> frozenset[str] | None:
+def withdrawn_versions(ledger: LogView, name: str, now: datetime) -> frozenset[str] | None:
     """Return the versions that search must not offer: yanked, signed by a revoked key, or taken down, as clients see
     it.
 
@@ -60,7 +83,7 @@ def withdrawn_versions(ledger: Ledger, name: str, now: datetime) -> frozenset[st
         return None
 
 
-def history(ledger: Ledger, name: str, now: datetime) -> tuple[ReleaseRecord, ...]:
+def history(ledger: LogView, name: str, now: datetime) -> tuple[ReleaseRecord, ...]:
     """Return the releases of a name as clients see them; none if they refuse its whole history."""
     try:
         return _judged(ledger, name, now).records
@@ -68,7 +91,7 @@ def history(ledger: Ledger, name: str, now: datetime) -> tuple[ReleaseRecord, ..
         return ()
 
 
-def item_history(ledger: Ledger, name: str, now: datetime) -> ItemHistory | None:
+def item_history(ledger: LogView, name: str, now: datetime) -> ItemHistory | None:
     """Return everything in the log about a name, as clients see it; None if they refuse its whole history."""
     try:
         return _judged(ledger, name, now)
@@ -76,7 +99,7 @@ def item_history(ledger: Ledger, name: str, now: datetime) -> ItemHistory | None
         return None
 
 
-def offer(ledger: Ledger, some: Sequence[str], changes: StatementBatch, new: frozenset[str] = frozenset()) -> None:
+def offer(ledger: LogView, some: Sequence[str], changes: StatementBatch, new: frozenset[str] = frozenset()) -> None:
     """Rebuild the search entries of some names: the newest release that is not withdrawn, or nothing.
 
     ``changes``: what the ledger writes together with them. ``new``: those of the names that are in no table yet.
@@ -116,7 +139,7 @@ def rank(version: str) -> tuple[bool, Version]:
     return (not parsed.is_prerelease, parsed) if parsed is not None else (False, Version.of(0, 0, 0, "0"))
 
 
-def _judged(ledger: Ledger, name: str, now: datetime) -> ItemHistory:
+def _judged(ledger: LogView, name: str, now: datetime) -> ItemHistory:
     kind, _, identifier = name.partition(":")
     identity = Identity(kind, identifier)
     entries = [read_line(line, name) for line in dict(ledger.index_lines([name])).get(name, [])]

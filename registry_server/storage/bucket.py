@@ -16,6 +16,7 @@ from obstore.store import S3Store
 
 from registry_server.settings import Settings
 from registry_server.storage.first_line import first_line
+from registry_server.storage.objects import Objects
 from registry_server.storage.served import served
 from registry_server.storage.store_seam import ABSENT, YOUNG_SECONDS, ChangedError, portions
 from rye.errors import RyeError, UsageError
@@ -23,8 +24,6 @@ from rye.limits import MIB
 
 if TYPE_CHECKING:
     from obstore import Attributes, PutMode
-
-    from registry_server.storage.objects import Objects
 
 _FULL_BUCKET = ("507 ", "StorageFull", "QuotaExceeded", "InsufficientCapacity", "EntityTooLarge", "NoSpace")
 _NO_CREDENTIALS = ("169.254.", "NoCredentials", "credential", "InvalidAccessKeyId", "SignatureDoesNotMatch")

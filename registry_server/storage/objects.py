@@ -17,15 +17,11 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from registry_server.storage.durable import Durable, system_syncfs
 from registry_server.storage.store_seam import ABSENT, ChangedError, portions
 from rye.errors import RyeError
-
-if TYPE_CHECKING:
-    from registry_server.settings import Settings
-
 
 _SYNCFS = system_syncfs()
 
@@ -217,35 +213,6 @@ class Folder:
             name = path.rpartition("/")[2]
             if name.startswith(".") and name.endswith(".tmp") and modified < time.time() - older_than_seconds:
                 self.delete(path)
-
-
-def public_objects(settings: Settings) -> Objects:
-    """Return the store of everything that is served."""
-    return _open(settings, settings.public, "public")
-
-
-def staged_objects(settings: Settings) -> Objects:
-    """Return the store of the files of releases that wait for approval.
-
-    They are never served, and no other release uses them.
-    """
-    return _open(settings, settings.staged, "staged", private=True)
-
-
-def upload_objects(settings: Settings) -> Objects:
-    """Return the store of blobs that nothing refers to yet.
-
-    They are never served: they may belong to a publish that is refused.
-    """
-    return _open(settings, settings.uploads, "uploads", private=True)
-
-
-def _open(settings: Settings, folder: Path, part: str, *, private: bool = False) -> Objects:
-    if not settings.objects:
-        return Folder(folder, private=private)
-    from registry_server.storage.bucket import open_bucket
-
-    return open_bucket(settings, part)
 
 
 _FULL_DISK = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}

@@ -21,7 +21,7 @@ _BYTES = "application/octet-stream"
 _JSON = "application/json"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
     """How a path is answered."""
 
@@ -65,7 +65,15 @@ def served(path: str) -> Served | None:
             cache = _IMMUTABLE if is_immutable else _HEAD
             tag = relative.replace("/", "-") if is_immutable else None
             size = _covering(relative) if relative.startswith("tile/") else 0
-            return Served(relative, media_type, cache, is_immutable, tag, may_compress, size)
+            return Served(
+                path=relative,
+                media_type=media_type,
+                cache_control=cache,
+                is_immutable=is_immutable,
+                tag=tag,
+                may_compress=may_compress,
+                needs_size=size,
+            )
     return None
 
 

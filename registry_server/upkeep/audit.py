@@ -19,6 +19,7 @@ import sqlalchemy as sa
 
 from registry_server.accounts import audit_events
 from registry_server.search.documents import refill
+from registry_server.sequencer import search_offers
 from registry_server.sequencer.head_publication import check_contained, shown_checkpoint
 from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.tree import Edge
@@ -42,7 +43,7 @@ _REFRESHED_AT_ONCE = 20
 """Items that are refreshed in one transaction."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Recomputed:
     """What follows from the entries of a log."""
 
@@ -71,7 +72,7 @@ class Recomputed:
 def recompute(ledger: Ledger, write: Objects | None = None) -> Recomputed:
     """Process the whole log; with ``write``, write every file that is missing or different."""
     edge = Edge(0, {})
-    found = Recomputed(0, b"", EMPTY_MAP_SHA256, "")
+    found = Recomputed(size=0, root_hash=b"", map=EMPTY_MAP_SHA256, snapshot="")
     lines = found.lines
 
     def emit(path: str, data: bytes) -> None:
@@ -248,7 +249,7 @@ def repair(engine: sa.Engine, public: Objects) -> tuple[Recomputed, int]:
             published = ledger.published()
             for name in sorted(wrong)[start : start + _REFRESHED_AT_ONCE]:
                 if published is not None:
-                    ledger.refresh(name, published.time)
+                    search_offers.refresh(ledger, name, published.time)
     return found, len(wrong)
 
 

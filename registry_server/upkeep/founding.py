@@ -24,8 +24,8 @@ from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.sequencer import Receipt, Sequencer
 from registry_server.settings import SETTINGS_FILE, Settings
 from registry_server.storage import database
-from registry_server.storage.objects import public_objects, upload_objects
 from registry_server.storage.schema import log_entries, registry
+from registry_server.storage.store_factory import public_objects, upload_objects
 from rye.errors import RyeError
 from rye.registry.protocol import notes, statements, wire
 from rye.registry.protocol.lines import read_origin

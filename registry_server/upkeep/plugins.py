@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
 
+from registry_server.sequencer import search_offers
 from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.search_offers import rank
 from registry_server.storage.objects import Objects
@@ -48,7 +49,7 @@ def _skills(ledger: Ledger, public: Objects, now: datetime) -> Iterator[SharedSk
         kind, _, identifier = name.partition(":")
         if kind != "skill":
             continue
-        good = [record for record in ledger.history(name, now) if not record.is_withdrawn]
+        good = [record for record in search_offers.history(ledger, name, now) if not record.is_withdrawn]
         gone = ledger.taken_down(sha256 for record in good for sha256 in release_files(record.release))
         offered = [record for record in good if not release_files(record.release) & gone.keys()]
         if offered:

@@ -22,6 +22,7 @@ import sqlalchemy as sa
 
 from registry_server.accounts import audit_events
 from registry_server.accounts.scopes import DEFAULT_SCOPES
+from registry_server.sequencer import search_offers
 from registry_server.sequencer.acceptance import Candidate, keywords_of
 from registry_server.sequencer.head_publication import HeadPublication
 from registry_server.sequencer.leadership import confirm, holder_name, take
@@ -167,7 +168,7 @@ def _replay(ledger: Ledger, public: Objects, checked: Checked) -> None:
     ledger.write_indexes((entry.name, entry.sha256, entry.size) for entry in changed)
     for name in files:
         if not name.startswith(f"{wire.NAMESPACE}:"):
-            ledger.refresh(name, time)
+            search_offers.refresh(ledger, name, time)
     checkpoint_note = wire.decode_head(checked.source.head).checkpoint
     found = Checkpoint(checked.state.origin, edge.size, edge.range.root())
     if found != checked.checkpoint or names.root != checked.head.map:

@@ -63,7 +63,7 @@ class TestVersion2:
 
     def test_a_fetch(self) -> None:
         asked = self.read("want " + ONE, "have " + "2" * 40, "deepen 1", "thin-pack", "ofs-delta", "done\n")
-        assert asked == Fetch((ONE,), ("2" * 40,), done=True, deepens=True)
+        assert asked == Fetch(wants=(ONE,), haves=("2" * 40,), done=True, deepens=True)
 
     @pytest.mark.parametrize(
         "arguments",
@@ -99,7 +99,7 @@ class TestVersion2:
 class TestVersion0:
     def test_wants_and_haves(self) -> None:
         data = line(f"want {ONE} side-band-64k ofs-delta agent=git/2") + b"0000" + line("have " + ONE) + line("done")
-        assert read_version_0(read_lines(data)) == Fetch((ONE,), (ONE,), done=True)
+        assert read_version_0(read_lines(data)) == Fetch(wants=(ONE,), haves=(ONE,), done=True)
         assert read_version_0([]) is None
         assert read_version_0(read_lines(b"0000")) is None
 

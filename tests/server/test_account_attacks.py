@@ -370,7 +370,7 @@ class TestTrustedPublishing:
             asked.append(address)
             raise RyeError("issuer-unavailable", "It does not answer.", None)
 
-        issuer = Issuer("https://id.example.org", fetch, lambda: moment[0])
+        issuer = Issuer(address="https://id.example.org", fetch=fetch, clock=lambda: moment[0])
         for _ in range(50):
             with pytest.raises(RyeError, match="does not answer"):
                 issuer.endpoint("token_endpoint")

@@ -11,7 +11,7 @@ import pytest
 
 from registry_server.embedded import start_embedded, stop_embedded
 from registry_server.settings import Settings
-from registry_server.storage.objects import public_objects
+from registry_server.storage.store_factory import public_objects
 from registry_server.storage.store_seam import ABSENT, ChangedError
 from rye.items.identity import Identity
 from rye.registry.client import RegistryClient

@@ -19,7 +19,7 @@ from registry_server.settings import Settings, load
 from registry_server.storage import bucket as bucket_module
 from registry_server.storage import database
 from registry_server.storage.bucket import Bucket, open_bucket
-from registry_server.storage.objects import public_objects, upload_objects
+from registry_server.storage.store_factory import public_objects, upload_objects
 from registry_server.upkeep import audit
 from registry_server.upkeep.founding import found
 from rye.errors import RyeError

@@ -27,7 +27,7 @@ from rye.errors import RyeError
 from tests.scenes.publisher import Publisher
 from tests.scenes.registry_process import ORIGIN
 
-ANYONE = Account("0" * 16, "test", ())
+ANYONE = Account(token="0" * 16, name="test", namespaces=())
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ def test_a_worker_finds_and_refuses_what_this_process_does_and_may_end_at_any_ti
             with monkeypatch.context() as patched:
                 patched.setattr(Examination, "look_into", is_examined_here)
                 assert await pool.examine(ANYONE, [release]) == here
-                elsewhere = Account("0" * 16, "test", ("other",))
+                elsewhere = Account(token="0" * 16, name="test", namespaces=("other",))
                 with pytest.raises(RyeError) as refused:
                     await pool.examine(elsewhere, [release])
                 assert refused.value.code == "wrong-namespace"

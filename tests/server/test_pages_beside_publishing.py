@@ -60,7 +60,7 @@ def read(local: LocalRegistry, count: int) -> list[httpx.Response]:
 
 
 def writing(local: LocalRegistry) -> Account:
-    return Account("", "ann", (), scopes=("publish",), account="1")
+    return Account(token="", name="ann", namespaces=(), scopes=("publish",), account="1")
 
 
 def test_without_a_publish_nobody_waits(local: LocalRegistry, waits: Waits) -> None:

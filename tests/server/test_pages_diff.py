@@ -16,6 +16,7 @@ from registry_server.accounts import registry_keys
 from registry_server.pages.diff import in_order, newest_offered, version_before
 from registry_server.pages.limits import PAGES
 from registry_server.pages.registry_view import Reader, RegistryView, Site
+from registry_server.sequencer import search_offers
 from registry_server.sequencer.ledger import Ledger
 from registry_server.storage import database
 from registry_server.upkeep import takedown
@@ -439,7 +440,7 @@ class TestWhichVersions:
         assert "Yanked: Broke <things>" in page(local, path).text_content()
         with database.reader(local.service.engine) as connection:
             ledger = Ledger(connection)
-            records = ledger.history(str(identity), now())
+            records = search_offers.history(ledger, str(identity), now())
         assert [record.is_withdrawn for record in records] == [True, False]
 
 

@@ -62,7 +62,7 @@ def checked(db: sa.Connection, token: str, now: str = NOW) -> Account:
 )
 def test_an_accounts_token_may_what_its_role_may_within_its_own_list(role: str, writes: bool, reads: bool) -> None:
     for bound, inside in (((), True), (("acme",), True), (("other",), False)):
-        token = Account("t", "ci", bound, account="a", roles=(("acme", role), ("zeta", "reader")))
+        token = Account(token="t", name="ci", namespaces=bound, account="a", roles=(("acme", role), ("zeta", "reader")))
         assert token.may_write("acme") is (writes and inside)
         assert token.may_read("acme") is (reads and inside)
         assert token.writable == (("acme",) if writes and inside else ())
@@ -71,7 +71,7 @@ def test_an_accounts_token_may_what_its_role_may_within_its_own_list(role: str, 
 
 
 def test_the_operators_token_may_everything_within_its_list() -> None:
-    free, bound = Account("t", "ci", ()), Account("t", "ci", ("acme",))
+    free, bound = Account(token="t", name="ci", namespaces=()), Account(token="t", name="ci", namespaces=("acme",))
     assert (free.may_write("x"), free.may_read("x"), free.writable, free.readable) == (True, True, None, None)
     assert (bound.may_write("acme"), bound.may_read("acme")) == (True, True)
     assert (bound.may_write("x"), bound.may_read("x")) == (False, False)
@@ -80,20 +80,22 @@ def test_the_operators_token_may_everything_within_its_list() -> None:
 
 
 def test_an_account_without_roles_may_nothing() -> None:
-    token = Account("t", "ci", (), account="a")
+    token = Account(token="t", name="ci", namespaces=(), account="a")
     assert (token.may_write("acme"), token.may_read("acme"), token.writable, token.readable) == (False, False, (), ())
 
 
 def test_a_token_has_the_scopes_that_it_names() -> None:
-    token = Account("t", "ci", (), scopes=("read", "stage"))
+    token = Account(token="t", name="ci", namespaces=(), scopes=("read", "stage"))
     assert [scope for scope in SCOPES if token.has(scope)] == ["read", "stage"]
-    assert [scope for scope in SCOPES if Account("t", "ci", ()).has(scope)] == list(DEFAULT_SCOPES)
+    assert [scope for scope in SCOPES if Account(token="t", name="ci", namespaces=()).has(scope)] == list(
+        DEFAULT_SCOPES
+    )
     assert set(SCOPES) - set(DEFAULT_SCOPES) == {"admin"}
 
 
 def test_more_tokens_are_not_more_shares() -> None:
-    assert Account("t", "ci", (), account="a").owner == "account a"
-    assert Account("t", "ci", ()).owner == "t"
+    assert Account(token="t", name="ci", namespaces=(), account="a").owner == "account a"
+    assert Account(token="t", name="ci", namespaces=()).owner == "t"
 
 
 @pytest.mark.parametrize(
@@ -111,7 +113,7 @@ def test_more_tokens_are_not_more_shares() -> None:
 def test_a_token_is_good_until_it_ends_or_is_revoked(
     db: sa.Connection, revoked: str | None, expires: str | None, state: str
 ) -> None:
-    account = Account("t", "ci", (), revoked=revoked, expires=expires)
+    account = Account(token="t", name="ci", namespaces=(), revoked=revoked, expires=expires)
     assert tokens.state_of(account, NOW) == state
     assert account.is_good(NOW) is (state == "active")
     seconds = {None: None, LATER: 2.0, NOW: 1.0, EARLIER: 0.0}[expires]
@@ -137,16 +139,16 @@ def test_a_token_is_stored_as_it_was_asked_for_and_without_its_secret(db: sa.Con
     roles.give(db, "acme", "owner", account=alice)
     token = tokens.create(db, "ci", ["b", "a", "b"], NOW, scopes=("read", "yank"), seconds=60, account=alice)
     assert checked(db, token) == Account(
-        token[4:20],
-        "ci",
-        ("a", "b"),
-        NOW,
-        None,
-        ("read", "yank"),
-        "2026-01-02T03:05:05Z",
-        None,
-        alice,
-        (("acme", "owner"),),
+        token=token[4:20],
+        name="ci",
+        namespaces=("a", "b"),
+        created=NOW,
+        revoked=None,
+        scopes=("read", "yank"),
+        expires="2026-01-02T03:05:05Z",
+        last_used=None,
+        account=alice,
+        roles=(("acme", "owner"),),
     )
     assert (len(token), token[:4], token[20], tokens.token_id(token)) == (64, "rye_", "_", token[4:20])
     assert tokens.digest(token) == hashlib.sha256(token.encode()).hexdigest()
@@ -161,7 +163,7 @@ def test_a_token_is_stored_as_it_was_asked_for_and_without_its_secret(db: sa.Con
     assert (plain.scopes, plain.account, plain.roles, plain.expires) == (DEFAULT_SCOPES, None, (), None)
     assert [tokens.token_id(text) for text in (token + "x", token + "\n", "x" + token, "")] == [None] * 4
     assert read_span(tokens.LIFETIME) == 90 * 86_400
-    assert Account("t", "ci", ()).created == ""
+    assert Account(token="t", name="ci", namespaces=()).created == ""
 
 
 def test_two_tokens_have_nothing_in_common(db: sa.Connection) -> None:

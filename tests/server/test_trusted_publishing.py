@@ -215,7 +215,7 @@ class TestForgeries:
         issuers = Issuers()
         issuers.document = {"issuer": "https://evil.example", "jwks_uri": f"{ISSUER}/keys"}
         with pytest.raises(RyeError, match="another issuer"):
-            Issuer(ISSUER, issuers.fetch).verify(signed(), ADDRESS, time.time())
+            Issuer(address=ISSUER, fetch=issuers.fetch).verify(signed(), ADDRESS, time.time())
 
     @pytest.mark.parametrize(
         "address", ["http://169.254.169.254/keys", "http://127.0.0.1/keys", "file:///etc/passwd", 7]
@@ -224,12 +224,12 @@ class TestForgeries:
         issuers = Issuers()
         issuers.document = {"issuer": ISSUER, "jwks_uri": address}
         with pytest.raises(RyeError, match="jwks_uri"):
-            Issuer(ISSUER, issuers.fetch).verify(signed(), ADDRESS, time.time())
+            Issuer(address=ISSUER, fetch=issuers.fetch).verify(signed(), ADDRESS, time.time())
         assert issuers.asked == [f"{ISSUER}/.well-known/openid-configuration"]
 
     def test_new_keys_of_the_issuer_are_found_after_a_while(self) -> None:
         issuers, moment = Issuers(), [0.0]
-        issuer = Issuer(ISSUER, issuers.fetch, lambda: moment[0])
+        issuer = Issuer(address=ISSUER, fetch=issuers.fetch, clock=lambda: moment[0])
         issuer.verify(signed(), ADDRESS, time.time())
         fresh = OKPKey.generate_key("Ed25519", {"kid": "fresh"})
         issuers.keys.append(fresh)
@@ -270,7 +270,16 @@ class TestMatching:
         ],
     )
     def test_the_file_is_compared_as_it_is_written(self, written: str, file: str, meant: bool) -> None:
-        publisher = Publisher("0", "acme", ISSUER, "acme/site", written, "", ("stage",), "")
+        publisher = Publisher(
+            id="0",
+            namespace="acme",
+            issuer=ISSUER,
+            repository="acme/site",
+            workflow=written,
+            environment="",
+            scopes=("stage",),
+            created="",
+        )
         assert is_meant(publisher, Identity("ACME/Site", file, "")) is meant
 
     @pytest.mark.parametrize(

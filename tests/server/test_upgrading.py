@@ -29,6 +29,7 @@ import registry_server
 from registry_server.accounts import registry_keys, tokens
 from registry_server.migrations import opening
 from registry_server.search.finding import find
+from registry_server.sequencer import search_offers
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.ledger import Ledger
 from registry_server.sequencer.sequencer import Receipt, Sequencer
@@ -479,7 +480,7 @@ def test_an_upgrade_that_fails_leaves_the_old_database_and_can_be_repeated(
         raise OSError("no more room")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Ledger, "refresh_namespace", fail)
+        patch.setattr(search_offers, "refresh_namespace", fail)
         with pytest.raises(OSError, match="no more room"):
             opening.connect(url)
     assert revision_of(url) == "0001"

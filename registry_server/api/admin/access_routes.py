@@ -194,14 +194,14 @@ def _webhook_row(one: Webhook) -> WebhookRow:
 
 def _delivery_row(row: webhooks.Row) -> DeliveryRow:
     return DeliveryRow(
-        row["id"],
-        row["webhook"],
-        row["event"],
-        row["created"],
-        webhooks.state_of(row),
-        row["attempts"],
-        row["status"],
-        row["error"],
+        id=row["id"],
+        webhook=row["webhook"],
+        event=row["event"],
+        created=row["created"],
+        state=webhooks.state_of(row),
+        attempts=row["attempts"],
+        status=row["status"],
+        error=row["error"],
     )
 
 
@@ -266,15 +266,15 @@ def _require_public_issuer(issuer: str) -> None:
 
 def _publisher_row(one: Publisher) -> PublisherRow:
     return PublisherRow(
-        one.id,
-        one.namespace,
-        one.issuer,
-        one.repository,
-        one.workflow,
-        one.environment or None,
-        list(one.scopes),
-        one.created,
-        one.owner,
+        id=one.id,
+        namespace=one.namespace,
+        issuer=one.issuer,
+        repository=one.repository,
+        workflow=one.workflow,
+        environment=one.environment or None,
+        scopes=list(one.scopes),
+        created=one.created,
+        owner=one.owner,
     )
 
 

@@ -47,7 +47,7 @@ class RoleHeld(Struct, frozen=True):
     role: str
 
 
-class AccountRow(Struct, frozen=True):
+class AccountRow(Struct, frozen=True, kw_only=True):
     """One person. ``issuer`` empty: the operator created the account. ``disabled`` None: it is active."""
 
     account: str
@@ -82,7 +82,7 @@ class InvitationAnswer(Struct, frozen=True):
     link: str
 
 
-class TokenRow(Struct, frozen=True):
+class TokenRow(Struct, frozen=True, kw_only=True):
     """One token without its secret. ``account`` None: the operator's; ``namespaces`` empty: any."""
 
     id: str
@@ -192,7 +192,7 @@ class WebhookAnswer(Struct, frozen=True):
     secret: str
 
 
-class DeliveryRow(Struct, frozen=True):
+class DeliveryRow(Struct, frozen=True, kw_only=True):
     """One delivery. ``state``: ``delivered``, ``due TIME`` or ``given up``; ``status``: of the last HTTP answer."""
 
     id: str
@@ -211,7 +211,7 @@ class DeliveriesAnswer(Struct, frozen=True):
     deliveries: list[DeliveryRow]
 
 
-class PublisherRow(Struct, frozen=True):
+class PublisherRow(Struct, frozen=True, kw_only=True):
     """One trusted publisher. ``environment`` None: any."""
 
     id: str

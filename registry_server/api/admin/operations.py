@@ -29,7 +29,16 @@ _NAMESPACE = _within("namespace", "The namespace.")
 
 
 def _look(name: str, path: str, words: str, answer: Any, *parameters: Parameter) -> Operation:
-    return Operation(name, "get", f"{ADMIN}/{path}", words, {200: answer}, _READ, parameters, needs_token=True)
+    return Operation(
+        name=name,
+        method="get",
+        path=f"{ADMIN}/{path}",
+        words=words,
+        answers={200: answer},
+        errors=_READ,
+        parameters=parameters,
+        needs_token=True,
+    )
 
 
 def _change(
@@ -37,7 +46,15 @@ def _change(
 ) -> Operation:
     status = 201 if method == "post" else 200
     return Operation(
-        name, method, f"{ADMIN}/{path}", words, {status: answer}, _CHANGE, parameters, body, needs_token=True
+        name=name,
+        method=method,
+        path=f"{ADMIN}/{path}",
+        words=words,
+        answers={status: answer},
+        errors=_CHANGE,
+        parameters=parameters,
+        body=body,
+        needs_token=True,
     )
 
 

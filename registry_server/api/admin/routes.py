@@ -105,14 +105,14 @@ def _account_rows(connection: sa.Connection, some: Sequence[Member]) -> list[Acc
     held = roles.of_accounts(connection, [member.id for member in some])
     return [
         AccountRow(
-            member.id,
-            member.name,
-            member.issuer,
-            member.subject,
-            member.created,
-            member.disabled,
-            [RoleHeld(namespace, role) for namespace, role in held[member.id].roles],
-            list(held[member.id].teams),
+            account=member.id,
+            name=member.name,
+            issuer=member.issuer,
+            subject=member.subject,
+            created=member.created,
+            disabled=member.disabled,
+            roles=[RoleHeld(namespace, role) for namespace, role in held[member.id].roles],
+            teams=list(held[member.id].teams),
         )
         for member in some
     ]
@@ -157,16 +157,16 @@ async def _revoke_token(request: AnyRequest, token: FromPath[str]) -> Response[b
 
 def _token_row(one: Account) -> TokenRow:
     return TokenRow(
-        one.token,
-        one.name,
-        tokens.state_of(one),
-        list(one.scopes),
-        list(one.namespaces),
-        one.account,
-        one.created,
-        one.expires,
-        one.last_used,
-        one.revoked,
+        id=one.token,
+        name=one.name,
+        state=tokens.state_of(one),
+        scopes=list(one.scopes),
+        namespaces=list(one.namespaces),
+        account=one.account,
+        created=one.created,
+        expires=one.expires,
+        last_used=one.last_used,
+        revoked=one.revoked,
     )
 
 

@@ -1,0 +1,37 @@
+"""Opens the stores of objects that the settings name: folders below the data folder, or parts of a bucket."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from registry_server.settings import Settings
+from registry_server.storage.objects import Folder, Objects
+
+
+def public_objects(settings: Settings) -> Objects:
+    """Return the store of everything that is served."""
+    return _open(settings, settings.public, "public")
+
+
+def staged_objects(settings: Settings) -> Objects:
+    """Return the store of the files of releases that wait for approval.
+
+    They are never served, and no other release uses them.
+    """
+    return _open(settings, settings.staged, "staged", private=True)
+
+
+def upload_objects(settings: Settings) -> Objects:
+    """Return the store of blobs that nothing refers to yet.
+
+    They are never served: they may belong to a publish that is refused.
+    """
+    return _open(settings, settings.uploads, "uploads", private=True)
+
+
+def _open(settings: Settings, folder: Path, part: str, *, private: bool = False) -> Objects:
+    if not settings.objects:
+        return Folder(folder, private=private)
+    from registry_server.storage.bucket import open_bucket
+
+    return open_bucket(settings, part)
