@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from rye.consent.ask import Ask
+from rye.consent.sorts import approvals
 from rye.deployment.state import Allowed, State
 from rye.installation.audit import Finding, audit_lock, audit_runs
 from rye.installation.fact_rules import by_other_rules
@@ -24,14 +26,7 @@ from rye.project.layout import LOCK, Project
 from rye.project.lock import LockedItem
 from rye.project.manifest import Manifest
 from rye.workspace.context import Context
-from rye.workspace.trusting.acceptance import (
-    Approval,
-    approvals,
-    not_accepted,
-    remember,
-    trusts_lock,
-    unseen,
-)
+from rye.workspace.trusting.acceptance import not_accepted, remember, trusts_lock, unseen
 from rye.workspace.trusting.other_rules import unseen_alarms
 from rye.workspace.trusting.project_changes import project_changes, require_allowed, shown_lines
 from rye.workspace.trusting.verified_items import require_verified
@@ -74,7 +69,7 @@ def unapproved_items(
 def _pending(rows: Sequence[LockedItem]) -> Iterator[Finding]:
     """Yield releases that ``rye lock`` chose but were never installed: their signers are not approved yet."""
     for row in rows:
-        if row.approved_signer is not None:
+        if row.approved.signer is not None:
             message = f"{row.identity} {row.version} was locked, but no one has agreed to it yet."
             yield Finding("unapproved-right", "error", message, LOCK, row, "`rye install` asks for it.")
 
@@ -93,5 +88,5 @@ def agree(project: Project, given: Sequence[Allowed]) -> None:
         remember(project, map(_approval, given))
 
 
-def _approval(one: Allowed) -> Approval:
-    return Approval(one.item, "deploy", f"{one.target} {one.field} {one.sha256}")
+def _approval(one: Allowed) -> Ask:
+    return Ask(one.item, "deploy", f"{one.target} {one.field} {one.sha256}")

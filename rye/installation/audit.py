@@ -256,11 +256,11 @@ def audit_lock(items: Iterable[LockedItem], policy: Policy) -> list[Finding]:
     found = []
     for item in items:
         path, name = item_path(item), f"{item.identity} {item.version}"
-        for change in diff(item.approved_capabilities, item.capabilities).widened:
+        for change in diff(item.approved.of("right"), item.capabilities).widened:
             message = f"{name} has the right {change.pattern}, which no one approved."
             found.append(Finding("unapproved-right", "error", message, path, item, "`rye install` asks for it."))
         for hook in item.hooks:
-            if hook not in item.approved_hooks:
+            if hook not in item.approved.of("hook"):
                 message = f"{name} has a hook that no one approved: when {hook.when}, execute {hook.item_type} {hook.item_id}."
                 hint = f"It is denied; `rye hooks approve {item.identity}` approves it."
                 found.append(Finding("unapproved-hook", "warning", message, path, item, hint))
@@ -279,10 +279,10 @@ def audit_runs(items: Iterable[LockedItem], signed: Mapping[Identity, SignedRele
         words = signed.get(item.identity)
         path, name = item_path(item), f"{item.identity} {item.version}"
         for run in words.runs if words is not None else item.runs:
-            if run not in item.approved_runs:
+            if run not in item.approved.of("run"):
                 message = f"{name} contains code that can run and that no one approved: {run.what} {run.where}."
                 found.append(Finding("unapproved-run", "error", message, path, item, ask))
-        for tool in widened_tools(item.tools_approved, words.tools if words is not None else item.tools):
+        for tool in widened_tools(item.approved.tools, words.tools if words is not None else item.tools):
             message = f"{name} has tools of the agent program that no one approved: {tool}."
             found.append(Finding("unapproved-tool", "error", message, path, item, ask))
         mentioned = (words.mentions or ()) if words is not None else ()

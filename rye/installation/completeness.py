@@ -260,10 +260,10 @@ def _approvals_are_asked_for(graph: _Graph, signed: Mapping[Identity, SignedRele
     """G5."""
     for item in graph.lock.items:
         chain = graph.chain(item.identity)
-        for pattern in _beyond(item.capabilities, item.approved_capabilities):
+        for pattern in _beyond(item.capabilities, item.approved.of("right")):
             message = f"rye.lock approves the right {pattern}, which it does not ask for"
             yield Problem("G5", str(item.identity), message, chain)
-        for hook in item.approved_hooks:
+        for hook in item.approved.of("hook"):
             if hook not in item.hooks:
                 message = f"rye.lock approves a hook that it does not have: execute {hook.item_type} {hook.item_id}"
                 yield Problem("G5", str(item.identity), message, chain)
@@ -276,14 +276,14 @@ def _approved_beyond(item: LockedItem, words: SignedRelease | None) -> Iterator[
     """Yield the tools, runs and facts that an entry approves but its release does not have."""
     known = words is not None and words.mentions is not None  # the note alone does not list them
     runs, tools = (words.runs, words.tools) if words is not None and known else (item.runs, item.tools)
-    for run in item.approved_runs:
+    for run in item.approved.of("run"):
         if run not in runs:
             yield f"code to run that it does not contain: {run.what} {run.where}"
-    for tool in widened_tools(tools, item.tools_approved):
+    for tool in widened_tools(tools, item.approved.tools):
         yield f"more of the agent program's tools than it asks for: {tool}"
     if words is not None and words.mentions is not None and not by_other_rules(item):
         mentioned = {mention.word for mention in words.mentions}
-        for fact in item.approved_facts:
+        for fact in item.approved.of("fact"):
             if fact not in mentioned:
                 yield f"a fact that it does not have: {fact}"
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def by_other_rules(row: LockedItem) -> bool:
     """Whether the row's approved facts were found by rules other than this Rye's. False for a row that was never installed,
     and for an editable folder."""
-    return row.facts_rules != RULES_VERSION and row.approved_signer is None and not row.is_editable
+    return row.approved.rules != RULES_VERSION and row.approved.signer is None and not row.is_editable
 
 
 def refused_alarms(row: LockedItem, mentions: Iterable[Mention] | None) -> list[Mention]:
@@ -35,4 +35,4 @@ def late_alarms(row: LockedItem, mentions: Iterable[Mention] | None) -> list[Men
 
 
 def _open(row: LockedItem, mentions: Iterable[Mention] | None) -> list[Mention]:
-    return [mention for mention in mentions or () if mention.is_alarm and mention.word not in row.approved_facts]
+    return [mention for mention in mentions or () if mention.is_alarm and mention.word not in row.approved.of("fact")]

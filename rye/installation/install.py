@@ -13,11 +13,14 @@ import contextlib
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rye.consent.approved import approving
+from rye.consent.sorts import SORTS
 from rye.customization.recheck import findings
 from rye.installation.environment import Environment
 from rye.installation.fact_rules import by_other_rules
@@ -27,12 +30,10 @@ from rye.installation.plan import Consent, Plan, approved_items, make_plan
 from rye.installation.resolving import Chosen, locked_records
 from rye.installation.sources import Record, Sources, fetch_logged, source_item, with_signers
 from rye.installation.transaction import Change
-from rye.items.agent_tools import widened as widened_tools
 from rye.items.identity import Identity
 from rye.items.mentions import mentions
 from rye.items.reading import Metadata
 from rye.items.signed_release import Mention
-from rye.permissions.containment import diff
 from rye.project.forced_versions import unused
 from rye.project.freshness import wanted_ranges
 from rye.project.layout import Project
@@ -289,7 +290,7 @@ def unapproved(
     """Return the entries that ``rye lock`` writes for chosen releases.
 
     Existing approvals are kept as far as the new release still asks for them; nothing is added. In a new or changed entry,
-    ``approved_signer`` is the signer of the last approved release (empty if none), so that installing it still asks.
+    :attr:`Approved.signer` is the signer of the last approved release (empty if none), so that installing it still asks.
     ``mentions``: cautions and alarms of the chosen releases.
     """
     before = old.by_identity()
@@ -297,27 +298,18 @@ def unapproved(
     for item in chosen:
         was = before.get(item.identity)
         if was is None:
-            items.append(replace(item, approved_signer="", facts_rules=RULES_VERSION))
+            items.append(replace(item, approved=approving(RULES_VERSION, "")))
             continue
         same = was.release == item.release
-        signer = was.approved_signer if same or was.approved_signer is not None else was.signer
-        beyond = {change.pattern for change in diff(was.approved_capabilities, item.capabilities).widened}
-        tools_fit = not widened_tools(item.tools, was.tools_approved)
+        signer = was.approved.signer if same or was.approved.is_pending else was.signer
         words = {mention.word for mention in (mentions or {}).get(item.identity, ())}
         keeps = same and by_other_rules(was)
-        items.append(
-            replace(
-                item,
-                approved_capabilities=tuple(right for right in item.capabilities if right not in beyond),
-                approved_hooks=tuple(hook for hook in was.approved_hooks if hook in item.hooks),
-                approved_tools=was.approved_tools if tools_fit else (),
-                approved_limits=was.approved_limits if tools_fit else (),
-                approved_runs=tuple(run for run in was.approved_runs if run in item.runs),
-                approved_facts=tuple(fact for fact in was.approved_facts if keeps or fact in words),
-                facts_rules=was.facts_rules if keeps else RULES_VERSION,
-                approved_signer=signer,
-            )
-        )
+        given: dict[str, tuple[Any, ...]] = {}
+        for sort in SORTS:
+            given |= sort.kept(sort.values(was.approved), sort.asked(item))
+        given["fact"] = tuple(fact for fact in was.approved.of("fact") if keeps or fact in words)
+        rules = was.approved.rules if keeps else RULES_VERSION
+        items.append(replace(item, approved=approving(rules, signer, **given)))
     return items
 
 

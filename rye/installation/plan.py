@@ -9,7 +9,7 @@ The rules of consent (DESIGN §7):
   denied, and no one is asked again.
 * Code that can run (attached scripts, frontmatter hooks, servers, inline commands, a tool's code) is approved if the
   same run, byte for byte, is among the entry's approved runs (DESIGN 7.1).
-* ``rye lock`` approves nothing: an entry that it wrote is compared with what was approved before it (``approved_signer``).
+* ``rye lock`` approves nothing: an entry that it wrote is compared with what was approved before it (:attr:`Approved.signer`).
 * Tools of the agent program (an agent's ``tools``, a skill's ``allowed-tools``) are not ``rye.`` rights, but they
   still need consent, together with their restrictions: losing a restriction counts as gaining a tool.
 * The first item of a signer that this user never agreed to needs consent, whether it has rights or not. So does each
@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rye.consent.approved import approving
 from rye.installation.fact_rules import by_other_rules
 from rye.items.agent_tools import widened as widened_tools
 from rye.items.consented import HookAction, Run
@@ -123,7 +124,7 @@ class ItemChange(Struct, frozen=True):
             return True
         if self.old is None:
             return self.pulled_in and self._asks
-        pending = self.old.approved_signer is not None
+        pending = self.old.approved.signer is not None
         if never_approved(self.old) or (self.action == "keep" and not pending and _approves_nothing(self.old)):
             return False
         return self._asks
@@ -133,7 +134,7 @@ class ItemChange(Struct, frozen=True):
         """Who signed the approved version, if the signer changed: a fingerprint, or words for an unsigned item of a source."""
         if not self.signer_changed or self.old is None:
             return None
-        before = self.old.approved_signer
+        before = self.old.approved.signer
         if before is None:
             return self.old.signed_by
         return f"none ({before})" if is_source_origin(before) else before
@@ -141,7 +142,7 @@ class ItemChange(Struct, frozen=True):
     @property
     def unsigned_from(self) -> str | None:
         """The source of the approved version, if no one signed that."""
-        before = _approved_signer(self.old) if self.old is not None else ""
+        before = _signer_approved(self.old) if self.old is not None else ""
         return before if is_source_origin(before) else None
 
     @property
@@ -201,8 +202,8 @@ def make_plan(
     after = {item.identity: item for item in new}
     signers: dict[str, set[str]] = {}
     for item in old.items:
-        signers.setdefault(item.identity.namespace, set()).add(_approved_signer(item))
-        if item.approved_signer is None:  # the source of an entry that `rye lock` wrote is not approved
+        signers.setdefault(item.identity.namespace, set()).add(_signer_approved(item))
+        if item.approved.signer is None:  # the source of an entry that `rye lock` wrote is not approved
             signers[item.identity.namespace].add(item.registry)
     changes = []
     for identity in sorted(before.keys() | after.keys()):
@@ -210,7 +211,7 @@ def make_plan(
         if wanted is None:
             changes.append(ItemChange("remove", identity, was, None))
             continue
-        approved = was.approved_capabilities if was is not None else ()
+        approved = was.approved.of("right") if was is not None else ()
         known_hooks = _known_hooks(was) if was is not None else ()
         action, talked = _action(was, wanted), _to_show((mentions or {}).get(identity, ()))
         changes.append(
@@ -221,8 +222,8 @@ def make_plan(
                 wanted,
                 asks=_asked(approved, wanted.capabilities),
                 hooks=tuple(hook for hook in wanted.hooks if hook not in known_hooks),
-                tools=widened_tools(was.tools_approved if was is not None else None, wanted.tools),
-                runs=tuple(run for run in wanted.runs if was is None or run not in was.approved_runs),
+                tools=widened_tools(was.approved.tools if was is not None else None, wanted.tools),
+                runs=tuple(run for run in wanted.runs if was is None or run not in was.approved.of("run")),
                 mentions=talked,
                 new_mentions=_new_mentions(action, was, talked, (mentions_before or {}).get(identity, ())),
                 signer_changed=was is not None and _signer_changed(was, wanted),
@@ -240,9 +241,9 @@ def _signer_changed(was: LockedItem, wanted: LockedItem) -> bool:
     """Whether a different signer vouches for it. For an item of a source, approved bytes that did not change, and a first
     signature by a trusted key, do not count as a change of signer. The bytes of an entry that ``rye lock`` wrote are not
     approved."""
-    before = _approved_signer(was)
+    before = _signer_approved(was)
     if was.source is not None and was.registry == wanted.registry:
-        same = (was.sha256, was.attached, was.approved_signer) == (wanted.sha256, wanted.attached, None)
+        same = (was.sha256, was.attached, was.approved.signer) == (wanted.sha256, wanted.attached, None)
         return not same and before not in ("", wanted.signer, was.registry)
     return before not in ("", wanted.signer)
 
@@ -273,12 +274,12 @@ def _mark_pulled_in(changes: Sequence[ItemChange]) -> tuple[ItemChange, ...]:
 
 def never_approved(item: LockedItem) -> bool:
     """Whether ``rye lock`` wrote the entry and no release of the item was ever approved."""
-    return item.approved_signer == ""
+    return item.approved.signer == ""
 
 
-def _approved_signer(was: LockedItem) -> str:
+def _signer_approved(was: LockedItem) -> str:
     """Return the signer of the approved release; empty if none was approved."""
-    return was.signer if was.approved_signer is None else was.approved_signer
+    return was.signer if was.approved.signer is None else was.approved.signer
 
 
 def _to_show(mentions: Iterable[Mention]) -> tuple[Mention, ...]:
@@ -293,21 +294,23 @@ def _new_mentions(
     if was is not None and action == "keep" and by_other_rules(was):
         return ()  # the text did not change, only the rules (fact_rules.py)
     had = {mention.word for mention in before}
-    approved = set(was.approved_facts) if was is not None else set()
-    if was is not None and was.facts_rules != RULES_VERSION:
+    approved = set(was.approved.of("fact")) if was is not None else set()
+    if was is not None and was.approved.rules != RULES_VERSION:
         approved &= had  # an approval counts only if today's rules find the fact in the approved text
     waiting = [mention for mention in talked if mention.word not in approved]
-    first = was is None or never_approved(was) or (action == "keep" and was.approved_signer is None)
+    first = was is None or never_approved(was) or (action == "keep" and was.approved.signer is None)
     return tuple(m for m in waiting if m.is_alarm or not (first or m.word in had))
 
 
 def _approves_nothing(item: LockedItem) -> bool:
     """Whether the entry has no approvals at all, as if another version of Rye wrote it."""
-    return not (item.approved_capabilities or item.approved_tools or item.approved_runs or item.approved_facts)
+    return not (
+        item.approved.of("right") or item.approved.of("tool") or item.approved.of("run") or item.approved.of("fact")
+    )
 
 
 def _known_hooks(was: LockedItem) -> tuple[HookAction, ...]:
-    return was.approved_hooks if was.approved_signer is not None else (*was.approved_hooks, *was.hooks)
+    return was.approved.of("hook") if was.approved.signer is not None else (*was.approved.of("hook"), *was.hooks)
 
 
 def _action(was: LockedItem | None, wanted: LockedItem) -> Action:
@@ -379,24 +382,26 @@ def approved_items(plan: Plan, consent: Consent) -> tuple[LockedItem, ...]:
 def _approve(change: ItemChange, consent: Consent) -> LockedItem:
     assert change.new is not None
     explicit = consent.person or consent.names(change)
-    known = change.old.approved_hooks if change.old is not None else ()
+    known = change.old.approved.of("hook") if change.old is not None else ()
     hooks = change.new.hooks if explicit else tuple(hook for hook in change.new.hooks if hook in known)
-    before = change.old.approved_facts if change.old is not None else ()
+    before = change.old.approved.of("fact") if change.old is not None else ()
     facts = {mention.word for mention in change.mentions if explicit or mention.word in before}
     if change.new.is_editable:  # later content is compared with what was agreed to
         facts |= {mention.word for mention in change.mentions if not mention.is_alarm}
     rules = RULES_VERSION
     if change.old is not None and change.action == "keep" and by_other_rules(change.old) and not explicit:
-        facts, rules = set(before), change.old.facts_rules
+        facts, rules = set(before), change.old.approved.rules
     return replace(
         change.new,
-        approved_capabilities=change.new.capabilities,
-        approved_hooks=hooks,
-        approved_tools=change.new.agent_tools,
-        approved_limits=change.new.agent_limits,
-        approved_runs=change.new.runs,
-        approved_facts=tuple(sorted(facts)),
-        facts_rules=rules,
+        approved=approving(
+            rules,
+            right=change.new.capabilities,
+            hook=hooks,
+            tool=change.new.agent_tools,
+            limit=change.new.agent_limits,
+            run=change.new.runs,
+            fact=tuple(sorted(facts)),
+        ),
     )
 
 

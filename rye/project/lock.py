@@ -9,12 +9,17 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct, defstruct, field, structs
 from msgspec.structs import replace
 
+from rye.consent.approved import NOTHING, Approved
+from rye.consent.lock_keys import MOST_RULES, RULES, SIGNER, Key, approved_in, row_fields
+from rye.consent.sorts import lock_keys
 from rye.errors import RyeError
 from rye.items.agent_tools import AgentTools, from_words
 from rye.items.consented import HookAction, Run
@@ -37,26 +42,13 @@ from rye.text.toml_keys import has_long_key
 
 CONFLICT_MARKER = "<<<<<<<"
 LOCK_VERSION = 1
-
-MOST_RULES = 9999
 _SOURCE_KEYS = ("git", "ref", "commit", "tree", "path")
 OF_REGISTRIES = ("registry", "log", "keyset", "signer")
 
 _PATH = lazy_pattern(r"[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*")
 
 
-_KEYS = {
-    "agent_tools": "agent-tools",
-    "agent_limits": "agent-limits",
-    "approved_capabilities": "approved",
-    "approved_hooks": "approved-hooks",
-    "approved_tools": "approved-tools",
-    "approved_limits": "approved-limits",
-    "approved_runs": "approved-runs",
-    "approved_facts": "approved-facts",
-    "facts_rules": "facts-rules",
-    "approved_signer": "approved-signer",
-}
+_KEYS = {"agent_tools": "agent-tools", "agent_limits": "agent-limits"}
 """Fields with a different name in the file."""
 
 
@@ -151,21 +143,9 @@ class LockedItem(Struct, frozen=True, forbid_unknown_fields=True, rename=_KEYS):
     """Restrictions on them (:attr:`rye.items.agent_tools.AgentTools.limits`)."""
     runs: tuple[Run, ...] = ()
     """The parts of it that can run, including attached files."""
-    approved_capabilities: tuple[str, ...] = ()
-    """What a person approved; installing asks again only for anything not in here."""
-    approved_hooks: tuple[HookAction, ...] = ()
-    approved_tools: tuple[str, ...] = ()
-    """The approved tools; ``approved_limits`` has their restrictions."""
-    approved_limits: tuple[str, ...] = ()
-    approved_runs: tuple[Run, ...] = ()
-    approved_facts: tuple[str, ...] = ()
-    """Approved cautions and alarms, each as ``FACT VALUE``. A lock from an older version without the lists above approves none
-    of these."""
-    facts_rules: int = 1
-    """The rules (:data:`rye.text.facts.fact.RULES_VERSION`) that found the approved facts. 1 is not written."""
-    approved_signer: str | None = None
-    """Only set if ``rye lock`` chose a release that is not approved yet: the signer of the last approved release, or ``""`` if
-    there was none."""
+    approved: Approved = NOTHING
+    """What a person approved; installing asks again only for anything not in here. The file has a key for each sort
+    (:func:`rye.consent.sorts.lock_keys`). A lock from an older version without them approves nothing of these sorts."""
     groups: tuple[str, ...] = ("main",)
     """The manifest's groups that need it."""
     forced: str | None = None
@@ -212,10 +192,10 @@ class LockedItem(Struct, frozen=True, forbid_unknown_fields=True, rename=_KEYS):
         """The agent tools as a value; None if it names none."""
         return from_words(self.agent_tools, self.agent_limits)
 
-    @property
-    def tools_approved(self) -> AgentTools | None:
-        """The approved agent tools."""
-        return from_words(self.approved_tools, self.approved_limits)
+
+_PLACE = LockedItem.__struct_fields__.index("approved")
+_SAID = attrgetter(*(name for name in LockedItem.__struct_fields__ if name != "approved"))
+"""What a row of the file and an item have alike."""
 
 
 class Lock(Struct, frozen=True):
@@ -233,12 +213,26 @@ class Lock(Struct, frozen=True):
         return {item.identity: item for item in self.items}
 
 
-class LockFile(Struct, forbid_unknown_fields=True):
-    """The file format: ``[wanted]`` and ``[[item]]``."""
-
-    version: int
-    wanted: dict[str, str] = {}
-    item: tuple[LockedItem, ...] = ()
+@lru_cache(maxsize=2)
+def file_type(keys: tuple[Key, ...]) -> type[Struct]:
+    """The type of the file, with these keys for what a row approves. It gives the schema as well."""
+    parts: list[Any] = []
+    for part in structs.fields(LockedItem):
+        if part.name == "approved":
+            parts += row_fields(keys)
+        else:
+            parts.append((part.name, part.type, *(() if part.default is msgspec.NODEFAULT else (part.default,))))
+    names = {name: name.replace("_", "-") for name, *_ in parts if "_" in name}
+    row = defstruct(
+        "LockedItem", parts, rename=names, forbid_unknown_fields=True, namespace={"__doc__": LockedItem.__doc__}
+    )
+    whole: list[Any] = [
+        ("version", int),
+        ("wanted", dict[str, str], {}),
+        ("item", tuple.__class_getitem__((row, ...)), ()),
+    ]
+    said = {"__doc__": "The file format: ``[wanted]`` and ``[[item]]``."}
+    return defstruct("LockFile", whole, forbid_unknown_fields=True, namespace=said)
 
 
 class LockError(RyeError):
@@ -289,18 +283,28 @@ def lock_text(lock: Lock) -> str:
         out += _list("agent-limits", [_quote(limit) for limit in sorted(item.agent_limits)])
         out += _list("runs", [_run(run) for run in sorted(item.runs)])
         out += _list("hooks", [_hook(hook) for hook in item.hooks])
-        out += _list("approved", [_quote(c) for c in sorted(item.approved_capabilities)])
-        out += _list("approved-tools", [_quote(t) for t in sorted(item.approved_tools)])
-        out += _list("approved-limits", [_quote(limit) for limit in sorted(item.approved_limits)])
-        out += _list("approved-runs", [_run(run) for run in sorted(item.approved_runs)])
-        out += _list("approved-facts", [_quote(fact) for fact in sorted(item.approved_facts)])
-        if item.facts_rules != 1:
-            out.append(f"facts-rules = {item.facts_rules}")
-        out += _list("approved-hooks", [_hook(hook) for hook in item.approved_hooks])
-        if item.approved_signer is not None:
-            out.append(f"approved-signer = {_quote(item.approved_signer)}")
+        out += _approved(item.approved)
         out.append("")
     return "\n".join(out)  # the last line of each part is empty
+
+
+def _approved(approved: Approved) -> list[str]:
+    """The lines of what a row approves: texts and runs, the rules that found the facts, hooks, and the last approved signer."""
+    out: list[str] = []
+    late: list[str] = []
+    for key in lock_keys():
+        values = approved.of(key.name)
+        if key.form == "hooks":
+            late += _list(key.key, [_hook(hook) for hook in values])
+        else:
+            write = _run if key.form == "runs" else _quote
+            out += _list(key.key, [write(value) for value in sorted(values)])
+    if approved.rules != 1:
+        out.append(f"{RULES} = {approved.rules}")
+    out += late
+    if approved.signer is not None:
+        out.append(f"{SIGNER} = {_quote(approved.signer)}")
+    return out
 
 
 def _list(key: str, rows: Sequence[str]) -> list[str]:
@@ -380,11 +384,12 @@ def parse_lock(text: str) -> Lock:
     if table.get("version") != LOCK_VERSION:
         raise LockError(f"its version is {table.get('version')!r}; this rye reads version {LOCK_VERSION}.")
     _check_origins(table.get("item"))
+    keys = lock_keys()
     try:
-        found = msgspec.convert(table, LockFile)
+        found: Any = msgspec.convert(table, file_type(keys))
     except msgspec.ValidationError as error:
         raise LockError(f"{error}.") from None
-    items = tuple(item if item.groups else replace(item, groups=("main",)) for item in found.item)
+    items = tuple(_item(row, approved_in(row, keys)) for row in found.item)
     if any(item.source is not None for item in items):
         items = tuple(item if item.source is None else _of_source(item, item.source) for item in items)
         _check_sources(items)
@@ -414,6 +419,14 @@ def _check_origins(rows: object) -> None:
         if len(given) != (0 if "source" in row else len(OF_REGISTRIES)):
             name = f"{row.get('kind')}:{row.get('id')}"
             raise LockError(f"{name} needs either source, or all of registry, log, keyset and signer.")
+
+
+def _item(row: Any, approved: Approved) -> LockedItem:
+    """The item of a row as the file has it."""
+    values = list(_SAID(row))
+    values.insert(_PLACE, approved)
+    item = LockedItem(*values)
+    return item if item.groups else replace(item, groups=("main",))
 
 
 def _of_source(item: LockedItem, source: LockedSource) -> LockedItem:
@@ -460,19 +473,19 @@ def _check_item(item: LockedItem) -> None:
     if item.suffix not in kind.endings:
         raise LockError(f"{item.id}: a {item.kind} cannot have the suffix {item.suffix!r}.")
     hashes = [item.sha256]
-    if item.attached or item.runs or item.approved_runs:
+    if item.attached or item.runs or item.approved is not NOTHING:
         hashes += [entry.sha256 for entry in item.attached]
-        hashes += [run.sha256 for run in (*item.runs, *item.approved_runs)]
+        hashes += [run.sha256 for run in (*item.runs, *item.approved.of("run"))]
     if not all(map(_is_hash, hashes)):
         raise LockError(f"{item.id}: a hash is not 64 lower-case hex digits.")
-    if item.agent_tools or item.agent_limits or item.approved_tools or item.approved_limits:
+    if item.agent_tools or item.agent_limits or item.approved is not NOTHING:
         try:
             from_words(item.agent_tools, item.agent_limits)
-            from_words(item.approved_tools, item.approved_limits)
+            from_words(item.approved.of("tool"), item.approved.of("limit"))
         except ValueError as error:
             raise LockError(f"{item.id}: {error}.") from None
-    if not 1 <= item.facts_rules <= MOST_RULES:
-        raise LockError(f"{item.id}: facts-rules must be a number from 1 to {MOST_RULES}.")
+    if not 1 <= item.approved.rules <= MOST_RULES:
+        raise LockError(f"{item.id}: {RULES} must be a number from 1 to {MOST_RULES}.")
     if not item.attached:
         return
     folded = [entry.path.lower() for entry in item.attached]

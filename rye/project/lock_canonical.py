@@ -7,25 +7,17 @@ thousand items is a hundred times faster, which is worth a second grammar. The v
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
+
+from rye.consent.lock_keys import Key
+from rye.consent.sorts import lock_keys
 
 _HEAD = "# Made by rye; do not edit. Reviews should look at `approved`.\nversion = 1\n"
 _PLAIN = bytes((0x0A, *range(0x20, 0x7F)))
 _BETWEEN = '",\n  "'
-_TEXTS = frozenset(
-    (
-        "groups",
-        "dependencies",
-        "capabilities",
-        "agent-tools",
-        "agent-limits",
-        "approved",
-        "approved-tools",
-        "approved-limits",
-        "approved-facts",
-    )
-)
-_RUNS = frozenset(("runs", "approved-runs"))
+_TEXTS = ("groups", "dependencies", "capabilities", "agent-tools", "agent-limits")
 _RUN_KEYS = ("what", "where", "action", "sha256")
 _AROUND_RUN = ["  { what = ", ", where = ", ", action = ", ", sha256 = ", " },"]
 _AROUND = ["kind = ", "\nid = ", "\nversion = ", "\nsuffix = ", "\nregistry = "]
@@ -114,14 +106,23 @@ def _number(text: str, before: str, after: str) -> int | None:
 
 def _with_lists(row: dict[str, Any], text: str) -> dict[str, Any] | None:
     """Add the lists to the row and return it; None if there is anything else, a duplicate or an empty list."""
+    readers = _readers(lock_keys())
     while text:
         block, _, text = text.partition("\n]\n")
         name, _, inside = block.partition(" = [\n")
-        values = _texts(inside) if name in _TEXTS else _runs(inside) if name in _RUNS else None
+        read = readers.get(name)
+        values = read(inside) if read is not None else None
         if values is None or name in row:
             return None
         row[name] = values
     return row
+
+
+@lru_cache(maxsize=2)
+def _readers(keys: tuple[Key, ...]) -> dict[str, Callable[[str], list[Any] | None]]:
+    """The lists that a row can have, and what reads their lines. Hooks are left to the TOML reader."""
+    approved = {key.key: _runs if key.form == "runs" else _texts for key in keys if key.form != "hooks"}
+    return {**dict.fromkeys(_TEXTS, _texts), "runs": _runs, **approved}
 
 
 def _texts(inside: str) -> list[str] | None:

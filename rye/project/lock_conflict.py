@@ -8,15 +8,16 @@ approvals. The result matches no manifest, so versions are always chosen again.
 from __future__ import annotations
 
 from io import StringIO
-from typing import TypeVar
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rye.consent.approved import approving
+from rye.consent.sorts import SORTS
 from rye.project.lock import CONFLICT_MARKER, Lock, LockedItem, LockError, parse_lock
 from rye.resolution.versions import Version
 
-T = TypeVar("T")
 _TAKE_ONE = "Take one side with `git checkout --ours rye.lock` (or --theirs), then run `rye install`."
 
 _OURS, _BASE, _MIDDLE, _THEIRS = CONFLICT_MARKER, "|||||||", "=======", ">>>>>>>"
@@ -71,42 +72,19 @@ def sides(text: str) -> tuple[str, str]:
 
 
 def _alone(item: LockedItem) -> LockedItem:
-    return replace(
-        item,
-        approved_capabilities=(),
-        approved_hooks=(),
-        approved_tools=(),
-        approved_limits=(),
-        approved_runs=(),
-        approved_facts=(),
-        approved_signer="",
-    )
+    return replace(item, approved=approving(item.approved.rules, ""))
 
 
 def _joined(ours: LockedItem, theirs: LockedItem) -> LockedItem:
     newer = max(ours, theirs, key=lambda item: Version.parse(item.version))
     same = (ours.release, ours.signer) == (theirs.release, theirs.signer)
-    pending = {ours.approved_signer, theirs.approved_signer}
+    pending = {ours.approved.signer, theirs.approved.signer}
     if pending == {None}:
         signer = None if same else ours.signer if ours.signer == theirs.signer else ""
     else:
         signer = pending.pop() if len(pending) == 1 else ""
-    hooks = _both(ours.approved_hooks, theirs.approved_hooks)
-    tools = ours.approved_tools, ours.approved_limits
-    if tools != (theirs.approved_tools, theirs.approved_limits):
-        tools = (), ()  # an approval of tools is only valid with its restrictions
-    return replace(
-        newer,
-        approved_capabilities=_both(ours.approved_capabilities, theirs.approved_capabilities),
-        approved_hooks=tuple(hook for hook in hooks if hook in newer.hooks),
-        approved_tools=tools[0],
-        approved_limits=tools[1],
-        approved_runs=_both(ours.approved_runs, theirs.approved_runs),
-        approved_facts=_both(ours.approved_facts, theirs.approved_facts),
-        facts_rules=max(ours.facts_rules, theirs.facts_rules),
-        approved_signer=signer,
-    )
-
-
-def _both(ours: tuple[T, ...], theirs: tuple[T, ...]) -> tuple[T, ...]:
-    return tuple(one for one in ours if one in theirs)
+    given: dict[str, tuple[Any, ...]] = {}
+    for sort in SORTS:
+        both = sort.both(sort.values(ours.approved), sort.values(theirs.approved))
+        given |= sort.kept(both, sort.asked(newer)) if sort.is_denied else both
+    return replace(newer, approved=approving(max(ours.approved.rules, theirs.approved.rules), signer, **given))

@@ -6,10 +6,12 @@ tools are ones that Rye writes, and a source's address or path is safe.
 
 from __future__ import annotations
 
+from rye.consent.lock_keys import MOST_RULES
+from rye.consent.sorts import lock_keys
 from rye.deployment.state import VERSION as STATE_VERSION
 from rye.deployment.state import StateFile
 from rye.items.kinds import KINDS
-from rye.project.lock import LOCK_VERSION, MOST_RULES, OF_REGISTRIES, LockFile
+from rye.project.lock import LOCK_VERSION, OF_REGISTRIES, file_type
 from rye.schemas.forms import KIND, QUALIFIED_ID, SHA256, Schema, whole
 from rye.schemas.from_types import of_type
 
@@ -19,7 +21,7 @@ _COMMIT = whole("[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 def lock_schema() -> Schema:
     """Return the schema of ``rye.lock``."""
-    made = of_type(LockFile)
+    made = of_type(file_type(lock_keys()))
     types = made["$defs"]
     made["properties"]["version"] = {"const": LOCK_VERSION}
     item = types["LockedItem"]

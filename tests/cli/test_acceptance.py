@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.test_claims import clone, edit, of
+from tests.scenes.approvals import but
 from tests.scenes.directive_text import SHELL
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
@@ -133,7 +134,7 @@ def test_trusting_the_lock_is_for_one_run_and_remembers_nothing(other: Person, h
 
 
 def test_trusting_the_lock_agrees_to_nothing_more_than_it_approves(team: Person, other: Person) -> None:
-    edit(other, of("acme/work/shell", approved_capabilities=()))
+    edit(other, of("acme/work/shell", approved=but(right=())))
     assert other.run("ci", "--trust-lock", "--json").error["code"] == "consent-needed"
     assert other.run("install", "--trust-lock", "--json").error["code"] == "consent-needed"
 
@@ -144,7 +145,7 @@ def test_an_approval_that_would_hide_an_update_s_new_right_is_asked_about(
     """``approved = ["rye.*"]`` in the lock, and the next version requests it."""
     acme.release("wide/item")
     team.ok("add", "acme/wide/item", "--yes")
-    edit(team, of("acme/wide/item", approved_capabilities=("rye.*",)))
+    edit(team, of("acme/wide/item", approved=but(right=("rye.*",))))
     acme.release("wide/item", "1.1.0", permissions="<execute>*</execute>")
     error = team.run("update", "--no-input", "--json").error
     assert error["code"] == "project-not-accepted"
@@ -270,7 +271,7 @@ class TestRights:
         assert "rye trust project" in text.stderr
 
     def test_rights_that_a_commit_took_out_of_the_lock_s_approvals_are_denied(self, team: Person) -> None:
-        edit(team, of("acme/work/keeps", approved_capabilities=()))
+        edit(team, of("acme/work/keeps", approved=but(right=())))
         found = team.run("permissions", "check", "acme/work/keeps", *self.ACTION, "--json").json
         assert found["allowed"] is False
         assert "rye install" in found["reason"]

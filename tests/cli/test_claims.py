@@ -11,6 +11,7 @@ from hashlib import sha256
 import pytest
 
 from rye.project.lock import Lock, LockedItem, lock_text, parse_lock
+from tests.scenes.approvals import but
 from tests.scenes.directive_text import SHELL
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
@@ -277,7 +278,7 @@ class TestComplete:
     def test_G5_an_approval_beyond_the_item(self, team: Person) -> None:
         """Its next version would request `rye.*` without a question."""
         before = team.path("rye.lock").read_bytes()
-        edit(team, of("acme/work/base", approved_capabilities=("rye.*",)))
+        edit(team, of("acme/work/base", approved=but(right=("rye.*",))))
         self.refused(team, "G5", "directive:acme/work/base")
         self.repaired(team, before)
 

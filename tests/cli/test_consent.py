@@ -54,18 +54,18 @@ class TestFirstInstallation:
         acme.release("first/hooked", permissions=SHELL, hooks=(HOOK,))
         user.ok("add", "acme/first/hooked", "--yes")
         item = locked(user, "acme/first/hooked")
-        assert item.approved_capabilities == item.capabilities == ("rye.execute.tool.shell.run", "rye.search.tool.*")
-        assert (len(item.hooks), item.approved_hooks) == (1, ())
+        assert item.approved.of("right") == item.capabilities == ("rye.execute.tool.shell.run", "rye.search.tool.*")
+        assert (len(item.hooks), item.approved.of("hook")) == (1, ())
         assert user.run("hooks", "approve", "acme/first/hooked", "--json").error["code"] == "consent-needed"
         shown = user.ok("hooks", "approve", "acme/first/hooked", "--yes")
         assert "execute tool notify" in shown.stderr
-        assert locked(user, "acme/first/hooked").approved_hooks == item.hooks
+        assert locked(user, "acme/first/hooked").approved.of("hook") == item.hooks
         assert user.ok("install").stdout == "everything is installed\n"
 
     def test_approving_by_name_approves_hooks_too(self, acme: Person, user: Person) -> None:
         acme.release("first/named", hooks=(HOOK,))
         user.ok("add", "acme/first/named", "--approve", "acme/first/named@1.0.0")
-        assert len(locked(user, "acme/first/named").approved_hooks) == 1
+        assert len(locked(user, "acme/first/named").approved.of("hook")) == 1
 
     def test_an_approval_of_something_else_is_an_error(self, acme: Person, user: Person) -> None:
         acme.release("first/other")
@@ -108,7 +108,7 @@ class TestUpdate:
         assert "--approve directive:acme/wide/item@1.1.0" in done.error["hint"]
         assert user.path("rye.lock").read_bytes() == before
         user.ok("update", "--approve", "directive:acme/wide/item@1.1.0")
-        assert locked(user, "acme/wide/item").approved_capabilities == ("rye.search.tool.*",)
+        assert locked(user, "acme/wide/item").approved.of("right") == ("rye.search.tool.*",)
 
     def test_an_approval_of_another_version_is_none(self, acme: Person, user: Person) -> None:
         acme.release("wide/again", permissions="<search><tool>bench.*</tool></search>")
@@ -138,12 +138,12 @@ class TestUpdate:
         user.ok("add", "acme/hook/item", "--approve", "acme/hook/item@1.0.0")
         acme.release("hook/item", "1.0.1", hooks=(HOOK,), text="Better words.")
         user.ok("update")
-        assert len(locked(user, "acme/hook/item").approved_hooks) == 1
+        assert len(locked(user, "acme/hook/item").approved.of("hook")) == 1
         acme.release("hook/item", "1.1.0", hooks=(HOOK, OTHER_HOOK))
         done = user.run("update", "--yes", "--json")
         assert [hook["item_id"] for hook in done.error["changes"][0]["hooks"]] == ["wipe"]
         user.ok("update", "--approve", "acme/hook/item@1.1.0")
-        assert len(locked(user, "acme/hook/item").approved_hooks) == 2
+        assert len(locked(user, "acme/hook/item").approved.of("hook")) == 2
 
     def test_a_changed_condition_or_input_makes_a_hook_new(self, acme: Person, user: Person) -> None:
         acme.release("hook/changed", hooks=(HOOK,))
@@ -186,14 +186,14 @@ class TestUpdate:
         manifest = user.path("rye.toml").read_text()
         user.write("rye.toml", manifest.replace('"1.0.0"', '"1.1.0"'))
         user.ok("lock")
-        assert locked(user, "acme/around/item").approved_signer == locked(user, "acme/around/item").signer
+        assert locked(user, "acme/around/item").approved.signer == locked(user, "acme/around/item").signer
         for words in (("install",), ("install", "--yes"), ("ci",), ("ci", "--yes")):
             done = user.run(*words, "--json")
             assert (done.code, done.error["code"]) == (1, "consent-needed"), words
             assert done.error["changes"][0]["hooks"]
         user.ok("install", "--approve", "acme/around/item@1.1.0")
-        assert locked(user, "acme/around/item").approved_signer is None
-        assert len(locked(user, "acme/around/item").approved_hooks) == 1
+        assert locked(user, "acme/around/item").approved.signer is None
+        assert len(locked(user, "acme/around/item").approved.of("hook")) == 1
 
     def test_an_update_that_asks_for_nothing_goes_through(self, acme: Person, user: Person) -> None:
         acme.release("calm/item")

@@ -482,7 +482,7 @@ class TestGroups:
         assert [change["id"] for change in done.error["changes"]] == ["acme/work/base"]
         user.ok("install", "--without", "dev", "--yes")
         alone = next(i for i in parse_lock(user.path("rye.lock").read_text()).items if i.id == "acme/work/alone")
-        assert alone.approved_capabilities == ()
+        assert alone.approved.of("right") == ()
 
     def test_locking_counts_the_items(self, user: Person) -> None:
         for names, said in ((["alone"], "locked 1 item\n"), (["alone", "top"], "locked 3 items\n")):

@@ -69,14 +69,14 @@ def test_install_takes_both_and_asks_for_what_not_both_sides_approve(merged: Per
     merged.ok("install", "--yes")
     lock = parse_lock(merged.path("rye.lock").read_text())
     assert [item.id for item in lock.items] == ["acme/work/base", "acme/work/one", "acme/work/two"]
-    assert all(set(item.approved_capabilities) == set(item.capabilities) for item in lock.items)
+    assert all(set(item.approved.of("right")) == set(item.capabilities) for item in lock.items)
     merged.ok("ci")
 
 
 def test_lock_resolves_it_and_approves_nothing(merged: Person) -> None:
     merged.ok("lock")
     lock = parse_lock(merged.path("rye.lock").read_text())
-    assert {item.id: bool(item.approved_capabilities) for item in lock.items} == {
+    assert {item.id: bool(item.approved.of("right")) for item in lock.items} == {
         "acme/work/base": True,
         "acme/work/one": False,
         "acme/work/two": False,

@@ -16,6 +16,7 @@ from unittest import mock
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from rye.consent.ask import Ask
 from rye.deployment.deploying import deploy
 from rye.deployment.request import DeployRequest
 from rye.errors import RyeError
@@ -30,7 +31,7 @@ from rye.workspace.installing.install import install
 from rye.workspace.installing.install_request import InstallRequest, LockUse, Proposal
 from rye.workspace.installing.updating import update
 from rye.workspace.items.rendering import RenderRequest, render
-from rye.workspace.trusting.acceptance import Approval, memory_of
+from rye.workspace.trusting.acceptance import memory_of
 from rye.workspace.trusting.trusting_project import accept_project
 from tests.attacks.signed_items import directive, release
 from tests.attacks.simulation import now
@@ -158,9 +159,9 @@ class AnsweringContext(LibraryContext):
             self.asked |= {"fact" for fact in facts if fact["new"]}
         return self.agree_to(proposal.unseen)
 
-    def agree_to(self, waiting: tuple[Approval, ...]) -> bool:
+    def agree_to(self, waiting: tuple[Ask, ...]) -> bool:
         """The face of a command that uses an item."""
-        self.asked |= {f"here:{approval.what}" for approval in waiting}
+        self.asked |= {f"here:{approval.sort}" for approval in waiting}
         return self.says and self.person
 
 

@@ -8,9 +8,11 @@ from hashlib import sha256
 from pathlib import Path
 from unittest import mock
 
+from rye.consent.approved import approving
+from rye.consent.sorts import approvals
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedFile, LockedItem, lock_text, parse_lock
-from rye.workspace.trusting.acceptance import approvals, remember_accepted
+from rye.workspace.trusting.acceptance import remember_accepted
 from tests.scenes.directive_text import SHELL, directive
 from tests.scenes.person import Person
 from tests.workspace.installed import count_as_verified
@@ -185,7 +187,7 @@ class Shop(Person):
             attached=rows,
             dependencies=depends,
             capabilities=capabilities,
-            approved_capabilities=capabilities if agreed else (),
+            approved=approving(right=capabilities if agreed else ()),
         )
         self.write(item_path(item), data)
         for name, content in (attached or {}).items():

@@ -13,11 +13,13 @@ from unittest import mock
 import pytest
 from msgspec.structs import replace
 
+from rye.consent.approved import approving
+from rye.consent.sorts import approvals
 from rye.deployment.state import FileRow, State, parse_state, state_text
 from rye.errors import RyeError
 from rye.installation.transaction import Writer, exclusive
 from rye.project.lock import Lock, lock_text, parse_lock
-from rye.workspace.trusting.acceptance import approvals, remember
+from rye.workspace.trusting.acceptance import remember
 from tests.deployment.shop import FORMULA, Shop, agent, knowledge, skill
 from tests.workspace.installed import count_as_verified
 
@@ -176,7 +178,7 @@ def test_a_row_that_approves_nothing_gets_its_item_no_way_round_the_question(sho
     item = shop.install("agent", "evil/helper", agent("helper"), agreed=False)
     lock = parse_lock(shop.project.lock_path.read_text())
     rows = {
-        "marked as locked and not installed": replace(item, approved_signer=""),
+        "marked as locked and not installed": replace(item, approved=approving(1, "")),
         "with a right that nobody approved": replace(item, capabilities=("rye.execute.*",)),
         "with a tool that nobody approved": replace(item, agent_tools=("Bash",)),
     }

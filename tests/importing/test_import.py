@@ -101,7 +101,7 @@ class TestTheProjectsLockOfSkills:
         commit = repository.git("rev-parse", "main")
         items = parse_lock(person.path("rye.lock").read_text()).items
         assert {item.source.commit for item in items if item.source is not None} == {commit}
-        assert all(item.approved_signer == "" for item in items)  # an import approves nothing
+        assert all(item.approved.signer == "" for item in items)  # an import approves nothing
         to_green(person)
         assert person.path(".ai/packages/skills/skills/pdf/reference/a-b.md").read_text() == "one\n"
 

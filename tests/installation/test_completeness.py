@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import pytest
 from msgspec.structs import replace
 
+from rye.consent.approved import approving
 from rye.installation.completeness import Problem, does_not_fit, problems
 from rye.items.consented import HookAction
 from rye.items.identity import Identity
@@ -36,7 +37,7 @@ def item(
         dependencies=tuple(map(str, needs)),
         groups=groups,
         capabilities=("rye.search.tool.*",),
-        approved_capabilities=("rye.search.tool.*",),
+        approved=approving(right=("rye.search.tool.*",)),
         hooks=(HOOK,),
     )
 
@@ -180,16 +181,16 @@ class TestG5:
     @pytest.mark.parametrize("approved", [("rye.*",), ("rye.search.*",), ("rye.execute.tool.acme.shell",)])
     def test_an_approval_of_more_than_the_item_asks_for(self, approved: tuple[str, ...]) -> None:
         """Otherwise no one would be asked when its next version requests that right."""
-        assert found(changed(BASE, approved_capabilities=approved)) == [("G5", str(BASE))]
+        assert found(changed(BASE, approved=approving(right=approved))) == [("G5", str(BASE))]
 
     @pytest.mark.parametrize("approved", [(), ("rye.search.tool.*",), ("rye.search.tool.acme.read",)])
     def test_an_approval_of_part_of_it(self, approved: tuple[str, ...]) -> None:
-        assert found(changed(BASE, approved_capabilities=approved)) == []
+        assert found(changed(BASE, approved=approving(right=approved))) == []
 
     def test_an_approved_hook_that_the_item_does_not_have(self) -> None:
         other = replace(HOOK, when="true")
-        assert found(changed(BASE, approved_hooks=(HOOK,))) == []
-        assert found(changed(BASE, approved_hooks=(other,))) == [("G5", str(BASE))]
+        assert found(changed(BASE, approved=approving(hook=(HOOK,)))) == []
+        assert found(changed(BASE, approved=approving(hook=(other,)))) == [("G5", str(BASE))]
 
 
 class TestG6:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from rye.consent.approved import approving
 from rye.installation.completeness import OTHER_REGISTRY, RULES, Problem, does_not_fit, next_step, problems
 from rye.items.consented import HookAction, Run
 from rye.items.identity import Identity
@@ -167,65 +168,62 @@ RELEASE = SignedRelease(
 )  # fmt: skip
 
 
-def approving(release: SignedRelease | None = RELEASE, **words: Any) -> list[Said]:
+def approves(release: SignedRelease | None = RELEASE, **words: Any) -> list[Said]:
     signed = {**SIGNED, LEAF: release} if release is not None else {TOP: SIGNED[TOP], BASE: SIGNED[BASE]}
     given = {"agent_tools": ("Read",), "agent_limits": ("blocked Bash",), "runs": (RUN,), **words}
     return said(changed(LEAF, **given), signed)
 
 
 def test_an_approval_of_everything_that_an_item_has_is_no_problem() -> None:
-    assert approving() == []
-    whole: dict[str, Any] = {
-        "approved_runs": (RUN,), "approved_tools": ("Read",), "approved_limits": ("blocked Bash",),
-        "approved_facts": ("command make",),
-    }  # fmt: skip
-    assert approving(**whole) == []
-    assert approving(replace(RELEASE, mentions=None), **whole) == []
-    assert approving(None, **whole) == []
+    assert approves() == []
+    whole = approving(run=(RUN,), tool=("Read",), limit=("blocked Bash",), fact=("command make",))
+    assert approves(approved=whole) == []
+    assert approves(replace(RELEASE, mentions=None), approved=whole) == []
+    assert approves(None, approved=whole) == []
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ({"approved_capabilities": ("rye.*",)}, "the right rye.*, which it does not ask for"),
+        ({"right": ("rye.*",)}, "the right rye.*, which it does not ask for"),
         (
-            {"approved_capabilities": ("rye.execute.*", "rye.search.tool.*")},
+            {"right": ("rye.execute.*", "rye.search.tool.*")},
             "the right rye.execute.*, which it does not ask for",
         ),
-        ({"approved_hooks": (HookAction("x", "tool", "a/b"),)}, "a hook that it does not have: execute tool a/b"),
+        ({"hook": (HookAction("x", "tool", "a/b"),)}, "a hook that it does not have: execute tool a/b"),
         (
-            {"approved_runs": (replace(RUN, sha256="cd" * 32),)},
+            {"run": (replace(RUN, sha256="cd" * 32),)},
             "code to run that it does not contain: tool-code run.py",
         ),
-        ({"approved_tools": ("Edit",)}, "more of the agent program's tools than it asks for: Edit"),
-        ({"approved_facts": ("command rm",)}, "a fact that it does not have: command rm"),
+        ({"tool": ("Edit",)}, "more of the agent program's tools than it asks for: Edit"),
+        ({"fact": ("command rm",)}, "a fact that it does not have: command rm"),
     ],
 )
 def test_an_approval_of_more_than_an_item_asks_for_is_said(words: dict[str, Any], message: str) -> None:
     """Otherwise its next version would have it without a question."""
-    words = {**words, **({"approved_limits": ("blocked Bash",)} if "approved_tools" in words else {})}
-    assert approving(**words) == of(LEAF, "G5", f"rye.lock approves {message}", TO_LEAF)
+    words = {**words, **({"limit": ("blocked Bash",)} if "tool" in words else {})}
+    assert approves(approved=approving(**words)) == of(LEAF, "G5", f"rye.lock approves {message}", TO_LEAF)
 
 
 def test_what_a_row_says_of_itself_counts_only_where_the_bytes_were_not_examined() -> None:
     """The note alone lists neither runs nor tools; once the bytes are known, the row's own words count for nothing."""
     other = replace(RUN, where="evil.py")
     words: dict[str, Any] = {
-        "runs": (other,), "approved_runs": (other,), "agent_tools": ("Edit",), "approved_tools": ("Edit",),
-        "agent_limits": ("blocked Bash",), "approved_limits": ("blocked Bash",),
+        "runs": (other,), "agent_tools": ("Edit",), "agent_limits": ("blocked Bash",),
+        "approved": approving(run=(other,), tool=("Edit",), limit=("blocked Bash",)),
     }  # fmt: skip
     for unexamined in (replace(RELEASE, mentions=None), None):
-        assert approving(unexamined, **words) == []
-        assert approving(unexamined, approved_facts=("command rm",)) == []
-    assert [found[2].partition(": ")[2] for found in approving(**words)] == ["tool-code evil.py", "Edit"]
-    assert [found[2].partition(": ")[2] for found in approving(replace(RELEASE, mentions=()), **words)] == [
+        assert approves(unexamined, **words) == []
+        assert approves(unexamined, approved=approving(fact=("command rm",))) == []
+    assert [found[2].partition(": ")[2] for found in approves(**words)] == ["tool-code evil.py", "Edit"]
+    assert [found[2].partition(": ")[2] for found in approves(replace(RELEASE, mentions=()), **words)] == [
         "tool-code evil.py",
         "Edit",
     ]
 
 
 def test_facts_by_other_rules_are_not_compared() -> None:
-    assert approving(approved_facts=("command rm",), facts_rules=2) == []
+    assert approves(approved=approving(2, fact=("command rm",))) == []
 
 
 # G6
@@ -256,7 +254,7 @@ def test_an_item_that_will_be_removed_conflicts_with_nothing() -> None:
 
 
 def test_problems_come_by_rule_item_and_message() -> None:
-    given = Lock({}, changed(LEAF, version="9.0.0", groups=("dev",), approved_capabilities=("rye.*", "*")).items)
+    given = Lock({}, changed(LEAF, version="9.0.0", groups=("dev",), approved=approving(right=("rye.*", "*"))).items)
     found = problems(MANIFEST, given, SIGNED)
     assert [one.rule for one in found] == ["G1", "G2", "G3", "G5", "G5"]
     assert found == sorted(found, key=lambda one: (one.rule, one.item, one.message))
@@ -332,7 +330,7 @@ def test_a_chain_starts_in_the_file_of_the_member_that_asks() -> None:
 
 def test_what_nothing_reaches_has_no_chain_in_any_problem() -> None:
     stray = Identity("skill", "evil/stray")
-    given = Lock(WHOLE.wanted, (*WHOLE.items, replace(item(stray), approved_capabilities=("rye.*",))))
+    given = Lock(WHOLE.wanted, (*WHOLE.items, replace(item(stray), approved=approving(right=("rye.*",)))))
     assert [found[3] for found in said(given)] == [(), ()]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from rye.consent.approved import approving
 from rye.installation.install import unapproved
 from rye.installation.plan import Consent, approved_items, labels_named, make_plan, refused
 from rye.items.consented import HookAction, Run
@@ -24,11 +25,9 @@ SKILL = LockedItem(
 def installed(item: LockedItem) -> Lock:
     approved = replace(
         item,
-        approved_capabilities=item.capabilities,
-        approved_hooks=item.hooks,
-        approved_tools=item.agent_tools,
-        approved_limits=item.agent_limits,
-        approved_runs=item.runs,
+        approved=approving(
+            right=item.capabilities, hook=item.hooks, tool=item.agent_tools, limit=item.agent_limits, run=item.runs
+        ),
     )
     return Lock({}, (approved,))
 
@@ -43,9 +42,9 @@ def test_a_first_installation_asks_and_yes_is_enough() -> None:
     assert (change.action, change.needs_consent, change.stops, change.signer_new) == ("add", True, False, True)
     assert refused(plan, Consent()) == (change,)
     (done,) = approved_items(plan, Consent(yes=True))
-    assert (done.approved_capabilities, done.approved_hooks) == (ITEM.capabilities, ())
+    assert (done.approved.of("right"), done.approved.of("hook")) == (ITEM.capabilities, ())
     (done,) = approved_items(plan, Consent(person=True))
-    assert done.approved_hooks == (HOOK,)
+    assert done.approved.of("hook") == (HOOK,)
 
 
 def test_the_same_again_asks_nothing() -> None:
@@ -68,7 +67,7 @@ def test_what_can_run_asks_first_and_stops_an_update_that_adds_or_changes_it() -
     (change,) = make_plan(Lock(), [runner]).changes
     assert (change.runs, change.needs_consent, change.stops) == ((RUN,), True, False)
     (done,) = approved_items(make_plan(Lock(), [runner]), Consent(yes=True))
-    assert done.approved_runs == (RUN,)
+    assert done.approved.of("run") == (RUN,)
     kept = make_plan(installed(runner), [newer(runner)])
     assert refused(kept, Consent()) == ()
     for other in (replace(RUN, sha256="11" * 32), replace(RUN, where="more.sh"), replace(RUN, action="#!/bin/sh")):
@@ -81,7 +80,7 @@ def test_what_can_run_asks_first_and_stops_an_update_that_adds_or_changes_it() -
 
 def test_a_lock_that_says_nothing_of_runs_approves_none() -> None:
     runner = replace(SKILL, runs=(RUN,))
-    old = Lock({}, (replace(runner, runs=(), approved_runs=()),))
+    old = Lock({}, (replace(runner, runs=(), approved=approving(run=())),))
     (change,) = make_plan(old, [runner]).changes
     assert (change.action, change.runs, change.needs_consent) == ("keep", (RUN,), True)
 
@@ -99,13 +98,13 @@ def test_an_alarm_stops_a_first_installation_and_a_caution_does_not() -> None:
     assert (change.new_mentions, change.stops) == ((ALARM,), True)
     assert refused(plan, Consent(yes=True)) == (change,)
     (done,) = approved_items(plan, Consent(approved=frozenset({change.label})))
-    assert done.approved_facts == (ALARM.word, CAUTION.word)
+    assert done.approved.of("fact") == (ALARM.word, CAUTION.word)
 
 
 def test_yes_approves_no_fact_and_a_new_caution_stops_an_update() -> None:
     first = make_plan(Lock(), [SKILL], mentions={SKILL.identity: (CAUTION,)})
     (done,) = approved_items(first, Consent(yes=True))
-    assert done.approved_facts == ()
+    assert done.approved.of("fact") == ()
     lock = Lock({}, (done,))
     had = {SKILL.identity: (CAUTION,)}
     same = make_plan(lock, [newer(SKILL)], mentions=had, mentions_before=had)
@@ -163,19 +162,19 @@ def test_a_removal_never_asks() -> None:
 
 def test_locking_marks_what_nobody_approved() -> None:
     (first,) = unapproved(Lock(), [ITEM])
-    assert (first.approved_signer, first.approved_capabilities) == ("", ())
+    assert (first.approved.signer, first.approved.of("right")) == ("", ())
     plan = make_plan(Lock({}, (first,)), [ITEM])
     assert [(change.needs_consent, change.stops) for change in plan.changes] == [(True, False)]
     wider = newer(ITEM, capabilities=("rye.*",), signer="SHA256:b", hooks=(HOOK, replace(HOOK, item_id="wipe")))
     (second,) = unapproved(installed(ITEM), [wider])
-    assert (second.approved_signer, second.approved_capabilities) == ("SHA256:a", ())
+    assert (second.approved.signer, second.approved.of("right")) == ("SHA256:a", ())
     (third,) = unapproved(Lock({}, (second,)), [replace(wider, version="1.2.0")])
-    assert third.approved_signer == "SHA256:a"
+    assert third.approved.signer == "SHA256:a"
     (change,) = make_plan(Lock({}, (third,)), [replace(wider, version="1.2.0")]).changes
     assert (change.stops, change.signer_changed) == (True, True)
     assert [hook.item_id for hook in change.hooks] == ["wipe"]
     (done,) = approved_items(make_plan(Lock({}, (third,)), [wider]), Consent(person=True))
-    assert done.approved_signer is None
+    assert done.approved.signer is None
 
 
 def test_locking_what_is_installed_changes_nothing() -> None:

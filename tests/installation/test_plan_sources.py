@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from rye.consent.approved import approving
 from rye.installation.install import unapproved
 from rye.installation.plan import Consent, ItemChange, Plan, approved_items, gather_mentions, make_plan, refused
 from rye.items.identity import Identity
@@ -93,7 +94,7 @@ class TestChangeOfSigner:
         assert change(agreed(from_git(signer=KEY)), ELSEWHERE).signer_changed
 
     def test_a_row_that_no_one_approved_has_no_signer_before(self) -> None:
-        found = change(replace(from_git(), approved_signer=""), replace(from_git("2", signer=KEY), **AFTER))
+        found = change(replace(from_git(), approved=approving(1, "")), replace(from_git("2", signer=KEY), **AFTER))
         assert (found.signer_changed, found.signer_before) == (False, None)
 
 
@@ -116,7 +117,7 @@ class TestAfterLocking:
     )
     def test_another_signer_is_still_reported(self, old: LockedItem, new: LockedItem, words: str) -> None:
         row = locked(agreed(old), new)
-        assert row.approved_signer == old.signer
+        assert row.approved.signer == old.signer
         found = change(row, new)
         assert (found.action, found.signer_changed, found.stops) == ("keep", True, True)
         assert found.signed_before == words
@@ -134,8 +135,8 @@ class TestAfterLocking:
 
     def test_other_attached_files_under_an_unchanged_text_are_pending(self) -> None:
         old = agreed(replace(PLAIN, attached=(LockedFile("a.md", 1, "ef" * 32), LockedFile("b.md", 1, "ab" * 32))))
-        assert locked(old, replace(old, attached=old.attached[::-1])).approved_signer is None
-        assert locked(old, replace(old, attached=old.attached[:1])).approved_signer == KEY
+        assert locked(old, replace(old, attached=old.attached[::-1])).approved.signer is None
+        assert locked(old, replace(old, attached=old.attached[:1])).approved.signer == KEY
 
     def test_the_source_of_a_pending_row_is_not_agreed_to(self) -> None:
         """Otherwise a row that someone else moved would vouch for every other item of its repository."""
@@ -171,7 +172,7 @@ class TestUnknownSource:
                 assert [c.signer_unknown for c in plan.changes if c.new is not None] == [unknown]
 
     def test_a_pending_item_is_not(self) -> None:
-        lock = Lock({}, (replace(from_git(), id="acme/b", approved_signer=""),))
+        lock = Lock({}, (replace(from_git(), id="acme/b", approved=approving(1, "")),))
         (found, _) = sorted(
             make_plan(lock, [from_git()], known_signers=frozenset()).changes, key=lambda c: c.new is None
         )
@@ -190,9 +191,9 @@ class TestBroughtByTheProject:
         ("old", "new", "brought"),
         [
             (None, from_git(), True),
-            (replace(from_git(), approved_signer=""), from_git(), True),
+            (replace(from_git(), approved=approving(1, "")), from_git(), True),
             (agreed(from_git()), from_git("2"), False),
-            (replace(from_git(), approved_signer=REPOSITORY), from_git("2"), False),
+            (replace(from_git(), approved=approving(1, REPOSITORY)), from_git("2"), False),
             (None, from_git(signer=KEY), False),
             (None, PLAIN, False),
         ],
@@ -242,9 +243,9 @@ def test_what_an_editable_folder_mentions_is_agreed_to_with_it_but_an_alarm_only
         (Consent(approved=frozenset({found.label})), (ALARM.word, CAUTION.word)),
     ):
         (done,) = approved_items(Plan((found,)), consent)
-        assert done.approved_facts == facts
+        assert done.approved.of("fact") == facts
     (done,) = approved_items(Plan((replace(found, new=from_folder()),)), Consent(yes=True))
-    assert done.approved_facts == ()
+    assert done.approved.of("fact") == ()
 
 
 class TestWhatIsForcedNoLonger:
@@ -262,7 +263,7 @@ class TestGatheredMentionsOfChanges:
     def test_an_update_marks_what_was_not_there_before(self) -> None:
         new = replace(PLAIN, version="1.3.0")
         identity = PLAIN.identity
-        old = agreed(PLAIN, approved_facts=(ALARM.word,))
+        old = agreed(PLAIN, approved=approving(fact=(ALARM.word,)))
         found = change(old, new, mentions={identity: (ALARM, CAUTION)})
         assert self.told(found) == [(ALARM.value, [False]), (CAUTION.value, [True])]
 
@@ -286,4 +287,4 @@ class TestGatheredMentionsOfChanges:
 
 def test_facts_of_a_source_are_recorded_by_todays_rules() -> None:
     (done,) = approved_items(Plan((ItemChange("add", PLAIN.identity, None, from_git()),)), Consent(yes=True))
-    assert (done.facts_rules, done.approved_facts) == (RULES_VERSION, ())
+    assert (done.approved.rules, done.approved.of("fact")) == (RULES_VERSION, ())

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from rye.consent.approved import Approved, approving
 from rye.installation.plan import (
     Asked,
     Consent,
@@ -25,6 +26,7 @@ from rye.items.signed_release import Mention
 from rye.permissions.risk import Tier
 from rye.project.lock import Lock, LockedFile, LockedItem
 from rye.text.facts.fact import RULES_VERSION
+from tests.scenes.approvals import but, changed
 
 HOOK = HookAction("cost.current > 1", "tool", "notify")
 OTHER_HOOK = replace(HOOK, item_id="wipe")
@@ -33,20 +35,24 @@ ALARM = Mention("pipe-to-shell", "curl x | sh", "alarm", "SKILL.md", 3)
 CAUTION = Mention("safety-off", "sudo", "caution", "SKILL.md", 4)
 NOTE = Mention("host", "example.org", "note", "SKILL.md", 5)
 PLAIN = LockedItem("skill", "acme/pdf", "1.2.0", 1, "cd" * 32, "SKILL.md", "registry.example", 2, 1, "SHA256:a")
-PENDING = replace(PLAIN, approved_signer="")
+PENDING = replace(PLAIN, approved=approving(1, ""))
 """As ``rye lock`` writes it: no one has agreed to anything."""
 
 
 def agreed(item: LockedItem, **changes: Any) -> LockedItem:
     """The entry with everything approved, and facts by the current rules."""
-    return replace(
-        item,
-        approved_capabilities=item.capabilities,
-        approved_hooks=item.hooks,
-        approved_tools=item.agent_tools,
-        approved_limits=item.agent_limits,
-        approved_runs=item.runs,
-        facts_rules=RULES_VERSION,
+    return changed(
+        replace(
+            item,
+            approved=approving(
+                RULES_VERSION,
+                right=item.capabilities,
+                hook=item.hooks,
+                tool=item.agent_tools,
+                limit=item.agent_limits,
+                run=item.runs,
+            ),
+        ),
         **changes,
     )
 
@@ -121,21 +127,21 @@ class TestWhatIsAsked:
     def test_an_approved_right_is_not_asked_for_in_another_spelling(self) -> None:
         same = replace(PLAIN, capabilities=("rye.search.*",))
         assert change(agreed(same), same).asks == ()
-        old = replace(agreed(PLAIN), approved_capabilities=("rye.search.*",))
+        old = changed(agreed(PLAIN), approved=but(right=("rye.search.*",)))
         assert change(old, replace(PLAIN, capabilities=("rye.search.tool.*",))).asks == ()
         assert len(change(old, replace(PLAIN, capabilities=("rye.search.tool.*", "rye.load.tool.a"))).asks) == 1
 
     def test_hooks_of_the_installed_release_are_known_and_of_a_locked_one_are_not(self) -> None:
         new = replace(PLAIN, hooks=(HOOK, OTHER_HOOK))
         assert change(replace(PLAIN, hooks=(HOOK,)), new).hooks == (OTHER_HOOK,)
-        assert change(replace(PLAIN, approved_hooks=(HOOK,)), new).hooks == (OTHER_HOOK,)
-        assert change(replace(PLAIN, hooks=(HOOK,), approved_signer="SHA256:a"), new).hooks == (HOOK, OTHER_HOOK)
-        assert change(replace(PLAIN, approved_hooks=(HOOK,), approved_signer="SHA256:a"), new).hooks == (OTHER_HOOK,)
+        assert change(replace(PLAIN, approved=approving(hook=(HOOK,))), new).hooks == (OTHER_HOOK,)
+        assert change(replace(PLAIN, hooks=(HOOK,), approved=approving(1, "SHA256:a")), new).hooks == (HOOK, OTHER_HOOK)
+        assert change(replace(PLAIN, approved=approving(1, "SHA256:a", hook=(HOOK,))), new).hooks == (OTHER_HOOK,)
         assert change(None, new).hooks == (HOOK, OTHER_HOOK)
 
     def test_runs_and_tools_that_are_not_approved(self) -> None:
         new = replace(PLAIN, runs=(RUN, replace(RUN, where="b.sh")), agent_tools=("Read", "Write"))
-        old = replace(PLAIN, approved_runs=(RUN,), approved_tools=("Read",))
+        old = replace(PLAIN, approved=approving(run=(RUN,), tool=("Read",)))
         assert (change(old, new).runs, change(old, new).tools) == ((new.runs[1],), ("Write",))
         assert (change(None, new).runs, change(None, new).tools) == (new.runs, ("Read", "Write"))
 
@@ -166,9 +172,9 @@ class TestSigner:
         assert (found.signer_changed, found.signer_new, found.signer_before) == (True, True, "SHA256:a")
         same = change(agreed(PLAIN), PLAIN)
         assert (same.signer_changed, same.signer_new, same.signer_before) == (False, False, None)
-        locked = change(replace(other, approved_signer="SHA256:a"), other)
+        locked = change(replace(other, approved=approving(1, "SHA256:a")), other)
         assert (locked.signer_changed, locked.signer_new, locked.signer_before) == (True, True, "SHA256:a")
-        back = change(replace(other, approved_signer="SHA256:a"), PLAIN)
+        back = change(replace(other, approved=approving(1, "SHA256:a")), PLAIN)
         assert (back.signer_changed, back.signer_new, back.signer_before) == (False, False, None)
         never = change(PENDING, other)
         assert (never.signer_changed, never.signer_new, never.signer_before) == (False, True, None)
@@ -190,7 +196,7 @@ class TestSigner:
     def test_an_entry_that_nobody_approved(self) -> None:
         assert never_approved(PENDING) is True
         assert never_approved(PLAIN) is False
-        assert never_approved(replace(PLAIN, approved_signer="SHA256:a")) is False
+        assert never_approved(replace(PLAIN, approved=approving(1, "SHA256:a"))) is False
 
 
 class TestMentions:
@@ -202,29 +208,33 @@ class TestMentions:
 
     def test_of_a_first_installation_alarms(self) -> None:
         assert self.asked(None, PLAIN) == (ALARM,)
-        assert self.asked(replace(PENDING, facts_rules=RULES_VERSION), PLAIN) == (ALARM,)
-        assert self.asked(replace(PENDING, facts_rules=RULES_VERSION), replace(PLAIN, version="1.3.0")) == (ALARM,)
+        assert self.asked(changed(PENDING, approved=but(rules=RULES_VERSION)), PLAIN) == (ALARM,)
+        assert self.asked(changed(PENDING, approved=but(rules=RULES_VERSION)), replace(PLAIN, version="1.3.0")) == (
+            ALARM,
+        )
 
     def test_of_an_update_what_the_version_before_did_not_have_or_nobody_approved(self) -> None:
         new = replace(PLAIN, version="1.3.0")
         assert self.asked(agreed(PLAIN), new) == (ALARM, CAUTION)
         assert self.asked(agreed(PLAIN), new, (CAUTION,)) == (ALARM,)
         assert self.asked(agreed(PLAIN), new, (ALARM, CAUTION)) == (ALARM,)
-        assert self.asked(agreed(PLAIN, approved_facts=(ALARM.word,)), new) == (CAUTION,)
-        assert self.asked(agreed(PLAIN, approved_facts=(ALARM.word, CAUTION.word)), new) == ()
+        assert self.asked(agreed(PLAIN, approved=but(fact=(ALARM.word,))), new) == (CAUTION,)
+        assert self.asked(agreed(PLAIN, approved=but(fact=(ALARM.word, CAUTION.word))), new) == ()
 
     def test_of_what_is_installed_already_alarms(self) -> None:
         assert self.asked(agreed(PLAIN), PLAIN) == (ALARM,)
-        assert self.asked(agreed(PLAIN, approved_signer="SHA256:a"), PLAIN) == (ALARM, CAUTION)
+        assert self.asked(agreed(PLAIN, approved=but(signer="SHA256:a")), PLAIN) == (ALARM, CAUTION)
 
     def test_an_approval_by_other_rules_counts_as_far_as_these_rules_find_the_same_there(self) -> None:
-        old = replace(agreed(PLAIN, approved_facts=(ALARM.word, CAUTION.word)), facts_rules=RULES_VERSION - 1)
+        old = changed(
+            agreed(PLAIN, approved=but(fact=(ALARM.word, CAUTION.word))), approved=but(rules=RULES_VERSION - 1)
+        )
         new = replace(PLAIN, version="1.3.0")
         assert self.asked(old, PLAIN) == ()
         assert self.asked(old, new) == (ALARM, CAUTION)
         assert self.asked(old, new, (ALARM,)) == (CAUTION,)
         assert self.asked(old, new, (ALARM, CAUTION)) == ()
-        assert self.asked(replace(old, approved_signer="SHA256:a"), PLAIN) == (ALARM, CAUTION)
+        assert self.asked(changed(old, approved=but(signer="SHA256:a")), PLAIN) == (ALARM, CAUTION)
 
 
 class TestStops:
@@ -245,18 +255,18 @@ class TestStops:
         assert replace(asking, new=None).stops is False
 
     @pytest.mark.parametrize(
-        ("fields", "stops"),
+        ("approved", "stops"),
         [
-            ({}, False),
-            ({"approved_signer": "SHA256:a"}, True),
-            ({"approved_capabilities": ("rye.*",)}, True),
-            ({"approved_tools": ("Read",)}, True),
-            ({"approved_runs": (RUN,)}, True),
-            ({"approved_facts": (ALARM.word,)}, True),
+            (approving(), False),
+            (approving(1, "SHA256:a"), True),
+            (approving(right=("rye.*",)), True),
+            (approving(tool=("Read",)), True),
+            (approving(run=(RUN,)), True),
+            (approving(fact=(ALARM.word,)), True),
         ],
     )
-    def test_what_is_installed_does_once_anything_of_it_was_approved(self, fields: dict[str, Any], stops: bool) -> None:
-        kept = ItemChange("keep", PLAIN.identity, replace(PLAIN, **fields), PLAIN, hooks=(HOOK,))
+    def test_what_is_installed_does_once_anything_of_it_was_approved(self, approved: Approved, stops: bool) -> None:
+        kept = ItemChange("keep", PLAIN.identity, replace(PLAIN, approved=approved), PLAIN, hooks=(HOOK,))
         assert kept.stops is stops
         assert replace(kept, action="replace").stops is True
 
@@ -329,43 +339,48 @@ class TestConsent:
     def test_what_is_recorded(self) -> None:
         new = replace(
             PLAIN, capabilities=("rye.*",), hooks=(HOOK, OTHER_HOOK), agent_tools=("Bash",), agent_limits=("blocked Edit",),
-            runs=(RUN,), approved_signer="SHA256:z",
+            runs=(RUN,), approved=approving(1, "SHA256:z"),
         )  # fmt: skip
         found = ItemChange(
-            "update", PLAIN.identity, agreed(PLAIN, approved_facts=(CAUTION.word,)), new, mentions=(CAUTION, ALARM)
+            "update",
+            PLAIN.identity,
+            agreed(PLAIN, approved=but(fact=(CAUTION.word,))),
+            new,
+            mentions=(CAUTION, ALARM),
         )
-        found = replace(found, old=replace(found.old, approved_hooks=(OTHER_HOOK,)))  # type: ignore[type-var]
+        assert found.old is not None
+        found = replace(found, old=changed(found.old, approved=but(hook=(OTHER_HOOK,))))
         yes, person = self.recorded(found, Consent(yes=True)), self.recorded(found, Consent(person=True))
         for done in (yes, person):
-            assert done.approved_capabilities == ("rye.*",)
-            assert (done.approved_tools, done.approved_limits) == (("Bash",), ("blocked Edit",))
-            assert (done.approved_runs, done.facts_rules) == ((RUN,), RULES_VERSION)
-        assert (yes.approved_hooks, yes.approved_facts) == ((OTHER_HOOK,), (CAUTION.word,))
-        assert person.approved_hooks == (HOOK, OTHER_HOOK)
-        assert person.approved_facts == (ALARM.word, CAUTION.word)
+            assert done.approved.of("right") == ("rye.*",)
+            assert (done.approved.of("tool"), done.approved.of("limit")) == (("Bash",), ("blocked Edit",))
+            assert (done.approved.of("run"), done.approved.rules) == ((RUN,), RULES_VERSION)
+        assert (yes.approved.of("hook"), yes.approved.of("fact")) == ((OTHER_HOOK,), (CAUTION.word,))
+        assert person.approved.of("hook") == (HOOK, OTHER_HOOK)
+        assert person.approved.of("fact") == (ALARM.word, CAUTION.word)
         assert self.recorded(found, Consent(approved=self.LABEL)) == person
 
     def test_a_first_installation_by_yes_approves_neither_hooks_nor_facts(self) -> None:
         found = replace(self.ASKING, new=replace(PLAIN, hooks=(HOOK,)), mentions=(CAUTION,))
         done = self.recorded(found, Consent(yes=True))
-        assert (done.approved_hooks, done.approved_facts, done.facts_rules) == ((), (), RULES_VERSION)
+        assert (done.approved.of("hook"), done.approved.of("fact"), done.approved.rules) == ((), (), RULES_VERSION)
 
     def test_facts_that_other_rules_found_stay_as_they_are_until_a_person_agrees(self) -> None:
         facts = tuple(f"fact {number}" for number in range(10))
-        old = replace(agreed(PLAIN, approved_facts=facts[::-1]), facts_rules=RULES_VERSION - 1)
+        old = changed(agreed(PLAIN, approved=but(fact=facts[::-1])), approved=but(rules=RULES_VERSION - 1))
         kept = ItemChange("keep", PLAIN.identity, old, PLAIN, mentions=(CAUTION,))
         done = self.recorded(kept, Consent(yes=True))
-        assert (done.approved_facts, done.facts_rules) == (facts, RULES_VERSION - 1)
+        assert (done.approved.of("fact"), done.approved.rules) == (facts, RULES_VERSION - 1)
         done = self.recorded(kept, Consent(person=True))
-        assert (done.approved_facts, done.facts_rules) == ((CAUTION.word,), RULES_VERSION)
+        assert (done.approved.of("fact"), done.approved.rules) == ((CAUTION.word,), RULES_VERSION)
         done = self.recorded(replace(kept, action="update"), Consent(yes=True))
-        assert (done.approved_facts, done.facts_rules) == ((), RULES_VERSION)
+        assert (done.approved.of("fact"), done.approved.rules) == ((), RULES_VERSION)
 
     def test_what_is_kept_loses_the_approvals_of_what_it_does_not_mention(self) -> None:
-        old = agreed(PLAIN, approved_facts=("gone since", CAUTION.word))
+        old = agreed(PLAIN, approved=but(fact=("gone since", CAUTION.word)))
         kept = ItemChange("keep", PLAIN.identity, old, PLAIN, mentions=(CAUTION, ALARM))
         assert kept.signer_new is False
-        assert self.recorded(kept, Consent(yes=True)).approved_facts == (CAUTION.word,)
+        assert self.recorded(kept, Consent(yes=True)).approved.of("fact") == (CAUTION.word,)
 
 
 def test_rights_by_tier_worst_first() -> None:

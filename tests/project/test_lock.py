@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from rye.consent.approved import approving
 from rye.items.consented import HookAction
 from rye.items.identity import Identity
 from rye.project.lock import Lock, LockedFile, LockedItem, LockError, lock_text, parse_lock
@@ -25,7 +26,7 @@ ITEM = LockedItem(
     dependencies=("tool:acme/shell/docker",),
     capabilities=("rye.execute.tool.acme.shell.docker", "rye.search.*"),
     hooks=(HookAction('error.type == "x"', "directive", "acme/on_error", (("a", "${error.type}"),)),),
-    approved_capabilities=("rye.search.*",),
+    approved=approving(right=("rye.search.*",)),
 )
 SKILL = LockedItem(
     "skill", "acme/pdf", "1.0.0", 3, "cd" * 32, "SKILL.md", "registry.example", 9, 1, "SHA256:abc",

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from rye.consent.approved import approving
 from rye.project.lock import Lock, LockError, lock_text, parse_lock
 from rye.project.lock_canonical import read_canonical
 from tests.project.test_lock import ITEM, SKILL
@@ -31,7 +32,9 @@ def test_what_rye_writes_is_read_fast(lock: Lock) -> None:
     assert read_canonical(lock_text(lock)) == tomllib.loads(lock_text(lock))
 
 
-@pytest.mark.parametrize("item", [ITEM, SKILL, replace(PLAIN, signer='quote"d'), replace(PLAIN, approved_signer="")])
+@pytest.mark.parametrize(
+    "item", [ITEM, SKILL, replace(PLAIN, signer='quote"d'), replace(PLAIN, approved=approving(1, ""))]
+)
 def test_what_is_rare_is_left_to_the_toml_reader(item: object) -> None:
     assert read_canonical(lock_text(Lock({}, (item,)))) is None  # type: ignore[arg-type]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from rye.consent.approved import approving
 from rye.items.consented import HookAction
 from rye.items.identity import Identity
 from rye.project.layout import Project
@@ -22,7 +23,7 @@ WHOLE = LockedItem(
     attached=(LockedFile("run.sh", 5, HASH, executable=True), LockedFile("a.md", 1, HASH)),
     dependencies=("tool:acme/b/c", "tool:acme/a/c"), capabilities=("b", "a"), agent_tools=("Read", "Bash(git:*)"),
     hooks=(HookAction("x > 1", "tool", "a/b", (("k", "v"), ("l", "w"))), HookAction("always", "tool", "c")),
-    approved_capabilities=("z", "y"), approved_hooks=(HookAction("always", "tool", "c"),), approved_signer="",
+    approved=approving(1, "", right=("z", "y"), hook=(HookAction("always", "tool", "c"),)),
     groups=("dev", "main"),
 )  # fmt: skip
 PLAIN = LockedItem("directive", "acme/a/b", "1.0.0", 12, HASH, ".md", "registry.example", 0, 1, "SHA256:a")
@@ -142,8 +143,8 @@ def test_what_a_review_would_not_see_is_spelled_out(text: str, shown: str) -> No
 
 def test_an_approved_signer_is_written_only_where_there_is_one() -> None:
     assert "approved-signer" not in changed(PLAIN)
-    assert parse_lock(changed(PLAIN)).items[0].approved_signer is None
-    assert 'approved-signer = "SHA256:b"' in changed(PLAIN, approved_signer="SHA256:b")
+    assert parse_lock(changed(PLAIN)).items[0].approved.signer is None
+    assert 'approved-signer = "SHA256:b"' in changed(PLAIN, approved=approving(1, "SHA256:b"))
 
 
 def test_an_item_of_no_group_is_of_the_main_one() -> None:
@@ -240,7 +241,7 @@ FAST = lock_text(
             replace(
                 PLAIN, capabilities=("a", "b"), agent_tools=("Read",), dependencies=("tool:a/b/c",), groups=("dev",)
             ),
-            replace(PLAIN, id="acme/a/c", size=10**18 - 1, approved_capabilities=("a",)),
+            replace(PLAIN, id="acme/a/c", size=10**18 - 1, approved=approving(right=("a",))),
         ),
     )
 )
@@ -296,7 +297,7 @@ def test_the_fast_reader_leaves_everything_else_to_the_toml_reader(before: str, 
 )
 def test_an_authors_text_is_no_conflict_marker(text: str) -> None:
     """Otherwise one hook could make the lock unreadable, or move rows from one side of a real conflict to the other."""
-    hooked = replace(WHOLE, hooks=(HookAction(text, "tool", "a/b", (("x", text),)),), approved_hooks=())
+    hooked = replace(WHOLE, hooks=(HookAction(text, "tool", "a/b", (("x", text),)),), approved=approving(hook=()))
     written = lock_text(Lock({}, (hooked,)))
     assert [row.hooks for row in parse_lock(written).items] == [hooked.hooks]
     theirs = written.replace('version = "1.0.0+b1"', 'version = "1.0.1"')
@@ -316,11 +317,11 @@ def test_an_authors_text_is_no_conflict_marker(text: str) -> None:
 )
 def test_two_releases_of_one_version_are_approved_on_neither_side_of_a_conflict(before: str, after: str) -> None:
     """Each side approved its own; which of them is taken must not decide."""
-    approved = replace(WHOLE, approved_signer=None)
+    approved = replace(WHOLE, approved=approving(1, None))
     written = lock_text(Lock({}, (approved,)))
     theirs = written.replace(before, after)
     assert theirs != written
     (row,) = join_sides(f"<<<<<<< ours\n{written}=======\n{theirs}>>>>>>> theirs\n").lock.items
-    assert row.approved_signer is not None
+    assert row.approved.signer is not None
     (row,) = join_sides(f"<<<<<<< ours\n{written}=======\n{written}>>>>>>> theirs\n").lock.items
-    assert row.approved_signer is None
+    assert row.approved.signer is None

@@ -7,13 +7,16 @@ must not be read at all.
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from msgspec.structs import replace
 
+from rye.consent.approved import approving
+from rye.consent.lock_keys import MOST_RULES
 from rye.items.agent_tools import AgentTools
 from rye.items.consented import HookAction, Run
 from rye.project.lock import (
-    MOST_RULES,
     Lock,
     LockedFile,
     LockedItem,
@@ -189,9 +192,14 @@ def test_everything_that_needs_consent_has_one_text_and_is_read_back() -> None:
     }
     words = {
         "groups": ("b", "a"), "agent_tools": ("Edit", "Bash"), "agent_limits": ("blocked D", "blocked C"),
-        "approved_tools": ("Grep", "Find"), "approved_limits": ("blocked F", "blocked E"), "approved_facts": ("n y", "n x"),
     }  # fmt: skip
-    item = replace(PLAIN, forced="^1", runs=(b, a), approved_runs=(b, a), facts_rules=3, **words)
+    given: dict[str, tuple[Any, ...]] = {
+        "tool": ("Grep", "Find"),
+        "limit": ("blocked F", "blocked E"),
+        "fact": ("n y", "n x"),
+        "run": (b, a),
+    }
+    item = replace(PLAIN, forced="^1", runs=(b, a), approved=approving(3, **given), **words)
     text = written(item)
     assert text.splitlines()[14:] == [
         'forced = "^1"',
@@ -207,13 +215,14 @@ def test_everything_that_needs_consent_has_one_text_and_is_read_back() -> None:
     ]  # fmt: skip
     in_order = {name: tuple(sorted(value)) for name, value in words.items()}
     (found,) = parse_lock(text).items
-    assert found == replace(item, runs=(a, b), approved_runs=(a, b), **in_order)
+    approved = approving(3, **{name: sorted(value) for name, value in given.items()})
+    assert found == replace(item, runs=(a, b), approved=approved, **in_order)
 
 
 def test_what_runs_has_a_whole_hash_of_hexadecimal_digits() -> None:
     run = Run("tool-code", "run.py", "python", HASH)
     for bad in (replace(run, sha256=HASH[1:]), replace(run, sha256=HASH[1:] + "~")):
-        for changes in ({"runs": (bad,)}, {"approved_runs": (bad,)}, {"runs": (run, bad)}):
+        for changes in ({"runs": (bad,)}, {"approved": approving(run=(bad,))}, {"runs": (run, bad)}):
             assert refused(replace(PLAIN, **changes)) == "acme/a/b: a hash is not 64 lower-case hex digits."
 
 
@@ -221,7 +230,7 @@ def test_what_runs_has_a_whole_hash_of_hexadecimal_digits() -> None:
     ("rules", "fine"), [(0, False), (2, True), (MOST_RULES, True), (MOST_RULES + 1, False), (-1, False)]
 )
 def test_the_number_of_the_rules_for_facts_has_bounds(rules: int, fine: bool) -> None:
-    item = replace(PLAIN, facts_rules=rules)
+    item = replace(PLAIN, approved=approving(rules))
     if fine:
         assert parse_lock(written(item)).items == (item,)
     else:
@@ -233,14 +242,13 @@ def test_agent_tools_are_read_with_their_limits_and_an_unknown_limit_is_refused(
         ROW,
         agent_tools=("Bash",),
         agent_limits=("bash-command git",),
-        approved_tools=("Read",),
-        approved_limits=("blocked Bash",),
+        approved=approving(tool=("Read",), limit=("blocked Bash",)),
     )
     (found,) = parse_lock(written(item)).items
     assert found.tools == AgentTools(("Bash",), (), ("git",))
-    assert found.tools_approved == AgentTools(("Read",), ("Bash",))
-    assert (PLAIN.tools, PLAIN.tools_approved) == (None, None)
-    for changes in ({"agent_limits": ("any",)}, {"approved_limits": ("any",)}):
+    assert found.approved.tools == AgentTools(("Read",), ("Bash",))
+    assert (PLAIN.tools, PLAIN.approved.tools) == (None, None)
+    for changes in ({"agent_limits": ("any",)}, {"approved": approving(limit=("any",))}):
         assert refused(replace(ROW, **changes)) == "team/pdf: 'any' is not a limit of agent tools."
 
 

@@ -57,7 +57,7 @@ def test_a_grant_counts_once_this_user_agreed_to_it(project: Project) -> None:
         return True
 
     agreed = accept_project(LibraryContext(project.root), project, agree)
-    assert [(one.item, one.what, one.value) for one in agreed] == [
+    assert [(one.item, one.sort, one.text) for one in agreed] == [
         (TOOL, "grant", "env GITHUB_TOKEN"),
         (TOOL, "grant", "network api.example.com:443"),
     ]

@@ -454,7 +454,7 @@ class TestHostileRepositories:
         write(shared, {"pdf/SKILL.md": skill("pdf", "allowed-tools: Bash", body="SECRET")})
         tools = 'agent-tools = [\n  "Bash",\n]\napproved-tools = [\n  "Bash",\n]\n'
         user.write("rye.lock", user.path("rye.lock").read_text() + tools)
-        assert row(user).approved_tools == ("Bash",)
+        assert row(user).approved.of("tool") == ("Bash",)
         assert user.run("render", "shared/pdf", "--json").error["code"] == "project-not-accepted"
         assert user.run("deploy", "--target", "claude", "--json").error["code"] == "project-not-accepted"
 

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from rye.consent.approved import approving
 from rye.items.consented import HookAction, Run
 from rye.items.identity import Identity
 from rye.items.signed_release import SignedRelease
@@ -102,7 +103,7 @@ def test_a_row_that_differs_in_anything_is_another_row(verdicts: Verdicts, name:
 
 def test_approvals_groups_and_the_order_of_files_are_no_part_of_a_row(verdicts: Verdicts) -> None:
     Memory(verdicts, Asked()).remember([(ROW, SIGNED)])
-    same = replace(ROW, attached=FILES[::-1], groups=("dev",), approved_capabilities=("a",), capabilities=())
+    same = replace(ROW, attached=FILES[::-1], groups=("dev",), approved=approving(right=("a",)), capabilities=())
     assert Memory(verdicts, Asked()).known([same]) == {ROW.identity: SIGNED}
 
 

@@ -55,7 +55,7 @@ def test_the_lock_says_what_the_release_and_the_bytes_say() -> None:
     assert (locked.dependencies, locked.groups) == (("tool:acme/a/b",), ("dev",))
     assert locked.capabilities == ("rye.search.tool.*",)
     assert locked.hooks == (HookAction("cost.current > 1", "tool", "acme/ops/alarm", (("amount", "1"),)),)
-    assert (locked.approved_capabilities, locked.approved_hooks, locked.approved_signer) == ((), (), None)
+    assert (locked.approved.of("right"), locked.approved.of("hook"), locked.approved.signer) == ((), (), None)
     assert (found.data, found.attached, found.metadata.name) == (case.data(), {}, "deploy")
 
 

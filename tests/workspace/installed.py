@@ -7,6 +7,7 @@ import os
 from hashlib import sha256
 from pathlib import Path
 
+from rye.consent.approved import approving
 from rye.items.signed_release import SignedRelease
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedFile, LockedItem, lock_text, parse_lock
@@ -66,7 +67,7 @@ def put(
         keyset=1,
         signer="SHA256:" + "A" * 43,
         attached=tuple(rows),
-        approved_facts=approved_facts,
+        approved=approving(fact=approved_facts),
     )
     count_as_verified(item)
     lock = parse_lock(project.lock_path.read_text()) if project.lock_path.exists() else Lock()

@@ -11,11 +11,14 @@ import json
 import os
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from rye.consent.approved import approving
+from rye.consent.ask import Ask, hook_text, run_text, tool_texts
+from rye.consent.sorts import SORTS, approvals
 from rye.errors import RyeError
 from rye.items.consented import HookAction, Run
 from rye.project.layout import Project
@@ -23,20 +26,14 @@ from rye.project.lock import LockedItem, LockedSource
 from rye.storage.safe_files import file_lock
 from rye.workspace.trusting import acceptance
 from rye.workspace.trusting.acceptance import (
-    Approval,
-    What,
     accepted_before,
-    approvals,
     forced_versions,
     forget,
-    hook_text,
     memory_of,
     not_accepted,
     of_the_lock,
     remember,
     remember_accepted,
-    run_text,
-    tool_texts,
     trusts_lock,
     unseen,
 )
@@ -48,7 +45,7 @@ HOOK = HookAction("x > 1", "tool", "acme/ops/alarm")
 PLAIN = LockedItem("tool", "acme/fs/read", "1.0.0", 12, HASH, ".py", "registry.example", 0, 1, "SHA256:a")
 SOURCE = LockedSource("run.py", path="../shared")
 NAME = "tool:acme/fs/read"
-RIGHT = Approval(NAME, "right", "rye.execute.tool.acme.*")
+RIGHT = Ask(NAME, "right", "rye.execute.tool.acme.*")
 MARK = ".ai/.rye/accepted"
 
 
@@ -66,60 +63,63 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
 def test_everything_that_a_row_approves_needs_this_users_consent() -> None:
     item = replace(
         PLAIN,
-        approved_capabilities=("rye.a", "rye.b"),
-        approved_hooks=(HOOK,),
-        approved_tools=("Bash", "Read"),
-        approved_limits=("blocked X", "bash-command git"),
-        approved_runs=(RUN,),
-        approved_facts=("command make",),
+        approved=approving(
+            right=("rye.a", "rye.b"),
+            hook=(HOOK,),
+            tool=("Bash", "Read"),
+            limit=("blocked X", "bash-command git"),
+            run=(RUN,),
+            fact=("command make",),
+        ),
         forced="^1",
     )
     assert approvals([item]) == {
-        Approval(NAME, "right", "rye.a"),
-        Approval(NAME, "right", "rye.b"),
-        Approval(NAME, "hook", "when x > 1: execute tool acme/ops/alarm"),
-        Approval(NAME, "tool", "Bash (blocked X; bash-command git)"),
-        Approval(NAME, "tool", "Read (blocked X; bash-command git)"),
-        Approval(NAME, "run", f"tool-code run.py: python (sha256 {HASH[:32]})"),
-        Approval(NAME, "fact", "command make"),
-        Approval(NAME, "forced", "^1"),
-        Approval("acme", "signer", "SHA256:a"),
+        Ask(NAME, "right", "rye.a"),
+        Ask(NAME, "right", "rye.b"),
+        Ask(NAME, "hook", "when x > 1: execute tool acme/ops/alarm"),
+        Ask(NAME, "tool", "Bash (blocked X; bash-command git)"),
+        Ask(NAME, "tool", "Read (blocked X; bash-command git)"),
+        Ask(NAME, "run", f"tool-code run.py: python (sha256 {HASH[:32]})"),
+        Ask(NAME, "fact", "command make"),
+        Ask(NAME, "forced", "^1"),
+        Ask("acme", "signer", "SHA256:a"),
     }
     assert approvals([]) == set()
 
 
 def test_what_an_item_asks_for_is_not_what_its_row_approves() -> None:
     item = replace(PLAIN, capabilities=("rye.a",), hooks=(HOOK,), agent_tools=("Bash",), runs=(RUN,))
-    assert approvals([item]) == {Approval("acme", "signer", "SHA256:a")}
+    assert approvals([item]) == {Ask("acme", "signer", "SHA256:a")}
 
 
 def test_the_signer_that_counts_is_the_last_approved_one() -> None:
     """``rye lock`` keeps it beside the signer of the release that no one approved yet."""
-    assert approvals([replace(PLAIN, approved_signer="SHA256:b")]) == {Approval("acme", "signer", "SHA256:b")}
-    assert approvals([replace(PLAIN, approved_signer="")]) == set()
+    assert approvals([replace(PLAIN, approved=approving(1, "SHA256:b"))]) == {Ask("acme", "signer", "SHA256:b")}
+    assert approvals([replace(PLAIN, approved=approving(1, ""))]) == set()
     assert approvals([replace(PLAIN, signer="")]) == set()
 
 
 def test_a_source_is_approved_item_by_item_because_no_owner_vouches_for_its_namespace() -> None:
     item = replace(PLAIN, source=SOURCE, registry="path+../shared", signer="SHA256:a")
-    assert approvals([item]) == {Approval(NAME, "source", "path+../shared")}
-    assert approvals([replace(item, approved_signer="path+../shared")]) == {Approval(NAME, "source", "path+../shared")}
-    assert approvals([replace(item, approved_signer="")]) == set()
+    assert approvals([item]) == {Ask(NAME, "source", "path+../shared")}
+    assert approvals([replace(item, approved=approving(1, "path+../shared"))]) == {
+        Ask(NAME, "source", "path+../shared")
+    }
+    assert approvals([replace(item, approved=approving(1, ""))]) == set()
 
 
 def test_only_forced_versions_are_listed_as_forced() -> None:
     items = [PLAIN, replace(PLAIN, id="acme/fs/write", forced="<2"), replace(PLAIN, id="acme/fs/x", forced="")]
     assert forced_versions(items) == {
-        Approval("tool:acme/fs/write", "forced", "<2"),
-        Approval("tool:acme/fs/x", "forced", ""),
+        Ask("tool:acme/fs/write", "forced", "<2"),
+        Ask("tool:acme/fs/x", "forced", ""),
     }
 
 
 def test_fewer_restrictions_are_another_approval() -> None:
-    free = replace(PLAIN, approved_tools=("Bash",))
-    assert tool_texts(free) == ["Bash"]
-    assert tool_texts(replace(free, approved_limits=("blocked X",))) == ["Bash (blocked X)"]
-    assert tool_texts(PLAIN) == []
+    assert tool_texts(("Bash",), ()) == ["Bash"]
+    assert tool_texts(("Bash",), ("blocked X",)) == ["Bash (blocked X)"]
+    assert tool_texts((), ()) == []
 
 
 def test_a_run_is_told_from_another_by_what_where_how_and_its_bytes() -> None:
@@ -152,10 +152,12 @@ def test_a_hooks_words_beyond_an_id_are_quoted() -> None:
 
 
 def test_customizations_grants_and_the_project_are_not_the_locks() -> None:
-    every = [Approval("a", what, "b") for what in get_args(What)]
+    every = [Ask("a", what, "b") for what in [sort.name for sort in SORTS]]
     left_out = {"customization", "customization-fact", "project", "grant"}
-    assert [one.what for one in of_the_lock(every)] == [what for what in get_args(What) if what not in left_out]
-    assert left_out < set(get_args(What))
+    assert [one.sort for one in of_the_lock(every)] == [
+        what for what in [sort.name for sort in SORTS] if what not in left_out
+    ]
+    assert left_out < {sort.name for sort in SORTS}
 
 
 @pytest.mark.parametrize(
@@ -178,55 +180,55 @@ def test_a_lock_is_trusted_only_by_a_clear_yes(value: str | None, given: bool, t
 
 
 def test_what_was_agreed_to_is_not_asked_again_and_everything_else_is(project: Project) -> None:
-    hook = Approval(NAME, "hook", "when x: execute tool a")
+    hook = Ask(NAME, "hook", "when x: execute tool a")
     assert unseen(project, [RIGHT, hook]) == (hook, RIGHT)
     remember(project, [hook])
     assert unseen(project, [RIGHT, hook]) == (RIGHT,)
     remember(project, [RIGHT])
     assert unseen(project, [RIGHT, hook]) == ()
     assert unseen(project, []) == ()
-    for other in (replace(hook, item="tool:acme/fs/write"), replace(hook, what="tool"), replace(hook, value="when y")):
+    for other in (replace(hook, item="tool:acme/fs/write"), replace(hook, sort="tool"), replace(hook, text="when y")):
         assert unseen(project, [hook, other]) == (other,)
 
 
 def test_questions_come_in_one_order_and_lines_are_kept_in_one(project: Project) -> None:
-    many = [Approval(f"tool:acme/fs/{letter}", "tool", "Read") for letter in "abcdefghij"]
+    many = [Ask(f"tool:acme/fs/{letter}", "tool", "Read") for letter in "abcdefghij"]
     assert unseen(project, reversed(many)) == tuple(many)
     remember(project, reversed(many))
-    assert memory_of(project, "accepted").read_text().splitlines()[1:] == [one.line() for one in many]
+    assert memory_of(project, "accepted").read_text().splitlines()[1:] == [one.line for one in many]
 
 
 def test_a_right_within_the_agreed_rights_of_the_same_item_is_not_new(project: Project) -> None:
-    narrow = Approval(NAME, "right", "rye.execute.tool.acme.read")
-    union = Approval(NAME, "right", "rye.search.tool.x")
-    remember(project, [RIGHT, Approval(NAME, "right", "rye.search.tool.*")])
+    narrow = Ask(NAME, "right", "rye.execute.tool.acme.read")
+    union = Ask(NAME, "right", "rye.search.tool.x")
+    remember(project, [RIGHT, Ask(NAME, "right", "rye.search.tool.*")])
     assert unseen(project, [narrow, union]) == ()
-    wide = Approval(NAME, "right", "rye.execute.tool.*")
+    wide = Ask(NAME, "right", "rye.execute.tool.*")
     assert unseen(project, [narrow, wide]) == (wide,)
 
 
 def test_a_right_is_not_lent_by_another_item_or_another_sort_of_approval(project: Project) -> None:
     narrow = "rye.execute.tool.acme.read"
     others = [
-        Approval("tool:acme/fs/write", "right", "rye.execute.*"),
-        *(Approval(NAME, what, "rye.execute.*") for what in get_args(What) if what != "right"),
+        Ask("tool:acme/fs/write", "right", "rye.execute.*"),
+        *(Ask(NAME, what, "rye.execute.*") for what in [sort.name for sort in SORTS] if what != "right"),
     ]
     remember(project, others)
-    assert unseen(project, [Approval(NAME, "right", narrow)]) == (Approval(NAME, "right", narrow),)
-    remember(project, [Approval(NAME, "right", "rye.execute.*")])
-    tool = Approval(NAME, "tool", narrow)
-    assert unseen(project, [tool, Approval(NAME, "right", narrow)]) == (tool,)
+    assert unseen(project, [Ask(NAME, "right", narrow)]) == (Ask(NAME, "right", narrow),)
+    remember(project, [Ask(NAME, "right", "rye.execute.*")])
+    tool = Ask(NAME, "tool", narrow)
+    assert unseen(project, [tool, Ask(NAME, "right", narrow)]) == (tool,)
 
 
 def test_a_line_that_is_not_an_approval_does_not_end_the_search(project: Project) -> None:
     remember(project, [RIGHT])
     place = memory_of(project, "accepted")
     place.write_text(place.read_text() + "nonsense\n[]\n")
-    assert unseen(project, [replace(RIGHT, value="rye.execute.tool.acme.read")]) == ()
+    assert unseen(project, [replace(RIGHT, text="rye.execute.tool.acme.read")]) == ()
 
 
 def test_the_memory_is_one_private_file_per_folder_that_keeps_every_line(project: Project) -> None:
-    one, two = Approval("b", "tool", "x"), Approval("a", "tool", 'é"\n')
+    one, two = Ask("b", "tool", "x"), Ask("a", "tool", 'é"\n')
     remember(project, [one])
     remember(project, [two])
     root = json.dumps(str(project.root.resolve()))
@@ -363,9 +365,9 @@ def test_a_checkout_is_accepted_by_its_own_mark(project: Project) -> None:
     mark = (project.root / MARK).read_text()
     assert (len(mark), mark.strip("0123456789abcdef")) == (64, "")
     assert f'["", "project", "accepted {mark}"]' in memory_of(project, "accepted").read_text().splitlines()
-    remember_accepted(project, [replace(RIGHT, value="rye.load.*")])
+    remember_accepted(project, [replace(RIGHT, text="rye.load.*")])
     assert (project.root / MARK).read_text() == mark
-    assert unseen(project, [RIGHT, replace(RIGHT, value="rye.load.*")]) == ()
+    assert unseen(project, [RIGHT, replace(RIGHT, text="rye.load.*")]) == ()
 
 
 @pytest.mark.parametrize("other", [None, "f" * 64, "", "short", "one more"])
@@ -428,15 +430,15 @@ def test_a_mark_of_any_bytes_is_only_this_mark(project: Project) -> None:
         (("grant", "right"), "This project changes installed items, and rye.lock approves, what you"),
     ],
 )
-def test_the_refusal_says_where_the_approvals_stand(sorts: tuple[What, ...], said: str) -> None:
-    error = not_accepted(tuple(Approval(f"tool:a/{number}", what, "v") for number, what in enumerate(sorts)))
+def test_the_refusal_says_where_the_approvals_stand(sorts: tuple[str, ...], said: str) -> None:
+    error = not_accepted(tuple(Ask(f"tool:a/{number}", what, "v") for number, what in enumerate(sorts)))
     assert error.code == "project-not-accepted"
     assert error.message.startswith(f"{said} have not agreed to: tool:a/0 {sorts[0]} v")
     assert "more" not in error.message
 
 
 def test_the_refusal_lists_three_counts_the_rest_and_gives_all_to_programs() -> None:
-    waiting = tuple(Approval(f"tool:a/{number}", "right", "v") for number in range(5))
+    waiting = tuple(Ask(f"tool:a/{number}", "right", "v") for number in range(5))
     error = not_accepted(waiting)
     assert error.message.endswith("to: tool:a/0 right v; tool:a/1 right v; tool:a/2 right v; and 2 more.")
     assert not_accepted(waiting[:3]).message.endswith("tool:a/2 right v.")

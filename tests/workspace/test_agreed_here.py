@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from rye.consent.approved import approving
+from rye.consent.ask import Ask
+from rye.consent.sorts import approvals
 from rye.errors import RyeError
 from rye.items.consented import HookAction, Run
 from rye.items.needs import NOTHING, Needs
@@ -17,7 +20,7 @@ from rye.items.signed_release import Mention, SignedRelease
 from rye.project.layout import Project
 from rye.project.lock import LockedItem, LockedSource
 from rye.project.manifest import Manifest, PolicyTable
-from rye.workspace.trusting.acceptance import Approval, approvals, remember
+from rye.workspace.trusting.acceptance import remember
 from rye.workspace.trusting.agreed_here import AgreedHere, CheckedItem, agreed_here, not_approved, unapproved
 from rye.workspace.trusting.grants import approval_in_force, grant_approvals, grants_in_force, require_granted
 from rye.workspace.trusting.other_rules import notice, texts, unseen_alarms
@@ -49,11 +52,11 @@ def agreed(project: Project, row: LockedItem, release: SignedRelease | None = No
 
 
 def test_a_right_counts_once_this_user_agreed_to_it(project: Project) -> None:
-    row = replace(ROW, approved_capabilities=(READ, WRITE))
-    remember(project, [Approval(NAME, "right", READ)])
+    row = replace(ROW, approved=approving(right=(READ, WRITE)))
+    remember(project, [Ask(NAME, "right", READ)])
     found = agreed(project, row, SignedRelease((READ, WRITE)))
     assert (found.identity, found.capabilities) == (ROW.identity, (READ,))
-    assert found.waiting == (Approval(NAME, "right", WRITE),)
+    assert found.waiting == (Ask(NAME, "right", WRITE),)
     assert found.unapproved == ()
     assert found.is_whole is False
     refusal = found.refusal()
@@ -62,23 +65,22 @@ def test_a_right_counts_once_this_user_agreed_to_it(project: Project) -> None:
 
 
 def test_whoever_trusts_the_lock_is_not_asked_and_gets_no_more_than_the_lock_approves(project: Project) -> None:
-    row, release = replace(ROW, approved_capabilities=(READ,)), SignedRelease((READ, WRITE))
+    row, release = replace(ROW, approved=approving(right=(READ,))), SignedRelease((READ, WRITE))
     for found in (
         agreed(project, row, release, trust_lock=True),
         agreed_here(SERVER, CheckedItem(project, row, release)),
     ):
         assert (found.capabilities, found.waiting) == ((READ,), ())
-        assert found.unapproved == (Approval(NAME, "right", WRITE),)
+        assert found.unapproved == (Ask(NAME, "right", WRITE),)
         assert found.is_whole is False
 
 
 def test_signers_and_sources_are_asked_about_elsewhere_and_everything_else_here(project: Project) -> None:
     row = replace(
-        ROW, approved_capabilities=(READ,), approved_hooks=(HOOK,), approved_tools=("Bash",), approved_runs=(RUN,),
-        approved_facts=("command make",), forced="^1",
+        ROW, approved=approving(right=(READ,), hook=(HOOK,), tool=("Bash",), run=(RUN,), fact=("command make",)), forced="^1",
     )  # fmt: skip
     found = agreed(project, row)
-    assert {one.what for one in found.waiting} == {"right", "hook", "tool", "run", "fact", "forced"}
+    assert {one.sort for one in found.waiting} == {"right", "hook", "tool", "run", "fact", "forced"}
     assert {what: found.waits_for(what) for what in ("tool", "fact", "signer")} == {
         "tool": {"Bash"}, "fact": {"command make"}, "signer": frozenset(),
     }  # fmt: skip
@@ -87,35 +89,35 @@ def test_signers_and_sources_are_asked_about_elsewhere_and_everything_else_here(
     assert (whole.waiting, whole.is_whole, whole.refusal()) == ((), True, None)
     source = LockedSource("run.py", path="../shared")
     of_source = replace(row, source=source, registry="path+../shared", signer="path+../shared")
-    assert approvals([of_source]) >= {Approval(NAME, "source", "path+../shared")}
+    assert approvals([of_source]) >= {Ask(NAME, "source", "path+../shared")}
     assert agreed(project, of_source).waiting == ()
 
 
 def test_a_hook_that_reads_like_a_right_takes_no_right_away(project: Project) -> None:
-    row = replace(ROW, approved_capabilities=(READ,), approved_facts=(READ,))
-    remember(project, [Approval(NAME, "right", READ)])
+    row = replace(ROW, approved=approving(right=(READ,), fact=(READ,)))
+    remember(project, [Ask(NAME, "right", READ)])
     found = agreed(project, row)
     assert found.capabilities == (READ,)
-    assert found.waiting == (Approval(NAME, "fact", READ),)
+    assert found.waiting == (Ask(NAME, "fact", READ),)
 
 
 @pytest.mark.parametrize(
     ("release", "what"),
     [
-        (SignedRelease((READ,)), Approval(NAME, "right", READ)),
-        (SignedRelease(runs=(RUN,)), Approval(NAME, "run", f"tool-code run.py: python (sha256 {HASH[:32]})")),
-        (SignedRelease(agent_tools=("Bash",)), Approval(NAME, "tool", "Bash")),
-        (SignedRelease(mentions=(ALARM,)), Approval(NAME, "fact", "command rm -rf")),
+        (SignedRelease((READ,)), Ask(NAME, "right", READ)),
+        (SignedRelease(runs=(RUN,)), Ask(NAME, "run", f"tool-code run.py: python (sha256 {HASH[:32]})")),
+        (SignedRelease(agent_tools=("Bash",)), Ask(NAME, "tool", "Bash")),
+        (SignedRelease(mentions=(ALARM,)), Ask(NAME, "fact", "command rm -rf")),
     ],
 )
 def test_what_the_lock_does_not_approve_is_refused_even_to_a_user_who_agreed_to_all_of_it(
-    project: Project, release: SignedRelease, what: Approval
+    project: Project, release: SignedRelease, what: Ask
 ) -> None:
     remember(project, [what])
     found = agreed(project, ROW, release)
     assert (found.waiting, found.unapproved, found.capabilities) == ((), (what,), ())
     assert found.is_whole is False
-    assert found.waits_for(what.what) == {what.value}
+    assert found.waits_for(what.sort) == {what.text}
     refusal = found.refusal()
     assert refusal is not None
     assert refusal.code == "consent-needed"
@@ -124,13 +126,12 @@ def test_what_the_lock_does_not_approve_is_refused_even_to_a_user_who_agreed_to_
 def test_what_the_lock_approves_is_not_refused_again() -> None:
     release = SignedRelease((READ,), ("Bash",), runs=(RUN,), mentions=(ALARM,), agent_limits=("blocked X",))
     row = replace(
-        ROW, approved_capabilities=("rye.execute.tool.acme.*",), approved_tools=("Bash",), approved_limits=("blocked X",),
-        approved_runs=(RUN,), approved_facts=("command rm -rf",),
+        ROW, approved=approving(right=("rye.execute.tool.acme.*",), tool=("Bash",), limit=("blocked X",), run=(RUN,), fact=("command rm -rf",)),
     )  # fmt: skip
     assert list(not_approved(row, release)) == []
     assert list(not_approved(row, SignedRelease(hooks=(HOOK,)))) == []
     other = replace(release, runs=(replace(RUN, sha256="f" * 64),), agent_limits=())
-    assert [one.what for one in not_approved(row, other)] == ["run", "tool"]
+    assert [one.sort for one in not_approved(row, other)] == ["run", "tool"]
 
 
 def test_a_pattern_is_allowed_within_what_was_agreed_to(project: Project) -> None:
@@ -142,7 +143,7 @@ def test_a_pattern_is_allowed_within_what_was_agreed_to(project: Project) -> Non
 
 
 def test_what_is_not_approved_is_said_before_what_waits_and_three_of_it() -> None:
-    rights = tuple(Approval(NAME, "right", f"rye.load.{number}") for number in range(5))
+    rights = tuple(Ask(NAME, "right", f"rye.load.{number}") for number in range(5))
     both = AgreedHere(ROW.identity, (), rights[:1], rights[1:2])
     error = both.refusal()
     assert error is not None
@@ -161,15 +162,15 @@ def test_what_is_not_approved_is_said_before_what_waits_and_three_of_it() -> Non
 # Alarms that other rules did not find
 
 
-OTHER = replace(ROW, facts_rules=2)
+OTHER = replace(ROW, approved=approving(2))
 
 
 def test_a_claim_about_other_rules_counts_only_for_bytes_that_this_user_agreed_to(project: Project) -> None:
     """Otherwise a lock that claims other rules would hide an alarm."""
     signed = {ROW.identity: SignedRelease(mentions=(ALARM,))}
     (text,) = texts([OTHER])
-    fact = Approval(NAME, "fact", ALARM.word)
-    assert text == replace(text, item=NAME, what="text")
+    fact = Ask(NAME, "fact", ALARM.word)
+    assert text == replace(text, item=NAME, sort="text")
     assert unseen_alarms(project, [OTHER], signed) == (fact, text)
     assert agreed(project, OTHER, signed[ROW.identity]).waiting == (fact, text)
     assert agreed(project, OTHER, signed[ROW.identity], trust_lock=True).waiting == ()
@@ -178,7 +179,7 @@ def test_a_claim_about_other_rules_counts_only_for_bytes_that_this_user_agreed_t
     remember(project, [text])
     assert unseen_alarms(project, [OTHER], signed) == ()
     changed = replace(OTHER, sha256="f" * 64)
-    assert [one.what for one in unseen_alarms(project, [changed], signed)] == ["text"]
+    assert [one.sort for one in unseen_alarms(project, [changed], signed)] == ["text"]
 
 
 def test_rows_of_these_rules_and_rows_without_alarms_ask_nothing_here(project: Project) -> None:
@@ -186,7 +187,7 @@ def test_rows_of_these_rules_and_rows_without_alarms_ask_nothing_here(project: P
     assert unseen_alarms(project, [ROW], signed) == ()
     assert unseen_alarms(project, [OTHER], {}) == ()
     assert unseen_alarms(project, [OTHER], {ROW.identity: SignedRelease()}) == ()
-    assert unseen_alarms(project, [replace(OTHER, approved_facts=(ALARM.word,))], signed) == ()
+    assert unseen_alarms(project, [replace(OTHER, approved=approving(fact=(ALARM.word,)))], signed) == ()
     assert notice([ROW], signed) is None
     said = notice([OTHER], signed)
     assert said is not None
@@ -208,7 +209,7 @@ MANIFEST = Manifest(
 
 
 def test_each_entry_of_each_tool_and_each_call_without_asking_is_its_own_grant() -> None:
-    assert [(one.item, one.what, one.value) for one in grant_approvals(MANIFEST)] == [
+    assert [(one.item, one.sort, one.text) for one in grant_approvals(MANIFEST)] == [
         (TOOL, "grant", "write build/"),
         (TOOL, "grant", "network a.example:443"),
         (TOOL, "grant", "network b.example:443"),
@@ -223,16 +224,16 @@ def test_each_entry_of_each_tool_and_each_call_without_asking_is_its_own_grant()
 def test_a_row_that_allows_counts_once_this_user_agreed_and_one_that_asks_or_denies_always(project: Project) -> None:
     strict = {WRITE: "ask", "rye.sign.*": "deny"}
     assert approval_in_force(NOBODY, project, MANIFEST) == strict
-    remember(project, [Approval("[policy.approval]", "grant", f"{READ} = allow")])
+    remember(project, [Ask("[policy.approval]", "grant", f"{READ} = allow")])
     assert approval_in_force(NOBODY, project, MANIFEST) == {READ: "allow", **strict}
-    remember(project, [Approval(TOOL, "grant", "rye.load.* = allow")])
+    remember(project, [Ask(TOOL, "grant", "rye.load.* = allow")])
     assert "rye.load.*" not in approval_in_force(NOBODY, project, MANIFEST)
     assert approval_in_force(SERVER, project, MANIFEST) == MANIFEST.policy.approval
 
 
 def test_a_tools_grant_counts_entry_by_entry_for_this_tool(project: Project) -> None:
     assert grants_in_force(NOBODY, project, MANIFEST, TOOL) == NOTHING
-    remember(project, [Approval(TOOL, "grant", "network b.example:443"), Approval(OTHER_TOOL, "grant", "env TOKEN")])
+    remember(project, [Ask(TOOL, "grant", "network b.example:443"), Ask(OTHER_TOOL, "grant", "env TOKEN")])
     assert grants_in_force(NOBODY, project, MANIFEST, TOOL) == Needs(network=("b.example:443",))
     assert grants_in_force(NOBODY, project, MANIFEST, OTHER_TOOL) == Needs(env=("TOKEN",))
     assert grants_in_force(SERVER, project, MANIFEST, TOOL) == MANIFEST.sandbox[TOOL]

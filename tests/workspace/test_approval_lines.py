@@ -7,7 +7,7 @@ import json
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rye.workspace.trusting.acceptance import Approval
+from rye.consent.ask import Ask
 
 TEXTS = st.text(st.sampled_from('ab: ".\\,[]\x7f\x00\n\u2028é\U0001f600\ud800')) | st.text()
 
@@ -17,6 +17,6 @@ TEXTS = st.text(st.sampled_from('ab: ".\\,[]\x7f\x00\n\u2028é\U0001f600\ud800')
 @example("tool:acme/a", "rye.execute.*")
 @example('"', "\\")
 def test_a_line_is_the_json_of_its_three_texts(item: str, value: str) -> None:
-    line = Approval(item, "right", value).line()
+    line = Ask(item, "right", value).line
     assert line == json.dumps([item, "right", value], ensure_ascii=True)
     assert "\n" not in line

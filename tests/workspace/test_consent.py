@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from rye.consent.approved import approving
+from rye.consent.ask import Ask
 from rye.errors import RyeError
 from rye.installation.plan import Asked, Consent, ItemChange, Plan
 from rye.items.consented import HookAction, Run
@@ -19,7 +21,6 @@ from rye.permissions.risk import Tier
 from rye.project.lock import LockedItem, LockedSource
 from rye.workspace.installing.consent import accept_lock, change_documents, obtain_consent
 from rye.workspace.installing.install_request import InstallRequest, LockUse, Proposal
-from rye.workspace.trusting.acceptance import Approval
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 HASH = "ab" * 32
@@ -32,7 +33,7 @@ WIDER = ItemChange("update", OLD.identity, OLD, NEW, asks=(RIGHT,))
 """Needs a person, or an approval by name."""
 QUIET = ItemChange("update", OLD.identity, OLD, NEW)
 LABEL = "tool:acme/fs/read@1.1.0"
-UNSEEN = (Approval("tool:acme/fs/read", "right", "rye.load.*"),)
+UNSEEN = (Ask("tool:acme/fs/read", "right", "rye.load.*"),)
 
 
 class Face:
@@ -49,7 +50,7 @@ class Face:
 
     def asked(
         self, *changes: ItemChange, use: LockUse = "repair", approve: tuple[str, ...] = (), dry: bool = False,
-        unseen: tuple[Approval, ...] = (),
+        unseen: tuple[Ask, ...] = (),
     ) -> Consent:  # fmt: skip
         request = InstallRequest("rye update", approve, dry, lock_use=use)
         return obtain_consent(self.context, request, Plan(changes), ["a note"], self.agree, unseen)
@@ -84,9 +85,7 @@ def test_a_persons_no_changes_nothing() -> None:
 
 def test_without_a_person_what_waits_is_refused_with_the_command_that_agrees() -> None:
     error = refused("consent-needed", lambda: Face().asked(ADDED))
-    assert error.message.startswith(
-        "Approval required, so nothing was changed: tool:acme/fs/read@1.0.0 asks for rights"
-    )
+    assert error.message.startswith("Ask required, so nothing was changed: tool:acme/fs/read@1.0.0 asks for rights")
     assert error.hint == "`rye update --yes` agrees to what is shown; on a terminal you are asked."
     assert error.details == {"changes": change_documents((ADDED,))}
 
@@ -201,7 +200,7 @@ def reason(**fields: Any) -> str:
     if not change.needs_consent:
         change = replace(change, asks=(RIGHT,))
     message = refused("consent-needed", lambda: Face().asked(change)).message
-    return message.removeprefix(f"Approval required, so nothing was changed: {LABEL} ").removesuffix(".")
+    return message.removeprefix(f"Ask required, so nothing was changed: {LABEL} ").removesuffix(".")
 
 
 @pytest.mark.parametrize(
@@ -281,7 +280,7 @@ def test_rights_are_shown_by_the_first_and_reasons_are_joined() -> None:
 def test_how_a_signer_changed_is_said() -> None:
     assert reason(signer_changed=True) == "is signed by a different key"
     assert reason(signer_changed=True, new=OF_SOURCE) == "is no longer signed"
-    before = replace(OLD, approved_signer="path+../other")
+    before = replace(OLD, approved=approving(1, "path+../other"))
     said = "comes from a different source (path+../shared, previously path+../other)"
     assert reason(signer_changed=True, new=OF_SOURCE, old=before) == said
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from rye.consent.ask import hook_text
 from rye.items.consented import HookAction
-from rye.workspace.trusting.acceptance import hook_text
 
 
 def test_a_plain_hook_reads_as_it_is_written() -> None:

@@ -13,6 +13,8 @@ from unittest import mock
 
 import pytest
 
+from rye.consent.ask import Ask
+from rye.consent.sorts import approvals
 from rye.errors import RyeError
 from rye.installation.transaction import Change, Writer
 from rye.installation.unlock import Unlock
@@ -29,7 +31,7 @@ from rye.workspace.installing.item_rows import item_rows
 from rye.workspace.installing.locking import check_lock, relock
 from rye.workspace.installing.rolling_back import rollback
 from rye.workspace.installing.updating import update
-from rye.workspace.trusting.acceptance import Approval, accepted_before, approvals, memory_of, remember, unseen
+from rye.workspace.trusting.acceptance import accepted_before, memory_of, remember, unseen
 from tests.scenes.directive_text import SHELL
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
@@ -103,7 +105,7 @@ def test_the_face_is_shown_the_plan_once_and_its_no_changes_nothing(user: Person
 
 def test_a_face_cannot_install_by_not_asking(user: Person) -> None:
     """The use case, not the user interface, compares pending rights with approved ones."""
-    with pytest.raises(RyeError, match="Approval required"):
+    with pytest.raises(RyeError, match="Ask required"):
         added(user, "acme/work/shell", agree=no)
 
 
@@ -145,13 +147,13 @@ def test_a_crash_before_the_switch_leaves_nothing_that_was_not_agreed_to(user: P
     names = {str(change.identity) for change in shown.plan.effective} | {"acme"}
     assert {name for name, _ in remembered} <= names
     assert {what for _, what in remembered} <= {"right", "signer", "text", "fact", "run"}
-    with pytest.raises(RyeError, match="Approval required"):  # the plan is shown and asked about again
+    with pytest.raises(RyeError, match="Ask required"):  # the plan is shown and asked about again
         added(user, "acme/work/shell", agree=no)
 
 
 def test_runs_that_remember_at_once_lose_nothing(user: Person) -> None:
     project = Project(user.folder)
-    each = [Approval(f"skill:acme/{number}", "right", "rye.search.*") for number in range(24)]
+    each = [Ask(f"skill:acme/{number}", "right", "rye.search.*") for number in range(24)]
     with ThreadPoolExecutor(8) as runs:
         list(runs.map(lambda one: remember(project, [one]), each))
     assert unseen(project, each) == ()

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from rye.cli.console import TIER_STYLE, Console, counted, one_line
+from rye.consent.ask import Ask
 from rye.installation.plan import Asked, ItemChange, Plan, by_tier, gather_mentions
 from rye.items.agent_tools import shown
 from rye.items.consented import HookAction, Run
 from rye.layout import Cell
 from rye.permissions.risk import Tier, tiers, tools_tier
 from rye.workspace.installing.install_request import Proposal
-from rye.workspace.trusting.acceptance import Approval, of_the_lock
+from rye.workspace.trusting.acceptance import of_the_lock
 from rye.workspace.trusting.project_changes import shown_lines
 
 _VERBS = {
@@ -49,33 +50,33 @@ _UNSEEN_TITLES = {
 }
 
 
-def show_unseen(console: Console, unseen: Sequence[Approval]) -> None:
+def show_unseen(console: Console, unseen: Sequence[Ask]) -> None:
     """Print what the user has not agreed to: first what the project changes about installed items, then what rye.lock, the
     team's record, approves."""
     for number, line in enumerate(shown_lines(unseen)):
         console.tell((one_line(line), None if number else "strong"), hang=4, wide=True)
-    brought = [one for one in unseen if one.what == "customization-fact"]
+    brought = [one for one in unseen if one.sort == "customization-fact"]
     if brought:
         console.say("  With these changes, the items mention:")
     for one in brought:
-        console.tell((f"    {one_line(one.value)}   {one.item}", "warning"), hang=8, wide=True)
+        console.tell((f"    {one_line(one.text)}   {one.item}", "warning"), hang=8, wide=True)
     if of_the_lock(unseen):
         console.say(
             "This project's rye.lock approves the following, which you have not agreed to on this machine:", "strong"
         )
-    levels = tiers(one.value for one in unseen if one.what == "right")
+    levels = tiers(one.text for one in unseen if one.sort == "right")
     for what, title in _UNSEEN_TITLES.items():
-        rows = [one for one in unseen if one.what == what]
+        rows = [one for one in unseen if one.sort == what]
         if rows:
             console.tell(f"  {title}:")
         if what == "right":
-            rows.sort(key=lambda one: levels[one.value], reverse=True)
-        room = _shared_width(console, (one_line(one.value) for one in rows))
+            rows.sort(key=lambda one: levels[one.text], reverse=True)
+        room = _shared_width(console, (one_line(one.text) for one in rows))
         for one in rows:
-            level = levels[one.value] if what == "right" else None
+            level = levels[one.text] if what == "right" else None
             style = TIER_STYLE[str(level)] if level is not None else "error" if what == "source" else None
             before = f"{level!s:<12} " if level is not None else ""
-            console.tell((f"    {before}{one_line(one.value):<{room}}   {one.item}", style), hang=8, wide=True)
+            console.tell((f"    {before}{one_line(one.text):<{room}}   {one.item}", style), hang=8, wide=True)
 
 
 def show_plan(console: Console, plan: Plan, time: datetime) -> None:
@@ -105,7 +106,7 @@ def _show_signer(console: Console, change: ItemChange, time: datetime, seen: set
     """Print the signer, the key's age and, if the registry changed, the old and new one. An entry that ``rye lock`` wrote is
     treated like any other change. ``seen``: signers already described on this screen; repetition would hide what differs."""
     old, new = change.old, change.new
-    if new is None or (change.action == "keep" and old is not None and old.approved_signer is None):
+    if new is None or (change.action == "keep" and old is not None and old.approved.signer is None):
         return
     history = change.history
     if change.signed_before is not None:
@@ -203,7 +204,7 @@ def run_line(run: Run) -> str:
 def _run_mark(change: ItemChange, run: Run) -> str:
     if change.old is None:
         return ""
-    same = any((known.what, known.where) == (run.what, run.where) for known in change.old.approved_runs)
+    same = any((known.what, known.where) == (run.what, run.where) for known in change.old.approved.of("run"))
     return " (changed)" if same and run.what in ("attached-file", "tool-code") else " (new)"
 
 
@@ -336,9 +337,9 @@ def question(proposal: Proposal) -> str:
     return f"Install this, with {with_them}?" if with_them else "Install this?"
 
 
-def question_about(unseen: Sequence[Approval]) -> str:
+def question_about(unseen: Sequence[Ask]) -> str:
     """The question below :func:`show_unseen`."""
-    changes = any(one.what in ("customization", "grant") for one in unseen)
+    changes = any(one.sort in ("customization", "grant") for one in unseen)
     if not changes:
         return "Agree to what rye.lock approves?"
     return (

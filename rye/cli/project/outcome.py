@@ -12,13 +12,13 @@ from rye.project.context import load_manifest
 from rye.workspace.projects import project_of
 
 if TYPE_CHECKING:
+    from rye.consent.ask import Ask
     from rye.deployment.deploying import Deployed
     from rye.project.layout import Project
     from rye.workspace.context import Context
     from rye.workspace.installing.install_outcome import InstallOutcome
     from rye.workspace.installing.install_request import Agree, Followed, Proposal
     from rye.workspace.items.agreement import AgreeTo
-    from rye.workspace.trusting.acceptance import Approval
 
 IN_ORDER = "everything is installed"
 
@@ -39,7 +39,7 @@ def agreement(session: Session) -> Agree:
 def agreement_to(session: Session) -> AgreeTo:
     """A callback that shows what rye.lock approves and the user has not agreed to, and asks."""
 
-    def agree(waiting: tuple[Approval, ...]) -> bool:
+    def agree(waiting: tuple[Ask, ...]) -> bool:
         from rye.cli.project.consent import question_about, show_unseen  # loaded only if something is left to accept
 
         show_unseen(session.console, waiting)

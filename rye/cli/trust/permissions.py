@@ -46,7 +46,7 @@ def show(session: Session, target: str, trust_lock: bool) -> None:
                 "agent_limits": list(tools.limits) if tools else [],
                 "agent_tier": str(rights.tools_tier) if rights.tools_tier is not None else None,
                 "runs": [run_document(run) for run in rights.runs],
-                "not_agreed": [{"what": one.what, "value": one.value} for one in rights.missing],
+                "not_agreed": [{"what": one.sort, "value": one.text} for one in rights.missing],
                 "diagnostics": findings,
             }
         )
@@ -54,7 +54,7 @@ def show(session: Session, target: str, trust_lock: bool) -> None:
     rows: list[list[Cell]] = []
     if rights.refusal is not None:
         session.console.warn(rights.refusal.message, rights.refusal.hint)
-        rows.extend([("not agreed", "removed"), f"{one.what} {one_line(one.value)}"] for one in rights.missing)
+        rows.extend([("not agreed", "removed"), f"{one.sort} {one_line(one.text)}"] for one in rights.missing)
     elif rights.does_nothing:
         session.console.say("It declares no capabilities: every action is denied.")
     elif not rights.rows:

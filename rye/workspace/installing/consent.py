@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rye.consent.ask import Ask
 from rye.errors import RyeError, UsageError
 from rye.installation.plan import Consent, ItemChange, Plan, labels_named, refused
 from rye.workspace.installing.install_request import Agree, InstallRequest, Proposal
-from rye.workspace.trusting.acceptance import Approval, not_accepted
+from rye.workspace.trusting.acceptance import not_accepted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -26,7 +27,7 @@ def obtain_consent(
     plan: Plan,
     notes: Sequence[str],
     agree: Agree,
-    unseen: tuple[Approval, ...] = (),
+    unseen: tuple[Ask, ...] = (),
 ) -> Consent:
     """Show the plan through the face, and find out who agrees to it. In a dry run, only show it.
 
@@ -51,13 +52,13 @@ def obtain_consent(
     raise _consent_needed(request, consent, waiting)
 
 
-def accept_lock(context: Context, agree: Agree, unseen: tuple[Approval, ...]) -> None:
+def accept_lock(context: Context, agree: Agree, unseen: tuple[Ask, ...]) -> None:
     """Ask a person about what rye.lock approves. Raises RyeError ``project-not-accepted`` or ``declined``."""
     if not agree(Proposal(Plan(()), (), (), context.now(), unseen)):
         _refuse(context, unseen)
 
 
-def _refuse(context: Context, unseen: tuple[Approval, ...]) -> None:
+def _refuse(context: Context, unseen: tuple[Ask, ...]) -> None:
     if context.interactive:
         raise RyeError("declined", "Nothing was changed.")
     if unseen:
@@ -70,7 +71,7 @@ def _frozen_consent(
     plan: Plan,
     notes: Sequence[str],
     agree: Agree,
-    unseen: tuple[Approval, ...],
+    unseen: tuple[Ask, ...],
 ) -> Consent:
     """Installing exactly the lock approves nothing: either the lock has all approvals, or the installation fails."""
     waiting = refused(plan, Consent())
@@ -116,7 +117,7 @@ def _consent_needed(request: InstallRequest, consent: Consent, waiting: Sequence
         hint = f"`{request.command} --yes` agrees to what is shown; on a terminal you are asked."
     return RyeError(
         "consent-needed",
-        f"Approval required, so nothing was changed: {why}.",
+        f"Ask required, so nothing was changed: {why}.",
         hint,
         details={"changes": change_documents(waiting)},
     )

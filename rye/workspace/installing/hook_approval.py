@@ -7,6 +7,8 @@ from collections.abc import Callable
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rye.consent.ask import Ask, hook_text
+from rye.consent.sorts import approvals
 from rye.errors import RyeError
 from rye.installation.graph import locked_item
 from rye.installation.transaction import Change, exclusive
@@ -16,7 +18,7 @@ from rye.project.lock import Lock, LockedItem, lock_text
 from rye.project.lock_file import read_lock
 from rye.workspace.context import Context
 from rye.workspace.items.effective_item import EffectiveItem
-from rye.workspace.trusting.acceptance import Approval, approvals, hook_text, remember, trusts_lock, unseen
+from rye.workspace.trusting.acceptance import remember, trusts_lock, unseen
 from rye.workspace.trusting.verified_items import require_verified
 
 
@@ -39,7 +41,7 @@ def approve_hooks(context: Context, project: Project, name: str, show: ShowHooks
     """
     lock = read_lock(project)
     item = locked_item(lock, name)
-    if item.approved_signer is not None:
+    if item.approved.signer is not None:
         raise RyeError(
             "not-installed",
             f"{item.identity} {item.version} is locked but not yet approved.",
@@ -53,16 +55,16 @@ def approve_hooks(context: Context, project: Project, name: str, show: ShowHooks
         show(waiting)
         _require_consent(context, waiting)
         _record(project, lock, item)
-        remember(project, [Approval(str(item.identity), "hook", hook_text(hook)) for hook in waiting.hooks])
+        remember(project, [Ask(str(item.identity), "hook", hook_text(hook)) for hook in waiting.hooks])
     return waiting
 
 
 def approved_here(context: Context, project: Project, item: LockedItem) -> list[HookAction]:
     """The hooks of an installed item that rye.lock approves and that this user agreed to."""
     if trusts_lock(context):
-        return list(item.approved_hooks)
-    waiting = {one.value for one in unseen(project, approvals([item])) if one.what == "hook"}
-    return [hook for hook in item.approved_hooks if hook_text(hook) not in waiting]
+        return list(item.approved.of("hook"))
+    waiting = {one.text for one in unseen(project, approvals([item])) if one.sort == "hook"}
+    return [hook for hook in item.approved.of("hook") if hook_text(hook) not in waiting]
 
 
 def approved_hooks(context: Context, found: EffectiveItem) -> list[HookAction] | None:
@@ -89,6 +91,6 @@ def _record(project: Project, lock: Lock, item: LockedItem) -> None:
     with exclusive(project) as writer:
         if read_lock(project) != lock:
             raise RyeError("lock-changed", "rye.lock was changed by another rye process.", "Run the command again.")
-        approved = replace(item, approved_hooks=item.hooks)
+        approved = replace(item, approved=item.approved.but(hook=item.hooks))
         items = tuple(approved if one.identity == item.identity else one for one in lock.items)
         writer.apply([Change(LOCK, lock_text(Lock(lock.wanted, items)).encode())])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rye.consent.sorts import approvals
 from rye.installation.fact_rules import by_other_rules
 from rye.installation.unlock import Unlock
 from rye.project.freshness import in_groups, is_stale, require_fixed
@@ -18,7 +19,7 @@ from rye.workspace.installing.following import follow
 from rye.workspace.installing.install_outcome import InstallOutcome
 from rye.workspace.installing.install_session import InstallSession, Look, open_session, retry_when_overtaken
 from rye.workspace.installing.up_to_date import up_to_date
-from rye.workspace.trusting.acceptance import accepted_before, approvals, remember_accepted, trusts_lock
+from rye.workspace.trusting.acceptance import accepted_before, remember_accepted, trusts_lock
 from rye.workspace.trusting.other_rules import notice, texts, unseen_alarms
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from msgspec import Struct
 
 if TYPE_CHECKING:
+    from rye.consent.ask import Ask
     from rye.installation.plan import ItemChange, Plan
     from rye.installation.transaction import Round
     from rye.project.layout import Project
     from rye.workspace.context import Context
     from rye.workspace.registries.airgap_access import Airgap
-    from rye.workspace.trusting.acceptance import Approval
 
 LockUse = Literal["repair", "locked", "frozen"]
 """How far rye.lock binds: ``repair`` may change it, ``locked`` refuses one that does not match rye.toml, and ``frozen`` also
@@ -60,7 +60,7 @@ class Proposal(Struct, frozen=True):
     """The changes that still need consent."""
     time: datetime
     """The current time, to show ages."""
-    unseen: tuple[Approval, ...] = ()
+    unseen: tuple[Ask, ...] = ()
     """What rye.lock approves and this user has not seen. If this and ``waiting`` are empty, nothing is asked."""
 
 

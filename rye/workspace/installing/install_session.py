@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rye.consent.ask import Ask
 from rye.errors import RyeError
 from rye.installation.policy_files import OtherPolicies, read_other_policies
 from rye.installation.shadows import project_shadows, shadows_error
@@ -21,7 +22,7 @@ from rye.project.members import MemberText, whole_manifest
 from rye.verified.on_disk import Present
 from rye.workspace.installing.hand_edits import refuse_hand_edits
 from rye.workspace.installing.project_state import ProjectState, read_state
-from rye.workspace.trusting.acceptance import Approval, trusts_lock, unseen
+from rye.workspace.trusting.acceptance import trusts_lock, unseen
 from rye.workspace.trusting.project_changes import ReadSigned, project_changes, require_allowed, shown_lines
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Look(Struct, frozen=True):
     warned: tuple[str, ...]
     in_order: bool
     """Whether nothing has to be done."""
-    waiting: tuple[Approval, ...] = ()
+    waiting: tuple[Ask, ...] = ()
     """If so: what rye.lock approves and this user has not agreed to."""
 
 
@@ -88,7 +89,7 @@ class InstallSession(Struct, frozen=True):
         text = self.manifest_text if member else text
         return replace(self, manifest_text=text, members=members, manifest=_manifest(text, members, self.request))
 
-    def unseen(self, relied: Iterable[Approval]) -> tuple[Approval, ...]:
+    def unseen(self, relied: Iterable[Ask]) -> tuple[Ask, ...]:
         """The approvals that this user has not agreed to; empty if the run trusts the lock."""
         if trusts_lock(self.context, self.request.trust_lock):
             return ()
@@ -96,7 +97,7 @@ class InstallSession(Struct, frozen=True):
 
     def look_at_changes(
         self, items: Sequence[LockedItem], signed: ReadSigned | None = None
-    ) -> tuple[tuple[Approval, ...], tuple[str, ...]]:
+    ) -> tuple[tuple[Ask, ...], tuple[str, ...]]:
         """The approvals that the project's customizations of these items need, and the notices about them.
 
         ``signed``: the items' signed files; None means those on disk or in the cache.

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
+from rye.consent.ask import Ask
+from rye.consent.sorts import approvals
 from rye.errors import RyeError
 from rye.installation.completeness import does_not_fit, problems
 from rye.installation.environment import Environment
@@ -43,15 +45,7 @@ from rye.workspace.installing.install_request import Proposal
 from rye.workspace.installing.install_session import InstallSession, Look
 from rye.workspace.installing.own_previous import remember_previous
 from rye.workspace.registries.project_sources import Outages, judging_environment, project_sources
-from rye.workspace.trusting.acceptance import (
-    Approval,
-    accepted_before,
-    approvals,
-    forced_versions,
-    remember,
-    remember_accepted,
-    trusts_lock,
-)
+from rye.workspace.trusting.acceptance import accepted_before, forced_versions, remember, remember_accepted, trusts_lock
 from rye.workspace.trusting.known_signers import agreed_signers, remember_signers
 from rye.workspace.trusting.other_rules import notice, texts, unseen_alarms
 from rye.workspace.trusting.relied_approvals import relied_on
@@ -231,7 +225,7 @@ def install_chosen(
     if request.dry_run:
         return InstallOutcome("proposed", prepared.plan.effective, prepared.warnings)
     lock = before.lock if frozen else new_lock(prepared, consent)
-    given = set() if frozen else approvals(in_groups(lock.items, request.without)) - relied
+    given = frozenset() if frozen else approvals(in_groups(lock.items, request.without)) - relied
     trusted = trusts_lock(session.context, request.trust_lock)
     agreed = given.union(unseen)
     if not trusted:
@@ -245,7 +239,7 @@ def install_chosen(
         signer for signer in signers if not signer.startswith(FOLDER_PREFIXES)
     }  # ../x means something else in another project
     if trusted:  # committers agreed to these, not this user
-        signers -= {one.value for one in relied if one.what in ("signer", "source")}
+        signers -= {one.text for one in relied if one.sort in ("signer", "source")}
     remember_signers(signers)
     return InstallOutcome("installed", prepared.plan.effective, prepared.warnings, written, followed=followed)
 
@@ -261,7 +255,7 @@ def _found_manifest(session: InstallSession) -> Manifest:
         return session.manifest
 
 
-def _forced_at_first_contact(session: InstallSession, prepared: Prepared) -> set[Approval]:
+def _forced_at_first_contact(session: InstallSession, prepared: Prepared) -> set[Ask]:
     """What ``[overrides]`` forces in a project that this user never accepted: it came with the repository. Without a lock, every
     item is new, and ``--yes`` agrees to what is shown."""
     project, before = session.before.project, session.before
@@ -270,7 +264,7 @@ def _forced_at_first_contact(session: InstallSession, prepared: Prepared) -> set
     return forced_versions(_locked(prepared))
 
 
-def _look_at_late_alarms(session: InstallSession, prepared: Prepared) -> tuple[Approval, ...]:
+def _look_at_late_alarms(session: InstallSession, prepared: Prepared) -> tuple[Ask, ...]:
     """What newer rules find in rows that others approved: reported, or asked if this user never agreed to those bytes."""
     kept = [change for change in prepared.plan.changes if change.action == "keep" and change.old is not None]
     named = set(session.request.approved)
@@ -301,7 +295,7 @@ def _locked(prepared: Prepared) -> list[LockedItem]:
 
 
 def _switch(
-    session: InstallSession, sources: Sources, prepared: Prepared, lock: Lock, agreed: Iterable[Approval]
+    session: InstallSession, sources: Sources, prepared: Prepared, lock: Lock, agreed: Iterable[Ask]
 ) -> tuple[int, object | None]:
     """Write everything as one transaction. Returns the number of changed files, and the report of ``follow``.
 

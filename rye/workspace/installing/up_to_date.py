@@ -58,7 +58,7 @@ def up_to_date(
     if state.conflicted or is_stale(state.lock, manifest):
         return False
     items = in_groups(state.lock.items, without)
-    if drift(items, present) or any(item.approved_signer is not None for item in items):
+    if drift(items, present) or any(item.approved.signer is not None for item in items):
         return False
     if not same_registries(context, manifest, state.lock, state.project.root):
         return False
@@ -69,7 +69,7 @@ def up_to_date(
     whole = (state.lock_bytes or b"", state.joined_manifests, policies_hash(other_files()), state.lock.items)
     with user_memory() as memory:
         known = not (state.lock.items or manifest.dependencies) or memory.knows_whole(*whole)
-        plainly_approved = all(set(item.capabilities) <= set(item.approved_capabilities) for item in items)
+        plainly_approved = all(set(item.capabilities) <= set(item.approved.of("right")) for item in items)
         if known and plainly_approved and not policies.restrict(manifest):
             return True
         if not known:
@@ -94,9 +94,9 @@ def _verified_and_complete(memory: Memory, lock: Lock, manifest: Manifest, items
 def _runs_are_approved(item: LockedItem, signed: SignedRelease) -> bool:
     """Whether the entry has and approves every run, agent tool and alarm of its release. What older locks omit is asked about."""
     return (
-        set(signed.runs) <= set(item.approved_runs)
+        set(signed.runs) <= set(item.approved.of("run"))
         and (signed.runs, signed.agent_tools, signed.agent_limits) == (item.runs, item.agent_tools, item.agent_limits)
-        and not widened(item.tools_approved, signed.tools)
+        and not widened(item.approved.tools, signed.tools)
         and not fact_rules.refused_alarms(item, signed.mentions)
     )
 

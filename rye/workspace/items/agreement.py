@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from rye.consent.ask import Ask
 from rye.errors import RyeError
 from rye.installation.policy_files import read_other_policies
 from rye.installation.policy_in_force import policy_in_force
 from rye.project.context import load_manifest
 from rye.text import facts
-from rye.workspace.trusting.acceptance import Approval, not_accepted, remember, trusts_lock
+from rye.workspace.trusting.acceptance import not_accepted, remember, trusts_lock
 from rye.workspace.trusting.agreed_here import agreed_here, unapproved
 from rye.workspace.trusting.project_changes import forbidden, project_changes, require_allowed
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from rye.workspace.items.effective_item import EffectiveItem
     from rye.workspace.trusting.agreed_here import CheckedItem
 
-AgreeTo = Callable[[tuple[Approval, ...]], bool]
+AgreeTo = Callable[[tuple[Ask, ...]], bool]
 """Shows approvals that this user has not agreed to, and asks. Returns whether they agreed."""
 
 

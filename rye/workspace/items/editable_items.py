@@ -20,6 +20,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rye.consent.ask import Ask
+from rye.consent.sorts import approvals
 from rye.errors import RyeError
 from rye.installation.environment import Environment
 from rye.installation.install import verify_chosen
@@ -43,18 +45,8 @@ from rye.verified.release import VerifiedItem
 from rye.workspace.context import Context
 from rye.workspace.items.installed_check import modified_item
 from rye.workspace.registries.project_sources import judging_environment, project_sources
-from rye.workspace.trusting.acceptance import Approval, approvals, unseen
+from rye.workspace.trusting.acceptance import unseen
 from rye.workspace.trusting.agreed_here import CheckedItem, not_approved, unapproved
-
-_APPROVED = (
-    "approved_capabilities",
-    "approved_hooks",
-    "approved_tools",
-    "approved_limits",
-    "approved_runs",
-    "approved_facts",
-    "facts_rules",
-)
 
 
 class EditableItem(Struct, frozen=True):
@@ -134,8 +126,8 @@ def _require_declared(manifest: Manifest, row: LockedItem) -> None:
 
 def _require_agreed(project: Project, row: LockedItem) -> None:
     """Require that this user agreed to the folder, before anything in it is read."""
-    waiting = [one for one in unseen(project, approvals([row])) if one.what == "source"]
-    if row.approved_signer is None and not waiting:
+    waiting = [one for one in unseen(project, approvals([row])) if one.sort == "source"]
+    if row.approved.signer is None and not waiting:
         return
     raise RyeError(
         "project-not-accepted",
@@ -153,7 +145,7 @@ def _require_no_file(project: Project, row: LockedItem) -> None:
 
 
 def _judged(row: LockedItem, now: VerifiedItem, manifest: Manifest, environment: Environment) -> EditableItem:
-    found = replace(now.locked, **{name: getattr(row, name) for name in _APPROVED})
+    found = replace(now.locked, approved=row.approved)
     if found.source != row.source or found.suffix != row.suffix:
         raise differs(row, "it is in a different place")
     if now.metadata.version is not None and now.metadata.version != row.version:
@@ -173,8 +165,8 @@ def _judged(row: LockedItem, now: VerifiedItem, manifest: Manifest, environment:
     return EditableItem(found, now.signed, now.data, now.attached)
 
 
-def _new_cautions(row: LockedItem, now: SignedRelease) -> Iterator[Approval]:
+def _new_cautions(row: LockedItem, now: SignedRelease) -> Iterator[Ask]:
     """Cautions that are new since the user agreed to the text. As for an update, a new one is an error."""
     for mention in now.mentions or ():
-        if not mention.is_alarm and not mention.is_note and mention.word not in row.approved_facts:
-            yield Approval(str(row.identity), "fact", mention.word)
+        if not mention.is_alarm and not mention.is_note and mention.word not in row.approved.of("fact"):
+            yield Ask(str(row.identity), "fact", mention.word)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from rye.consent.ask import Ask, run_text
 from rye.errors import RyeError
 from rye.items.agent_tools import AgentTools
 from rye.items.consented import Run
@@ -22,7 +23,6 @@ from rye.project.item_runs import runs_of
 from rye.workspace.context import Context
 from rye.workspace.findings import FileFindings
 from rye.workspace.items.effective_item import EffectiveItem, effective_item
-from rye.workspace.trusting.acceptance import Approval, run_text
 from rye.workspace.trusting.agreed_here import AgreedHere, agreed_here
 
 
@@ -39,7 +39,7 @@ class Rights(Struct, frozen=True):
     """Errors and warnings of the item itself."""
     findings: tuple[FileFindings, ...]
     """Findings about its overrides."""
-    missing: tuple[Approval, ...] = ()
+    missing: tuple[Ask, ...] = ()
     """Parts of it that still need consent. They are denied and not included above."""
     refusal: RyeError | None = None
     """The error for ``missing``, with the reason and the next command."""

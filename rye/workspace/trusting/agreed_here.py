@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from rye.consent.ask import Ask, run_text
+from rye.consent.sorts import approvals
 from rye.errors import RyeError
 from rye.installation.fact_rules import refused_alarms
 from rye.items.agent_tools import widened
 from rye.items.identity import Identity
 from rye.permissions.containment import diff
-from rye.workspace.trusting.acceptance import Approval, approvals, not_accepted, run_text, trusts_lock, unseen
+from rye.workspace.trusting.acceptance import not_accepted, trusts_lock, unseen
 from rye.workspace.trusting.other_rules import unseen_alarms
 
 if TYPE_CHECKING:
@@ -44,9 +46,9 @@ class AgreedHere(Struct, frozen=True):
     identity: Identity
     capabilities: tuple[str, ...]
     """The patterns that the user agreed to."""
-    waiting: tuple[Approval, ...] = ()
+    waiting: tuple[Ask, ...] = ()
     """Approvals in rye.lock that this user has not agreed to, without its signer."""
-    unapproved: tuple[Approval, ...] = ()
+    unapproved: tuple[Ask, ...] = ()
     """What its release asks for and rye.lock does not approve, except hooks, which are denied one by one."""
 
     @property
@@ -62,7 +64,7 @@ class AgreedHere(Struct, frozen=True):
 
     def waits_for(self, what: str) -> frozenset[str]:
         """The values of one sort that still need consent."""
-        return frozenset(one.value for one in (*self.waiting, *self.unapproved) if one.what == what)
+        return frozenset(one.text for one in (*self.waiting, *self.unapproved) if one.sort == what)
 
     def refusal(self) -> RyeError | None:
         """The error why the item's text is not returned for use; None if no consent is missing."""
@@ -74,27 +76,27 @@ class AgreedHere(Struct, frozen=True):
 def agreed_here(context: Context, item: CheckedItem, trust_lock: bool = False) -> AgreedHere:
     """What this user agreed to. ``trust_lock``: the option ``--trust-lock``."""
     row = item.row
-    waiting: tuple[Approval, ...] = ()
+    waiting: tuple[Ask, ...] = ()
     if not trusts_lock(context, trust_lock):
-        waiting = tuple(one for one in unseen(item.project, approvals([row])) if one.what not in ("signer", "source"))
+        waiting = tuple(one for one in unseen(item.project, approvals([row])) if one.sort not in ("signer", "source"))
         waiting += unseen_alarms(item.project, [row], {row.identity: item.release})
-    refused = {one.value for one in waiting if one.what == "right"}
-    agreed = tuple(pattern for pattern in row.approved_capabilities if pattern not in refused)
+    refused = {one.text for one in waiting if one.sort == "right"}
+    agreed = tuple(pattern for pattern in row.approved.of("right") if pattern not in refused)
     return AgreedHere(row.identity, agreed, waiting, tuple(not_approved(row, item.release)))
 
 
-def not_approved(row: LockedItem, release: SignedRelease) -> Iterable[Approval]:
+def not_approved(row: LockedItem, release: SignedRelease) -> Iterable[Ask]:
     """What a release comes with beyond what its row approves, except hooks."""
     name = str(row.identity)
-    for pattern in _beyond(row.approved_capabilities, release.capabilities):
-        yield Approval(name, "right", pattern)
+    for pattern in _beyond(row.approved.of("right"), release.capabilities):
+        yield Ask(name, "right", pattern)
     for run in release.runs:
-        if run not in row.approved_runs:
-            yield Approval(name, "run", run_text(run))
-    for tool in widened(row.tools_approved, release.tools):
-        yield Approval(name, "tool", tool)
+        if run not in row.approved.of("run"):
+            yield Ask(name, "run", run_text(run))
+    for tool in widened(row.approved.tools, release.tools):
+        yield Ask(name, "tool", tool)
     for mention in refused_alarms(row, release.mentions):
-        yield Approval(name, "fact", mention.word)
+        yield Ask(name, "fact", mention.word)
 
 
 def _beyond(agreed: tuple[str, ...], wanted: tuple[str, ...]) -> list[str]:
@@ -103,13 +105,13 @@ def _beyond(agreed: tuple[str, ...], wanted: tuple[str, ...]) -> list[str]:
     return [change.pattern for change in diff(agreed, wanted).widened]
 
 
-def unapproved(identity: Identity, what: tuple[Approval, ...]) -> RyeError:
+def unapproved(identity: Identity, what: tuple[Ask, ...]) -> RyeError:
     """The error for parts of an item that rye.lock does not approve."""
-    listed = "; ".join(f"{one.what} {one.value}" for one in what[:_LISTED])
+    listed = "; ".join(f"{one.sort} {one.text}" for one in what[:_LISTED])
     more = f"; and {len(what) - _LISTED} more" if len(what) > _LISTED else ""
     return RyeError(
         "consent-needed",
         f"rye.lock does not approve everything in {identity}: {listed}{more}.",
         "Run `rye install` to review and approve it.",
-        details={"approvals": [{"item": one.item, "what": one.what, "value": one.value} for one in what]},
+        details={"approvals": [one.as_json() for one in what]},
     )

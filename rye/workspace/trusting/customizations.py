@@ -15,6 +15,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from rye.consent.ask import Ask
 from rye.customization.item_overrides import SUFFIX, means, named_for
 from rye.customization.places import DIRECTIVE_SUFFIX, OVERLAY_SUFFIX, Folder, rye_places
 from rye.errors import RyeError
@@ -26,7 +27,7 @@ from rye.project.lock import LockedItem
 from rye.project.lock_file import read_lock
 from rye.project.placement import item_path
 from rye.project.spaces import Entry
-from rye.workspace.trusting.acceptance import Approval, remember, unseen
+from rye.workspace.trusting.acceptance import remember, unseen
 
 Sort = Literal["override", "overlay", "role-directives"]
 
@@ -43,10 +44,10 @@ class Customization(Struct, frozen=True, order=True):
     """The hash of its bytes; None if it cannot be read."""
 
     @property
-    def approval(self) -> Approval:
+    def approval(self) -> Ask:
         """The approval to store for it: these bytes, for this item."""
         said = f"sha256 {self.sha256[:32]}" if self.sha256 is not None else "cannot be read"
-        return Approval(self.item, "customization", f"{self.shown} ({said})")
+        return Ask(self.item, "customization", f"{self.shown} ({said})")
 
 
 def customizations(project: Project, namespace: str | None, items: Sequence[LockedItem]) -> tuple[Customization, ...]:

@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from rye.consent.ask import Ask
 from rye.errors import RyeError
 from rye.items.needs import KEYS, NOTHING, Needs, joined, missing
-from rye.workspace.trusting.acceptance import Approval, trusts_lock, unseen
+from rye.workspace.trusting.acceptance import trusts_lock, unseen
 
 if TYPE_CHECKING:
     from rye.project.layout import Project
@@ -20,11 +21,11 @@ if TYPE_CHECKING:
     from rye.workspace.context import Context
 
 
-def grant_approvals(manifest: Manifest) -> list[Approval]:
+def grant_approvals(manifest: Manifest) -> list[Ask]:
     """One approval for each entry of each tool, and for each row of ``[policy.approval]`` that allows without asking."""
     return [
         *(
-            Approval(tool, "grant", f"{key} {value}")
+            Ask(tool, "grant", f"{key} {value}")
             for tool, grants in sorted(manifest.sandbox.items())
             for key, value in grants.lines()
         ),
@@ -32,8 +33,8 @@ def grant_approvals(manifest: Manifest) -> list[Approval]:
     ]
 
 
-def _unasked(pattern: str) -> Approval:
-    return Approval("[policy.approval]", "grant", f"{pattern} = allow")
+def _unasked(pattern: str) -> Ask:
+    return Ask("[policy.approval]", "grant", f"{pattern} = allow")
 
 
 def approval_in_force(context: Context, project: Project, manifest: Manifest) -> Mapping[str, str]:
@@ -53,7 +54,7 @@ def grants_in_force(context: Context, project: Project, manifest: Manifest, tool
     written = manifest.sandbox.get(tool, NOTHING)
     if trusts_lock(context):
         return written
-    waiting = {(one.item, one.value) for one in unseen(project, grant_approvals(manifest))}
+    waiting = {(one.item, one.text) for one in unseen(project, grant_approvals(manifest))}
     return Needs(*(tuple(v for v in getattr(written, key) if (tool, f"{key} {v}") not in waiting) for key in KEYS))
 
 

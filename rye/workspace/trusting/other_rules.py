@@ -11,9 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from rye.consent.ask import Ask
 from rye.installation.fact_rules import by_other_rules, late_alarms
 from rye.verified.require import verified_before
-from rye.workspace.trusting.acceptance import Approval, unseen
+from rye.workspace.trusting.acceptance import unseen
 
 if TYPE_CHECKING:
     from rye.items.identity import Identity
@@ -24,22 +25,22 @@ if TYPE_CHECKING:
 _LISTED = 3
 
 
-def texts(rows: Iterable[LockedItem]) -> set[Approval]:
+def texts(rows: Iterable[LockedItem]) -> set[Ask]:
     """The approvals of exactly these bytes, whatever rules find in them later."""
     return {_text(row) for row in rows}
 
 
 def unseen_alarms(
     project: Project, rows: Sequence[LockedItem], signed: Mapping[Identity, SignedRelease] | None = None
-) -> tuple[Approval, ...]:
+) -> tuple[Ask, ...]:
     """The alarms that another version of the rules did not find, in bytes that this user never agreed to, with those bytes.
 
     ``signed``: the signed releases; None: those verified on this machine before.
     """
-    found: list[Approval] = []
+    found: list[Ask] = []
     for row, alarms in _late(rows, signed):
         mark = _text(row)
-        asked = unseen(project, [mark, *(Approval(mark.item, "fact", alarm) for alarm in alarms)])
+        asked = unseen(project, [mark, *(Ask(mark.item, "fact", alarm) for alarm in alarms)])
         found += asked if mark in asked else ()
     return tuple(sorted(set(found)))
 
@@ -76,6 +77,6 @@ def _late(
     return found
 
 
-def _text(row: LockedItem) -> Approval:
+def _text(row: LockedItem) -> Ask:
     whole = "\n".join([row.sha256, *(f"{entry.path} {entry.sha256}" for entry in row.attached)])
-    return Approval(str(row.identity), "text", sha256(whole.encode()).hexdigest()[:32])
+    return Ask(str(row.identity), "text", sha256(whole.encode()).hexdigest()[:32])

@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from rye.consent.ask import Ask
 from rye.errors import RyeError
 from rye.text.facts import ALARM, NOTE
-from rye.workspace.trusting.acceptance import Approval, accepted_before, unseen
+from rye.workspace.trusting.acceptance import accepted_before, unseen
 from rye.workspace.trusting.grants import grant_approvals
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ ReadSigned = Callable[["LockedItem"], bytes | None]
 class ProjectChanges(Struct, frozen=True):
     """The customizations and grants of a project that this user has not seen."""
 
-    asked: tuple[Approval, ...] = ()
+    asked: tuple[Ask, ...] = ()
     """Customizations, their facts and grants that need consent."""
     told: tuple[Customization, ...] = ()
     """Customizations that are only reported."""
@@ -53,18 +54,18 @@ class ProjectChanges(Struct, frozen=True):
         )
 
 
-def shown_lines(asked: Sequence[Approval]) -> list[str]:
+def shown_lines(asked: Sequence[Ask]) -> list[str]:
     """A project's changes, in words: one line for each customization and grant."""
     lines: list[str] = []
-    changes = [one for one in asked if one.what == "customization"]
+    changes = [one for one in asked if one.sort == "customization"]
     if changes:
         count = len({one.item for one in changes})
         lines.append(f"This project changes {count} installed item{'s' * (count != 1)}:")
-        lines += (f"  {one.value} → {one.item}" for one in changes)
-    grants = [one for one in asked if one.what == "grant"]
+        lines += (f"  {one.text} → {one.item}" for one in changes)
+    grants = [one for one in asked if one.sort == "grant"]
     if grants:
         lines.append("rye.toml grants tools additional access:")
-        lines += (f"  {one.value}   {one.item}" for one in grants)
+        lines += (f"  {one.text}   {one.item}" for one in grants)
     return lines
 
 
@@ -84,7 +85,7 @@ def project_changes(
     if not waiting and not grants:
         return ProjectChanges()
     asks_all = asks_all or not accepted_before(project)
-    asked: list[Approval] = list(grants) if asks_all else []
+    asked: list[Ask] = list(grants) if asks_all else []
     told: list[Customization] = []
     by_item: dict[str, list[Customization]] = {}
     for one in waiting:
@@ -95,9 +96,7 @@ def project_changes(
         if asks_all or any(fact.level == ALARM for fact in facts):
             asked += (one.approval for one in mine)
             asked += (
-                Approval(
-                    str(item.identity), "customization-fact", f"{fact.fact} {fact.value} ({fact.path}:{fact.line})"
-                )
+                Ask(str(item.identity), "customization-fact", f"{fact.fact} {fact.value} ({fact.path}:{fact.line})")
                 for fact in facts
             )
         else:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from rye.consent.ask import Ask, hook_text, run_text
+from rye.consent.sorts import approvals
 from rye.installation.plan import Consent, Plan, approved_items, never_approved
-from rye.workspace.trusting.acceptance import Approval, approvals, hook_text, run_text
 
 
-def relied_on(plan: Plan) -> set[Approval]:
+def relied_on(plan: Plan) -> set[Ask]:
     """The approvals that an installation takes from the lock instead of asking."""
-    found: set[Approval] = set()
+    found: set[Ask] = set()
     for change in plan.changes:
         if change.new is None or change.old is None or never_approved(change.old):
             continue
@@ -21,7 +22,7 @@ def relied_on(plan: Plan) -> set[Approval]:
         if change.signer_changed:
             asked.add(change.new.signer)
         [row] = approved_items(Plan((change,)), Consent())
-        found.update(one for one in approvals([row]) if one.what != "tool" and one.value not in asked)
+        found.update(one for one in approvals([row]) if one.sort != "tool" and one.text not in asked)
         if not change.tools:  # no new tools: the user agreed to the earlier ones
-            found.update(one for one in approvals([change.old]) if one.what == "tool")
+            found.update(one for one in approvals([change.old]) if one.sort == "tool")
     return found

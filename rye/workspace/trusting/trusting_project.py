@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from rye.consent.ask import Ask
+from rye.consent.sorts import approvals
 from rye.project.layout import Project
 from rye.workspace.context import Context
 from rye.workspace.installing.consent import accept_lock
 from rye.workspace.installing.install_request import Agree
 from rye.workspace.installing.project_state import read_state
-from rye.workspace.trusting.acceptance import Approval, approvals, forget, remember_accepted, unseen
+from rye.workspace.trusting.acceptance import forget, remember_accepted, unseen
 from rye.workspace.trusting.other_rules import texts, unseen_alarms
 from rye.workspace.trusting.project_changes import project_changes
 from rye.workspace.trusting.verified_items import require_verified
 
 
-def accept_project(context: Context, project: Project, agree: Agree) -> tuple[Approval, ...]:
+def accept_project(context: Context, project: Project, agree: Agree) -> tuple[Ask, ...]:
     """Ask about approvals in the lock and customizations of installed items that this user has not seen. Return what they
     agreed to.
 

@@ -22,12 +22,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
-from msgspec.structs import replace
-
 from rye.items.identity import Identity
 from rye.project.lock import Lock, LockedItem, lock_text, parse_lock
 from rye.project.placement import item_path
 from tests.attacks.hostile_repository.upstream import Upstream
+from tests.scenes.approvals import changed
 from tests.scenes.person import Person, Result
 
 Posture = Literal["given", "pinned", "member", "offline", "cold", "visitor", "stranger"]
@@ -82,9 +81,9 @@ class Clone(Person):
     def edit_row(self, identity: Identity, **words: object) -> None:
         """Change fields of an item's row in rye.lock."""
         lock = self.lock
-        changed = replace(self.row(identity), **words)
-        assert changed != self.row(identity)
-        self.put_lock(Lock(lock.wanted, tuple(changed if one.identity == identity else one for one in lock.items)))
+        row = changed(self.row(identity), **words)
+        assert row != self.row(identity)
+        self.put_lock(Lock(lock.wanted, tuple(row if one.identity == identity else one for one in lock.items)))
 
     def drop_row(self, identity: Identity) -> None:
         lock = self.lock

@@ -23,6 +23,7 @@ from tests.attacks.hostile_repository.attacks import CloneAttackRunner
 from tests.attacks.hostile_repository.clones import FORGED, Clone, Posture, says
 from tests.attacks.hostile_repository.upstream import CHECK, DEPLOY, SKILL
 from tests.attacks.signed_items import directive
+from tests.scenes.approvals import but
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = (ROOT / "docs" / "how-to" / "ci.md").read_text("utf-8")
@@ -239,8 +240,8 @@ CODES: Mapping[str, Callable[[Clone], object]] = {
     "registry-unpinned": no_pins,
     "foreign-project": of_another_user,
     "project-not-accepted": no_trust,
-    "consent-needed": lambda clone: clone.edit_row(SKILL, approved_runs=()),
-    "lock-does-not-fit": lambda clone: clone.edit_row(CHECK, approved_capabilities=("rye.*",)),
+    "consent-needed": lambda clone: clone.edit_row(SKILL, approved=but(run=())),
+    "lock-does-not-fit": lambda clone: clone.edit_row(CHECK, approved=but(right=("rye.*",))),
     "edited-files": lambda clone: clone.file_of(DEPLOY).write_bytes(b"other\n"),
     "release-changed": forged,
     "lock-mismatch": lambda clone: clone.edit_row(DEPLOY, size=1),

@@ -22,6 +22,7 @@ from tests.attacks.hostile_repository.clones import FORGED, Clone, says
 from tests.attacks.hostile_repository.test_own_and_customized import override
 from tests.attacks.hostile_repository.upstream import AGENT, DEPLOY, FORMULA, KNOWLEDGE, ROLE, SKILL, WIDE
 from tests.attacks.simulation import difference, tree
+from tests.scenes.approvals import but
 
 pytestmark = pytest.mark.slow
 
@@ -105,7 +106,10 @@ def pipe(clone: Clone) -> None:
 
 
 def approves_other_hook(clone: Clone) -> None:
-    clone.edit_row(DEPLOY, approved_hooks=(*clone.row(DEPLOY).approved_hooks, HookAction("true", "tool", "shell/run")))
+    clone.edit_row(
+        DEPLOY,
+        approved=but(hook=(*clone.row(DEPLOY).approved.of("hook"), HookAction("true", "tool", "shell/run"))),
+    )
 
 
 HEADER = f'---\nname: deploy\ndescription: "{FORGED}"\n# {mark(DEPLOY)}\n---\n\n{FORGED}\n'
@@ -272,7 +276,7 @@ APPROVED = (
     ),
     DeployAttack(
         "a skill's hooks, approved in the lock",
-        lambda clone: clone.edit_row(SKILL, approved_hooks=(HookAction("true", "tool", "shell/run"),)),
+        lambda clone: clone.edit_row(SKILL, approved=but(hook=(HookAction("true", "tool", "shell/run"),))),
         "deploy-widening|lock-does-not-fit|project-not-accepted",
         items=(str(SKILL), *ITEMS),
         honest=lambda clone: clone.ok(

@@ -28,6 +28,7 @@ from tests.attacks.hostile_repository.upstream import (
 )
 from tests.attacks.signed_items import directive, signed
 from tests.registry.simulated_registry import key
+from tests.scenes.approvals import but
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +51,7 @@ def with_rights(clone: Clone) -> None:
         DEPLOY,
         says("</permissions>", "<execute>*</execute></permissions>"),
         capabilities=wide,
-        approved_capabilities=wide,
+        approved=but(right=wide),
     )
 
 
@@ -62,14 +63,14 @@ def with_another_hook(clone: Clone) -> None:
             says("cost.current &gt; 3", "true")(data) if b"&gt;" in data else says("cost.current > 3", "true")(data)
         ),
         hooks=(hook,),
-        approved_hooks=(hook,),
+        approved=but(hook=(hook,)),
     )
 
 
 def without_restrictions(clone: Clone) -> None:
     """Remove the agent's write restrictions; the lock agrees."""
     limits = tuple(limit for limit in clone.row(AGENT).agent_limits if not limit.startswith("blocked"))
-    clone.forge(AGENT, says("  blocked: [Write, WebFetch]\n", ""), agent_limits=limits, approved_limits=limits)
+    clone.forge(AGENT, says("  blocked: [Write, WebFetch]\n", ""), agent_limits=limits, approved=but(limit=limits))
 
 
 def swap_script(clone: Clone) -> None:
@@ -84,7 +85,7 @@ def swap_script(clone: Clone) -> None:
         replace(run, sha256=hashed, action="#!/bin/sh, executable") if run.where == SCRIPT else run
         for run in clone.row(SKILL).runs
     )
-    clone.edit_row(SKILL, attached=attached, runs=runs, approved_runs=runs)
+    clone.edit_row(SKILL, attached=attached, runs=runs, approved=but(run=runs))
 
 
 def add_script(clone: Clone) -> None:
@@ -206,8 +207,8 @@ _ROWS: dict[str, tuple[Identity, Act]] = {
     "another registry": (DEPLOY, row(DEPLOY, registry="other.example")),
     "another suffix": (TOOL, row(TOOL, suffix=".sh")),
     "a row for an item that no registry has": (DEPLOY, twin),
-    "fewer rights than the item has": (DEPLOY, row(DEPLOY, capabilities=(), approved_capabilities=())),
-    "no hooks": (DEPLOY, row(DEPLOY, hooks=(), approved_hooks=())),
+    "fewer rights than the item has": (DEPLOY, row(DEPLOY, capabilities=(), approved=but(right=()))),
+    "no hooks": (DEPLOY, row(DEPLOY, hooks=(), approved=but(hook=()))),
     "more restrictions than the agent has": (
         AGENT,
         row(AGENT, agent_limits=("blocked Bash", "blocked WebFetch", "blocked Write")),

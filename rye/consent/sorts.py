@@ -1,0 +1,213 @@
+"""The table of sorts: everything that distinguishes one sort of thing that needs a yes from another.
+
+A new sort is a row here. Its item asks for it (``asked``), rye.lock has it under a key (``keys``), and everything else has a
+default: each value is compared by equality, an update that adds one stops, ``--yes`` suffices for a first installation, and
+screens list the texts under ``title``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from rye.consent.ask import Ask, hook_text, run_text, tool_texts
+from rye.consent.lock_keys import Key
+from rye.items.agent_tools import from_words, widened
+
+if TYPE_CHECKING:
+    from rye.consent.approved import Approved
+    from rye.consent.rows import Comes, Row
+
+Values = Mapping[str, tuple[Any, ...]]
+"""What one sort has, by the names of its keys."""
+
+
+def _given(sort: Sort, row: Row) -> Iterable[tuple[str, Any]]:
+    return [(sort.text(value), value) for value in row.approved.of(sort.name)]
+
+
+def _beyond(agreed: Values, wanted: Values) -> list[Any]:
+    """The values of ``wanted`` that are not among those of ``agreed``."""
+    return [value for name, values in wanted.items() for value in values if value not in agreed.get(name, ())]
+
+
+def _kept(agreed: Values, wanted: Values) -> Values:
+    """What of ``agreed`` still counts for an item that asks for ``wanted``."""
+    return {name: tuple(value for value in values if value in wanted.get(name, ())) for name, values in agreed.items()}
+
+
+def _both(ours: Values, theirs: Values) -> Values:
+    """What both sides of a merge approve."""
+    return _kept(ours, theirs)
+
+
+class Sort(Struct, frozen=True, kw_only=True):
+    """One sort."""
+
+    name: str
+    keys: tuple[Key, ...] = ()
+    """Its lists in rye.lock; the first has the sort's name."""
+    asked: Callable[[Comes], Values] = lambda comes: {}
+    """What an item asks for. What is not in both a row and a release is compared elsewhere (:mod:`rye.consent.changes`)."""
+    text: Callable[[Any], str] = str
+    """The text of one value."""
+    given: Callable[[Sort, Row], Iterable[tuple[str, Any]]] = _given
+    """What a row approves: text and value."""
+    of: Callable[[Row], str] = lambda row: str(row.identity)
+    """What the approval is remembered for."""
+    beyond: Callable[[Values, Values], list[Any]] = _beyond
+    """What is asked for beyond what was agreed to."""
+    kept: Callable[[Values, Values], Values] = _kept
+    """What of an approval still counts for a release that asks for something else."""
+    both: Callable[[Values, Values], Values] = _both
+    """What two rows both approve."""
+    covers: Callable[[Sequence[str], str], bool] | None = None
+    """Whether remembered texts cover another text of the same item; None: only an equal text does."""
+    is_denied: bool = False
+    """Whether an item can be installed without it: it is denied then, and no one is asked again."""
+    in_lock: bool = True
+    """Whether rye.lock approves it; the others are about the project itself."""
+    title: str = ""
+    """The heading above its texts, where a screen lists what rye.lock approves."""
+
+    def values(self, approved: Approved) -> Values:
+        """What of an approval is of this sort."""
+        return {key.name: approved.of(key.name) for key in self.keys}
+
+
+def _rights_beyond(agreed: Values, wanted: Values) -> list[str]:
+    return beyond_patterns(agreed["right"], wanted["right"])
+
+
+def _rights_kept(agreed: Values, wanted: Values) -> Values:
+    beyond = set(beyond_patterns(agreed["right"], wanted["right"]))
+    return {"right": tuple(pattern for pattern in wanted["right"] if pattern not in beyond)}
+
+
+def beyond_patterns(agreed: Sequence[str], wanted: Sequence[str]) -> list[str]:
+    """The patterns that those of ``agreed`` do not contain, exactly (:mod:`rye.permissions.containment`)."""
+    if set(wanted) <= set(agreed):
+        return []
+    from rye.permissions.containment import diff  # slow to load, and needed only for rights that are not word for word
+
+    return [change.pattern for change in diff(agreed, wanted).widened]
+
+
+def _tools_beyond(agreed: Values, wanted: Values) -> list[str]:
+    return list(widened(from_words(agreed["tool"], agreed["limit"]), from_words(wanted["tool"], wanted["limit"])))
+
+
+def _tools_kept(agreed: Values, wanted: Values) -> Values:
+    return {"tool": (), "limit": ()} if _tools_beyond(wanted, agreed) else agreed
+
+
+def _tools_both(ours: Values, theirs: Values) -> Values:
+    """An approval of tools is only valid with its restrictions."""
+    return ours if ours == theirs else {"tool": (), "limit": ()}
+
+
+def _tools_given(sort: Sort, row: Row) -> Iterable[tuple[str, Any]]:
+    names = row.approved.of("tool")
+    return zip(tool_texts(names, row.approved.of("limit")), names, strict=True)
+
+
+def _signer_given(sort: Sort, row: Row) -> Iterable[tuple[str, Any]]:
+    """No owner vouches for a source's items, so each needs consent; the signer of a registry's items is one per namespace."""
+    signer = row.approved.signer_of(row.signer)
+    if not signer or (row.source is not None) is not (sort.name == "source"):
+        return ()
+    return [(row.registry if sort.name == "source" else signer, None)]
+
+
+def _forced_given(sort: Sort, row: Row) -> Iterable[tuple[str, Any]]:
+    return [(row.forced, None)] if row.forced is not None else ()
+
+
+SORTS: tuple[Sort, ...] = (
+    Sort(
+        name="right",
+        keys=(Key("right", "approved"),),
+        asked=lambda comes: {"right": comes.capabilities},
+        beyond=_rights_beyond,
+        kept=_rights_kept,
+        covers=lambda agreed, text: not beyond_patterns(agreed, (text,)),
+        title="Rights",
+    ),
+    Sort(
+        name="hook",
+        keys=(Key("hook", "approved-hooks", "hooks"),),
+        asked=lambda comes: {"hook": comes.hooks},
+        text=hook_text,
+        is_denied=True,
+        title="Hooks",
+    ),
+    Sort(
+        name="tool",
+        keys=(Key("tool", "approved-tools"), Key("limit", "approved-limits")),
+        asked=lambda comes: {"tool": comes.agent_tools, "limit": comes.agent_limits},
+        given=_tools_given,
+        beyond=_tools_beyond,
+        kept=_tools_kept,
+        both=_tools_both,
+        title="Tools of the agent program",
+    ),
+    Sort(
+        name="run",
+        keys=(Key("run", "approved-runs", "runs"),),
+        asked=lambda comes: {"run": comes.runs},
+        text=run_text,
+        title="What can run",
+    ),
+    Sort(name="fact", keys=(Key("fact", "approved-facts"),), title="What the texts mention"),
+    Sort(
+        name="signer",
+        given=_signer_given,
+        of=lambda row: row.identity.namespace,
+        title="Keys that sign its items",
+    ),
+    Sort(name="source", given=_signer_given, title="Items without a publisher's signature, and their sources"),
+    Sort(
+        name="forced",
+        given=_forced_given,
+        title="Versions that [overrides] of rye.toml forces, whatever other items require",
+    ),
+    Sort(name="text", title="Texts that were approved under older rules, by their hash"),
+    Sort(name="deploy"),
+    Sort(name="customization", in_lock=False),
+    Sort(name="customization-fact", in_lock=False),
+    Sort(name="project", in_lock=False),
+    Sort(name="grant", in_lock=False),
+)
+
+
+def sort_of(name: str) -> Sort | None:
+    """The row of a name; None for a name that another version of Rye stored."""
+    return _by_name(SORTS).get(name)
+
+
+def lock_keys() -> tuple[Key, ...]:
+    """The keys of rye.lock that approve something."""
+    return _keys(SORTS)
+
+
+def approvals(rows: Iterable[Row]) -> frozenset[Ask]:
+    """Everything that these rows approve. A row that ``rye lock`` wrote and no one installed keeps the earlier approvals."""
+    return frozenset(
+        Ask(sort.of(row), sort.name, text, subject)
+        for row in rows
+        for sort in SORTS
+        for text, subject in sort.given(sort, row)
+    )
+
+
+@lru_cache(maxsize=2)
+def _by_name(sorts: tuple[Sort, ...]) -> dict[str, Sort]:
+    return {sort.name: sort for sort in sorts}
+
+
+@lru_cache(maxsize=2)
+def _keys(sorts: tuple[Sort, ...]) -> tuple[Key, ...]:
+    return tuple(key for sort in sorts for key in sort.keys)
