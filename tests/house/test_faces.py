@@ -12,6 +12,7 @@ from tests.house.test_rooms import FLOOR, ROOT, imports
 CLI = ROOT / "rye" / "cli"
 VALUES = frozenset(
     {
+        "rye.consent.ask",
         "rye.customization.doctor",
         "rye.customization.merge",
         "rye.customization.places",

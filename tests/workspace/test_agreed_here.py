@@ -126,7 +126,8 @@ def test_what_the_lock_does_not_approve_is_refused_even_to_a_user_who_agreed_to_
 def test_what_the_lock_approves_is_not_refused_again() -> None:
     release = SignedRelease((READ,), ("Bash",), runs=(RUN,), mentions=(ALARM,), agent_limits=("blocked X",))
     row = replace(
-        ROW, approved=approving(right=("rye.execute.tool.acme.*",), tool=("Bash",), limit=("blocked X",), run=(RUN,), fact=("command rm -rf",)),
+        ROW, approved=approving(right=("rye.execute.tool.acme.*",), tool=("Bash",), limit=("blocked X",), run=(RUN,),
+        fact=("command rm -rf",)),
     )  # fmt: skip
     assert list(not_approved(row, release)) == []
     assert list(not_approved(row, SignedRelease(hooks=(HOOK,)))) == []
