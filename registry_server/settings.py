@@ -328,7 +328,7 @@ def _checked(name: str, value: object, where: str) -> object:
     if kind is None:
         near = difflib.get_close_matches(name, _TYPES, n=1)
         hint = f"Did you mean {near[0]}?" if near else "docs/reference/registry-settings.md lists the settings."
-        raise UsageError("unknown-setting", f"{name} in {where} is not a setting.", hint)
+        raise UsageError("unknown-name", f"{name} in {where} is not a setting.", hint, what="setting")
     if kind is float and type(value) is int:
         value = float(value)
     if kind is tuple and isinstance(value, list):

@@ -175,11 +175,14 @@ def _passphrase(*, twice: bool) -> str:
     if given is None:
         if not sys.stdin.isatty():
             raise UsageError(
-                "no-passphrase",
+                "missing-argument",
                 "Sealed keys need a passphrase.",
                 f"Set {PASSPHRASE}, or run the command in a terminal.",
+                what="passphrase",
             )
         given = click.prompt("Passphrase of the keys", hide_input=True, confirmation_prompt=twice, err=True)
     if not given:
-        raise UsageError("empty-passphrase", "The passphrase is empty.", f"Set {PASSPHRASE} to a passphrase.")
+        raise UsageError(
+            "missing-argument", "The passphrase is empty.", f"Set {PASSPHRASE} to a passphrase.", what="passphrase"
+        )
     return str(given)

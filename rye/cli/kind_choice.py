@@ -22,14 +22,14 @@ class KindChoice(_ParamType):
     name = "kind"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """``value`` as a kind's name. Raises UsageError ``unknown-kind``."""
+        """``value`` as a kind's name. Raises UsageError ``unknown-name``."""
         if value in KINDS:
             return str(value)
         import difflib  # only an unknown kind needs it
 
         near = difflib.get_close_matches(str(value), list(KINDS), n=1, cutoff=0.5)
         hint = f"Did you mean {near[0]!r}?" if near else f"Kinds: {', '.join(KINDS)}."
-        raise UsageError("unknown-kind", f"{value!r} is not a kind of item.", hint)
+        raise UsageError("unknown-name", f"{value!r} is not a kind of item.", hint, what="kind")
 
 
 def kind_option(

@@ -101,10 +101,12 @@ def _unknown_section(path: tuple[Selector, ...], blocks: Sequence[Block]) -> Rye
 def directive_text(operation: str, where: str, reason: str, content: Sequence[str] = ()) -> str:
     """One directive. ``where``: a heading path or a frontmatter key.
 
-    Raises UsageError ``bad-reason``, and RyeError for content that a directive cannot contain.
+    Raises UsageError ``bad-argument``, and RyeError for content that a directive cannot contain.
     """
     if not reason.strip() or not reason.isprintable():
-        raise UsageError("bad-reason", "A reason is one line of printable text.", "Say why the change is there.")
+        raise UsageError(
+            "bad-argument", "A reason is one line of printable text.", "Say why the change is there.", what="reason"
+        )
     for line in content:
         if opener_operation(line) is not None or ESCAPED_CLOSER in line:
             message = "The section contains a directive, which an override's content cannot."

@@ -143,9 +143,10 @@ def gastown_places(town: Path, rig: str | None) -> Places:
     if rig is not None:
         if not is_segment(rig):
             raise UsageError(
-                "bad-rig-name",
+                "bad-argument",
                 f"{rig!r} is not a valid rig name.",
                 "Names are lower-case letters, digits, '-' and '_', at most 64, and no path.",
+                what="rig",
             )
         if not (town / rig).is_dir():
             raise RyeError("no-such-folder", f"There is no rig {rig!r} in {str(town)!r}.", "Check --rig.")
@@ -156,12 +157,13 @@ def gastown_places(town: Path, rig: str | None) -> Places:
 
 
 def check_name(name: str, what: str) -> str:
-    """Return ``name`` if it is a valid item name, which never contains a path. Raises UsageError ``bad-name`` otherwise."""
+    """Return ``name`` if it is a valid item name, which never contains a path. Raises UsageError ``bad-argument`` otherwise."""
     if not is_segment(name):
         raise UsageError(
-            "bad-name",
+            "bad-argument",
             f"{name!r} is not a {what}'s name.",
             "Names are lower-case letters, digits, '-' and '_', at most 64, and no path.",
+            what="item name",
         )
     return name
 

@@ -114,7 +114,7 @@ a no, so that other runs need not load a TOML editor."""
 def deploy(context: Context, project: Project, request: DeployRequest, choose: ChooseTargets | None = None) -> Deployed:
     """Write installed items where agent programs read them.
 
-    Raises RyeError if the project's approvals are not valid here, and ``deploy-unknown-target`` if no target is set.
+    Raises RyeError if the project's approvals are not valid here, and ``unknown-name`` if no target is set.
     """
     names, asked = _targets(context, project, load_manifest(project), request, choose)
     root = _root(project, request.scope)
@@ -307,7 +307,7 @@ def _state_bytes(plan: Plan) -> bytes | None:
 
 
 def _limit(read: ReadProject, request: DeployRequest, labels: Mapping[str, str]) -> frozenset[str] | None:
-    """Return the items that this run is limited to; None: all. Raises UsageError ``no-such-member``."""
+    """Return the items that this run is limited to; None: all. Raises UsageError ``unknown-name``."""
     named = frozenset(labels[given] for given in request.items)
     if request.member is None:
         return named or None
@@ -433,7 +433,7 @@ def _targets(
     if found and context.assume_yes:
         return found, None
     said = f"Detected here: {', '.join(found)}. " if found else ""
-    raise UsageError("deploy-unknown-target", "rye.toml has no targets.", f"{said}{_name_targets(found)}")
+    raise UsageError("unknown-name", "rye.toml has no targets.", f"{said}{_name_targets(found)}", what="target")
 
 
 def _name_targets(found: Sequence[str]) -> str:

@@ -69,17 +69,27 @@ def required_capability(primary: str, item_type: str, item_id: str | None) -> st
     and for an action other than a search without an id.
     """
     if primary not in PRIMARIES:
-        raise UsageError("unknown-primary", f"{primary!r} is not an action.", f"Actions: {', '.join(PRIMARIES)}.")
+        raise UsageError(
+            "unknown-name", f"{primary!r} is not an action.", f"Actions: {', '.join(PRIMARIES)}.", what="action"
+        )
     if item_type not in ITEM_TYPES:
-        raise UsageError("unknown-item-type", f"{item_type!r} is not an item type.", f"Types: {', '.join(ITEM_TYPES)}.")
+        raise UsageError(
+            "unknown-name", f"{item_type!r} is not an item type.", f"Types: {', '.join(ITEM_TYPES)}.", what="item type"
+        )
     if item_id is None:
         if primary == "search":
             return f"rye.search.{item_type}"
-        raise UsageError("missing-id", f"{primary} needs an id; only search works without one.", "Add the item's id.")
+        raise UsageError(
+            "missing-argument",
+            f"{primary} needs an id; only search works without one.",
+            "Add the item's id.",
+            what="id",
+        )
     if not is_id(item_id):
         raise UsageError(
-            "bad-id",
+            "bad-argument",
             f"{item_id!r} is not a valid id: ids are lower-case segments of a-z, 0-9, - and _ joined by '/'.",
             "Write it as namespace/category/name, e.g. rye/file-system/write.",
+            what="id",
         )
     return f"rye.{primary}.{item_type}.{item_id.replace('/', '.')}"

@@ -96,7 +96,7 @@ def parse_reference(text: str) -> Reference:
     rest, at, wanted = text.partition("@")
     kind, colon, identifier = rest.rpartition(":")
     if colon and kind not in KINDS:
-        raise UsageError("unknown-kind", f"{kind!r} is not a kind of item.", f"Kinds: {KINDS.names()}.")
+        raise UsageError("unknown-name", f"{kind!r} is not a kind of item.", f"Kinds: {KINDS.names()}.", what="kind")
     if not is_id(identifier):
         raise UsageError(
             "bad-reference",

@@ -35,11 +35,11 @@ _EXPIRY_SECONDS = 30
 
 
 def parse_address(text: str) -> tuple[str, int]:
-    """Parse ``HOST:PORT`` or ``[::1]:PORT``; port 0 picks a free one. Raises UsageError ``bad-address``."""
+    """Parse ``HOST:PORT`` or ``[::1]:PORT``; port 0 picks a free one. Raises UsageError ``bad-argument``."""
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not host or not port.isdigit() or int(port) > 65535:
-        raise UsageError("bad-address", f"{text!r} is not HOST:PORT.", "For example: 127.0.0.1:8765.")
+        raise UsageError("bad-argument", f"{text!r} is not HOST:PORT.", "For example: 127.0.0.1:8765.", what="address")
     return host, int(port)
 
 
@@ -55,13 +55,13 @@ def is_loopback(host: str) -> bool:
 
 def require_safe(host: str, *, demands_token: bool) -> None:
     """Raise UsageError ``token-demanded`` for an address that other machines can reach if no token is required, and
-    ``bad-address`` for one that means all interfaces: Host could not be checked then."""
+    ``bad-argument`` for one that means all interfaces: Host could not be checked then."""
     if not is_loopback(host) and not demands_token:
         message = f"Other machines can reach {host}, but no token is required."
         raise UsageError("token-demanded", message, "Use 127.0.0.1, or require tokens with --as ID.")
     if host in ("0.0.0.0", "::", "*"):
         message = f"{host} means all interfaces, so the Host of requests could not be checked."
-        raise UsageError("bad-address", message, "Use the address that clients connect to.")
+        raise UsageError("bad-argument", message, "Use the address that clients connect to.", what="address")
 
 
 class BearerGate:

@@ -29,7 +29,7 @@ class ProgramEntry(Struct, frozen=True):
 
 
 def config_entry(program: str) -> ProgramEntry:
-    """Return a program's entry for a whole project: search and load, no execution. Raises UsageError ``unknown-program``."""
+    """Return a program's entry for a whole project: search and load, no execution. Raises UsageError ``unknown-name``."""
     words = ["mcp", "serve"]
     plain: dict[str, Any] = {"command": "rye", "args": words}
     if program == "codex":
@@ -44,7 +44,10 @@ def config_entry(program: str) -> ProgramEntry:
     }
     if program not in files:
         raise UsageError(
-            "unknown-program", f"{program!r} is not a supported program.", f"Use one of {', '.join(PROGRAMS)}."
+            "unknown-name",
+            f"{program!r} is not a supported program.",
+            f"Use one of {', '.join(PROGRAMS)}.",
+            what="program",
         )
     file, value = files[program]
     return ProgramEntry(program, file, "json", json.dumps(value, indent=2) + "\n")

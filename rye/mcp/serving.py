@@ -71,10 +71,12 @@ def open_run(context: Context, reference: str | None, *, read_only: bool) -> Ope
 
 
 def binding_of(context: Context) -> Binding:
-    """Return the binding set in ``RYE_BINDING``, by default ``advisory``. Raises UsageError ``bad-binding``."""
+    """Return the binding set in ``RYE_BINDING``, by default ``advisory``. Raises UsageError ``bad-argument``."""
     given = context.environment.get(BINDING) or "advisory"
     if given not in get_args(Binding):
-        raise UsageError("bad-binding", f"{BINDING}={given!r} is not supported.", "Set it to exclusive or advisory.")
+        raise UsageError(
+            "bad-argument", f"{BINDING}={given!r} is not supported.", "Set it to exclusive or advisory.", what="binding"
+        )
     return cast("Binding", given)
 
 

@@ -23,7 +23,7 @@ class MadeToken(Struct, frozen=True):
 
 
 def make_token(context: Context, reference: str, ttl: str) -> MadeToken:
-    """Create a token for a directive. Raises RyeError if the directive may not be used, UsageError ``bad-ttl``."""
+    """Create a token for a directive. Raises RyeError if the directive may not be used, UsageError ``bad-argument``."""
     life = parse_ttl(ttl)
     project = require_project(context.cwd)
     item, _ = read_directive(ProjectItems(context, project), reference)

@@ -60,12 +60,17 @@ class TokenRefused(RyeError):
 
 
 def parse_ttl(text: str) -> timedelta:
-    """Parse a lifetime such as ``8h``, ``30m`` or ``1d``. Raises UsageError ``bad-ttl``."""
+    """Parse a lifetime such as ``8h``, ``30m`` or ``1d``. Raises UsageError ``bad-argument``."""
     found = _TTL.fullmatch(text)
     seconds = int(found[1]) * _UNITS[found[2]] if found else 0
     if not 0 < seconds <= RUNTIME.token_seconds:
         days = RUNTIME.token_seconds // 86400
-        raise UsageError("bad-ttl", f"{text!r} is not a valid lifetime.", f"Use 30m, 8h or 1d; at most {days}d.")
+        raise UsageError(
+            "bad-argument",
+            f"{text!r} is not a valid lifetime.",
+            f"Use 30m, 8h or 1d; at most {days}d.",
+            what="lifetime",
+        )
     return timedelta(seconds=seconds)
 
 

@@ -100,7 +100,10 @@ def _matching(pattern: str, base: Path) -> Iterator[Found]:
         matches = sorted(islice(root.glob(relative), MAX_FILES + 1))
     except ValueError as error:
         raise UsageError(
-            "bad-pattern", f"{pattern!r} is not a pattern: {error}.", "Use `*` for a name and `**` for any folders."
+            "bad-argument",
+            f"{pattern!r} is not a pattern: {error}.",
+            "Use `*` for a name and `**` for any folders.",
+            what="pattern",
         ) from None
     if len(matches) > MAX_FILES:
         raise RyeError("too-many-files", f"More than {MAX_FILES} files match {pattern!r}.", "Name a folder.")

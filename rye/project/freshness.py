@@ -60,11 +60,14 @@ def require_fixed(items: Iterable[LockedItem], manifest: Manifest) -> None:
 
 
 def require_groups(manifest: Manifest, named: frozenset[str]) -> None:
-    """Require that the manifest has these groups. Raises UsageError ``unknown-group``."""
+    """Require that the manifest has these groups. Raises UsageError ``unknown-name``."""
     unknown = named - set(manifest.groups)
     if unknown:
         raise UsageError(
-            "unknown-group", f"There is no group {min(unknown)!r}.", f"Groups: {', '.join(manifest.groups)}."
+            "unknown-name",
+            f"There is no group {min(unknown)!r}.",
+            f"Groups: {', '.join(manifest.groups)}.",
+            what="group",
         )
 
 

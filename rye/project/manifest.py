@@ -511,7 +511,7 @@ class _Reader:
                 near = close_words(name, names)
                 hint = f"Did you mean {near[0]!r}?" if near else f"Targets: {', '.join(names)}."
                 message = f"{self.source}: [deploy] targets {name!r} is not a target."
-                raise UsageError("deploy-unknown-target", message, hint)
+                raise UsageError("unknown-name", message, hint, what="target")
         prefix = self.text(table, where, "prefix") or "never"
         if prefix not in PREFIXES:
             raise self.fail(f"[deploy] prefix {prefix!r} is not a known value.", f"Write one of {', '.join(PREFIXES)}.")

@@ -117,7 +117,7 @@ def selected(manifest: Manifest, name: str | None) -> Manifest:
 def find_member(manifest: Manifest, name: str) -> str:
     """Return the path of a member, given its path or its ``[project] name``; ``.`` is the root.
 
-    Raises UsageError ``no-such-member`` or ``ambiguous``.
+    Raises UsageError ``unknown-name`` or ``ambiguous``.
     """
     if name == ".":
         return ""
@@ -135,13 +135,14 @@ def find_member(manifest: Manifest, name: str) -> str:
         )
     if not paths:
         raise UsageError(
-            "no-such-member",
+            "unknown-name",
             f"There is no member {name!r}: this project is not a workspace.",
             'To make it one, add [workspace] members = ["services/*"] to rye.toml.',
+            what="member",
         )
     near = close_words(name, [*paths, *(member.name for member in manifest.members if member.name)], 1)
     hint = f"Did you mean {near[0]}?" if near else f"Members: {', '.join(paths)}. `-p .` is the root."
-    raise UsageError("no-such-member", f"There is no member {name!r}.", hint)
+    raise UsageError("unknown-name", f"There is no member {name!r}.", hint, what="member")
 
 
 def member_around(manifest: Manifest, root: Path, cwd: Path) -> str:

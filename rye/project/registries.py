@@ -57,7 +57,7 @@ def no_registry() -> RyeError:
 
 
 def registries(given: str | None, manifest: Manifest | None, setting: str | None, base: Path) -> Registries:
-    """Combine the settings of the command, the project and the user. Raises UsageError ``bad-registry``."""
+    """Combine the settings of the command, the project and the user. Raises UsageError ``bad-argument``."""
     sources = frozenset(manifest.sources) if manifest is not None else frozenset[str]()
     if given is not None:
         return Registries(normal_address(given, base), sources=sources)
@@ -72,7 +72,7 @@ def registries(given: str | None, manifest: Manifest | None, setting: str | None
 
 
 def normal_address(address: str, base: Path) -> str:
-    """Return an address without a trailing ``/``; a folder becomes a ``file://`` address. Raises UsageError ``bad-registry``."""
+    """Return an address without a trailing ``/``; a folder becomes a ``file://`` address. Raises UsageError ``bad-argument``."""
     try:
         parts = urlsplit(address)
         parts.port  # noqa: B018  raises for an invalid port
@@ -85,9 +85,10 @@ def normal_address(address: str, base: Path) -> str:
     if not parts.scheme and (base / address).is_dir():
         return (base / address).resolve().as_uri()
     raise UsageError(
-        "bad-registry",
+        "bad-argument",
         f"{address!r} is not a registry address.",
         _with_scheme(address) or "Use https://…, file:///… or the path of a registry's folder.",
+        what="registry",
     )
 
 

@@ -28,9 +28,10 @@ def set_setting(name: str, text: str | None) -> object:
     if name not in SETTINGS:
         near = close_words(name, SETTINGS)
         raise UsageError(
-            "unknown-setting",
+            "unknown-name",
             f"There is no setting {name!r}.",
             f"Did you mean {near[0]!r}?" if near else f"Settings: {', '.join(SETTINGS)}.",
+            what="setting",
         )
     path = config_path()
     read_table(path)  # raises a readable error if the file is invalid

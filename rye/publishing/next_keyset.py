@@ -24,21 +24,23 @@ def next_keyset(
 ) -> Keyset:
     """Return the keyset that follows ``before``. Both thresholds stay the same unless given: neither is ever lowered silently.
 
-    Raises UsageError ``bad-threshold`` and RyeError ``too-many``.
+    Raises UsageError ``bad-argument`` and RyeError ``too-many``.
     """
     wanted = threshold or before.threshold
     if wanted > len(keys):
         raise UsageError(
-            "bad-threshold",
+            "bad-argument",
             f"{wanted} owners must sign for {before.namespace!r}, but only {len(keys)} would be left.",
             f"Say how many must sign from now on: --threshold {len(keys)}.",
+            what="threshold",
         )
     releases = release_threshold or before.release_threshold
     if releases > len(keys):
         raise UsageError(
-            "bad-threshold",
+            "bad-argument",
             f"{releases} keys must sign a release of {before.namespace!r}, but only {len(keys)} would be left.",
             f"Say how many must sign from now on: --release-threshold {len(keys)}.",
+            what="threshold",
         )
     if len(keys) > MAX_KEYS:
         raise RyeError(

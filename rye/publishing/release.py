@@ -70,7 +70,7 @@ def publishable(
 ) -> Publishable:
     """Check an item read with ``ReadOptions(publishing=True)``. ``version``: for formats that do not contain one.
 
-    Raises RyeError: ``invalid-item``, ``no-version``, ``other-version``, ``bad-name``.
+    Raises RyeError: ``invalid-item``, ``no-version``, ``other-version``, ``bad-argument``.
     """
     errors = [finding for finding in item.reading.diagnostics if finding.severity == "error"]
     metadata = item.reading.metadata
@@ -79,9 +79,10 @@ def publishable(
     identity = Identity(item.kind.name, f"{namespace}/{item.location.local_id}")
     if not is_id(identity.id):
         raise UsageError(
-            "bad-name",
+            "bad-argument",
             f"{item.shown}: {identity.id!r} cannot be published: names are a-z, 0-9, '-' and '_'.",
             "Rename the file or its folders.",
+            what="item name",
         )
     found = _version(item, metadata, version)
     return Publishable(identity, found, item.suffix, item.data, metadata, tuple(attached), item.shown, item.path)

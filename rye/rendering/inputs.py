@@ -25,10 +25,13 @@ def parse_assignments(assignments: Iterable[str], option: str = "--input") -> di
         name, equals, value = assignment.partition("=")
         if not equals or not name:
             raise UsageError(
-                "bad-input", f"{option} {assignment!r} is not of the form name=value.", f"Write {option} name=value."
+                "bad-argument",
+                f"{option} {assignment!r} is not of the form name=value.",
+                f"Write {option} name=value.",
+                what="input",
             )
         if name in values:
-            raise UsageError("bad-input", f"{option} {name} is a duplicate.", "Set each name once.")
+            raise UsageError("bad-argument", f"{option} {name} is a duplicate.", "Set each name once.", what="input")
         values[name] = value
     return values
 

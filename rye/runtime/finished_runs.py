@@ -79,7 +79,7 @@ def read_run(context: Context, run: str) -> RunLog:
 
 
 def run_folder(context: Context, run: str) -> Path:
-    """Return the folder of one run. Raises RyeError ``no-such-entry``, UsageError ``bad-run``."""
+    """Return the folder of one run. Raises RyeError ``no-such-entry``, UsageError ``bad-argument``."""
     folder = _folder(require_project(context.cwd))
     if run == "last":
         newest = _names(folder, context.now())
@@ -89,7 +89,9 @@ def run_folder(context: Context, run: str) -> Path:
             )
         return folder / newest[0]
     if not is_ulid(run.upper()):
-        raise UsageError("bad-run", f"{run!r} is not the name of a run.", "`rye runs list` shows the runs.")
+        raise UsageError(
+            "bad-argument", f"{run!r} is not the name of a run.", "`rye runs list` shows the runs.", what="run"
+        )
     found = folder / run.upper()
     if found.is_symlink() or not (found / EVENTS).is_file():
         raise RyeError("no-such-entry", f"There is no run {run}.", "`rye runs list` shows the runs.", what="run")

@@ -115,6 +115,6 @@ def read_directive(items: ProjectItems, reference: str) -> tuple[UsableItem, Lev
     wanted = parse_reference(reference)
     if wanted.kind not in (None, "directive"):
         message = f"A run needs a directive; {wanted.kind}:{wanted.id} is not one."
-        raise UsageError("not-a-directive", message, f"`rye show {wanted.kind}:{wanted.id}` shows it.")
+        raise UsageError("wrong-kind", message, f"`rye show {wanted.kind}:{wanted.id}` shows it.", what="directive")
     item, level = items.level(wanted.id, wanted.range)
     return item, replace(level, id=item.id)

@@ -54,15 +54,15 @@ def try_tool(context: Context, target: str, parameters: Mapping[str, Any], cance
     """Run the tool ``target`` (``tool:ID``) once. The tool's own failures are in the result.
 
     Raises RyeError if it cannot start: an item that may not be used, ``not-runnable``, ``sandbox-unavailable``, or
-    ``bad-input`` for parameters that are too large.
+    ``bad-argument`` for parameters that are too large.
     """
     reference = parse_reference(target)
     if reference.kind != "tool":
-        raise UsageError("not-a-tool", f"{reference} is not a tool.", "Write tool:ID.")
+        raise UsageError("wrong-kind", f"{reference} is not a tool.", "Write tool:ID.", what="tool")
     data = json.dumps(parameters, separators=(",", ":"), allow_nan=False).encode()
     if len(data) > RUNTIME.argument_bytes:
         message = f"The parameters are {len(data)} bytes of JSON; the limit is {RUNTIME.argument_bytes}."
-        raise UsageError("bad-input", message, "Pass the path of a file instead of its content.")
+        raise UsageError("bad-argument", message, "Pass the path of a file instead of its content.", what="input")
     items = ProjectItems(context, require_project(context.cwd))
     tools = SandboxedTools(context, items)
     item = items.read("tool", items.resolve("tool", reference.id), reference.range, runs=True)

@@ -155,7 +155,12 @@ class KeyStore:
 
     def _store(self, name: str, key: PrivateKey, now: datetime, passphrase: str | None, source: str) -> StoredKey:
         if not is_segment(name):
-            raise UsageError("bad-key-name", f"{name!r} cannot be a key's name.", "Use a-z, 0-9, - and _, at most 64.")
+            raise UsageError(
+                "bad-argument",
+                f"{name!r} cannot be a key's name.",
+                "Use a-z, 0-9, - and _, at most 64.",
+                what="key name",
+            )
         path = self._private_path(name)
         text = _private_text(key, passphrase)
         private_files.make_folder(self.folder.parent)

@@ -17,10 +17,13 @@ from rye.signing.sealed_form import Sealed, read_sealed, write_sealed
 
 
 def seal(key: PrivateKey, passphrase: str, *, operations: int = 3, memory: int = 256 * 1024 * 1024) -> str:
-    """Encrypt a private key under a passphrase (Argon2id, SecretBox). Raises UsageError ``empty-passphrase``."""
+    """Encrypt a private key under a passphrase (Argon2id, SecretBox). Raises UsageError ``missing-argument``."""
     if not passphrase:
         raise UsageError(
-            "empty-passphrase", "The passphrase is empty.", "Enter a passphrase, or store the key unsealed."
+            "missing-argument",
+            "The passphrase is empty.",
+            "Enter a passphrase, or store the key unsealed.",
+            what="passphrase",
         )
     salt = random(16)
     box = SecretBox(_derive(passphrase, salt, operations, memory))

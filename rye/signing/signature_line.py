@@ -101,7 +101,7 @@ def layout_of(kind: str, file_name: str) -> Layout:
     Raises UsageError for an unknown kind, RyeError ``unknown-suffix`` if the kind does not have such files.
     """
     if kind not in KINDS:
-        raise UsageError("unknown-kind", f"{kind!r} is not a kind of item.", f"Kinds: {KINDS.names()}.")
+        raise UsageError("unknown-name", f"{kind!r} is not a kind of item.", f"Kinds: {KINDS.names()}.", what="kind")
     formats = KINDS[kind].formats
     if len(set(formats.values())) == 1:
         return LAYOUTS[next(iter(formats.values()))]

@@ -54,7 +54,7 @@ def explain(word: str) -> Explained | Listed:
     """The row and example of a code, also written as printed: ``error[R04]``. A code of an earlier version leads to its present
     one. For an area's name, its codes in the order of the table. For a prefix, the codes that start with it, sorted.
 
-    Raises UsageError ``unknown-code``.
+    Raises UsageError ``unknown-name``.
     """
     areas = load()
     known = by_code(areas)
@@ -73,7 +73,7 @@ def explain(word: str) -> Explained | Listed:
         return Listed(listed)
     near = close_words(code, known, 3)
     hint = f"Did you mean {' or '.join(near)}?" if near else "`rye explain` lists the areas and their codes."
-    raise UsageError("unknown-code", f"Unknown error code {word!r}.", hint)
+    raise UsageError("unknown-name", f"Unknown error code {word!r}.", hint, what="code")
 
 
 def _beginning(typed: str, code: str, known: Mapping[str, Code]) -> tuple[Code, ...]:

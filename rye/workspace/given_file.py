@@ -23,19 +23,19 @@ def given_bytes(file: NamedFile, stream: ReadStream, limit: int) -> bytes:
     return stream(limit + 1) if file.shown == "-" else read_bytes(file.path, limit)
 
 
-def given_object(file: NamedFile, stream: ReadStream, code: str, example: str) -> dict[str, Any]:
+def given_object(file: NamedFile, stream: ReadStream, what: str, example: str) -> dict[str, Any]:
     """The JSON object in a file.
 
-    Raises UsageError ``code``, with ``example`` as hint, unless it is a JSON object (:mod:`rye.text.json_reading`), and
-    RyeError if the file cannot be read.
+    Raises UsageError ``bad-argument``, with ``what`` for the thing that the file is and ``example`` as hint, unless it is a JSON
+    object (:mod:`rye.text.json_reading`), and RyeError if the file cannot be read.
     """
     data = given_bytes(file, stream, _MOST_BYTES)
     if len(data) > _MOST_BYTES:
-        raise UsageError(code, f"{file.shown!r} has more than {_MOST_BYTES:,} bytes.", example)
+        raise UsageError("bad-argument", f"{file.shown!r} has more than {_MOST_BYTES:,} bytes.", example, what=what)
     try:
         found = read_json(data)
     except JsonError as error:
-        raise UsageError(code, f"{file.shown!r} is not valid JSON: {error}.", example) from None
+        raise UsageError("bad-argument", f"{file.shown!r} is not valid JSON: {error}.", example, what=what) from None
     if not isinstance(found, dict):
-        raise UsageError(code, f"{file.shown!r} is not a JSON object.", example)
+        raise UsageError("bad-argument", f"{file.shown!r} is not a JSON object.", example, what=what)
     return found

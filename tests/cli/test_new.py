@@ -102,7 +102,7 @@ def test_a_name_that_the_format_refuses_is_refused(tmp_path: Path, kind: str, id
 
 def test_an_unknown_kind_is_answered_with_the_nearest(tmp_path: Path) -> None:
     result = in_project(tmp_path).run("new", "directiv", "a/b", "--json")
-    assert (result.code, result.error["code"], result.error["hint"]) == (2, "unknown-kind", "Did you mean 'directive'?")
+    assert (result.code, result.error["code"], result.error["hint"]) == (2, "unknown-name", "Did you mean 'directive'?")
 
 
 def test_items_go_into_the_project_around_the_folder(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_items_go_into_the_project_around_the_folder(tmp_path: Path) -> None:
 )
 def test_a_bad_id_is_answered_with_one_that_is_good(tmp_path: Path, kind: str, typed: str, example: str) -> None:
     error = in_project(tmp_path).run("new", kind, typed, "--json").error
-    assert (error["code"], error["hint"]) == ("bad-id", f"E.g. `{example}`.")
+    assert (error["code"], error["hint"]) == ("bad-argument", f"E.g. `{example}`.")
 
 
 def test_a_category_where_none_belongs_is_refused_in_plain_words(tmp_path: Path) -> None:

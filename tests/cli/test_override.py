@@ -377,7 +377,7 @@ def test_new_escapes_a_closing_line_in_the_section(person: Person) -> None:
 def test_formulas_tools_and_skills_take_no_overrides(person: Person) -> None:
     person.new("formula", "flow")
     result = person.run("override", "new", "flow", "## X", "--json")
-    assert (result.code, result.error["code"]) == (2, "not-overridable")
+    assert (result.code, result.error["code"]) == (2, "wrong-kind")
     assert "rye overlay edit" in result.error["hint"]
 
 

@@ -352,7 +352,13 @@ class TestBundle:
         user = Person(tmp_path / "u", "acme")
         user.write("rye.toml", '[project]\nname = "x"\n[dependencies]\n"acme/a/b" = "*"\n')
         user.fails(
-            "install", "--bundle-as-of", "2026-01-01", "--registry", "https://r.example", code="no-bundle", exit_code=2
+            "install",
+            "--bundle-as-of",
+            "2026-01-01",
+            "--registry",
+            "https://r.example",
+            code="missing-argument",
+            exit_code=2,
         )
         user.fails("install", "--bundle", "absent", "--registry", "https://r.example", code="no-such-file")
 
@@ -395,7 +401,7 @@ class TestRegistryFamily:
         ["nonsense", "ftp://r.example", "https://", "https://u:p@r.example", "https://r.example?q", "https://r:99999"],
     )
     def test_addresses_that_are_none(self, tmp_path: Path, address: str) -> None:
-        Person(tmp_path).fails("registry", "add", address, code="bad-registry", exit_code=2)
+        Person(tmp_path).fails("registry", "add", address, code="bad-argument", exit_code=2)
 
     def test_plain_http_elsewhere(self, tmp_path: Path) -> None:
-        Person(tmp_path).fails("registry", "add", "http://r.example", code="registry-address", exit_code=2)
+        Person(tmp_path).fails("registry", "add", "http://r.example", code="bad-argument", exit_code=2)

@@ -57,7 +57,7 @@ class TestLogin:
         user.fails("whoami", code="not-logged-in")
         user.ok("whoami", env={"RYE_TOKEN": registry.token})
         user.ok("login", registry.url, env={"RYE_TOKEN": registry.token})
-        user.fails("login", registry.url, "--token", "-", code="no-token", exit_code=2)
+        user.fails("login", registry.url, "--token", "-", code="missing-argument", exit_code=2)
 
     def test_on_a_terminal_it_asks_and_does_not_show_what_is_typed(self, registry: Registry) -> None:
         user = registry.reader()
@@ -130,10 +130,10 @@ class TestConfig:
     @pytest.mark.parametrize(
         ("name", "value", "code"),
         [
-            ("colour", "never", "unknown-setting"),
+            ("colour", "never", "unknown-name"),
             ("color", "blue", "bad-setting"),
             ("offline", "perhaps", "bad-setting"),
-            ("registry", "nonsense", "bad-registry"),
+            ("registry", "nonsense", "bad-argument"),
         ],
     )
     def test_values_that_are_none(self, tmp_path: Path, name: str, value: str, code: str) -> None:

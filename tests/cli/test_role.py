@@ -81,7 +81,7 @@ def test_without_any_role_the_hint_makes_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize("words", [["role", "show"], ["role", "edit"], ["prime"]])
 def test_names_have_no_path_parts(person: Person, name: str, words: list[str]) -> None:
     result = person.run(*words, name, "--json", env={"EDITOR": "true"})
-    assert (result.code, result.error["code"]) == (2, "bad-name")
+    assert (result.code, result.error["code"]) == (2, "bad-argument")
 
 
 def test_list(person: Person) -> None:

@@ -160,7 +160,7 @@ class TestChoosingAMember:
     @pytest.mark.parametrize("command", [["tree"], ["list"], ["outdated"], ["why", "base"], ["add", "acme/work/lint"]])
     def test_one_that_is_not_there_is_an_error(self, user: Person, command: list[str]) -> None:
         error = user.run(*command, "-p", "services/ap", "--json").error
-        assert error["code"] == "no-such-member"
+        assert error["code"] == "unknown-name"
         assert "services/api" in error["hint"]
 
     def test_remove_says_who_has_it(self, user: Person) -> None:

@@ -150,7 +150,7 @@ def test_rye_toml_chooses_items_and_targets(shop: Shop) -> None:
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        ('targets = ["claud"]', "deploy-unknown-target"),
+        ('targets = ["claud"]', "unknown-name"),
         ("targets = []\nafter = true", "bad-manifest"),
         ('prefix = "maybe"', "bad-manifest"),
         ("[deploy.claude]\ninclude = []", "bad-manifest"),
@@ -166,10 +166,10 @@ def test_unknown_words_in_rye_toml_are_errors(shop: Shop, text: str, code: str) 
 def test_without_targets_the_programs_that_are_here_count_with_yes(shop: Shop) -> None:
     shop.install("skill", "acme/pdf", skill("pdf"))
     shop.write_manifest("")
-    assert shop.run("deploy", "-y", "--json").error["code"] == "deploy-unknown-target"
+    assert shop.run("deploy", "-y", "--json").error["code"] == "unknown-name"
     shop.path(".cursor").mkdir()
     refused = shop.run("deploy", "--json").error
-    assert refused["code"] == "deploy-unknown-target"
+    assert refused["code"] == "unknown-name"
     assert "`rye deploy --target " in refused["hint"]
     done = shop.ok("deploy", "-y", "--json").json
     assert done["targets"] == ["cursor"]
@@ -200,7 +200,7 @@ def test_ids_and_targets_limit_a_run(shop: Shop) -> None:
     assert not shop.path(".claude/skills").exists()
     assert shop.path(".agents/skills/pdf/SKILL.md").exists()
     assert shop.run("deploy", "acme/nothing", "--json").error["code"] == "not-installed"
-    assert shop.run("deploy", "--target", "claud", "--json").error["code"] == "deploy-unknown-target"
+    assert shop.run("deploy", "--target", "claud", "--json").error["code"] == "unknown-name"
 
 
 # -- existing files --------------------------------------------------------------------------------------------------

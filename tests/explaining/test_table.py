@@ -90,6 +90,10 @@ def test_each_code_has_one_exit_status_and_the_table_says_it(raised: Mapping[str
     assert wrong == []
 
 
+GIVEN: Mapping[str, frozenset[str]] = {"rye/workspace/given_file.py": frozenset({"context", "input"})}
+"""Where ``what`` is a parameter, and what the callers pass."""
+
+
 def things(sites: list[Site]) -> set[str | None]:
     """The values of ``what`` at these places; None for an error without one."""
     named: set[str | None] = set()
@@ -97,7 +101,9 @@ def things(sites: list[Site]) -> set[str | None]:
         call = ast.parse(site.call, mode="eval").body
         assert isinstance(call, ast.Call)
         given = [word.value for word in call.keywords if word.arg == "what"]
-        if given or site.status is not None:
+        if site.path in GIVEN and isinstance(given[0], ast.Name):
+            named |= GIVEN[site.path]
+        elif given or site.status is not None:
             named.add(ast.literal_eval(given[0]) if given else None)
     return named
 

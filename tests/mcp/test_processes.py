@@ -149,10 +149,10 @@ def test_a_runs_folder_that_is_no_folder_stops_every_effect(shop: Workshop) -> N
     ("arguments", "code"),
     [
         (("--as", "acme/work/none"), "no-such-item"),
-        (("--as", "tool:acme/work/ship"), "not-a-directive"),
+        (("--as", "tool:acme/work/ship"), "wrong-kind"),
         (("--as", "acme/work/ship@9.9.9"), "other-version"),
         (("--http", "0.0.0.0:0"), "token-demanded"),
-        (("--http", "nowhere"), "bad-address"),
+        (("--http", "nowhere"), "bad-argument"),
     ],
 )
 def test_a_server_that_cannot_be_what_was_asked_for_does_not_start(

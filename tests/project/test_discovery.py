@@ -120,7 +120,7 @@ def test_a_file_whose_name_looks_like_a_pattern_is_itself(base: Path) -> None:
         ("nowhere", "no-such-file"),
         ("*.nope", "no-such-file"),
         ("empty", "no-items"),
-        (".ai/directives/**x", "bad-pattern"),
+        (".ai/directives/**x", "bad-argument"),
     ],
 )
 def test_what_is_not_there_is_an_error(base: Path, argument: str, code: str) -> None:

@@ -43,7 +43,7 @@ def test_the_command_prints_one_lists_all_and_knows_spelling_errors(tmp_path: Pa
     failed = rye.run("schema", "rye-tmol", "--json")
     assert (failed.code, failed.error["code"], failed.error["hint"]) == (
         2,
-        "unknown-schema",
+        "unknown-name",
         "Did you mean 'rye-toml'?",
     )
 

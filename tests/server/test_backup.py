@@ -298,7 +298,7 @@ class TestRestore:
             (str(tmp_path / "nowhere"), "no-source"),
             (str(tmp_path / "a.tar"), "no-source"),
             (str(tmp_path / "empty"), "no-source"),
-            ("ftp://example.org/registry", "registry-address"),
+            ("ftp://example.org/registry", "bad-argument"),
         ):
             before = everything(registry.data)
             assert restore(registry.data, source, check=False)["error"]["code"] == code  # type: ignore[index]
@@ -377,7 +377,7 @@ UNREADABLE: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda backup: edit(backup, "UPDATE submissions SET position = 99 WHERE position = 2"), "source-damaged",
     ),
     "with a setting of a newer version": (
-        lambda backup: (backup / "registry.toml").write_text("colour = 1\n"), "unknown-setting",
+        lambda backup: (backup / "registry.toml").write_text("colour = 1\n"), "unknown-name",
     ),
 }  # fmt: skip
 
@@ -394,11 +394,11 @@ class TestUnreadableBackups:
         done = run("restore", "--from", str(backup), "--data", str(fresh), "--json", check=False)
         error = json.loads(done.stdout)["error"]
         assert error["code"] == code, error
-        assert done.returncode == (2 if code == "unknown-setting" else 1)
+        assert done.returncode == (2 if code == "unknown-name" else 1)
         assert error["hint"]
         assert "Traceback" not in done.stderr
         assert not fresh.exists()
-        if code != "unknown-setting":  # a registry that is there uses its own settings
+        if code != "unknown-name":  # a registry that is there uses its own settings
             before = everything(registry.data)
             refused = restore(registry.data, str(backup), check=False)
             assert refused["error"]["code"] == code  # type: ignore[index]

@@ -27,7 +27,7 @@ def test_a_flag_wins_over_the_environment_over_the_file_over_the_default(data: P
 @pytest.mark.parametrize(
     ("text", "code"),
     [
-        ("prot = 1", "unknown-setting"),
+        ("prot = 1", "unknown-name"),
         ("port = 65536", "bad-setting"),
         ('metrics = "everybody"', "bad-setting"),
         ("metrics = true", "bad-setting"),
@@ -35,7 +35,7 @@ def test_a_flag_wins_over_the_environment_over_the_file_over_the_default(data: P
         ("port = -1", "bad-setting"),
         ("port = true", "bad-setting"),
         ("port = ", "bad-config"),
-        ('data = "/elsewhere"', "unknown-setting"),
+        ('data = "/elsewhere"', "unknown-name"),
     ],
 )
 def test_a_wrong_file_is_an_error_that_names_the_setting(tmp_path: Path, text: str, code: str) -> None:
@@ -43,7 +43,7 @@ def test_a_wrong_file_is_an_error_that_names_the_setting(tmp_path: Path, text: s
     with pytest.raises(RyeError) as caught:
         load(tmp_path, {}, {})
     assert caught.value.code == code
-    if code == "unknown-setting" and "prot" in text:
+    if code == "unknown-name" and "prot" in text:
         assert caught.value.hint == "Did you mean port?"
 
 

@@ -140,8 +140,8 @@ class TestWhatIsThere:
     @pytest.mark.parametrize(
         ("words", "code"),
         [
-            (("git+https://git.example.org/kit.git", "pdf"), "bad-source"),
-            (("acme/pdf",), "bad-source"),
+            (("git+https://git.example.org/kit.git", "pdf"), "bad-argument"),
+            (("acme/pdf",), "bad-argument"),
             (("../shared", "pdf"), None),
         ],
     )

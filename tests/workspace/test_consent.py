@@ -111,10 +111,10 @@ def test_an_approval_by_name_covers_that_version_and_no_other() -> None:
     other = replace(WIDER, identity=Identity("tool", "acme/fs/x"), new=replace(NEW, id="acme/fs/x"))
     error = refused("consent-needed", lambda: Face().asked(WIDER, other, approve=(LABEL,)))
     assert (error.hint or "").endswith(f"rye update --approve {LABEL} --approve tool:acme/fs/x@1.1.0")
-    error = refused("unknown-approval", lambda: Face().asked(WIDER, approve=("acme/fs/read@1.0.0",)))
+    error = refused("unknown-name", lambda: Face().asked(WIDER, approve=("acme/fs/read@1.0.0",)))
     assert error.message == "--approve acme/fs/read@1.0.0 matches nothing that would be installed."
     assert error.hint == f"To approve: {LABEL}."
-    error = refused("unknown-approval", lambda: Face().asked(approve=("x",)))
+    error = refused("unknown-name", lambda: Face().asked(approve=("x",)))
     assert error.hint == "To approve: nothing."
 
 
@@ -137,7 +137,7 @@ def test_an_approval_that_names_two_items_names_none() -> None:
 
 def test_at_most_eight_changes_are_suggested() -> None:
     many = [replace(WIDER, identity=Identity("tool", f"a/b/{n}"), new=replace(NEW, id=f"a/b/{n}")) for n in range(9)]
-    error = refused("unknown-approval", lambda: Face().asked(*many, approve=("x",)))
+    error = refused("unknown-name", lambda: Face().asked(*many, approve=("x",)))
     assert error.hint == f"To approve: {', '.join(f'tool:a/b/{n}@1.1.0' for n in range(8))}."
 
 

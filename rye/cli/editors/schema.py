@@ -29,7 +29,7 @@ def print_schema(session: Session, name: str | None) -> None:
     if name not in CATALOG:
         near = nearest(name)
         hint = f"Did you mean {near!r}?" if near else "`rye schema` lists them."
-        raise UsageError("unknown-schema", f"No schema is named {name!r}.", hint)
+        raise UsageError("unknown-name", f"No schema is named {name!r}.", hint, what="schema")
     if session.json:
         session.console.document(schema(name))
         return

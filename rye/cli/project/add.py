@@ -62,6 +62,6 @@ def add(
         return show_outcome(session, outcome, dry_run=dry_run)
     if everything or editable or name is not None:
         message = "--all, --as and --editable need a source: git+https://… or a folder's path."
-        raise UsageError("bad-source", message, "Name the source before its items.")
+        raise UsageError("bad-argument", message, "Name the source before its items.", what="source")
     outcome = add_items(session, project_of(session), request, items, group, agreement(session), member)
     return show_outcome(session, outcome, dry_run=dry_run)

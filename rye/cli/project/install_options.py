@@ -31,12 +31,14 @@ def airgap_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def airgap_given(session: Session, file: str | None) -> Airgap | None:
-    """The values of the two options. Raises UsageError ``no-bundle`` and ``bad-date``."""
+    """The values of the two options. Raises UsageError ``missing-argument`` and ``bad-date``."""
     context = click.get_current_context(silent=True)
     as_of: str | None = context.meta.get(_AS_OF) if context is not None else None
     if file is None:
         if as_of is not None:
-            raise UsageError("no-bundle", "--bundle-as-of needs --bundle.", "Also give --bundle FILE.")
+            raise UsageError(
+                "missing-argument", "--bundle-as-of needs --bundle.", "Also give --bundle FILE.", what="bundle"
+            )
         return None
     from rye.workspace.registries.airgap_access import Airgap
 

@@ -32,7 +32,10 @@ def sbom(session: Session, given_time: str | None, serial: str | None, output: s
     project = project_of(session)
     if serial is not None and not _SERIAL.fullmatch(serial):
         raise UsageError(
-            "bad-serial", f"{serial!r} is not a serial number.", "Write urn:uuid: and a UUID in lowercase."
+            "bad-argument",
+            f"{serial!r} is not a serial number.",
+            "Write urn:uuid: and a UUID in lowercase.",
+            what="serial number",
         )
     bill = project_bill(session, project, time=_time(given_time), serial=serial)
     if output is None:
@@ -51,6 +54,8 @@ def _time(given: str | None) -> str | None:
         try:
             return datetime.strptime(given, _TIME).strftime(_TIME)
         except ValueError:
-            raise UsageError("bad-time", f"{given!r} is not a timestamp.", "Write YYYY-MM-DDTHH:MM:SSZ.") from None
+            raise UsageError(
+                "bad-argument", f"{given!r} is not a timestamp.", "Write YYYY-MM-DDTHH:MM:SSZ.", what="time"
+            ) from None
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     return datetime.fromtimestamp(int(epoch), UTC).strftime(_TIME) if epoch.isascii() and epoch.isdigit() else None

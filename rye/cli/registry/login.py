@@ -23,10 +23,11 @@ def _token(session: Session, given: str | None, address: str) -> str:
         given = token_from_browser(session, address, lambda prompt: _show(session, prompt))
     if not given:
         raise UsageError(
-            "no-token",
+            "missing-argument",
             "No token was given.",
             "Give --token TOKEN, --token - to read it from standard input, or RYE_TOKEN. The registry's operator creates one: "
             "`rye-registry token create NAME`. `rye registry serve` logs you in each time it starts.",
+            what="token",
         )
     return given
 

@@ -100,7 +100,7 @@ def run(
     cancel = threading.Event()
 
     def given() -> dict[str, Any]:
-        return read_object(session, json_args, "bad-input", 'Write {"name": value}.') if json_args else {}
+        return read_object(session, json_args, "input", 'Write {"name": value}.') if json_args else {}
 
     if target.startswith("tool:"):
         if assignments or inputs_file or choices or max_spend is not None:
@@ -116,7 +116,7 @@ def run(
             "usage", "--arg and --json-args are for tools.", "For a directive, use --input K=V or --inputs FILE."
         )
     texts = parse_assignments(assignments)
-    values = read_object(session, inputs_file, "bad-input", 'Write {"name": value}.') if inputs_file else {}
+    values = read_object(session, inputs_file, "input", 'Write {"name": value}.') if inputs_file else {}
 
     def ask_input(name: str, type: str, description: str) -> str:
         session.console.say(printable(description), "dim")

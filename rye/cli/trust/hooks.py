@@ -69,7 +69,7 @@ def list_hooks(session: Session, target: str) -> None:
 def evaluate(session: Session, target: str, context_file: str) -> None:
     """Show which hooks would fire for a context, and with which inputs. Executes nothing."""
     found = _read(session, target)
-    context = read_object(session, context_file, "bad-context", 'Write e.g. {"cost": {"current": 9}}.')
+    context = read_object(session, context_file, "context", 'Write e.g. {"cost": {"current": 9}}.')
     result = found.evaluate(context)
     if session.json:
         session.console.document({**result.as_json(), "diagnostics": _findings(found)})

@@ -46,7 +46,7 @@ def render(
     For an installed item, you must first agree on this machine to its rights, its hooks and what can run.
     """
     texts = parse_assignments(assignments)
-    values = read_object(session, inputs_file, "bad-input", 'Write {"name": value}.') if inputs_file else {}
+    values = read_object(session, inputs_file, "input", 'Write {"name": value}.') if inputs_file else {}
 
     def ask(name: str, type: str, description: str) -> str:
         session.console.say(description, "dim")

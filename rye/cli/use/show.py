@@ -30,7 +30,9 @@ def show(session: Session, target: str, kind: str | None, base: bool, mermaid: b
     graph = found.item.kind.load_graph()
     if mermaid:
         if graph is None:
-            raise UsageError("no-graph", f"A {found.item.kind.name} has no graph.", "Leave --mermaid out.")
+            raise UsageError(
+                "wrong-kind", f"A {found.item.kind.name} has no graph.", "Leave --mermaid out.", what="graph"
+            )
         diagram = graph.as_mermaid(value)
         if session.json:
             session.console.document({"kind": found.item.kind.name, "id": found.id, "mermaid": diagram})

@@ -29,7 +29,6 @@ Code = Literal[
     "deploy-too-large",
     "deploy-shadowed",
     "deploy-manual",
-    "deploy-unknown-target",
     "deploy-outside",
 ]
 
@@ -175,13 +174,13 @@ class Target(Struct, frozen=True):
 
 
 def target(name: str) -> Target:
-    """Return the target with this name. Raises UsageError ``deploy-unknown-target``."""
+    """Return the target with this name. Raises UsageError ``unknown-name``."""
     row = next((program for program in PROGRAMS if program.name == name), None)
     if row is None:
         names = program_names()
         near = close_words(name, names)
         hint = f"Did you mean {near[0]!r}?" if near else f"Targets: {', '.join(names)}."
-        raise UsageError("deploy-unknown-target", f"{name!r} is not a target.", hint)
+        raise UsageError("unknown-name", f"{name!r} is not a target.", hint, what="target")
     return cast("Target", import_module(row.module).TARGET)
 
 

@@ -79,15 +79,17 @@ def new_directive(name: str, category: str, description: str | None = None, auth
     """Return a valid directive for ``directives/<category>/<name>.md``. Raises UsageError for an invalid name or category."""
     if _NAME.fullmatch(name) is None:
         raise UsageError(
-            "bad-name",
+            "bad-argument",
             f"{name!r} is not a valid directive name: names are snake_case.",
             "Use lower-case letters, digits and `_`, starting with a letter, e.g. deploy_staging.",
+            what="item name",
         )
     if not is_id(category):
         raise UsageError(
-            "bad-category",
+            "bad-argument",
             f"{category!r} is not a valid category: categories are lower-case folders joined by '/'.",
             "Use a category such as workflows or team/release.",
+            what="category",
         )
     words = " ".join((description or "").split()) or f"Say here what {name} does"
     title = name.replace("_", " ").capitalize()

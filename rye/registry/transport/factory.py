@@ -23,7 +23,7 @@ def open_transport(
 ) -> Transport:
     """Return the transport for an address: ``https://…``, ``http://`` on loopback, or ``file://…``.
 
-    Raises UsageError (``registry-address``).
+    Raises UsageError (``bad-argument``).
 
     ``token`` is sent with every request to this host only, for registries that only members can read; a function is
     called when the registry asks for a token. Over plain http it is sent only to this machine.
@@ -50,7 +50,8 @@ def open_transport(
 
 def _bad_address(address: str, reason: str) -> UsageError:
     return UsageError(
-        "registry-address",
+        "bad-argument",
         f"{address!r} cannot be a registry's address: {reason}.",
         "Give https://host/path or file:///absolute/path.",
+        what="registry",
     )

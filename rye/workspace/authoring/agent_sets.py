@@ -39,12 +39,12 @@ class AgentSet(Struct, frozen=True):
     agents: tuple[Agent, ...]
 
     def graph(self, entry: str | None = None) -> AgentGraph:
-        """The graph of handovers, from the agent named ``entry``. Raises UsageError ``unknown-agent``."""
+        """The graph of handovers, from the agent named ``entry``. Raises UsageError ``unknown-name``."""
         names = [agent.name for agent in self.agents]
         if entry is not None and entry not in names:
             meant = near_miss(entry, names)
             hint = f"Did you mean {meant}?" if meant else f"Agents: {', '.join(sorted(names)) or 'none'}."
-            raise UsageError("unknown-agent", f"No agent in this set is named {entry!r}.", hint)
+            raise UsageError("unknown-name", f"No agent in this set is named {entry!r}.", hint, what="agent")
         return build(self.agents, entry)
 
 

@@ -38,7 +38,7 @@ class WrittenItem(Struct, frozen=True):
 
 
 def write_new_item(context: Context, request: NewItem) -> WrittenItem:
-    """Write the item's file. Raises UsageError ``bad-id``, ``bad-name``, RyeError ``no-project``, ``already-exists``.
+    """Write the item's file. Raises UsageError ``bad-argument``, RyeError ``no-project``, ``already-exists``.
 
     Outside a project nothing is written: a new ``.ai`` folder would make a project of everything below it.
     """
@@ -56,22 +56,25 @@ def write_new_item(context: Context, request: NewItem) -> WrittenItem:
 def _split(kind: Kind, identifier: str) -> tuple[str, str]:
     if not is_id(identifier):
         raise UsageError(
-            "bad-id",
+            "bad-argument",
             f"{identifier!r} is not a valid id: ids are segments of a-z, 0-9, - and _ joined by '/'.",
             f"E.g. `rye new {kind.name} {_example(kind, identifier)}`.",
+            what="id",
         )
     category, _, name = identifier.rpartition("/")
     if kind.nested and not category:
         raise UsageError(
-            "bad-id",
+            "bad-argument",
             f"The id of {_a(kind)} needs a category: CATEGORY/NAME.",
             f"E.g. `rye new {kind.name} workflows/{name}`.",
+            what="id",
         )
     if not kind.nested and category:
         raise UsageError(
-            "bad-id",
+            "bad-argument",
             f"The id of {_a(kind)} has no category: the file goes directly into .ai/{kind.folder}.",
             f"E.g. `rye new {kind.name} {name}`.",
+            what="id",
         )
     return category, name
 
@@ -106,7 +109,10 @@ def _check(kind: Kind, category: str, name: str, path: Path, text: str) -> None:
     errors = [finding for finding in strict(reading.diagnostics) if finding.severity == "error"]
     if errors:
         raise UsageError(
-            "bad-name", f"{name!r} cannot be the name of this {kind.name}: {errors[0].message}", errors[0].hint
+            "bad-argument",
+            f"{name!r} cannot be the name of this {kind.name}: {errors[0].message}",
+            errors[0].hint,
+            what="item name",
         )
 
 

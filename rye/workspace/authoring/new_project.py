@@ -26,12 +26,15 @@ class NewProject(Struct, frozen=True):
 def new_project(root: Path, name: str | None, namespace: str | None) -> NewProject:
     """Create a project in ``root``, which is created if missing. ``name``: by default, the folder's name.
 
-    Raises UsageError ``bad-name``, or ``contradiction`` for a workspace member's namespace, and RyeError ``already-exists``
+    Raises UsageError ``bad-argument``, or ``contradiction`` for a workspace member's namespace, and RyeError ``already-exists``
     or ``wide-folder``.
     """
     if namespace is not None and not is_segment(namespace):
         raise UsageError(
-            "bad-name", f"{namespace!r} is not a valid namespace.", "Use a-z, 0-9, '-' and '_', at most 64 characters."
+            "bad-argument",
+            f"{namespace!r} is not a valid namespace.",
+            "Use a-z, 0-9, '-' and '_', at most 64 characters.",
+            what="namespace",
         )
     manifest = root / MANIFEST
     if manifest.exists():

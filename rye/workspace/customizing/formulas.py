@@ -27,9 +27,10 @@ def find_formula(context: Context, argument: str) -> EffectiveItem:
     found = effective_item(context, argument, kind, base=True)
     if found.item.kind.name != "formula":
         raise UsageError(
-            "not-a-formula",
+            "wrong-kind",
             f"{argument!r} is a {found.item.kind.name}, not a formula.",
             "Overlays apply only to formulas.",
+            what="formula",
         )
     return found
 

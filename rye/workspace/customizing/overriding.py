@@ -92,7 +92,7 @@ def overridable(context: Context, argument: str) -> Overridable:
     kind = found.item.kind.name
     if not found.item.kind.overridable:
         hint = found.item.kind.instead_of_override or f"Overrides work for {', '.join(KINDS.overridable())}."
-        raise UsageError("not-overridable", f"Items of kind {kind} cannot be overridden.", hint)
+        raise UsageError("wrong-kind", f"Items of kind {kind} cannot be overridden.", hint, what="sections")
     if found.item.text is None:
         raise RyeError("does-not-parse", f"{found.item.shown} is not text.", f"`rye validate {argument}` says why.")
     namespace = manifest.namespace if manifest is not None else None
@@ -173,9 +173,10 @@ def _place(item: Overridable, user: bool) -> tuple[Folder, Path]:
     ids = [identifier for identifier in ids_of(item.entry) if is_id(identifier)]
     if not ids:
         raise UsageError(
-            "bad-name",
+            "bad-argument",
             f"{item.found.id!r} is not a valid id.",
             f"`rye validate {item.found.item.shown}` says why.",
+            what="id",
         )
 
     def meant(identifier: str) -> bool:
@@ -337,7 +338,7 @@ def check_overrides(context: Context, today: date | None) -> Iterator[OverrideCh
             named = named_for(folder, path)
             if named is None:
                 name = path.relative_to(folder.path).as_posix().removesuffix(SUFFIX)
-                finding = Diagnostic("error", "bad-name", f"{name!r} is not a valid item id.")
+                finding = Diagnostic("error", "bad-argument", f"{name!r} is not a valid item id.")
                 yield OverrideChecked(folder.shown(path), folder.level, name, None, (finding,))
                 continue
             yield from _check_file(context, folder, path, named.id, named.kind, today)

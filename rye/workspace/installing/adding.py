@@ -44,7 +44,7 @@ def add(
     install. ``member``: the workspace's member that needs them, by folder or name; by default the one around the working folder,
     or else the root.
 
-    Raises UsageError ``no-such-member``, ``bad-name``, ``bad-reference``, ``bad-range`` or ``contradiction``, RyeError
+    Raises UsageError ``unknown-name``, ``bad-argument``, ``bad-reference``, ``bad-range`` or ``contradiction``, RyeError
     ``no-such-item``.
     """
     references = _references(names, group)
@@ -53,7 +53,7 @@ def add(
 
 def member_meant(context: Context, project: Project, manifest: Manifest, member: str | None) -> str:
     """The folder of the workspace's member that a command is about: the named one, or the one around the working folder; empty
-    for the root. Raises UsageError ``no-such-member`` or ``ambiguous``."""
+    for the root. Raises UsageError ``unknown-name`` or ``ambiguous``."""
     if member is not None:
         return find_member(manifest, member)
     return member_around(manifest, project.root, context.cwd)
@@ -118,7 +118,12 @@ def _with_registry(context: Context, text: str, project: Project, references: Se
 
 def _references(names: Sequence[str], group: str) -> list[Reference]:
     if not is_segment(group):
-        raise UsageError("bad-name", f"{group!r} is not a valid group name.", "Use a-z, 0-9, '-' and '_', e.g. dev.")
+        raise UsageError(
+            "bad-argument",
+            f"{group!r} is not a valid group name.",
+            "Use a-z, 0-9, '-' and '_', e.g. dev.",
+            what="group",
+        )
     references = [parse_reference(name) for name in names]
     for reference, name in zip(references, names, strict=True):
         if "/" not in reference.id:

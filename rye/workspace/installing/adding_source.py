@@ -49,12 +49,12 @@ def add_from_source(
 ) -> InstallOutcome:
     """Write the source and the chosen items into rye.toml, and install them.
 
-    Raises UsageError ``bad-source``, ``bad-name``, ``source-name-taken``, ``choose-items``, RyeError ``no-such-item``,
+    Raises UsageError ``bad-argument``, ``source-name-taken``, ``choose-items``, RyeError ``no-such-item``,
     SourceError.
     """
     if not is_segment(wanted.group):
         hint = "Use a-z, 0-9, '-' and '_', e.g. dev."
-        raise UsageError("bad-name", f"{wanted.group!r} is not a valid group name.", hint)
+        raise UsageError("bad-argument", f"{wanted.group!r} is not a valid group name.", hint, what="group")
     if wanted.everything and wanted.items:
         raise UsageError("contradiction", "--all cannot be combined with item names.", "Leave out one of them.")
     source = read_source(wanted.word)

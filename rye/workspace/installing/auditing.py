@@ -72,7 +72,7 @@ def audit(context: Context, project: Project, without: frozenset[str] = frozense
     """Check a project. ``without``: groups whose items are skipped; the lock is still checked as a whole.
 
     If a registry cannot be asked, its error is raised with the other findings: as warnings, and as ``findings`` in its
-    details. Raises UsageError ``unknown-group``.
+    details. Raises UsageError ``unknown-name``.
     """
     state = read_state(context, project)
     manifest = state.manifest

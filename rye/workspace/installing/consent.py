@@ -33,7 +33,7 @@ def obtain_consent(
 
     ``unseen``: what rye.lock approves and this user has not agreed to; only a person's yes covers it.
 
-    Raises RyeError ``project-not-accepted``, ``consent-needed`` or ``declined``, UsageError ``unknown-approval`` or
+    Raises RyeError ``project-not-accepted``, ``consent-needed`` or ``declined``, UsageError ``unknown-name`` or
     ``ambiguous``.
     """
     if request.dry_run:
@@ -100,7 +100,10 @@ def _label(plan: Plan, name: str) -> str:
         )
     there = ", ".join(change.label for change in plan.effective[:_LISTED_LABELS]) or "nothing"
     raise UsageError(
-        "unknown-approval", f"--approve {name} matches nothing that would be installed.", f"To approve: {there}."
+        "unknown-name",
+        f"--approve {name} matches nothing that would be installed.",
+        f"To approve: {there}.",
+        what="release",
     )
 
 

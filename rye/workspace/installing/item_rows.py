@@ -25,7 +25,7 @@ def item_rows(
     folder: Path, kind: str | None = None, space: str | None = None, member: str | None = None
 ) -> list[ItemRow]:
     """The usable items in ``folder``, by space, kind and id. ``member``: only items installed for this member of the
-    workspace, by folder or name. Raises UsageError ``no-such-member``."""
+    workspace, by folder or name. Raises UsageError ``unknown-name``."""
     project = find_project(folder)
     manifest = load_manifest(project) if project is not None else Manifest()
     asking = selected(manifest, member)

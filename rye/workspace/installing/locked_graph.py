@@ -43,7 +43,7 @@ class LockedTree(Struct, frozen=True):
 def locked_tree(context: Context, depth: int | None, member: str | None = None) -> LockedTree:
     """The locked items as a tree, down to ``depth`` levels below rye.toml's items, or all. Fetches nothing.
 
-    ``member``: show only what this member of the workspace needs; None means all members. Raises UsageError ``no-such-member``.
+    ``member``: show only what this member of the workspace needs; None means all members. Raises UsageError ``unknown-name``.
     """
     project = project_of(context)
     lock = _read(project)
@@ -64,7 +64,7 @@ def _unverified(project: Project, lock: Lock) -> frozenset[Identity]:
 
 def reasons_for(context: Context, name: str, member: str | None = None) -> Reasons:
     """Why the item ``[KIND:]ID`` is locked. ``member``: only why this member needs it. Raises RyeError ``not-installed``,
-    UsageError ``no-such-member``."""
+    UsageError ``unknown-name``."""
     project = project_of(context)
     lock = _read(project)
     item = locked_item(lock, name)

@@ -37,7 +37,7 @@ class OutdatedItem(Struct, frozen=True):
 
 def outdated(context: Context, project: Project, member: str | None = None) -> list[OutdatedItem]:
     """Every such item, by identity. ``member``: only what this member of the workspace needs, by folder or name. Raises NoAnswer
-    if a registry does not answer, and UsageError ``no-such-member``."""
+    if a registry does not answer, and UsageError ``unknown-name``."""
     state = read_state(context, project)
     manifest = state.manifest
     asking = selected(manifest, member)

@@ -31,7 +31,7 @@ def remove(
     """Remove items from rye.toml. ``member``: the workspace's member to remove them from, by folder or name; None means the one
     around the working folder, or else the root.
 
-    Raises RyeError ``not-a-dependency``, UsageError ``ambiguous`` or ``no-such-member``.
+    Raises RyeError ``not-a-dependency``, UsageError ``ambiguous`` or ``unknown-name``.
     """
 
     def attempt() -> InstallOutcome:

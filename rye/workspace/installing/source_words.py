@@ -42,12 +42,14 @@ def _is_bare_address(word: str) -> bool:
 
 
 def read_source(word: str) -> Source:
-    """The source that a word names; its name is chosen later. Raises UsageError ``bad-source``."""
+    """The source that a word names; its name is chosen later. Raises UsageError ``bad-argument``."""
     if word.startswith(_FILE):
-        raise UsageError("bad-source", f"{word!a} is not an item's name.", f"Write {word.removeprefix(_FILE)}")
+        raise UsageError(
+            "bad-argument", f"{word!a} is not an item's name.", f"Write {word.removeprefix(_FILE)}", what="source"
+        )
     if _is_bare_address(word):
         message = f"{word!a} is not an item's name. It looks like the address of a git repository."
-        raise UsageError("bad-source", message, _with_prefix(word))
+        raise UsageError("bad-argument", message, _with_prefix(word), what="source")
     try:
         if not word.startswith(GIT_PREFIX):
             return PathSource("", folder_path(word.removeprefix(PATH_PREFIX)))
@@ -59,16 +61,18 @@ def read_source(word: str) -> Source:
             raise BadSource("its address has no https:// or ssh:// in front")
         found = GitSource("", git_address(url), git_rev(rev) if rev else None, inner_path(path))
     except BadSource as error:
-        raise UsageError("bad-source", f"{word!a} is not a source: {error}.", _HINT) from None
+        raise UsageError("bad-argument", f"{word!a} is not a source: {error}.", _HINT, what="source") from None
     return found
 
 
 def as_editable(source: Source) -> PathSource:
-    """The source with its items used in place. Raises UsageError ``bad-source`` unless it is a folder."""
+    """The source with its items used in place. Raises UsageError ``bad-argument`` unless it is a folder."""
     if isinstance(source, PathSource):
         return replace(source, editable=True)
     message = "--editable needs a folder: a repository's commit cannot be edited."
-    raise UsageError("bad-source", message, "Clone the repository, and add the clone's folder with --editable.")
+    raise UsageError(
+        "bad-argument", message, "Clone the repository, and add the clone's folder with --editable.", what="source"
+    )
 
 
 def _with_prefix(word: str) -> str:
@@ -84,7 +88,7 @@ def _with_prefix(word: str) -> str:
 def named(source: Source, manifest: Manifest, name: str | None) -> Source:
     """The source with its name: the given one, or that of the same place in rye.toml, or the last part of its address.
 
-    Raises UsageError ``bad-name``, RyeError ``source-name-taken``.
+    Raises UsageError ``bad-argument``, RyeError ``source-name-taken``.
     """
     same = next((one for one in manifest.sources.values() if _place(one) == _place(source)), None)
     chosen = name or (same.name if same is not None else _own_name(source))
@@ -93,7 +97,7 @@ def named(source: Source, manifest: Manifest, name: str | None) -> Source:
         if name is None and isinstance(source, GitSource) and "@" in chosen:
             address, _, rev = source.url.rpartition("@")
             hint = f"A tag, a branch or a commit follows a '#': {GIT_PREFIX}{address}#{rev}"
-        raise UsageError("bad-name", f"{chosen!a} is not a valid source name.", hint)
+        raise UsageError("bad-argument", f"{chosen!a} is not a valid source name.", hint, what="source name")
     taken = manifest.sources.get(chosen)
     if isinstance(taken, PathSource) and isinstance(source, PathSource) and _only_other_way(taken, source):
         way = "is editable" if taken.editable else "is copied"

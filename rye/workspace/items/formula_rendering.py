@@ -32,9 +32,10 @@ def render(
     resolved = resolved_formula(context, found.item, require)
     if resolved.type != "workflow":
         raise UsageError(
-            "no-steps",
+            "wrong-kind",
             f"A formula of type {resolved.type} has no steps to render.",
             "Render the workflow that uses it. `rye show` prints its parts.",
+            what="steps",
         )
     overlaid = Overlaid(resolved)
     if steps is not None:

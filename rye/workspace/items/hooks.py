@@ -66,11 +66,13 @@ class HookedDirective(Struct, frozen=True):
 
 
 def hooked_directive(context: Context, argument: str) -> HookedDirective:
-    """The directive ``FILE|ID``. Raises UsageError ``no-hooks`` for another kind, RyeError if it does not parse."""
+    """The directive ``FILE|ID``. Raises UsageError ``wrong-kind`` for another kind, RyeError if it does not parse."""
     found = effective_item(context, argument)
     value = found.parsed()
     if not isinstance(value, Directive):
-        raise UsageError("no-hooks", f"A {found.item.kind.name} has no hooks.", "Only directives have hooks.")
+        raise UsageError(
+            "wrong-kind", f"A {found.item.kind.name} has no hooks.", "Only directives have hooks.", what="hooks"
+        )
     approved = approved_hooks(context, found)
     rights = capabilities_here(context, found, [permission.capability for permission in value.permissions])
     return HookedDirective(found, value, None if approved is None else tuple(approved), rights)

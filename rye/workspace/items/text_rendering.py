@@ -27,9 +27,10 @@ def render(
     if texts or values:
         first = next(iter({**values, **texts}))
         raise UsageError(
-            "unknown-input",
+            "wrong-kind",
             f"Items of kind {found.item.kind.name} take no inputs, so {first!r} cannot be filled in.",
             "Omit --input.",
+            what="inputs",
         )
     kind = found.item.kind
     reader = kind.load_prompt()

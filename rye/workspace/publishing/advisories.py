@@ -140,6 +140,9 @@ def _advisory(
         advisory.text()
     except StatementError as error:
         raise UsageError(
-            "bad-advisory", error.message, "The number consists of A-Z, 0-9 and -. Write the range as for `rye add`."
+            "bad-argument",
+            error.message,
+            "The number consists of A-Z, 0-9 and -. Write the range as for `rye add`.",
+            what="advisory",
         ) from None
     return advisory

@@ -58,18 +58,20 @@ def claim(
     """Claim a namespace for the user's keys and the keys in ``owner_files``. Raises RyeError."""
     if not is_segment(namespace) or namespace == "root":
         raise UsageError(
-            "bad-name",
+            "bad-argument",
             f"{namespace!r} is not a valid namespace.",
             "Use at most 64 characters from a-z, 0-9, '-' and '_'. `root` is reserved.",
+            what="namespace",
         )
     own = _own(keys, signing)
     owners = {key.raw for key in (*own, *(read_key_file(file)[0] for file in owner_files))}
     threshold, releases = thresholds.changes or 1, thresholds.releases or 1
     if max(threshold, releases) > len(owners):
         raise UsageError(
-            "bad-threshold",
+            "bad-argument",
             f"A threshold of {max(threshold, releases)} is too high: only {len(owners)} owners are named.",
             "Name more owners with --owner, or lower the threshold.",
+            what="threshold",
         )
     with open_registry(context, configured(context).of(namespace)) as client:
         present = client.keysets([namespace])[namespace].current(context.now())
@@ -177,7 +179,10 @@ def revoke_key(context: Context, keys: OwnKeys, request: Revoking, signing: Sign
         size = client.head.checkpoint.size
         if position is not None and position > size:
             raise UsageError(
-                "bad-position", f"Position {position} is out of range: the log has {size} entries.", "Omit --from."
+                "bad-argument",
+                f"Position {position} is out of range: the log has {size} entries.",
+                "Omit --from.",
+                what="position",
             )
         start = size if position is None else position
         keyset = next_keyset(

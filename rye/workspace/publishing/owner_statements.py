@@ -62,14 +62,15 @@ def owner_signer(origin: str, namespace: str, private: PrivateKey) -> Signer:
 
 
 def one_line(option: str, text: str) -> str:
-    """The text, if a statement can contain it. Raises UsageError ``bad-text``."""
+    """The text, if a statement can contain it. Raises UsageError ``bad-argument``."""
     try:
         return text_reader(MAX_REASON_CHARACTERS)(text)
     except StatementError as error:
         raise UsageError(
-            "bad-text",
+            "bad-argument",
             f"{option} cannot be published: {error.message.removeprefix('Malformed statement: ')}",
             f"Give one line of plain text, at most {MAX_REASON_CHARACTERS} characters.",
+            what="text",
         ) from None
 
 

@@ -46,7 +46,7 @@ def token_from_browser(
 ) -> str:
     """Get a token that the user confirms on the registry's page.
 
-    Raises RyeError ``no-token``, ``login-refused``, ``login-expired``.
+    Raises RyeError ``missing-argument``, ``login-refused``, ``login-expired``.
     """
     if context.offline:
         raise RyeError("offline", "Logging in needs the network, and --offline forbids it.", "Omit --offline.")
@@ -111,7 +111,8 @@ def _number(document: Mapping[str, Any], name: str, default: float) -> float:
 
 def _without_browser(address: str) -> RyeError:
     return UsageError(
-        "no-token",
+        "missing-argument",
         f"No token was given, and {address} does not support login in a browser.",
         "Pass --token TOKEN, pass --token - to read it from standard input, or set RYE_TOKEN.",
+        what="token",
     )

@@ -50,10 +50,12 @@ def clean_cache() -> CacheInfo:
 
 
 def prune_cache(older_than: str) -> CacheInfo:
-    """Delete files not used for an age such as ``3d``. Return what was deleted. Raises UsageError ``bad-age``."""
+    """Delete files not used for an age such as ``3d``. Return what was deleted. Raises UsageError ``bad-argument``."""
     age = parse_age(older_than)
     if age is None:
-        raise UsageError("bad-age", f"{older_than!r} is not a valid age.", "Write an age such as 36h, 3d or 2w.")
+        raise UsageError(
+            "bad-argument", f"{older_than!r} is not a valid age.", "Write an age such as 36h, 3d or 2w.", what="age"
+        )
     limit = time.time() - age.total_seconds()
     gone = [place for place in _repositories() if _last_use(place) < limit]
     found = _with_repositories(_cache().prune(age.total_seconds()), gone)

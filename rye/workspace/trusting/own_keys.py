@@ -68,13 +68,14 @@ class OwnKeys:
         return self._ask(question)
 
     def new_passphrase(self, variable: str = "RYE_PASSPHRASE") -> str:
-        """A passphrase to seal with. The user enters it twice. Raises ``passphrase-mismatch`` and ``empty-passphrase``."""
+        """A passphrase to seal with. The user enters it twice. Raises ``passphrase-mismatch`` and ``missing-argument``."""
         found = self.passphrase("New passphrase", variable)
         if not found:
             raise UsageError(
-                "empty-passphrase",
+                "missing-argument",
                 "An empty passphrase does not protect a key.",
                 "Omit --passphrase, or enter a passphrase.",
+                what="passphrase",
             )
         if variable not in self.context.environment and self._ask("Repeat the new passphrase") != found:
             raise RyeError(

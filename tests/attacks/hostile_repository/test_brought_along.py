@@ -112,13 +112,13 @@ REGISTRIES = (
     Attack(
         "an address with a password",
         address("https://user:word@registry.example"),
-        {**stopped("bad-registry"), "check": ""},
+        {**stopped("bad-argument"), "check": ""},
     ),
     Attack(
-        "an address of another protocol", address("ftp://registry.example"), {**stopped("bad-registry"), "check": ""}
+        "an address of another protocol", address("ftp://registry.example"), {**stopped("bad-argument"), "check": ""}
     ),
     Attack(
-        "a file address on another host", address("file://evil.example/share"), {**stopped("bad-registry"), "check": ""}
+        "a file address on another host", address("file://evil.example/share"), {**stopped("bad-argument"), "check": ""}
     ),
     Attack(
         "an address that steers",

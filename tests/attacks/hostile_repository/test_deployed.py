@@ -207,7 +207,7 @@ STATES = (
     ),
 )
 TABLES = (
-    DeployAttack("a target that is a path", table('[deploy]\ntargets = ["../../x"]'), "deploy-unknown-target"),
+    DeployAttack("a target that is a path", table('[deploy]\ntargets = ["../../x"]'), "unknown-name"),
     DeployAttack("a folder for a target", table('[deploy.claude]\nfolder = "../outside"'), "bad-manifest"),
     DeployAttack("a prefix that is a path", table('[deploy]\nprefix = "../../"'), "bad-manifest"),
     DeployAttack("a scope in the repository", table('[deploy]\nscope = "user"'), "bad-manifest"),
