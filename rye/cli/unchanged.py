@@ -9,7 +9,8 @@ Rules, as for git's index:
   same time.
 * The command's words, the ``RYE_`` variables and the user's folders are part of the key. ``rye ci`` and ``rye audit`` never
   use this: they hash.
-* It is stored in the user's data folder, next to what they trust, so nothing in a project can claim that it is unchanged.
+* It is stored in the user's data folder, next to what they trust, so nothing in a project can claim that it is unchanged. A file
+  that another user owns or can write is not read.
 
 This is imported before anything else, so it uses only ``os`` and ``sys``: no click, pathlib or hashlib.
 """
@@ -75,6 +76,8 @@ def recall(arguments: Sequence[str], environment: Mapping[str, str]) -> str | No
     try:
         root = os.getcwd()
         with open(_place(root), "rb") as stream:
+            if not _is_own(os.fstat(stream.fileno())):
+                return None
             count, said, key, *entries = stream.read().split(b"\0")
         if int(count) * 2 != len(entries) or key != _key(arguments, root, environment):
             return None
@@ -116,10 +119,10 @@ def remember(
                 return
             entries += (encoded, signature)
         place = _place(root)
-        os.makedirs(os.path.dirname(place), exist_ok=True)
+        os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
         draft = f"{place}.{os.getpid()}"
         head = (b"%d" % (len(entries) // 2), said.encode(), _key(arguments, root, environment))
-        with open(draft, "wb") as stream:
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
             stream.write(b"\0".join((*head, *entries)))
         os.replace(draft, place)
     except (OSError, ValueError):  # on a full or read-only disk, only speed is lost
@@ -142,6 +145,11 @@ def _place(root: str) -> str:
     """The file for a project; its content says which one."""
     status = os.stat(root)
     return os.path.join(place_of("data"), _FOLDER, f"{status.st_dev}-{status.st_ino}")
+
+
+def _is_own(status: os.stat_result) -> bool:
+    """Whether it is a regular file that only this user owns and can write."""
+    return stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o022
 
 
 def _key(arguments: Sequence[str], root: str, environment: Mapping[str, str]) -> bytes:

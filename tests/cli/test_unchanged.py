@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import stat
 import subprocess
 import sys
 import time
@@ -210,6 +211,19 @@ def test_a_damaged_memory_is_none(user: Person) -> None:
     file.mkdir()
     assert recalled(user) is None
     remember(user)
+
+
+def test_a_memory_that_others_own_or_can_write_is_none(user: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    remember(user)
+    [stored] = (user.home / "data" / "unchanged").iterdir()
+    assert stat.S_IMODE(stored.stat().st_mode) == 0o600
+    for mode in (0o620, 0o602):
+        stored.chmod(mode)
+        assert recalled(user) is None
+    stored.chmod(0o600)
+    assert recalled(user) == SAID
+    monkeypatch.setattr(os, "geteuid", lambda: stored.stat().st_uid + 1)
+    assert recalled(user) is None
 
 
 def test_a_disk_that_cannot_be_written_is_no_error(user: Person) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ from rye.workspace.registries.registry_access import open_registry
 
 if TYPE_CHECKING:
     from rye.registry.client import RegistryClient
+    from rye.registry.first_contact import PinProposal
     from rye.workspace.context import Context
 
 
@@ -61,9 +63,21 @@ def pin_registry(context: Context, request: PinRequest) -> PinnedRegistry:
 
 
 def _opened(context: Context, request: PinRequest, where: str) -> AbstractContextManager[RegistryClient]:
+    accept_root = _known_or_asked(context)
     if request.bundle is None:
-        return open_registry(context, where, fingerprint=request.fingerprint, named=True)
-    return open_from_airgap(context, request.bundle, where, request.fingerprint or pin_question(context))
+        return open_registry(context, where, fingerprint=request.fingerprint, named=True, accept_root=accept_root)
+    return open_from_airgap(context, request.bundle, where, request.fingerprint or accept_root)
+
+
+def _known_or_asked(context: Context) -> Callable[[PinProposal], bool]:
+    """A function that pins a registry again whose pin was removed, and asks about any other. Its root is the one of the trusted
+    history that was kept, which :func:`rye.registry.first_contact.first_contact` requires before it asks."""
+    store, asked = state_store(), pin_question(context)
+
+    def accept(proposal: PinProposal) -> bool:
+        return store.load(proposal.origin) is not None or (asked is not None and asked(proposal))
+
+    return accept
 
 
 def unpin_registry(context: Context, address: str, *, forget_trusted_history: bool = False) -> Unpinned:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from rye.project.manifest import Manifest
+    from rye.registry.first_contact import PinProposal
     from rye.registry.protocol.statements import Keyset
     from rye.workspace.context import Context
 
@@ -46,18 +47,20 @@ def open_registry(
     origin: str | None = None,
     named: bool = False,
     token: Callable[[], str | None] | None = None,
+    accept_root: Callable[[PinProposal], bool] | None = None,
 ) -> Iterator[RegistryClient]:
     """A client with a verified head. Its new trusted state is saved if the block ends without an error.
 
     ``named``: whether the user gave this address; otherwise it must be pinned, configured, or agreed to
     (:func:`rye.workspace.registries.pin_question.require_contact`). Raises TrustError if ``RYE_PINS`` names a different one,
-    even if the registry is already pinned. ``token``: gets the token to use instead of the stored one.
+    even if the registry is already pinned. ``token``: gets the token to use instead of the stored one. ``accept_root``:
+    decides at the first contact; None: the user.
     """
     if not named and fingerprint is None:
         require_contact(context, address)
     client = RegistryClient.open(
         address,
-        accept_root=fingerprint or pin_question(context),
+        accept_root=fingerprint or accept_root or pin_question(context),
         origin=origin,
         offline=context.offline,
         token=token or reading_token(context, address, address if named else None),
