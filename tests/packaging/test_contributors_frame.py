@@ -159,3 +159,60 @@ class TestTheTestsOfWhatChanged:
 
     def test_what_always_runs_exists(self) -> None:
         assert [path for path in changed.ALWAYS if not (ROOT / path).is_file()] == []
+
+
+class TestTheTestsOfAModule:
+    """``python -m tests.changed --of``."""
+
+    IMPORTS = {
+        "rye/items/role/reader.py": frozenset({"rye.items.reading"}),
+        "rye/items/kinds.py": frozenset({"rye.items.role.reader"}),
+        "rye/cli/show.py": frozenset({"rye.items.kinds"}),
+        "tests/scenes/person.py": frozenset({"rye.cli.show"}),
+        "tests/items/test_role.py": frozenset({"tests.scenes.person"}),
+        "tests/items/test_kinds.py": frozenset({"rye.items.kinds"}),
+        "tests/cli/test_kinds.py": frozenset({"rye.items.kinds"}),
+        "tests/cli/test_agents.py": frozenset({"rye.items.role.reader"}),
+        "tests/cli/test_show.py": frozenset({"tests.scenes.person", "tests.cli.test_kinds"}),
+        "tests/server/test_role.py": frozenset({"registry_server.settings"}),
+    }
+
+    @pytest.mark.parametrize(
+        ("path", "chosen"),
+        [
+            (
+                "rye/items/role/reader.py",
+                [
+                    "tests/items/test_role.py",  # bears its name
+                    "tests/cli/test_agents.py",  # imports it
+                    "tests/items/test_kinds.py",  # imports what imports it
+                    "tests/cli/test_kinds.py",
+                    "tests/cli/test_show.py",  # imports another test
+                ],
+            ),
+            ("tests/scenes/person.py", ["tests/cli/test_show.py", "tests/items/test_role.py"]),
+            ("tests/cli/test_kinds.py", ["tests/cli/test_kinds.py", "tests/cli/test_show.py"]),
+            ("rye/items/reading.py", ["tests/cli/test_agents.py", "tests/items/test_kinds.py"]),
+        ],
+    )
+    def test_the_nearest_come_first(self, path: str, chosen: list[str]) -> None:
+        assert changed.nearest_tests(path, self.IMPORTS)[: len(chosen)] == chosen
+
+    def test_what_reaches_it_in_no_way_is_not_named(self) -> None:
+        assert "tests/server/test_role.py" not in changed.nearest_tests("rye/items/role/reader.py", self.IMPORTS)
+
+    def test_a_module_that_a_table_imports_later_is_reached(self) -> None:
+        source = 'COMMANDS = {"show": ("rye.cli.use.show:show", "Use")}\nTEXT = "rye.toml is read"\n'
+        assert changed.imports_of(source) == {"rye.cli.use.show"}
+
+    @pytest.mark.slow
+    def test_a_module_of_this_tree_has_tests_and_cites_rules(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert changed.show_nearest(["rye/items/role/reader.py"], run=False) == 0
+        shown = capsys.readouterr()
+        assert shown.out.splitlines()[0] == "tests/items/test_role.py"
+        assert all((ROOT / path).is_file() for path in shown.out.splitlines())
+        assert re.fullmatch(r"rye/items/role/reader\.py cites .*\bN31\b.*: docs/design/rules\.md .*\n", shown.err)
+
+    def test_what_is_no_module_is_an_error(self, capsys: pytest.CaptureFixture[str]) -> None:
+        assert changed.show_nearest(["README.md"], run=True) == 2
+        assert capsys.readouterr().err == "README.md is not a module of this repository\n"
