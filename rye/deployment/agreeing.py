@@ -17,9 +17,9 @@ from rye.consent.ask import Ask
 from rye.consent.sorts import approvals
 from rye.deployment.state import Allowed, State
 from rye.installation.audit import Finding, audit_lock, audit_runs
+from rye.installation.environment import policy_in_force
 from rye.installation.fact_rules import by_other_rules
 from rye.installation.policy_files import read_other_policies
-from rye.installation.policy_in_force import policy_in_force
 from rye.items.identity import Identity
 from rye.items.signed_release import SignedRelease
 from rye.project.layout import LOCK, Project

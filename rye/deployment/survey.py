@@ -35,9 +35,8 @@ from rye.project.agent_programs import STATE, is_made_place, program_names
 from rye.project.context import load_manifest
 from rye.project.layout import Project, read_project_file
 from rye.project.lock import Lock, LockedItem
-from rye.project.lock_file import read_lock
+from rye.project.lock_file import item_path, read_lock
 from rye.project.manifest import Manifest
-from rye.project.placement import item_path
 from rye.verified.on_disk import Present, read_present, scan
 from rye.workspace.context import Context
 from rye.workspace.items.installed_items import installed_item, require_installed

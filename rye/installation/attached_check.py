@@ -7,8 +7,7 @@ from pathlib import Path
 from rye.errors import RyeError
 from rye.items.kinds import KINDS
 from rye.project.layout import installed_place
-from rye.project.lock_file import read_lock
-from rye.project.placement import item_folder
+from rye.project.lock_file import item_folder, read_lock
 from rye.verified.on_disk import drift, scan
 
 

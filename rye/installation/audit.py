@@ -62,8 +62,8 @@ from rye.permissions.policy import Policy, fact_violations, tool_violations, vio
 from rye.project.forced_versions import unused
 from rye.project.layout import LOCK, MANIFEST
 from rye.project.lock import Lock, LockedFile, LockedItem
+from rye.project.lock_file import item_folder, item_path
 from rye.project.manifest import Manifest
-from rye.project.placement import item_folder, item_path
 from rye.registry.protocol.lines import write_time
 from rye.registry.trust.keysets import Link
 from rye.registry.trust.records import ItemHistory, ReleaseRecord, find_locked

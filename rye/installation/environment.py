@@ -1,5 +1,6 @@
-"""What releases are checked against besides the registry: the features that a project provides, the policy and the
-time."""
+"""What releases are checked against besides the registry: the features that a project provides, the time, and the policies
+of :mod:`rye.installation.policy_files`, combined into one.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +11,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from rye.errors import RyeError
-from rye.permissions.policy import Policy, fact_violations, tool_violations, violations
+from rye.installation.policy_files import OtherPolicies
+from rye.permissions.policy import BUILT_IN, Policy, combined, fact_violations, tool_violations, violations
+from rye.permissions.risk import Tier, rows
 from rye.permissions.source_scale import source_refusal
+from rye.project.manifest import Manifest, PolicyTable
 from rye.resolution.problem import Exclusion
 from rye.signing.keys import PublicKey
 from rye.sources.record import SourceRecord
@@ -87,3 +91,29 @@ class Environment(Struct, frozen=True):
         if not self.policy.accepts_signer([record.signer] if record.signer is not None else []):
             found[Exclusion.OTHER_SIGNER] = f"required-signers does not list {record.signer or record.source.unsigned}"
         return found
+
+
+def policy_of(table: PolicyTable) -> Policy:
+    """Return the policy that a ``[policy]`` table describes."""
+    return Policy(
+        allowed=(table.allow,) if table.allow is not None else (),
+        forbidden=table.forbid,
+        maximum_tier=Tier.named(table.max_tier) if table.max_tier else Tier.UNRESTRICTED,
+        signers=(frozenset(table.required_signers),) if table.required_signers else (),
+        minimum_release_age=int(table.minimum_release_age.total_seconds()) if table.minimum_release_age else 0,
+        facts=frozenset(table.forbidden_facts),
+        tables=(rows(table.risk),) if table.risk else (),
+        sources=table.sources or "path",
+    )
+
+
+def policy_in_force(manifest: Manifest, others: OtherPolicies) -> Policy:
+    """Return the project's, the user's and the organization's policies, combined.
+
+    Anyone who can commit can write the project's ``[policy.risk]``, so it only raises tiers: only a table of the user or the
+    organization replaces the built-in one.
+    """
+    project, trusted = policy_of(manifest.policy), [policy_of(table) for table in others.tables]
+    if project.tables and not any(policy.tables for policy in trusted):
+        trusted.append(Policy(tables=BUILT_IN))
+    return combined([project, *trusted])

@@ -8,7 +8,7 @@ from rye.errors import RyeError
 from rye.limits import CONTENT
 from rye.permissions.comparing import unified
 from rye.project.layout import Project
-from rye.project.placement import item_files
+from rye.project.lock_file import item_files
 from rye.registry.store.cache import Cache
 from rye.storage.folders import cache_dir
 from rye.storage.safe_files import read_bytes

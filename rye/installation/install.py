@@ -38,8 +38,8 @@ from rye.project.forced_versions import unused
 from rye.project.freshness import wanted_ranges
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedItem, lock_text
+from rye.project.lock_file import item_files, item_folder, item_path
 from rye.project.manifest import Manifest
-from rye.project.placement import item_files, item_folder, item_path
 from rye.project.spaces import user_space
 from rye.registry.trust.records import ReleaseRecord, check_installable
 from rye.registry.trust.signer_history import signer_history

@@ -18,7 +18,7 @@ from rye.errors import RyeError
 from rye.items.identity import lookup_key
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
-from rye.project.placement import item_path
+from rye.project.lock_file import item_path
 from rye.project.spaces import Entry, entries
 
 CODE = "shadows-installed"

@@ -1,10 +1,12 @@
 """Finds available updates: for each locked item, its version, the newest one that the manifest allows, and the newest
-overall."""
+overall.
+"""
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from rye.installation.environment import Environment
-from rye.installation.newer import Newer
 from rye.installation.resolving import resolve
 from rye.installation.sources import History, Sources
 from rye.installation.unlock import Unlock
@@ -15,6 +17,20 @@ from rye.project.manifest import Manifest
 from rye.resolution.outcome import Unsolvable
 from rye.resolution.problem import Exclusion
 from rye.resolution.versions import Version
+
+
+class Newer(Struct, frozen=True):
+    """One item with a newer version, or whose version is now refused. ``wanted`` None: an update would no longer need it, or
+    finds no release that is allowed."""
+
+    identity: Identity
+    current: str
+    wanted: str | None
+    latest: str | None
+    refused: str | None = None
+    """Why the locked release would be refused today; None if it would not. A yank is not a reason."""
+    forced: str | None = None
+    """The range that ``[overrides]`` in rye.toml forces on it."""
 
 
 def newer_versions(manifest: Manifest, lock: Lock, sources: Sources, environment: Environment) -> list[Newer]:

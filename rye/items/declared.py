@@ -13,8 +13,7 @@ from typing import Any
 from rye.items.identity import is_id
 from rye.items.kinds import KINDS
 from rye.items.reading import Dependency
-from rye.items.version_range import is_range
-from rye.items.version_text import version_problem
+from rye.items.version_text import is_range, version_problem
 from rye.limits import RESOLUTION
 from rye.text.diagnostics import Diagnostic
 

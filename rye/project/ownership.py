@@ -4,22 +4,74 @@ Any user may create ``/tmp/.ai`` or ``/tmp/rye.toml``, and a search upwards from
 if everything that makes it one belongs to this user or to root. Under ``sudo``, the user who called it counts as well. A link
 and what it leads to must both pass. Another user's project is an error, not skipped: skipping it would silently use another
 project or none. To use one deliberately, its folder must be listed in ``RYE_SAFE_PROJECTS``, which no project can set.
+
+Completion asks who owns a project at each press of a key, so this imports next to nothing.
 """
 
 from __future__ import annotations
 
 import os
-import shlex
 import stat
 import sys
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from rye.errors import RyeError
-from rye.project.owners import VARIABLE, foreign_marker
+from rye.text.lazy import lazy_module
+
+if TYPE_CHECKING:
+    import shlex
+    from pathlib import Path
+else:
+    shlex = lazy_module("shlex")
 
 if sys.platform != "win32":
     import pwd
+
+MARKERS = ("rye.toml", "rye.lock", ".ai")
+"""The files and folders that make a project."""
+VARIABLE = "RYE_SAFE_PROJECTS"
+"""Names the folders of other users' projects that may be used, joined by ``os.pathsep``."""
+_ROOT = 0
+
+
+def foreign_marker(root: str, look: Callable[..., os.stat_result] = os.stat) -> tuple[str, int] | None:
+    """The first of the :data:`MARKERS` in ``root`` that belongs to another user, and that user's id. None if there is none or
+    if :data:`VARIABLE` names ``root``. Missing ones are skipped. ``look``: ``os.stat``, or a test's own.
+    """
+    if not hasattr(os, "geteuid"):  # Windows: a file's owner is no number there
+        return None
+    ours = trusted_owners(os.geteuid(), os.environ)
+    for name in MARKERS:
+        owner = _foreign_owner(os.path.join(root, name), ours, look)
+        if owner is not None and root not in safe_projects(os.environ):
+            return name, owner
+    return None
+
+
+def trusted_owners(user: int, environment: Mapping[str, str]) -> frozenset[int]:
+    """The user ids whose files may make a project for ``user``."""
+    caller = environment.get("SUDO_UID", "")
+    called_by = {int(caller)} if user == _ROOT and caller.isascii() and caller.isdigit() else set()
+    return frozenset({user, _ROOT} | called_by)
+
+
+def safe_projects(environment: Mapping[str, str]) -> frozenset[str]:
+    """The folders that :data:`VARIABLE` names. A slash at the end makes no difference. Relative and empty entries name nothing,
+    since they would mean another folder everywhere."""
+    entries = environment.get(VARIABLE, "").split(os.pathsep)
+    return frozenset(entry.rstrip("/") or entry for entry in entries if os.path.isabs(entry))
+
+
+def _foreign_owner(path: str, ours: frozenset[int], look: Callable[..., os.stat_result]) -> int | None:
+    for follow in (False, True):
+        try:
+            owner = look(path, follow_symlinks=follow).st_uid
+        except OSError:
+            return None
+        if owner not in ours:
+            return owner
+    return None
 
 
 def refuse_foreign(root: Path, look: Callable[..., os.stat_result] = os.stat) -> None:
@@ -63,7 +115,7 @@ def refuse_wide_folder(folder: Path, look: Callable[..., os.stat_result] = os.st
     folder, home = folder.resolve(), os.path.expanduser("~")  # stays "~" for a user without a home folder
     if folder.parent == folder:
         why = "is the root of the file system"
-    elif os.path.isabs(home) and folder in Path(home).resolve().parents:
+    elif os.path.isabs(home) and _is_inside(os.path.realpath(home), str(folder)):
         why = "contains home folders"
     elif _open_to_all(folder, look):
         why = "is shared by all users of this machine"
@@ -74,6 +126,10 @@ def refuse_wide_folder(folder: Path, look: Callable[..., os.stat_result] = os.st
         f"{folder} {why}: a project there would include every folder below it.",
         "Create the project in a folder of its own: `rye init FOLDER`.",
     )
+
+
+def _is_inside(path: str, folder: str) -> bool:
+    return path != folder and os.path.commonpath((path, folder)) == folder
 
 
 def _open_to_all(folder: Path, look: Callable[..., os.stat_result]) -> bool:

@@ -19,8 +19,7 @@ from rye.items.location import Location, locate, shared_folder, told_by_title
 from rye.limits import CONTENT
 from rye.project.discovery import main_file_in, own_items
 from rye.project.layout import Project
-from rye.project.lock_file import editable_rows
-from rye.project.placement import item_path
+from rye.project.lock_file import editable_rows, item_path
 from rye.storage.safe_files import read_bytes
 from rye.text.spelling import close_words
 

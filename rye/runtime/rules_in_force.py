@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import cast
 
+from rye.installation.environment import policy_in_force
 from rye.installation.policy_files import read_other_policies
-from rye.installation.policy_in_force import policy_in_force
 from rye.project.layout import Project
 from rye.project.manifest import Manifest, PolicyTable
 from rye.runtime.approvals import Answer

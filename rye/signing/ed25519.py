@@ -1,7 +1,5 @@
 """Which Ed25519 public keys and signatures are acceptable, stricter than RFC 8032 requires (DESIGN §3, §4).
 
-Pure integers.
-
 A key of small order accepts signatures that nobody made, and a value with two encodings gives one signature two forms.
 So:
 
@@ -9,12 +7,23 @@ So:
   order;
 * a signature's R is canonical and not of small order, and its S is below the group order L (RFC 8032 §5.1.7).
 
-libsodium checks most of this as well. The checks here hold whichever library verifies.
+These checks are pure integers, and hold whichever library verifies. Callers of :meth:`Ed25519.verifies` make them first:
+libsodium (PyNaCl) checks most of this as well, but accepts some encodings that other implementations refuse.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from rye.text.lazy import lazy_module
+
+if TYPE_CHECKING:
+    import nacl.exceptions as nacl_exceptions
+    import nacl.signing as nacl_signing
+else:
+    nacl_exceptions = lazy_module("nacl.exceptions")
+    nacl_signing = lazy_module("nacl.signing")
 
 P = 2**255 - 19
 L = 2**252 + 27742317777372353535851937790883648493
@@ -48,3 +57,29 @@ def is_strict_signature(signature: bytes) -> bool:
     r = int.from_bytes(signature[:32], "little") & (_SIGN - 1)
     s = int.from_bytes(signature[32:], "little")
     return s < L and r < P and r not in SMALL_ORDER_Y
+
+
+class Ed25519:
+    """Three operations of libsodium for :mod:`rye.signing.keys`: raw bytes in, raw bytes out. The class has no instances."""
+
+    @staticmethod
+    def verifies(public: bytes, message: bytes, signature: bytes) -> bool:
+        """Whether ``signature`` (64 bytes) is the signature of ``message`` by the key ``public`` (32 bytes).
+
+        Never raises.
+        """
+        try:
+            nacl_signing.VerifyKey(public).verify(message, signature)
+        except (nacl_exceptions.BadSignatureError, ValueError):
+            return False
+        return True
+
+    @staticmethod
+    def public_half(seed: bytes) -> bytes:
+        """Return the public key (32 bytes) of a seed (32 bytes)."""
+        return bytes(nacl_signing.SigningKey(seed).verify_key)
+
+    @staticmethod
+    def sign(seed: bytes, message: bytes) -> bytes:
+        """Return the 64-byte signature, which is deterministic (RFC 8032 §5.1.6)."""
+        return nacl_signing.SigningKey(seed).sign(message).signature

@@ -4,9 +4,9 @@
 * ``key_id`` (KEYID) is the first 16 hex digits of SHA-256 over that text. It only selects a candidate: trust is in the
   full key.
 * ``fingerprint`` is ``SHA256:`` and the unpadded base64 of SHA-256 over the raw key; people compare it.
-* Every signature is made and checked by libsodium (:mod:`rye.signing.libsodium`) after the checks of
+* Every signature is made and checked by libsodium (:mod:`rye.signing.ed25519`) after the checks of
   :mod:`rye.signing.ed25519`.
-* A private key's text is PKCS #8 PEM (:mod:`rye.signing.private_pem`) or sealed (:mod:`rye.signing.sealing`).
+* A private key's text is PKCS #8 PEM (:mod:`rye.signing.private_text`) or sealed (:mod:`rye.signing.sealing`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from rye.signing.ed25519 import is_strict_signature, key_problem
 from rye.text.lazy import lazy_pattern
 
 if TYPE_CHECKING:
-    from rye.signing.libsodium import Ed25519
+    from rye.signing.ed25519 import Ed25519
 
 _SPKI = bytes.fromhex("302a300506032b6570032100")
 _PKCS8 = bytes.fromhex("302e020100300506032b657004220420")
@@ -177,6 +177,6 @@ def strict_base64(text: str) -> bytes | None:
 
 
 def _libsodium() -> type[Ed25519]:
-    from rye.signing.libsodium import Ed25519  # not needed for reading and comparing keys
+    from rye.signing.ed25519 import Ed25519  # not needed for reading and comparing keys
 
     return Ed25519

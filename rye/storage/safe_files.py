@@ -9,10 +9,12 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from rye.errors import RyeError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def open_regular(path: str | os.PathLike[str]) -> BinaryIO:

@@ -18,7 +18,6 @@ import re
 
 from rye.limits import CONTENT
 from rye.text.lazy import lazy_pattern
-from rye.text.markdown_cursor import Cursor
 from rye.text.markdown_grammar import (
     ATX,
     BLANK_LINE,
@@ -31,9 +30,14 @@ from rye.text.markdown_grammar import (
     ITEM,
     LAZY,
     MARKER,
+    NO_LEAF,
     PLAIN,
+    PLAIN_TEXT,
     SETEXT,
     SPECIAL,
+    Cursor,
+    Leaf,
+    Open,
     definition,
     first_html_close,
     heading_text,
@@ -41,7 +45,6 @@ from rye.text.markdown_grammar import (
     unescaped,
 )
 from rye.text.markdown_model import COMMENT, Blocks, Break, Code, Container, Fence, Heading, Html
-from rye.text.markdown_open_blocks import NO_LEAF, PLAIN_TEXT, Leaf, Open
 
 MAX_DEPTH = CONTENT.markdown_depth
 

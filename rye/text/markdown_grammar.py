@@ -1,6 +1,9 @@
 """CommonMark's grammar for single lines, as regular expressions. The rarely needed ones are compiled on first use.
 
 Possessive repetitions contain no capturing groups: CPython 3.11's ``re`` gets those wrong.
+
+A :class:`Cursor` is a position in one line, in characters and in columns; tab stops are every four columns (CommonMark 2.2).
+The blocks that the scanner has open are a stack of containers, and one leaf in the innermost.
 """
 
 from __future__ import annotations
@@ -8,6 +11,8 @@ from __future__ import annotations
 import html
 import re
 from functools import cache
+
+from msgspec import Struct, field
 
 from rye.text.lazy import lazy_pattern
 
@@ -101,3 +106,105 @@ def unescaped(info: str) -> str:
     if "\\" not in info and "&" not in info:
         return info
     return _escape().sub(lambda found: found.group(1) or html.unescape(found.group(2)), info)
+
+
+class Cursor:
+    """The current line and how far it has been read: ``offset`` in characters, ``column`` with tabs expanded."""
+
+    def __init__(self) -> None:
+        self.line = ""
+        self.offset = 0
+        self.column = 0
+        self.rest_of_tab = 0
+        self.next = 0
+        self.indent = 0
+        self.blank = False
+
+    def find(self) -> None:
+        """Set ``next`` to the next character that is not whitespace, and ``indent`` to the columns before it."""
+        line, offset = self.line, self.offset
+        rest = line[offset:].lstrip(" \t") if offset else line.lstrip(" \t")
+        self.next = position = len(line) - len(rest)
+        self.blank = not rest
+        if "\t" not in line:
+            self.indent = position - offset
+            return
+        column = self.column
+        for character in line[offset:position]:
+            column += 1 if character == " " else 4 - column % 4
+        self.indent = column - self.column
+
+    def to_next(self) -> None:
+        """Advance to ``next``."""
+        self.column += self.indent
+        self.offset = self.next
+        self.rest_of_tab = 0
+
+    def characters(self, count: int) -> None:
+        """Advance by ``count`` characters, none of which is a tab."""
+        self.offset += count
+        self.column += count
+        self.rest_of_tab = 0
+
+    def columns(self, count: int) -> None:
+        """Advance by up to ``count`` columns of whitespace, possibly into the middle of a tab."""
+        line, length = self.line, len(self.line)
+        while count > 0 and self.offset < length:
+            character = line[self.offset]
+            if character == " ":
+                self.offset += 1
+                self.column += 1
+                count -= 1
+            elif character == "\t":
+                width = self.rest_of_tab or 4 - self.column % 4
+                step = min(width, count)
+                self.column += step
+                count -= step
+                self.rest_of_tab = width - step
+                if not self.rest_of_tab:
+                    self.offset += 1
+            else:
+                return
+
+    def remaining(self) -> str:
+        """Return the rest of the line; what remains of a tab becomes spaces."""
+        if self.rest_of_tab:
+            return " " * self.rest_of_tab + self.line[self.offset + 1 :]
+        return self.line[self.offset :]
+
+
+class Open(Struct):
+    """An open container: a quote (``indent`` 0), or a list item that lines indented by ``indent`` continue."""
+
+    indent: int
+    line: int
+    empty: bool = True
+    """Whether it has only its marker so far."""
+    text: str = ""
+
+
+class Leaf(Struct):
+    """The open leaf block."""
+
+    kind: str
+    """``paragraph``, ``fence``, ``code``, ``html`` or ``""``."""
+    line: int = 0
+    last: int = 0
+    marker: str = ""
+    length: int = 0
+    indent: int = 0
+    column: int = 0
+    info: str = ""
+    html: int = 0
+    item: Open | None = None
+    """The outermost list item whose first block is this paragraph."""
+    start: int = 0
+    """The offset of the fence's line, or of that paragraph."""
+    lines: list[str] | None = None
+    """The content of a fence, or the lines so far of a paragraph that may be a link reference definition."""
+    offsets: list[int] = field(default_factory=list)
+
+
+NO_LEAF = Leaf("")
+PLAIN_TEXT = Leaf("paragraph")
+"""A paragraph whose content does not matter. Both constants are shared; never modify them."""

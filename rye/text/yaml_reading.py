@@ -9,19 +9,50 @@
   "1.10".
 
 ``yes``, ``on`` and ``2026-02-18T00:00:00Z`` are strings, ``012`` is 12, ``0o17`` is 15, ``1_000`` is a string (YAML 1.2.2 §10.3).
+
+The event stream is ruamel.yaml's; any error of its scanner becomes a YamlError.
 """
 
 from __future__ import annotations
 
 import datetime
-from typing import Any, Literal
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, field
 
 from rye.limits import CONTENT, ContentLimits
 from rye.text import content
-from rye.text.lazy import lazy_pattern
+from rye.text.diagnostics import Diagnostic, Severity
+from rye.text.lazy import lazy_module, lazy_pattern
 from rye.text.yaml_error import YamlError
+
+if TYPE_CHECKING:  # slow to import, and not needed for an empty frontmatter or other formats
+    import ruamel.yaml as ruamel
+else:
+    ruamel = lazy_module("ruamel.yaml")
+
+
+def events(text: str, first_line: int) -> Iterator[Any]:
+    """Yield the events of a text. ``first_line``: the file's line where it starts. Raises YamlError."""
+    try:
+        yield from ruamel.YAML(typ="safe", pure=True).parse(text)
+    except YamlError:
+        raise
+    except ruamel.error.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        message = " ".join(part for part in (error.context, error.problem) if part)
+        line = (mark.line if mark else 0) + first_line
+        raise YamlError(" ".join(message.split()), line, mark.column + 1 if mark else None) from None
+    except ruamel.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + first_line
+        raise YamlError("it contains a character that YAML does not allow", line) from None
+    except ruamel.error.YAMLError as error:
+        raise YamlError(" ".join(str(error).split()), first_line) from None
+    except (ValueError, IndexError, KeyError, AttributeError, TypeError, OverflowError, AssertionError, RecursionError):
+        # The library's scanner fails with arbitrary exceptions on some malformed input, such as impossible escapes.
+        raise YamlError("malformed YAML", first_line) from None
+
 
 __all__ = ["Path", "Schema", "YamlDocument", "YamlError", "core_value", "hidden_by_escape", "json_safe", "read_yaml"]
 
@@ -213,7 +244,6 @@ def read_yaml(
 ) -> YamlDocument:
     """Parse one YAML document. ``first_line``: the file's line where ``text`` starts. Raises YamlError."""
     _refuse_other_line_ends(text, first_line)
-    from rye.text.yaml_events import events  # the slow library, not needed for an empty frontmatter or other formats
 
     builder = _Builder(schema, limits, first_line)
     for event in events(text, first_line):
@@ -283,3 +313,16 @@ def json_safe(value: Any) -> Any:
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()
     return value
+
+
+class YamlFindings:
+    """Collects findings, each at the line and column of its key."""
+
+    def __init__(self, document: YamlDocument):
+        self.document = document
+        self.found: list[Diagnostic] = []
+
+    def report(self, severity: Severity, code: str, message: str, *path: str | int, hint: str | None = None) -> None:
+        """Add a finding about the value at ``path``."""
+        line, column = self.document.position(*path)
+        self.found.append(Diagnostic(severity, code, message, line, column, hint))

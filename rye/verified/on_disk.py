@@ -23,7 +23,7 @@ from rye.errors import RyeError
 from rye.limits import PROJECT
 from rye.project.layout import Project, read_project_file
 from rye.project.lock import LockedItem
-from rye.project.placement import item_files
+from rye.project.lock_file import item_files
 
 State = Literal["missing", "changed", "extra", "wrong-flag"]
 """``wrong-flag``: the bytes are right, and the executable bit is not."""

@@ -163,7 +163,7 @@ class Shop(Person):
         agreed: bool = True,
     ) -> LockedItem:
         """Put the item on disk and in the lock, replacing an older version. ``agreed``: by this user, and not by a colleague."""
-        from rye.project.placement import item_folder, item_path
+        from rye.project.lock_file import item_folder, item_path
 
         suffix = {"skill": "SKILL.md", "formula": ".formula.toml", "bundle": ".bundle.toml", "tool": ".py"}.get(
             kind, ".md"
@@ -210,7 +210,7 @@ class Shop(Person):
         """Remove the item from rye.toml, the lock and ``.ai/packages``."""
         import shutil
 
-        from rye.project.placement import item_folder, item_path
+        from rye.project.lock_file import item_folder, item_path
 
         path = self.project.lock_path
         lock = parse_lock(path.read_text())

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from rye.cli.main import COMMANDS
-from rye.installation.policy_in_force import policy_of
+from rye.installation.environment import policy_of
 from rye.project.manifest import parse_manifest
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "reference" / "projects.md").read_text(encoding="utf-8")

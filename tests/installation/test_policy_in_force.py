@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
+from rye.installation.environment import policy_in_force, policy_of
 from rye.installation.policy_files import OtherPolicies
-from rye.installation.policy_in_force import policy_in_force, policy_of
 from rye.permissions.policy import Policy, violations
 from rye.permissions.risk import Tier
 from rye.project.manifest import Manifest, PolicyTable, parse_manifest

@@ -14,8 +14,7 @@ import pytest
 
 from rye.errors import RyeError
 from rye.project.layout import LOCK, MANIFEST, Project
-from rye.project.owners import MARKERS, safe_projects, trusted_owners
-from rye.project.ownership import refuse_foreign, refuse_wide_folder
+from rye.project.ownership import MARKERS, refuse_foreign, refuse_wide_folder, safe_projects, trusted_owners
 from tests.scenes.person import Person
 
 MALLORY = 54_321

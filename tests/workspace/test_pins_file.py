@@ -10,7 +10,7 @@ import pytest
 
 from rye.errors import RyeError
 from rye.registry.trust.trust_error import TrustError
-from rye.workspace.trusting.given_pins import MOST_BYTES, GivenPin, given_pins
+from rye.workspace.registries.pins import MOST_BYTES, GivenPin, given_pins
 
 ONE, TWO = "a1" * 32, "b2" * 32
 LINE = f"registry.example {ONE} https://registry.example"

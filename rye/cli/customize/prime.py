@@ -9,8 +9,7 @@ import click
 from rye.cli.console import printable
 from rye.cli.customize.layouts import layout_options, places
 from rye.cli.options import Session, command
-from rye.cli.project.install_options import install_options
-from rye.cli.project.outcome import agreement_to
+from rye.cli.project.installing import agreement_to, install_options
 from rye.cli.use.findings import show_findings
 from rye.rendering.inputs import parse_assignments
 from rye.workspace.customizing.priming import PrimeRequest

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from rye.cli.options import Session, command
-from rye.cli.project.install_options import install_options
+from rye.cli.project.installing import install_options
 from rye.deployment.recall import recall
 from rye.deployment.request import DeployRequest, Scope, words_of
 from rye.errors import UsageError

@@ -5,8 +5,14 @@ from __future__ import annotations
 import click
 
 from rye.cli.options import Session, command
-from rye.cli.project.install_options import airgap_given, command_text, install_options
-from rye.cli.project.outcome import agreement, deploy_after, show_outcome
+from rye.cli.project.installing import (
+    agreement,
+    airgap_given,
+    command_text,
+    deploy_after,
+    install_options,
+    show_outcome,
+)
 from rye.errors import UsageError
 from rye.workspace.installing.adding import add as add_items
 from rye.workspace.installing.install_request import InstallRequest

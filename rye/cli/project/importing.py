@@ -6,7 +6,7 @@ import click
 
 from rye.cli.console import one_line
 from rye.cli.options import Session, command
-from rye.cli.project.install_options import install_options
+from rye.cli.project.installing import install_options
 from rye.workspace.installing.importing import ImportPlan, ImportRequest, import_project
 
 

@@ -7,8 +7,16 @@ import os
 import click
 
 from rye.cli.options import Session, command
-from rye.cli.project.install_options import airgap_given, command_text, install_options
-from rye.cli.project.outcome import IN_ORDER, agreement, deploy_after, deployed_by, show_outcome
+from rye.cli.project.installing import (
+    IN_ORDER,
+    agreement,
+    airgap_given,
+    command_text,
+    deploy_after,
+    deployed_by,
+    install_options,
+    show_outcome,
+)
 from rye.cli.unchanged import remember
 from rye.errors import UsageError
 from rye.project.layout import Project

@@ -13,7 +13,7 @@ from msgspec.structs import asdict
 from rye.cli.console import TIER_STYLE, counted
 from rye.cli.kind_choice import kind_option
 from rye.cli.options import Session, command
-from rye.cli.project.install_options import install_options
+from rye.cli.project.installing import install_options
 from rye.project.layout import find_project
 from rye.workspace.installing.item_rows import SPACES, item_rows
 

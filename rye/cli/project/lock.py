@@ -6,7 +6,7 @@ import click
 
 from rye.cli.console import counted, one_line
 from rye.cli.options import Session, command
-from rye.cli.project.install_options import install_options
+from rye.cli.project.installing import install_options
 from rye.project.layout import Project
 from rye.workspace.installing.locking import check_lock, relock
 from rye.workspace.projects import project_of

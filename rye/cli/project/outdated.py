@@ -6,7 +6,7 @@ import click
 
 from rye.cli.console import counted, one_line
 from rye.cli.options import Session, command
-from rye.cli.project.install_options import install_options
+from rye.cli.project.installing import install_options
 from rye.layout import Cell, Column
 from rye.workspace.installing.outdated import OutdatedItem
 from rye.workspace.installing.outdated import outdated as outdated_items

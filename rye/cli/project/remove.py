@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from rye.cli.options import Session, command
-from rye.cli.project.install_options import command_text, install_options
-from rye.cli.project.outcome import agreement, deploy_after, show_outcome
+from rye.cli.project.installing import agreement, command_text, deploy_after, install_options, show_outcome
 from rye.workspace.installing.install_request import InstallRequest
 from rye.workspace.installing.removing import remove as remove_items
 from rye.workspace.projects import project_of

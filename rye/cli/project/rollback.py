@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from rye.cli.options import Session, command
-from rye.cli.project.install_options import install_options
-from rye.cli.project.outcome import agreement, deploy_after, show_outcome
+from rye.cli.project.installing import agreement, deploy_after, install_options, show_outcome
 from rye.workspace.installing.install_request import InstallRequest
 from rye.workspace.installing.rolling_back import rollback as return_to_previous
 from rye.workspace.projects import project_of

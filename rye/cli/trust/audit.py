@@ -8,7 +8,7 @@ import click
 
 from rye.cli.console import counted, one_line
 from rye.cli.options import Session, command
-from rye.cli.project.install_options import install_options
+from rye.cli.project.installing import install_options
 from rye.deployment.auditing import audit_deployed
 from rye.errors import UsageError
 from rye.installation.audit_choice import LEVELS, Level, fails

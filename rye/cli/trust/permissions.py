@@ -8,7 +8,7 @@ from rye.cli.console import TIER_STYLE, one_line
 from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.cli.project.consent import run_line
-from rye.cli.project.install_options import install_options
+from rye.cli.project.installing import install_options
 from rye.cli.use.findings import show_findings
 from rye.items.agent_tools import shown
 from rye.layout import Cell, Column

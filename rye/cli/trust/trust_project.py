@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from rye.cli.options import Session, command
-from rye.cli.project.outcome import agreement
+from rye.cli.project.installing import agreement
 from rye.workspace.projects import project_of
 from rye.workspace.trusting.trusting_project import accept_project, forget_project
 

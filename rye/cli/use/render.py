@@ -10,8 +10,7 @@ from rye.cli.console import printable
 from rye.cli.json_argument import read_object
 from rye.cli.kind_choice import kind_option
 from rye.cli.options import Session, command
-from rye.cli.project.install_options import install_options
-from rye.cli.project.outcome import agreement_to
+from rye.cli.project.installing import agreement_to, install_options
 from rye.cli.use.findings import show_findings
 from rye.rendering.inputs import parse_assignments
 from rye.workspace.items.rendering import RenderRequest

@@ -33,8 +33,7 @@ from rye.items.runs import FRONTMATTER_KEYS, frontmatter_runs
 from rye.text.diagnostics import Diagnostic, Severity, in_order
 from rye.text.frontmatter import FrontmatterError, split
 from rye.text.spelling import near_miss
-from rye.text.yaml_findings import YamlFindings
-from rye.text.yaml_reading import YamlError, json_safe, read_yaml
+from rye.text.yaml_reading import YamlError, YamlFindings, json_safe, read_yaml
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _TOP = (

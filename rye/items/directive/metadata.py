@@ -10,7 +10,7 @@ from rye.items.directive.rules import Findings
 from rye.items.directive.xml_tree import Element
 from rye.items.identity import parse_reference
 from rye.items.reading import Dependency
-from rye.items.version_range import is_range
+from rye.items.version_text import is_range
 from rye.text.lazy import lazy_pattern
 
 _INTEGER = lazy_pattern(r"[0-9]{1,15}")

@@ -37,8 +37,7 @@ from rye.text.frontmatter import FrontmatterError, split
 from rye.text.markdown_links import Link, links
 from rye.text.markdown_outline import outline
 from rye.text.spelling import near_miss
-from rye.text.yaml_findings import YamlFindings
-from rye.text.yaml_reading import YamlError, read_yaml
+from rye.text.yaml_reading import YamlError, YamlFindings, read_yaml
 
 _KEYS = ("name", "description", "license", "compatibility", "metadata", "allowed-tools", *FRONTMATTER_KEYS)
 _MERGE = "<<"

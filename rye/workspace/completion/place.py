@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from rye.limits import COMPLETION
-from rye.project.owners import foreign_marker
+from rye.project.ownership import foreign_marker
 from rye.storage.safe_files import open_regular
 
 NAMESPACE = re.compile(r'^[ \t]*namespace[ \t]*=[ \t]*"([a-z0-9_-]+)"', re.MULTILINE)

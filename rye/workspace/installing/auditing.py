@@ -35,7 +35,7 @@ from rye.items.signed_release import SignedRelease
 from rye.project.freshness import in_groups, require_groups
 from rye.project.layout import LOCK, Project
 from rye.project.lock import LockedItem, row_lines
-from rye.project.placement import item_files
+from rye.project.lock_file import item_files
 from rye.verified.on_disk import scan
 from rye.verified.require import verified_before
 from rye.workspace.context import Context

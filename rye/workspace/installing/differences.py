@@ -15,8 +15,8 @@ from rye.items.identity import parse_reference
 from rye.permissions.comparing import Comparison, Version, compare
 from rye.project.layout import Project, find_project
 from rye.project.lock import Lock, LockedItem
+from rye.project.lock_file import item_folder
 from rye.project.manifest import Manifest
-from rye.project.placement import item_folder
 from rye.registry.trust.records import ReleaseRecord, find_locked
 from rye.sources.record import SourceHistory
 from rye.verified.on_disk import Drift, edited, scan

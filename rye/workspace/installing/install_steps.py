@@ -32,8 +32,8 @@ from rye.project.declared_sources import FOLDER_PREFIXES
 from rye.project.freshness import in_groups, is_stale
 from rye.project.layout import LOCK, MANIFEST
 from rye.project.lock import Lock, LockedItem
+from rye.project.lock_file import item_files
 from rye.project.manifest import Manifest
-from rye.project.placement import item_files
 from rye.registry.transport.seam import NoAnswer
 from rye.verified.on_disk import read_written, scan
 from rye.verified.release import signed_words

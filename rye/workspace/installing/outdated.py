@@ -15,8 +15,8 @@ from msgspec import Struct
 
 from rye.installation.environment import Environment
 from rye.installation.graph import reached
-from rye.installation.newer import Newer
 from rye.installation.sources import Sources
+from rye.installation.updates import Newer
 from rye.project.layout import Project
 from rye.project.lock import Lock
 from rye.project.manifest import Manifest

@@ -23,7 +23,7 @@ from rye.verified.rows import check_words
 from rye.workspace.registries.project_registries import same_registries
 
 if TYPE_CHECKING:
-    from rye.installation import completeness, fact_rules, plan, policy_in_force, sources
+    from rye.installation import completeness, environment, fact_rules, plan, sources
     from rye.items.identity import Identity
     from rye.items.signed_release import SignedRelease
     from rye.permissions import policy as policies_of_rights
@@ -37,7 +37,7 @@ else:  # not needed for a lock that is known to be complete, approved and not re
     fact_rules = lazy_module("rye.installation.fact_rules")
     plan = lazy_module("rye.installation.plan")
     policies_of_rights = lazy_module("rye.permissions.policy")
-    policy_in_force = lazy_module("rye.installation.policy_in_force")
+    environment = lazy_module("rye.installation.environment")
     project_sources = lazy_module("rye.workspace.registries.project_sources")
     sources = lazy_module("rye.installation.sources")
 
@@ -109,7 +109,7 @@ def _allowed(memory: Memory, manifest: Manifest, items: Sequence[LockedItem], po
     """Whether the policy allows the installed items, going by the lock. If not, the installation says why."""
     if not policies.restrict(manifest):
         return True
-    policy = policy_in_force.policy_in_force(manifest, policies)
+    policy = environment.policy_in_force(manifest, policies)
     unclear = policy.sources != "path" or policy.signers
     from_sources = unclear and any(item.source is not None for item in items)
     signed = memory.known(items) if policy.facts or from_sources else {}

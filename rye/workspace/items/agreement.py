@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from rye.consent.ask import Ask
 from rye.errors import RyeError
+from rye.installation.environment import policy_in_force
 from rye.installation.policy_files import read_other_policies
-from rye.installation.policy_in_force import policy_in_force
 from rye.project.context import load_manifest
 from rye.text import facts
 from rye.workspace.trusting.acceptance import not_accepted, remember, trusts_lock

@@ -37,9 +37,8 @@ from rye.project.declared_sources import PathSource
 from rye.project.item_file import ItemFile, item_of
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedItem
-from rye.project.lock_file import editable_rows
+from rye.project.lock_file import editable_rows, item_folder, item_path
 from rye.project.manifest import Manifest
-from rye.project.placement import item_folder, item_path
 from rye.project.spaces import Entry
 from rye.verified.release import VerifiedItem
 from rye.workspace.context import Context

@@ -16,8 +16,7 @@ from rye.items.location import locate
 from rye.project.item_file import ItemFile
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedItem
-from rye.project.lock_file import read_lock
-from rye.project.placement import item_path
+from rye.project.lock_file import item_path, read_lock
 from rye.workspace.trusting.agreed_here import CheckedItem
 from rye.workspace.trusting.verified_items import require_verified
 

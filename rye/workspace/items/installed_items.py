@@ -22,8 +22,8 @@ from rye.limits import CONTENT
 from rye.project.item_file import load_item
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
+from rye.project.lock_file import item_files, item_folder, item_path
 from rye.project.manifest import Manifest
-from rye.project.placement import item_files, item_folder, item_path
 from rye.project.spaces import Entry
 from rye.storage.safe_files import read_bytes
 from rye.verified.on_disk import Drift, Present, drift, scan

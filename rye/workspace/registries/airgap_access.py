@@ -17,7 +17,7 @@ from rye.registry.airgap import AirgapError, AirgapFile, open_airgap, open_clien
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
 from rye.storage.folders import cache_dir, data_dir
-from rye.workspace.registries.pin_question import pin_question
+from rye.workspace.registries.pins import pin_question
 
 if TYPE_CHECKING:
     from rye.registry.client import RegistryClient

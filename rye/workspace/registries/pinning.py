@@ -14,8 +14,8 @@ from rye.project.registries import normal_address
 from rye.project.user_config import read_settings
 from rye.project.user_config_writing import forget_credential, set_setting
 from rye.workspace.registries.airgap_access import Airgap, open_from_airgap
-from rye.workspace.registries.pin_question import pin_question
 from rye.workspace.registries.pinned_registries import PinnedRegistry, state_store
+from rye.workspace.registries.pins import pin_question
 from rye.workspace.registries.registry_access import open_registry
 
 if TYPE_CHECKING:

@@ -8,9 +8,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from rye.installation.environment import Environment
+from rye.installation.environment import Environment, policy_in_force
 from rye.installation.policy_files import OtherPolicies, read_other_policies
-from rye.installation.policy_in_force import policy_in_force
 from rye.installation.sources import Sources
 from rye.project.manifest import Manifest
 from rye.registry.client import RegistryClient
@@ -18,10 +17,9 @@ from rye.registry.store.cache import WriteBehindCache
 from rye.registry.transport.seam import NoAnswer
 from rye.storage.folders import cache_dir
 from rye.verified.memory import user_verdicts
-from rye.workspace.registries.pin_question import pin_question, require_contact
+from rye.workspace.registries.pins import given_pins, pin_question, require_contact
 from rye.workspace.registries.project_registries import project_registries
 from rye.workspace.registries.registry_access import reading_token
-from rye.workspace.trusting.given_pins import given_pins
 
 if TYPE_CHECKING:
     from rye.project.lock import LockedItem

@@ -23,8 +23,8 @@ from rye.items.reading import ReadOptions
 from rye.limits import CONTENT, OVERRIDES
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
+from rye.project.lock_file import item_path
 from rye.project.manifest import Manifest
-from rye.project.placement import item_path
 from rye.project.spaces import Entry
 from rye.registry.store.cache import Cache
 from rye.storage.folders import cache_dir

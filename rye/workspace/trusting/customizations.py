@@ -24,8 +24,7 @@ from rye.items.location import locate
 from rye.project.context import load_manifest
 from rye.project.layout import Project
 from rye.project.lock import LockedItem
-from rye.project.lock_file import read_lock
-from rye.project.placement import item_path
+from rye.project.lock_file import item_path, read_lock
 from rye.project.spaces import Entry
 from rye.workspace.trusting.acceptance import remember, unseen
 

@@ -24,7 +24,7 @@ from typing import Any, Literal
 
 from rye.items.identity import Identity
 from rye.project.lock import Lock, LockedItem, lock_text, parse_lock
-from rye.project.placement import item_path
+from rye.project.lock_file import item_path
 from tests.attacks.hostile_repository.upstream import Upstream
 from tests.scenes.approvals import changed
 from tests.scenes.person import Person, Result

@@ -78,7 +78,7 @@ def brought(identity: Identity, version: str = "1.0.0", *, wanted: bool = False)
 
     def act(clone: Clone) -> None:
         from rye.project.lock import parse_lock
-        from rye.project.placement import item_path
+        from rye.project.lock_file import item_path
 
         other = elsewhere(clone.upstream, identity, version)
         found = parse_lock(other.path("rye.lock").read_text()).find(identity)
