@@ -114,9 +114,10 @@ rules-table: $(VENV)/.dev
 command-pages: $(VENV)/.dev
 	$(BIN)/python -m tests.docs.command_pages docs/reference/commands
 
-# Generate docs/reference/errors from the table of error codes and its examples (tests/explaining checks that it is up to date).
+# Generate docs/reference/errors from the table of error codes and its examples, and freeze new codes (tests/explaining checks that both are up to date).
 error-pages: $(VENV)/.dev
 	$(BIN)/python -m rye.explaining.pages docs/reference/errors
+	$(BIN)/python -m tests.explaining.frozen_codes
 
 # Build the wheel reproducibly: the same commit gives the same bytes. It depends only on the client's packages; `rye[server]`, `rye[mcp]`
 # and `rye[lsp]` add the rest.

@@ -15,8 +15,8 @@ _INTRODUCTION = """\
 Every error and finding of Rye has a code, which does not change between versions. Findings show it in brackets; in `--json` it is
 `code`. `rye explain CODE` prints the content of these pages. **Exit** is the exit status of the command that ends with the code:
 0 for findings that are never more than a warning, 1 for a failure, 2 for a command that cannot be carried out as typed. Where
-several things share a code, `what` in `--json` names the thing. New versions add codes; they do not rename or remove any, and a
-code keeps its exit status."""
+several things share a code, `what` in `--json` names the thing; a registry's HTTP API leaves that to the message. New versions
+add codes; they do not rename or remove any, and a code keeps its exit status."""
 
 
 def pages() -> Mapping[str, str]:

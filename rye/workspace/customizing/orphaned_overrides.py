@@ -12,7 +12,7 @@ from rye.text.diagnostics import Diagnostic
 from rye.workspace.context import Context
 from rye.workspace.customizing.overriding import OverrideChecked, check_overrides
 
-_CODES = frozenset({"no-item", "orphaned-directive"})
+_CODES = frozenset({"orphaned-override", "orphaned-directive"})
 
 
 class Orphan(Struct, frozen=True):

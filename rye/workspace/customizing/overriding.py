@@ -352,7 +352,9 @@ def _check_file(
     targets = [reference for each in kinds if exists(context, reference := f"{each}:{identifier}")]
     if not targets:
         hint = "Remove it, or rename it to the id of its item; `rye list` shows what is here."
-        finding = Diagnostic("warning", "no-item", f"There is no item {identifier!r} that it could change.", hint=hint)
+        finding = Diagnostic(
+            "warning", "orphaned-override", f"There is no item {identifier!r} that it could change.", hint=hint
+        )
         yield OverrideChecked(shown, level, identifier, None, (finding,))
     for reference in targets:
         try:
