@@ -17,6 +17,7 @@ from threading import Event
 
 from rye.runtime.effects import ToolResult, UsableItem
 from rye.runtime.opening import open_session
+from rye.storage.home import Home
 from rye.workspace.authoring.new_item import NewItem, write_new_item
 from rye.workspace.authoring.signing import sign_items
 from rye.workspace.context import LibraryContext
@@ -50,13 +51,11 @@ def flush_ms(folder: Path) -> float:
 
 def main() -> None:
     with tempfile.TemporaryDirectory(prefix="rye-benchmark-") as base:
-        home, project = Path(base, "home"), Path(base, "project")
-        home.mkdir()
+        home = Home(*(Path(base, "home", name) for name in ("config", "data", "cache")))
+        project = Path(base, "project")
         project.mkdir()
-        for name in ("CONFIG_DIR", "DATA_DIR", "CACHE_DIR", "USER_SPACE", "SYSTEM_SPACE"):
-            os.environ[f"RYE_{name}"] = str(home / name.lower())
         (project / "rye.toml").write_text('[project]\nname = "bench"\nnamespace = "acme"\n')
-        context = LibraryContext(project)
+        context = LibraryContext(project, home)
         keys = OwnKeys(context, lambda question: "")
         keys.generate("default", seal=False)
         for number in range(ITEMS):

@@ -39,7 +39,7 @@ def milliseconds(work: Callable[..., object], *arguments: object) -> float:
 
 def sandboxed(sandbox: Backend, project: Path, suffix: Suffix, code: bytes) -> None:
     with fresh_work() as work:
-        profile = profile_for(project, work, {})
+        profile = profile_for(project, work, {}, deny=())
         outcome = sandbox.run(ToolRun(code, suffix, b"{}", "tool:rye/bench/nothing", profile), Event())
     assert (outcome.ended, outcome.exit) == ("exited", 0), outcome
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -65,12 +65,15 @@ class Advance(Protocol):
 class Console:
     """Prints text, tables and documents, whatever they are about."""
 
-    def __init__(self, *, json: bool, quiet: bool, verbose: int, color: str, progress: bool) -> None:
+    def __init__(
+        self, *, json: bool, quiet: bool, verbose: int, color: str, progress: bool, environment: Mapping[str, str]
+    ) -> None:
         self.json = json
         self.quiet = quiet
         self.verbose = verbose
-        dumb = os.environ.get("TERM") == "dumb" or bool(os.environ.get("CI"))
-        plain = bool(os.environ.get("NO_COLOR")) or dumb
+        self._columns = environment.get("COLUMNS", "")
+        dumb = environment.get("TERM") == "dumb" or bool(environment.get("CI"))
+        plain = bool(environment.get("NO_COLOR")) or dumb
         self._color_out = color == "always" or (color == "auto" and not plain and sys.stdout.isatty())
         self._color_err = color == "always" or (color == "auto" and not plain and sys.stderr.isatty())
         self.moves = progress and not quiet and not dumb and sys.stderr.isatty()
@@ -156,9 +159,8 @@ class Console:
     @property
     def width(self) -> int:
         """The terminal's width in columns, at least 20; 80 if unknown. ``COLUMNS`` takes precedence."""
-        given = os.environ.get("COLUMNS", "")
-        if given.isdecimal() and int(given):
-            return max(20, int(given))
+        if self._columns.isdecimal() and int(self._columns):
+            return max(20, int(self._columns))
         for stream in (sys.stdout, sys.stderr):
             try:
                 return max(20, os.get_terminal_size(stream.fileno()).columns or 80)

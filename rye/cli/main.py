@@ -19,7 +19,6 @@ from rye.cli.options import (
     Command,
     Session,
     WithHelp,
-    environment_flag,
     global_options,
     take_global_options,
     write_examples,
@@ -261,7 +260,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the program and exit with its code. Failures are printed as errors, never as tracebacks."""
     arguments = sys.argv[1:] if arguments is None else arguments
     _open_closed_streams()
-    session = Session(json="--json" in arguments or environment_flag("RYE_JSON"))
+    session = Session(json="--json" in arguments)
     try:
         code = run(arguments, session)
     except OSError as error:  # not even the error's document could be written
@@ -309,10 +308,10 @@ def _wrong_words(error: click.UsageError) -> UsageError:
 def run(arguments: list[str], session: Session) -> int:
     """Run with ``arguments``; returns the exit code."""
     session.arguments = arguments
-    if "_RYE_COMPLETE" in os.environ:
+    if "_RYE_COMPLETE" in session.environment:
         from rye.cli.completing.answer import answer
 
-        return answer(os.environ["_RYE_COMPLETE"])
+        return answer(session.environment["_RYE_COMPLETE"], session.environment)
     try:
         result = program().main(args=arguments, prog_name="rye", standalone_mode=False, obj=session)
         sys.stdout.flush()
@@ -342,7 +341,7 @@ def run(arguments: list[str], session: Session) -> int:
         session.console.error(RyeError("system", f"{error.strerror or error}{where}."))
         return 1
     except Exception as error:  # the last resort: a person never sees a traceback unless they ask for it
-        if environment_flag("RYE_TRACEBACK"):
+        if session.flag("RYE_TRACEBACK"):
             raise
         if isinstance(error, ModuleNotFoundError) and (of := extra_of(error.name)) is not None:
             missing = extra_missing(*of)

@@ -22,16 +22,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from rye.cli.console import Advance
+    from rye.storage.home import Home
 
 
 class Session:
     """The options of one run. Created by :func:`main`, filled from options before or after the command's name."""
 
-    def __init__(self, json: bool = False) -> None:
+    def __init__(self, json: bool = False, environment: Mapping[str, str] = os.environ) -> None:
+        self.environment = environment
+        """The environment variables. The command line reads them here only."""
         self.started = time.time()
         self.arguments: Sequence[str] = ()
         """The words after the program's name."""
-        self.json = json
+        self.json = json or self.flag("RYE_JSON")
         self.quiet = False
         self.verbose = 0
         self.color = "auto"
@@ -44,15 +47,25 @@ class Session:
         self.warned = False
         """Whether a warning was printed that the next run must print as well."""
         self._console: Console | None = None
+        self._home: Home | None = None
 
     @property
     def console(self) -> Console:
         """The console; created at first use, when all options are known."""
         if self._console is None:
             self._console = Console(
-                json=self.json, quiet=self.quiet, verbose=self.verbose, color=self.color, progress=self.show_progress
+                json=self.json,
+                quiet=self.quiet,
+                verbose=self.verbose,
+                color=self.color,
+                progress=self.show_progress,
+                environment=self.environment,
             )
         return self._console
+
+    def flag(self, variable: str) -> bool:
+        """Whether an environment variable is set to anything but an empty value, 0, false or no."""
+        return self.environment.get(variable, "").lower() not in ("", "0", "false", "no")
 
     @property
     def interactive(self) -> bool:
@@ -80,9 +93,13 @@ class Session:
         return self.yes
 
     @property
-    def environment(self) -> Mapping[str, str]:
-        """The environment variables."""
-        return os.environ
+    def home(self) -> Home:
+        """The folders of the user who runs the program."""
+        if self._home is None:
+            from rye.storage.home import Home
+
+            self._home = Home.from_environment(self.environment)
+        return self._home
 
     def now(self) -> datetime:
         """The machine's clock, UTC."""
@@ -177,10 +194,11 @@ def take_global_options(ctx: click.Context) -> None:
 
 def _take_user_settings(session: Session) -> None:
     """Apply the user's configuration file first; everything else overrides it."""
-    from rye.project.user_config import config_path, read_settings
+    if not session.home.settings_file.exists():
+        return
+    from rye.project.user_config import read_settings
 
-    if config_path().exists():
-        settings = read_settings()
+    if settings := read_settings(session.home):
         session.color = settings.get("color", session.color)
         session.show_progress = settings.get("progress", session.show_progress)
         session.offline = settings.get("offline", session.offline)
@@ -284,8 +302,3 @@ def _undo_interrupted(session: Session) -> None:
 def command(name: str | None = None, **kwargs: Any) -> Callable[[Callable[..., Any]], Command]:
     """Decorator: a command of rye. Its function receives the session through ``@click.pass_obj``."""
     return click.command(name, cls=Command, **kwargs)
-
-
-def environment_flag(name: str) -> bool:
-    """Whether an environment variable is set to anything but an empty value, 0, false or no."""
-    return os.environ.get(name, "").lower() not in ("", "0", "false", "no")

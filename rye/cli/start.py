@@ -17,7 +17,7 @@ def main() -> None:
     if "_RYE_COMPLETE" in os.environ:
         from rye.cli.completing.answer import answer
 
-        sys.exit(answer(os.environ["_RYE_COMPLETE"]))
+        sys.exit(answer(os.environ["_RYE_COMPLETE"], os.environ))
     if arguments[:1] == ["install"]:
         from rye.cli.unchanged import is_plain, recall, watch
 

@@ -75,7 +75,7 @@ def recall(arguments: Sequence[str], environment: Mapping[str, str]) -> str | No
         return None
     try:
         root = os.getcwd()
-        with open(_place(root), "rb") as stream:
+        with open(_place(root, environment), "rb") as stream:
             if not _is_own(os.fstat(stream.fileno())):
                 return None
             count, said, key, *entries = stream.read().split(b"\0")
@@ -118,7 +118,7 @@ def remember(
             if newest > latest or len(entries) > 2 * _MOST_FILES:
                 return
             entries += (encoded, signature)
-        place = _place(root)
+        place = _place(root, environment)
         os.makedirs(os.path.dirname(place), mode=0o700, exist_ok=True)
         draft = f"{place}.{os.getpid()}"
         head = (b"%d" % (len(entries) // 2), said.encode(), _key(arguments, root, environment))
@@ -129,11 +129,11 @@ def remember(
         return
 
 
-def forget() -> None:
+def forget(environment: Mapping[str, str]) -> None:
     """Forget the answers of all projects."""
     import shutil
 
-    shutil.rmtree(os.path.join(place_of("data"), _FOLDER), ignore_errors=True)
+    shutil.rmtree(os.path.join(place_of("data", environment), _FOLDER), ignore_errors=True)
 
 
 def is_plain(arguments: Sequence[str]) -> bool:
@@ -141,10 +141,10 @@ def is_plain(arguments: Sequence[str]) -> bool:
     return os.name == "posix" and list(arguments[:1]) == ["install"] and _FLAGS.issuperset(arguments[1:])
 
 
-def _place(root: str) -> str:
+def _place(root: str, environment: Mapping[str, str]) -> str:
     """The file for a project; its content says which one."""
     status = os.stat(root)
-    return os.path.join(place_of("data"), _FOLDER, f"{status.st_dev}-{status.st_ino}")
+    return os.path.join(place_of("data", environment), _FOLDER, f"{status.st_dev}-{status.st_ino}")
 
 
 def _is_own(status: os.stat_result) -> bool:
@@ -155,7 +155,7 @@ def _is_own(status: os.stat_result) -> bool:
 def _key(arguments: Sequence[str], root: str, environment: Mapping[str, str]) -> bytes:
     """Everything besides files that the answer depends on."""
     variables = sorted(f"{name}={value}" for name, value in environment.items() if name.startswith("RYE_"))
-    folders = (place_of("config"), place_of("data"))
+    folders = (place_of("config", environment), place_of("data", environment))
     return b"\1".join(os.fsencode(word) for word in (sys.version, *arguments, root, *folders, *variables))
 
 

@@ -22,6 +22,7 @@ from rye.items.identity import Reference, is_id
 from rye.items.kinds import KINDS
 from rye.project.layout import Project
 from rye.project.spaces import Entry, find
+from rye.storage.home import Home
 
 SUFFIX = ".overrides.md"
 
@@ -63,12 +64,12 @@ def ids_of(entry: Entry) -> tuple[str, ...]:
     return tuple(dict.fromkeys(ids))
 
 
-def means(identifier: str, entry: Entry, project: Project | None, namespace: str | None) -> bool:
+def means(home: Home, identifier: str, entry: Entry, project: Project | None, namespace: str | None) -> bool:
     """Whether an id in a file name means this item: its qualified id does; its local id does if a lookup finds this item."""
     if identifier == entry.id:
         return True
     try:
-        return find(Reference(identifier, entry.location.kind), project, namespace).path == entry.path
+        return find(home, Reference(identifier, entry.location.kind), project, namespace).path == entry.path
     except RyeError:
         return False
 
@@ -107,9 +108,12 @@ def sources(
 
 
 def entry_sources(
-    places: Places, entry: Entry, project: Project | None, namespace: str | None
+    home: Home, places: Places, entry: Entry, project: Project | None, namespace: str | None
 ) -> tuple[OverrideSource, ...]:
     """Like :func:`sources`, for an item in a space."""
     return sources(
-        places, entry.location.kind, ids_of(entry), lambda identifier: means(identifier, entry, project, namespace)
+        places,
+        entry.location.kind,
+        ids_of(entry),
+        lambda identifier: means(home, identifier, entry, project, namespace),
     )

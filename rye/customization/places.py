@@ -25,7 +25,7 @@ from rye.errors import RyeError, UsageError
 from rye.items.identity import is_segment
 from rye.limits import OVERRIDES
 from rye.project.layout import Project
-from rye.project.spaces import user_space
+from rye.storage.home import Home
 from rye.storage.safe_files import read_bytes
 
 OVERLAY_SUFFIX = ".toml"
@@ -120,9 +120,9 @@ class Places(Struct, frozen=True):
         return next((folder for folder in folders if folder.level == level), None)
 
 
-def rye_places(project: Project | None) -> Places:
+def rye_places(home: Home, project: Project | None) -> Places:
     """The folders of the user's space and of the project's ``.ai``."""
-    user = user_space()
+    user = home.user_space
     overlays = [Folder("user", user / "formula-overlays")]
     directives = [Folder("user", user / "role-directives")]
     overrides = [Folder("user", user / "overrides")]

@@ -21,6 +21,7 @@ from rye.items.location import Location
 from rye.items.reading import ReadOptions
 from rye.project.layout import Project
 from rye.project.spaces import find
+from rye.storage.home import Home
 from rye.text.diagnostics import Diagnostic
 from rye.text.display import visible
 
@@ -53,6 +54,7 @@ def check_overrides(
 
 
 def findings(
+    home: Home,
     project: Project,
     identity: Identity,
     new_text: str,
@@ -70,7 +72,10 @@ def findings(
     kind = identity.kind
     try:
         files = sources(
-            rye_places(project), kind, (identity.id, identity.local_id), lambda name: _means(name, identity, project)
+            rye_places(home, project),
+            kind,
+            (identity.id, identity.local_id),
+            lambda name: _means(home, name, identity, project),
         )
     except RyeError as error:
         return [Diagnostic("error", error.code, error.message, hint=error.hint)]
@@ -101,12 +106,12 @@ def _in_one_line(file: Applied, finding: Diagnostic) -> str:
     return f"the {step.operation} on line {step.line} is orphaned: {visible(step.target)!r} no longer exists."
 
 
-def _means(name: str, identity: Identity, project: Project) -> bool:
+def _means(home: Home, name: str, identity: Identity, project: Project) -> bool:
     """Whether an id in a file name means this installed item, which might not be on disk yet."""
     if name == identity.id:
         return True
     try:
-        entry = find(Reference(name, identity.kind), project, None)
+        entry = find(home, Reference(name, identity.kind), project, None)
     except RyeError as error:
         return error.code == "no-such-item"
     return entry.id == identity.id or entry.space not in ("project", "installed")

@@ -25,6 +25,7 @@ from rye.items.signed_release import SignedRelease
 from rye.project.layout import LOCK, Project
 from rye.project.lock import LockedItem
 from rye.project.manifest import Manifest
+from rye.storage.home import Home
 from rye.workspace.context import Context
 from rye.workspace.trusting.acceptance import not_accepted, remember, trusts_lock, unseen
 from rye.workspace.trusting.other_rules import unseen_alarms
@@ -37,15 +38,15 @@ def require_accepted(context: Context, project: Project, manifest: Manifest, row
 
     Raises RyeError ``project-not-accepted``, and ``policy-violation`` for a customization that the policy forbids.
     """
-    require_allowed(policy_in_force(manifest, read_other_policies()), project, manifest, rows)
-    changes = project_changes(project, manifest, rows)
+    require_allowed(context.home, policy_in_force(manifest, read_other_policies(context.home)), project, manifest, rows)
+    changes = project_changes(context.home, project, manifest, rows)
     if trusts_lock(context):
         for line in shown_lines(changes.asked):
             context.tell(line)
         return
     others = [row for row in rows if by_other_rules(row)]
-    late = unseen_alarms(project, others, require_verified(context, project, others)) if others else ()
-    waiting = (*unseen(project, approvals(rows)), *late, *changes.asked)
+    late = unseen_alarms(context.home, project, others, require_verified(context, project, others)) if others else ()
+    waiting = (*unseen(context.home, project, approvals(rows)), *late, *changes.asked)
     if waiting:
         raise not_accepted(waiting)
     notice = changes.notice()
@@ -54,11 +55,11 @@ def require_accepted(context: Context, project: Project, manifest: Manifest, row
 
 
 def unapproved_items(
-    rows: Sequence[LockedItem], signed: Mapping[Identity, SignedRelease], manifest: Manifest
+    home: Home, rows: Sequence[LockedItem], signed: Mapping[Identity, SignedRelease], manifest: Manifest
 ) -> dict[Identity, Finding]:
     """Return those of the items that ``rye install`` would ask about or refuse, each with the first reason. ``signed``: their
     releases."""
-    policy = policy_in_force(manifest, read_other_policies())
+    policy = policy_in_force(manifest, read_other_policies(home))
     found: dict[Identity, Finding] = {}
     for finding in (*_pending(rows), *audit_lock(rows, policy), *audit_runs(rows, signed, policy)):
         if finding.item is not None and finding.severity == "error":
@@ -78,14 +79,14 @@ def counted(context: Context, project: Project, state: State) -> list[Allowed]:
     """Return the widenings in the state file that this user agreed to."""
     if trusts_lock(context):
         return list(state.allowed)
-    waiting = set(unseen(project, map(_approval, state.allowed)))
+    waiting = set(unseen(context.home, project, map(_approval, state.allowed)))
     return [one for one in state.allowed if _approval(one) not in waiting]
 
 
-def agree(project: Project, given: Sequence[Allowed]) -> None:
+def agree(home: Home, project: Project, given: Sequence[Allowed]) -> None:
     """Remember that this user agreed to these widenings."""
     if given:
-        remember(project, map(_approval, given))
+        remember(home, project, map(_approval, given))
 
 
 def _approval(one: Allowed) -> Ask:

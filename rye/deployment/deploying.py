@@ -128,14 +128,14 @@ def deploy(context: Context, project: Project, request: DeployRequest, choose: C
             changes = planned.transaction()
             if asked is not None and root == project:
                 changes.append(Change("rye.toml", asked(project, names)))
-            remember_own(root, planned.remembered.state, planned.plan)
+            remember_own(context.home, root, planned.remembered.state, planned.plan)
             try:
                 writer.apply(changes, folders=planned.plan.folders)
                 break
             except TransactionError as error:
                 if error.code != "file-changed" or not left:
                     raise
-    agree(project, planned.given)
+    agree(context.home, project, planned.given)
     done = planned.outcome(names)
     _recall_later(context, root, request, planned, done)
     return done
@@ -152,7 +152,7 @@ def following(context: Context, project: Project) -> tuple[Round, Deployed] | No
         return None
     request = DeployRequest()
     planned = _planned(context, read, project, request, table.targets)
-    remember_own(project, planned.remembered.state, planned.plan)
+    remember_own(context.home, project, planned.remembered.state, planned.plan)
     done = planned.outcome(table.targets)
     _recall_later(context, project, request, planned, done)
     return Round(planned.transaction(), planned.plan.folders), done
@@ -201,7 +201,7 @@ def undeploy(context: Context, project: Project, items: Sequence[str], scope: Sc
         claims = claims_of(context, root, state)
         plan = make_plan((), state, disk.read, run, allowed=left, is_folder=disk.is_folder, claims=claims)
         planned = _Planned(plan, Survey((), (), (), (), {}), remembered, (), disk, _state_bytes(plan))
-        remember_own(root, state, plan)
+        remember_own(context.home, root, state, plan)
         writer.apply(planned.transaction(), folders=plan.folders)
     return planned.outcome(())
 
@@ -238,11 +238,11 @@ def _recall_later(context: Context, root: Project, request: DeployRequest, plann
         return
     left = tuple(replace(change, change="unchanged") for change in done.changes if change.change != "remove")
     after = replace(done, changes=left, kept=())
-    basis = user_basis()
+    basis = user_basis(context.home)
     names = sorted({(row.registry, row.identity.namespace) for row in rows})
     bases = tuple((origin, namespace, basis(origin, namespace)) for origin, namespace in names)
     recalled = Recalled(after.as_json(), summary(after), planned.prints(), bases)
-    recall.remember(read.project, root.root, words, recalled, planned.state, read.present)
+    recall.remember(context.home, read.project, root.root, words, recalled, planned.state, read.present)
 
 
 # -- steps -------------------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from rye.deployment.recall import own_files
 from rye.deployment.state import FileRow, State
 from rye.project.layout import Project
 from rye.storage import private_files
+from rye.storage.home import Home
 from rye.workspace.context import Context
 from rye.workspace.trusting.acceptance import trusts_lock
 
@@ -24,17 +25,17 @@ def claims_of(context: Context, root: Project, state: State) -> frozenset[Key]:
     """Return the rows that this user's Rye did not write."""
     if not state.files or trusts_lock(context):
         return frozenset()
-    known = _read(root)
+    known = _read(context.home, root)
     return frozenset((row.path, row.item) for row in state.files if _line(row) not in known)
 
 
-def remember_own(root: Project, before: State, plan: Plan) -> None:
+def remember_own(home: Home, root: Project, before: State, plan: Plan) -> None:
     """Record the rows of a run before it writes, so that after an interruption either the old or the new rows are known."""
-    known = _read(root)
+    known = _read(home, root)
     lines = (known & {_line(row) for row in before.files}) | {_line(row) for row in plan.own}
     if lines == known:
         return
-    place = own_files(root)
+    place = own_files(home, root)
     private_files.make_folder(place.parent)
     private_files.write(place, "\n".join([json.dumps(str(root.root)), *sorted(lines)]) + "\n")
 
@@ -43,7 +44,9 @@ def _line(row: FileRow) -> str:
     return json.dumps([row.path, row.sha256])
 
 
-def _read(root: Project) -> frozenset[str]:
+def _read(home: Home, root: Project) -> frozenset[str]:
     with contextlib.suppress(OSError, UnicodeDecodeError):
-        return frozenset(private_files.read_trusted(own_files(root)).decode("utf-8").removesuffix("\n").split("\n")[1:])
+        return frozenset(
+            private_files.read_trusted(own_files(home, root)).decode("utf-8").removesuffix("\n").split("\n")[1:]
+        )
     return frozenset()

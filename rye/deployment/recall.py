@@ -29,10 +29,10 @@ from rye.limits import DEPLOY
 from rye.project.agent_programs import STATE
 from rye.project.layout import Project
 from rye.project.lock_file import editable_rows
-from rye.project.spaces import user_space
+from rye.storage.home import Home
 from rye.storage.running_code import running_code
 from rye.verified.basis import Basis
-from rye.verified.memory import user_basis, user_verdicts
+from rye.verified.memory import user_basis
 from rye.verified.on_disk import Present, read_present, scan
 from rye.workspace.installing.project_state import bytes_of, joined_manifests
 from rye.workspace.trusting.acceptance import memory_of
@@ -40,9 +40,9 @@ from rye.workspace.trusting.acceptance import memory_of
 _CUSTOMIZATIONS = ("overrides", "formula-overlays", "role-directives")
 
 
-def own_files(root: Project) -> Path:
+def own_files(home: Home, root: Project) -> Path:
     """Return the file that records what this user's Rye deployed below a root (:mod:`rye.deployment.own_files`)."""
-    return memory_of(root, "deployed")
+    return memory_of(home, root, "deployed")
 
 
 class Recalled(Struct, frozen=True):
@@ -58,14 +58,14 @@ class Recalled(Struct, frozen=True):
     """The registries and namespaces of the items, each with the basis of this user's verdicts on their releases."""
 
 
-def recall(project: Project, root: Path, words: Iterable[str]) -> Recalled | None:
+def recall(home: Home, project: Project, root: Path, words: Iterable[str]) -> Recalled | None:
     """Return the remembered output of the same run if nothing changed since. ``words``: the request."""
-    verdicts = user_verdicts()
+    verdicts = home.verdicts()
     try:
         if editable_rows(project):
             return None
         data = verdicts.get(
-            [verdicts.key("deployed", running_code(faces=True), *_inputs(project, root, words, scan(project)))]
+            [verdicts.key("deployed", running_code(faces=True), *_inputs(home, project, root, words, scan(project)))]
         )
     except (OSError, RyeError):
         return None
@@ -74,7 +74,7 @@ def recall(project: Project, root: Path, words: Iterable[str]) -> Recalled | Non
     for value in data.values():
         with contextlib.suppress(msgspec.MsgspecError):
             found = msgspec.msgpack.decode(value, type=Recalled)
-            basis = user_basis()
+            basis = user_basis(home)
             same = all(before is not None and basis(*releases) == before for *releases, before in found.bases)
             if same and found.files == prints(root, found.files):
                 return found
@@ -82,6 +82,7 @@ def recall(project: Project, root: Path, words: Iterable[str]) -> Recalled | Non
 
 
 def remember(
+    home: Home,
     project: Project,
     root: Path,
     words: Iterable[str],
@@ -90,9 +91,11 @@ def remember(
     present: Mapping[str, Present],
 ) -> None:
     """Store the output of the next run. ``state``: the new state file; ``present``: what is in ``.ai/packages``."""
-    verdicts = user_verdicts()
+    verdicts = home.verdicts()
     try:
-        key = verdicts.key("deployed", running_code(faces=True), *_inputs(project, root, words, present, _sha(state)))
+        key = verdicts.key(
+            "deployed", running_code(faces=True), *_inputs(home, project, root, words, present, _sha(state))
+        )
         verdicts.put({key: msgspec.msgpack.encode(recalled)})
         verdicts.flush()
     except (OSError, RyeError):
@@ -128,14 +131,23 @@ def _is_link(root: Path, folder: str, known: dict[str, bool]) -> bool:
 
 
 def _inputs(
-    project: Project, root: Path, words: Iterable[str], present: Mapping[str, Present], state: bytes | None = None
+    home: Home,
+    project: Project,
+    root: Path,
+    words: Iterable[str],
+    present: Mapping[str, Present],
+    state: bytes | None = None,
 ) -> list[bytes]:
     places = (os.path.abspath(root), os.path.realpath(project.root))
     parts = [*map(os.fsencode, places), "\0".join(words).encode()]
     parts += [joined_manifests(project).encode(), bytes_of(project.lock_path) or b""]
-    parts += map(_file, other_files())
-    parts += [_file(root / STATE) if state is None else state, _packages(present), _file(own_files(Project(root)))]
-    parts += [_folder(base / name) for base in (project.ai, user_space()) for name in _CUSTOMIZATIONS]
+    parts += map(_file, other_files(home))
+    parts += [
+        _file(root / STATE) if state is None else state,
+        _packages(present),
+        _file(own_files(home, Project(root))),
+    ]
+    parts += [_folder(base / name) for base in (project.ai, home.user_space) for name in _CUSTOMIZATIONS]
     around = list(root.resolve().parents)[: DEPLOY.outer_projects]
     return [*parts, *(_file(folder / STATE) for folder in around)]
 

@@ -144,10 +144,10 @@ def gather(context: Context, read: ReadProject, scope: Scope, rows: Sequence[Loc
     """
     if rows is None:
         rows = deployed_rows(read)
-    every = rye_places(read.project)
+    every = rye_places(context.home, read.project)
     places = every.only("project") if scope == "project" else every
     signed = require_installed(context, read.project, rows, read.present)
-    unapproved = unapproved_items(rows, signed, read.manifest)
+    unapproved = unapproved_items(context.home, rows, signed, read.manifest)
     asked = asked_for(read.lock, read.manifest)
     items: list[DeployableItem] = []
     broken: list[tuple[Identity, RyeError]] = []

@@ -10,7 +10,7 @@ from rye.permissions.comparing import unified
 from rye.project.layout import Project
 from rye.project.lock_file import item_files
 from rye.registry.store.cache import Cache
-from rye.storage.folders import cache_dir
+from rye.storage.home import Home
 from rye.storage.safe_files import read_bytes
 from rye.verified.on_disk import Drift
 
@@ -23,9 +23,9 @@ def signed_hash(entry: Drift) -> tuple[str, int] | None:
     return sha256, next((one.size for one in entry.item.attached if one.sha256 == sha256), entry.item.size)
 
 
-def cached_bytes(entries: Iterable[Drift]) -> dict[str, bytes]:
+def cached_bytes(home: Home, entries: Iterable[Drift]) -> dict[str, bytes]:
     """Return the locked bytes of these files that are in the user's cache, by path. Uses no network."""
-    cache = Cache(cache_dir() / "registry")
+    cache = Cache(home.registry_cache)
     found: dict[str, bytes] = {}
     for entry in entries:
         known = signed_hash(entry)

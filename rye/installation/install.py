@@ -40,10 +40,10 @@ from rye.project.layout import Project
 from rye.project.lock import Lock, LockedItem, lock_text
 from rye.project.lock_file import item_files, item_folder, item_path
 from rye.project.manifest import Manifest
-from rye.project.spaces import user_space
 from rye.registry.trust.records import ReleaseRecord, check_installable
 from rye.registry.trust.signer_history import signer_history
 from rye.sources.record import SourceRecord
+from rye.storage.home import Home
 from rye.storage.verdicts import Verdicts
 from rye.text.facts.fact import RULES_VERSION
 from rye.text.json_reading import msgpack_decoder
@@ -313,11 +313,13 @@ def unapproved(
     return items
 
 
-def override_findings(project: Project, prepared: Prepared, today: date, widening_allowed: bool) -> list[str]:
+def override_findings(
+    home: Home, project: Project, prepared: Prepared, today: date, widening_allowed: bool
+) -> list[str]:
     """Return one line for each finding about an override of an item that changes.
 
     ``widening_allowed``: as :meth:`rye.installation.policy_files.OtherPolicies.allow_override_widening` says."""
-    if not project.overrides.is_dir() and not (user_space() / "overrides").is_dir():
+    if not project.overrides.is_dir() and not (home.user_space / "overrides").is_dir():
         return []
 
     said = []
@@ -326,6 +328,7 @@ def override_findings(project: Project, prepared: Prepared, today: date, widenin
         if change.action == "keep" or item is None:
             continue
         for finding in findings(
+            home,
             project,
             change.identity,
             item.data.decode("utf-8"),

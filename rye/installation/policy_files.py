@@ -7,14 +7,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.project.manifest import Manifest, PolicyTable, parse_manifest
-from rye.storage.folders import config_dir
+from rye.storage.home import Home
 
 
 class OtherPolicies(Struct, frozen=True):
@@ -34,24 +33,24 @@ class OtherPolicies(Struct, frozen=True):
         return bool(self.tables) and all(table.allow_override_widening for table in (manifest.policy, *self.tables))
 
 
-def read_other_policies() -> OtherPolicies:
+def read_other_policies(home: Home) -> OtherPolicies:
     """Read the two files. Raises RyeError if one cannot be read."""
-    return OtherPolicies(tuple(_other_tables()))
+    return OtherPolicies(tuple(_other_tables(home)))
 
 
-def other_files() -> tuple[Path, Path]:
+def other_files(home: Home) -> tuple[Path, Path]:
     """Return the paths of the user's and the organization's file, whether or not they exist."""
-    return config_dir() / "policy.toml", Path(os.environ.get("RYE_POLICY") or "/etc/rye/policy.toml")
+    return home.policy_file, home.organization_policy
 
 
-def _other_tables() -> list[PolicyTable]:
+def _other_tables(home: Home) -> list[PolicyTable]:
     """Return the user's and the organization's tables. Raises RyeError if a file cannot be read."""
     tables = []
-    for file in other_files():
+    for file in other_files(home):
         try:
             text = file.read_text(encoding="utf-8")
         except FileNotFoundError:
-            if str(file) == os.environ.get("RYE_POLICY"):
+            if file == home.named_policy:
                 raise RyeError("no-policy", f"RYE_POLICY names {str(file)!r}, which does not exist.") from None
             continue
         tables.append(parse_manifest(text, str(file)).policy)

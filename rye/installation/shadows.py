@@ -20,6 +20,7 @@ from rye.project.layout import Project
 from rye.project.lock import LockedItem
 from rye.project.lock_file import item_path
 from rye.project.spaces import Entry, entries
+from rye.storage.home import Home
 
 CODE = "shadows-installed"
 
@@ -81,11 +82,11 @@ def shadows(own: Iterable[Entry], items: Iterable[LockedItem], root: Path) -> li
     return sorted(found, key=lambda shadow: shadow.own)
 
 
-def project_shadows(project: Project, namespace: str | None, items: Sequence[LockedItem]) -> list[Shadow]:
+def project_shadows(home: Home, project: Project, namespace: str | None, items: Sequence[LockedItem]) -> list[Shadow]:
     """Return the same as :func:`shadows` for the items on disk. ``namespace``: the project's own. Reads names, not content."""
     if not items:
         return []
-    _, own = next(iter(entries(project, namespace)))
+    _, own = next(iter(entries(home, project, namespace)))
     return shadows(own, items, project.root)
 
 

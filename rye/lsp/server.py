@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, cast
@@ -30,6 +30,7 @@ from rye.lsp.offers import Offer, offers_in_directive, offers_in_frontmatter, of
 from rye.lsp.positions import Encoding, Text
 from rye.lsp.ranges import span_of
 from rye.lsp.repairs import Repair, fixable_as_a_whole, repairs_of, whole_file
+from rye.storage.home import Home
 from rye.text.diagnostics import Diagnostic
 from rye.workspace.authoring.validating import fixed_text
 from rye.workspace.completion.names import names
@@ -86,9 +87,10 @@ class Document:
 class Desk:
     """The open documents, and a cache of the names in their projects."""
 
-    def __init__(self) -> None:
+    def __init__(self, environment: Mapping[str, str]) -> None:
         self.documents: dict[str, Document] = {}
         self.encoding: Encoding = "utf-16"
+        self.environment = environment
         self._names: dict[tuple[str, str], tuple[float, list[str]]] = {}
 
     def names(self, folder: Path | None, kind: str) -> list[str]:
@@ -98,9 +100,9 @@ class Desk:
         key, now = (str(folder), kind), time.monotonic()
         known = self._names.get(key)
         if known is None or now - known[0] > EDITOR.names_seconds:
-            found = names(kind, str(folder))
+            found = names(kind, str(folder), self.environment)
             if kind == "published":
-                found = sorted({*found, *names("item", str(folder))})
+                found = sorted({*found, *names("item", str(folder), self.environment)})
             self._names[key] = known = (now, found)
         return known[1]
 
@@ -140,7 +142,7 @@ class Protocol(LanguageServerProtocol):
 class Server(LanguageServer):
     """The language server with its handlers."""
 
-    def __init__(self) -> None:
+    def __init__(self, environment: Mapping[str, str]) -> None:
         super().__init__(
             "rye",
             __version__,
@@ -148,7 +150,7 @@ class Server(LanguageServer):
             protocol_cls=Protocol,
             converter_factory=default_converter,
         )
-        self.desk = Desk()
+        self.desk = Desk(environment)
         self.checker = Checker()
         self.reader = ThreadPoolExecutor(1, thread_name_prefix="items")
         self.tasks: set[asyncio.Task[None]] = set()
@@ -279,7 +281,12 @@ class Server(LanguageServer):
         if explained.reference:
             if document.folder is None:
                 return None
-            context = LibraryContext(document.folder, offline=True, environment=os.environ)
+            context = LibraryContext(
+                document.folder,
+                Home.from_environment(self.desk.environment),
+                offline=True,
+                environment=self.desk.environment,
+            )
             loop = asyncio.get_running_loop()
             shown = described(await loop.run_in_executor(self.reader, describe, context, explained.reference))
         content = types.MarkupContent(types.MarkupKind.PlainText, shown)
@@ -322,7 +329,7 @@ class Server(LanguageServer):
         )
 
 
-def serve() -> int:
+def serve(environment: Mapping[str, str]) -> int:
     """Serve on standard input and output until the client disconnects. Return the exit code: 1 if it did not send
     ``shutdown`` first.
 
@@ -330,7 +337,7 @@ def serve() -> int:
     """
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    server = Server()
+    server = Server(environment)
     server.start_io(stdout=out)
     server.checker.stop()
     server.reader.shutdown(wait=False, cancel_futures=True)

@@ -58,7 +58,7 @@ def serve(
 
 def open_run(context: Context, reference: str | None, *, read_only: bool) -> Opened:
     """Open a run. Its tools never get the key of a model, even if it is granted. Raises RyeError."""
-    own = user_models(context.environment)
+    own = user_models(context.home, context.environment)
     return open_session(
         context,
         reference,
@@ -139,7 +139,7 @@ def _serve_http(context: Context, request: ServeRequest, address: str, tell_addr
         http.application(server, host, found),
         runs,
         project,
-        token_key(),
+        token_key(context.home),
         context.now,
         only=only,
         demanded=not http.is_loopback(host),

@@ -28,5 +28,5 @@ def make_token(context: Context, reference: str, ttl: str) -> MadeToken:
     project = require_project(context.cwd)
     item, _ = read_directive(ProjectItems(context, project), reference)
     now = context.now()
-    token = issue(token_key(), project, item.id, item.version, item.sha256, now, life)
+    token = issue(token_key(context.home), project, item.id, item.version, item.sha256, now, life)
     return MadeToken(token, item.label, timestamp(now + life))

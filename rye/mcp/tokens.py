@@ -28,7 +28,7 @@ from msgspec import Struct
 from rye.errors import RyeError, UsageError
 from rye.limits import RUNTIME
 from rye.project.layout import Project
-from rye.storage.folders import data_dir
+from rye.storage.home import Home
 from rye.storage.private_files import Exposed, make_folder, read_secret, write_new
 
 _PREFIX = "rye1."
@@ -79,9 +79,9 @@ def project_mark(project: Project) -> str:
     return hashlib.sha256(os.path.realpath(project.root).encode()).hexdigest()[:32]
 
 
-def token_key() -> bytes:
+def token_key(home: Home) -> bytes:
     """Return the user's key, and create it on first use. Raises RyeError ``token-key``."""
-    place = _place()
+    place = home.data / _FOLDER / _KEY
     try:
         make_folder(place.parent)
         if not os.path.lexists(place):
@@ -106,10 +106,6 @@ def _make_key(place: Path) -> None:
             os.link(temporary, place)
     finally:
         temporary.unlink()
-
-
-def _place() -> Path:
-    return data_dir() / _FOLDER / _KEY
 
 
 def issue(

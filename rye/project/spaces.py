@@ -6,7 +6,6 @@ character here (DESIGN §6). An id can be a qualified id, a local id, or a bare 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from rye.limits import CONTENT
 from rye.project.discovery import main_file_in, own_items
 from rye.project.layout import Project
 from rye.project.lock_file import editable_rows, item_path
+from rye.storage.home import Home
 from rye.storage.safe_files import read_bytes
 from rye.text.spelling import close_words
 
@@ -48,30 +48,20 @@ class Entry(Struct, frozen=True):
         return f"{self.location.kind}:{self.id} ({self.space})"
 
 
-def user_space() -> Path:
-    """The user's own items: ``~/.ai``, or the folder in ``RYE_USER_SPACE``."""
-    return Path(os.environ.get("RYE_USER_SPACE") or Path.home() / ".ai")
-
-
-def system_space() -> Path:
-    """Items that an administrator provides: ``/usr/share/rye/ai``, or the folder in ``RYE_SYSTEM_SPACE``."""
-    return Path(os.environ.get("RYE_SYSTEM_SPACE") or "/usr/share/rye/ai")
-
-
-def entries(project: Project | None, namespace: str | None) -> Iterable[tuple[str, list[Entry]]]:
+def entries(home: Home, project: Project | None, namespace: str | None) -> Iterable[tuple[str, list[Entry]]]:
     """Yield the spaces in order, each with its items. Lazy: a later space is only read if the caller gets that far."""
     for space in SPACES:
         if project is not None or space not in _OF_PROJECTS:
-            yield space, entries_of(space, project, namespace)
+            yield space, entries_of(home, space, project, namespace)
 
 
-def entries_of(space: str, project: Project | None, namespace: str | None) -> list[Entry]:
+def entries_of(home: Home, space: str, project: Project | None, namespace: str | None) -> list[Entry]:
     """Return the items of one space; without a project, its two spaces are empty."""
     if space in _OF_PROJECTS:
         if project is None:
             return []
         return list(installed(project)) if space == "installed" else _entries(space, project.ai, namespace)
-    return _entries(space, user_space() if space == "user" else system_space(), None)
+    return _entries(space, home.user_space if space == "user" else home.system_space, None)
 
 
 def _entries(space: str, ai: Path, namespace: str | None) -> list[Entry]:
@@ -114,10 +104,10 @@ def _editable(project: Project) -> Iterable[Entry]:
         yield Entry("installed", path, location, row.identity.namespace, editable=True)
 
 
-def find(reference: Reference, project: Project | None, namespace: str | None) -> Entry:
+def find(home: Home, reference: Reference, project: Project | None, namespace: str | None) -> Entry:
     """The one item that the reference names. Raises RyeError ``no-such-item`` or ``ambiguous``, with the candidates."""
     known: list[Entry] = []
-    for _, present in entries(project, namespace):
+    for _, present in entries(home, project, namespace):
         for match in (_is_id, _is_bare_name):
             hits = [entry for entry in present if _of_kind(entry, reference.kind) and match(entry, reference.id)]
             if len(hits) == 1:

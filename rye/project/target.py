@@ -16,6 +16,7 @@ from rye.project.layout import Project, find_project
 from rye.project.spaces import Entry, find, looks_like_path
 from rye.resolution.ranges import Range
 from rye.resolution.versions import Version
+from rye.storage.home import Home
 
 
 class Target(Struct, frozen=True):
@@ -35,7 +36,9 @@ ReadEditable = Callable[[Entry, Project, ReadOptions], ItemFile]
 """Reads an item of an editable folder, which has no file at its entry's path."""
 
 
-def find_target(argument: str, cwd: Path, kind: str | None = None, read_editable: ReadEditable | None = None) -> Target:
+def find_target(
+    home: Home, argument: str, cwd: Path, kind: str | None = None, read_editable: ReadEditable | None = None
+) -> Target:
     """Read the item that the argument names, **unchecked**: only :mod:`rye.workspace.items.effective_item` calls this.
 
     ``read_editable``: if None, items of editable folders are not found. Raises RyeError unless exactly one item matches.
@@ -47,7 +50,7 @@ def find_target(argument: str, cwd: Path, kind: str | None = None, read_editable
         item = load_item(cwd / argument, shown=argument, kind=kind, options=options)
         return Target(item, None, project)
     reference = parse_reference(argument if kind is None or ":" in argument else f"{kind}:{argument}")
-    entry = find(reference, project, manifest.namespace if manifest else None)
+    entry = find(home, reference, project, manifest.namespace if manifest else None)
     if entry.editable and project is not None and read_editable is not None:
         item = read_editable(entry, project, options)
     else:

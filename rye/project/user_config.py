@@ -7,7 +7,6 @@ registry address that they logged in to. Both are read strictly, and a token is 
 
 from __future__ import annotations
 
-import os
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from rye.errors import RyeError
-from rye.storage.folders import config_dir
+from rye.storage.home import Home
 
 SETTINGS: dict[str, tuple[type, str]] = {
     # name: (type, what it is for)
@@ -42,65 +41,54 @@ class Credential(Struct, frozen=True):
     """The token's owner, as the registry reported when it was stored."""
 
 
-def config_path() -> Path:
-    """The user's settings file."""
-    return config_dir() / "config.toml"
-
-
-def credentials_path() -> Path:
-    """The user's file of registry tokens."""
-    return config_dir() / "credentials.toml"
-
-
-def read_settings() -> dict[str, Any]:
+def read_settings(home: Home) -> dict[str, Any]:
     """The user's settings. Raises RyeError ``bad-config`` for unknown settings and wrong types."""
-    table = read_table(config_path())
+    file = home.settings_file
+    table = read_table(file)
     table.pop(MODELS, None)
     for name, value in table.items():
         known = SETTINGS.get(name)
         if known is None:
-            raise RyeError(
-                "bad-config", f"{config_path()}: unknown setting {name!r}.", f"Settings: {', '.join(SETTINGS)}."
-            )
+            raise RyeError("bad-config", f"{file}: unknown setting {name!r}.", f"Settings: {', '.join(SETTINGS)}.")
         if type(value) is not known[0]:
             raise RyeError(
                 "bad-config",
-                f"{config_path()}: {name!r} must be {_NAMES[known[0]]}.",
+                f"{file}: {name!r} must be {_NAMES[known[0]]}.",
                 f"`rye config set {name} VALUE` writes it.",
             )
         if name == "color" and value not in COLORS:
-            raise RyeError(
-                "bad-config", f"{config_path()}: color cannot be {value!r}.", f"Use one of {', '.join(COLORS)}."
-            )
+            raise RyeError("bad-config", f"{file}: color cannot be {value!r}.", f"Use one of {', '.join(COLORS)}.")
     return table
 
 
-def read_models() -> object:
+def read_models(home: Home) -> object:
     """Return ``[models]`` as written; empty if there is none (:func:`rye.runtime.run.models.parse_models`). Raises RyeError
     ``bad-config`` for a file that is not TOML."""
-    return read_table(config_path()).get(MODELS, {})
+    return read_table(home.settings_file).get(MODELS, {})
 
 
-def credential(registry: str, named: str | None = None) -> Credential | None:
+def credential(
+    home: Home, environment: Mapping[str, str], registry: str, named: str | None = None
+) -> Credential | None:
     """Return the token for this address. ``RYE_TOKEN`` takes precedence, but only for a registry that the user chose.
 
     ``named``: the address from ``--registry``, ``RYE_REGISTRY`` or the command's argument; by default the user's ``registry``
     setting. So a project's ``rye.toml`` cannot send the variable's token to another registry.
     """
-    given = os.environ.get("RYE_TOKEN")
+    given = environment.get("RYE_TOKEN")
     if given:
-        own = named or read_settings().get("registry")
+        own = named or read_settings(home).get("registry")
         if own is not None and own.rstrip("/") == registry.rstrip("/"):
             return Credential(registry, given, "RYE_TOKEN")
-    row = stored_credentials().get(registry.rstrip("/"))
+    row = stored_credentials(home).get(registry.rstrip("/"))
     if row is None:
         return None
     return Credential(registry, row["token"], row.get("name", ""))
 
 
-def stored_credentials() -> Mapping[str, dict[str, str]]:
+def stored_credentials(home: Home) -> Mapping[str, dict[str, str]]:
     """Token and name by registry address. Raises RyeError ``bad-config``."""
-    path = credentials_path()
+    path = home.credentials_file
     table = read_table(path)
     for row in table.values():
         if not isinstance(row, dict) or not isinstance(row.get("token"), str):

@@ -14,16 +14,15 @@ from rye.project.user_config import (
     COLORS,
     SETTINGS,
     Credential,
-    config_path,
-    credentials_path,
     read_table,
     stored_credentials,
 )
 from rye.storage.atomic import replace_file
+from rye.storage.home import Home
 from rye.text.spelling import close_words
 
 
-def set_setting(name: str, text: str | None) -> object:
+def set_setting(home: Home, name: str, text: str | None) -> object:
     """Set one setting from its text, or unset it with None. Returns the value. Raises UsageError for an unknown name or value."""
     if name not in SETTINGS:
         near = close_words(name, SETTINGS)
@@ -33,7 +32,7 @@ def set_setting(name: str, text: str | None) -> object:
             f"Did you mean {near[0]!r}?" if near else f"Settings: {', '.join(SETTINGS)}.",
             what="setting",
         )
-    path = config_path()
+    path = home.settings_file
     read_table(path)  # raises a readable error if the file is invalid
     document = tomlkit.parse(path.read_text(encoding="utf-8")) if path.exists() else tomlkit.document()
     value: object = None
@@ -64,24 +63,24 @@ def _typed(name: str, text: str) -> object:
     return text
 
 
-def store_credential(found: Credential) -> None:
+def store_credential(home: Home, found: Credential) -> None:
     """Store a registry's token, replacing an earlier one for the same address."""
-    rows = dict(stored_credentials())
+    rows = dict(stored_credentials(home))
     rows[found.registry.rstrip("/")] = {"token": found.token, "name": found.name}
-    _write_credentials(rows)
+    _write_credentials(home, rows)
 
 
-def forget_credential(registry: str) -> bool:
+def forget_credential(home: Home, registry: str) -> bool:
     """Remove the token for this address. Return whether there was one."""
-    rows = dict(stored_credentials())
+    rows = dict(stored_credentials(home))
     if rows.pop(registry.rstrip("/"), None) is None:
         return False
-    _write_credentials(rows)
+    _write_credentials(home, rows)
     return True
 
 
-def _write_credentials(rows: Mapping[str, Mapping[str, str]]) -> None:
-    _write(credentials_path(), tomlkit.dumps(rows), private=True)
+def _write_credentials(home: Home, rows: Mapping[str, Mapping[str, str]]) -> None:
+    _write(home.credentials_file, tomlkit.dumps(rows), private=True)
 
 
 def _write(path: Path, text: str, *, private: bool) -> None:

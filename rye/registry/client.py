@@ -57,7 +57,6 @@ from rye.registry.trust.records import (
 from rye.registry.trust.trust_error import TrustError
 from rye.registry.trust.trusted import LoggedStatement, TrustedHead, TrustedState
 from rye.registry.waves import Waves
-from rye.storage.folders import cache_dir, data_dir
 from rye.storage.verdicts import Verdicts
 
 
@@ -106,10 +105,10 @@ class RegistryClient:
         cls,
         address: str,
         *,
+        store: StateStore,
+        cache: Cache,
         accept_root: AcceptRoot = None,
         origin: str | None = None,
-        store: StateStore | None = None,
-        cache: Cache | None = None,
         limits: RegistryLimits = REGISTRY,
         offline: bool = False,
         survives_outages: bool = False,
@@ -131,8 +130,8 @@ class RegistryClient:
         client = cls(
             address,
             transport,
-            store or StateStore(data_dir() / "registries"),
-            cache or Cache(cache_dir() / "registry"),
+            store,
+            cache,
             limits=limits,
             offline=offline,
             survives_outages=survives_outages,

@@ -49,7 +49,7 @@ class OwnSigner:
         return {"path": file.path, "sha256": sha256(signed).hexdigest(), "key": private.public.fingerprint}
 
     def _entry(self, kind: str, item_id: str) -> Entry:
-        entry = find(Reference(item_id, kind), self.project, load_manifest(self.project).namespace)
+        entry = find(self.context.home, Reference(item_id, kind), self.project, load_manifest(self.project).namespace)
         inside = entry.path.resolve().is_relative_to(self.project.root.resolve())
         if entry.space != "project" or not inside:
             message = f"{kind}:{item_id} is not one of this project's own items; its author's signature stays."

@@ -86,7 +86,7 @@ class ProjectItems:
                 found = self._entries.get((kind, lookup_key(item_id)), [])
                 if len(found) == 1:
                     return found[0]
-            return find(Reference(item_id, kind), self.project, self._manifest.namespace)
+            return find(self.context.home, Reference(item_id, kind), self.project, self._manifest.namespace)
 
     def _refresh(self, *, force: bool) -> None:
         """List the project's items again if rye.toml or rye.lock changed, or if forced."""
@@ -96,7 +96,7 @@ class ProjectItems:
         self._manifest = load_manifest(self.project)
         self._entries = {}
         taken: set[tuple[str, str]] = set()
-        for _, present in entries(self.project, self._manifest.namespace):
+        for _, present in entries(self.context.home, self.project, self._manifest.namespace):
             here: dict[tuple[str, str], list[Entry]] = {}
             for entry in present:
                 here.setdefault((entry.location.kind, lookup_key(entry.id)), []).append(entry)
@@ -223,7 +223,7 @@ class ProjectItems:
 
     def _signer(self, found: EffectiveItem, *, runs: bool) -> str | None:
         """Return the signer of an own item; None if it may be used without a valid signature. Raises RyeError if not."""
-        keys = trusted_keys(())
+        keys = trusted_keys(self.context.home, ())
         item = found.item
         data = found.signed if found.signed is not None else item.data
         judged = verify(data, item.kind.name, item.path.name, keys.keys, keys.revoked)

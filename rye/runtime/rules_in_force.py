@@ -23,7 +23,7 @@ from rye.workspace.trusting.grants import approval_in_force
 
 def rules_in_force(context: Context, project: Project, manifest: Manifest) -> Rules:
     """Read and combine policies, approvals and limits. Raises RyeError for a file that cannot be read."""
-    others = read_other_policies()
+    others = read_other_policies(context.home)
     own = approval_in_force(context, project, manifest)
     tables = [cast("Mapping[str, Answer]", table) for table in (own, *(each.approval for each in others.tables))]
     return Rules(

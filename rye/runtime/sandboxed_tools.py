@@ -55,6 +55,8 @@ class SandboxedTools:
                     work,
                     self._context.environment,
                     self.granted(item),
+                    deny=self._context.home.folders(),
+                    caches=(self._context.home.cache,),
                     withheld=self._withheld,
                     seconds=given,
                 )

@@ -58,7 +58,7 @@ class StoredKey(Struct, frozen=True):
 
 
 class KeyStore:
-    """The keys in a config folder (:func:`rye.storage.folders.config_dir`)."""
+    """The keys in a config folder (:attr:`rye.storage.home.Home.config`)."""
 
     def __init__(self, config: Path):
         self.folder = config / "keys"

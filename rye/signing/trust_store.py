@@ -65,7 +65,7 @@ class Proposal(Struct, frozen=True):
 
 
 class TrustStore:
-    """The trust store in a config folder (:func:`rye.storage.folders.config_dir`)."""
+    """The trust store in a config folder (:attr:`rye.storage.home.Home.config`)."""
 
     def __init__(self, folder: Path):
         self.path = folder / TRUSTED_KEYS

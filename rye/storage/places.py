@@ -1,9 +1,13 @@
-"""The paths of :mod:`rye.storage.folders` as text, for code that starts so early that it imports neither pathlib nor typing."""
+"""The paths of :mod:`rye.storage.home` as text, for code that starts so early that it imports neither pathlib nor typing."""
 
 from __future__ import annotations
 
 import os
 import sys
+
+TYPE_CHECKING = False  # importing typing is too slow
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 TRUSTED_KEYS = "trusted-keys.toml"
 """The trust store's file in the config folder (:mod:`rye.signing.trust_store`)."""
@@ -14,26 +18,39 @@ _XDG = {
 }
 
 
-def place_of(which: str) -> str:
+def place_of(which: str, environment: Mapping[str, str]) -> str:
     """The ``config``, ``data`` or ``cache`` folder as text, without importing pathlib."""
-    value = os.environ.get(f"RYE_{which.upper()}_DIR")
+    value = environment.get(f"RYE_{which.upper()}_DIR")
     if value:
-        return os.path.abspath(os.path.expanduser(value))
-    plain = _plain_linux(which) if sys.platform == "linux" else None
-    if plain is not None:
-        return plain
-    import platformdirs
+        return os.path.abspath(_expanded(value, environment))
+    if sys.platform == "linux" and "ANDROID_DATA" not in environment:
+        variable, usual = _XDG[which]
+        given = environment.get(variable, "")
+        return os.path.join(given if os.path.isabs(given) else os.path.join(home_folder(environment), usual), "rye")
+    import platformdirs  # takes longer to import than Python itself, and reads the variables of this process
 
     dirs = platformdirs.PlatformDirs("rye", appauthor=False)
     return {"config": dirs.user_config_dir, "data": dirs.user_data_dir, "cache": dirs.user_cache_dir}[which]
 
 
-def _plain_linux(which: str) -> str | None:
-    """The plain case of the XDG base directories. platformdirs handles it as well, but takes longer to import than Python
-    itself. None: let platformdirs decide."""
-    home = os.environ.get("HOME", "")
-    if not os.path.isabs(home) or "ANDROID_DATA" in os.environ:
-        return None
-    variable, usual = _XDG[which]
-    given = os.environ.get(variable, "")
-    return os.path.join(given if os.path.isabs(given) else os.path.join(home, usual), "rye")
+def home_folder(environment: Mapping[str, str]) -> str:
+    """The user's home folder: ``HOME`` if it is absolute, then the system's. Never a relative path, which could be a project's;
+    ``/`` if the system knows none."""
+    given = environment.get("HOME", "")
+    if os.name == "posix" and os.path.isabs(given):
+        return given.rstrip("/") or "/"
+    if os.name == "posix":
+        import pwd  # only for a process without HOME
+
+        try:
+            return pwd.getpwuid(os.getuid()).pw_dir or "/"
+        except KeyError:
+            return "/"
+    return os.path.expanduser("~")
+
+
+def _expanded(path: str, environment: Mapping[str, str]) -> str:
+    """``~`` and what is below it in the home folder. ``~name`` is that user's folder, as always."""
+    if path == "~" or path.startswith(("~/", f"~{os.sep}")):
+        return os.path.join(home_folder(environment), path[2:])
+    return os.path.expanduser(path)

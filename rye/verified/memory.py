@@ -25,28 +25,23 @@ import msgspec
 from rye.items.identity import Identity
 from rye.items.signed_release import SignedRelease
 from rye.project.lock import LockedItem
-from rye.storage.folders import config_dir, data_dir
-from rye.storage.verdicts import VERDICTS, Verdicts
+from rye.storage.home import Home
+from rye.storage.verdicts import Verdicts
 from rye.text.json_reading import msgpack_decoder
 from rye.verified.basis import BasisOf, lock_basis, stored_basis
 
 
-def user_verdicts() -> Verdicts:
-    """The results of this user's earlier checks."""
-    return Verdicts(data_dir() / VERDICTS)
-
-
-def user_basis() -> BasisOf:
+def user_basis(home: Home) -> BasisOf:
     """What rows are checked against according to this user's files."""
-    return stored_basis(data_dir() / "registries", config_dir())
+    return stored_basis(home.registries, home.config)
 
 
 @contextlib.contextmanager
-def user_memory() -> Iterator[Memory]:
+def user_memory(home: Home) -> Iterator[Memory]:
     """What rye verified before for this user."""
-    verdicts = user_verdicts()
+    verdicts = home.verdicts()
     try:
-        yield Memory(verdicts, user_basis())
+        yield Memory(verdicts, user_basis(home))
     finally:
         verdicts.close()
 

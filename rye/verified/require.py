@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from rye.errors import RyeError
+from rye.storage.home import Home
 from rye.verified.memory import user_memory
 from rye.verified.rows import check_words
 
@@ -21,13 +22,14 @@ _LISTED = 3
 """How many rows a message names."""
 
 
-def verified_before(items: Sequence[LockedItem]) -> dict[Identity, SignedRelease]:
+def verified_before(home: Home, items: Sequence[LockedItem]) -> dict[Identity, SignedRelease]:
     """The signed releases of these rows that rye verified before for this user. Nothing is fetched."""
-    with user_memory() as memory:
+    with user_memory(home) as memory:
         return memory.known(items)
 
 
 def require(
+    home: Home,
     items: Sequence[LockedItem],
     verify: Callable[[Sequence[LockedItem]], Mapping[Identity, SignedRelease]] | None,
 ) -> Mapping[Identity, SignedRelease]:
@@ -36,7 +38,7 @@ def require(
     Raises RyeError ``unverified-item`` if a row cannot be verified, ``lock-mismatch`` if it does not match its release, and what
     ``verify`` raises.
     """
-    signed = verified_before(items)
+    signed = verified_before(home, items)
     unknown = [item for item in items if item.identity not in signed]
     if unknown:
         if verify is None:

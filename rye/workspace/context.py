@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct, field
 
+from rye.storage.home import Home
+
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
@@ -49,8 +51,12 @@ class Context(Protocol):
         """Whether ordinary questions are answered with yes (``--yes``). It never widens a right."""
 
     @property
+    def home(self) -> Home:
+        """The user's folders, and the stores in them."""
+
+    @property
     def environment(self) -> Mapping[str, str]:
-        """The environment variables."""
+        """The environment variables. None of them names a folder of ``home`` (:meth:`Home.from_environment`)."""
 
     def now(self) -> datetime:
         """The time, with a time zone."""
@@ -79,6 +85,7 @@ class LibraryContext(Struct):
     """A context for programs: asks no one, shows nothing, and keeps warnings in ``warnings``."""
 
     cwd: Path
+    home: Home
     registry: str | None = None
     offline: bool = False
     assume_yes: bool = False

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from rye.project.user_config_writing import set_setting
+from rye.storage.home import Home
 
 
-def change_setting(name: str, value: str | None) -> object:
+def change_setting(home: Home, name: str, value: str | None) -> object:
     """Set one setting, or unset it with None. Return the stored value. Raises RyeError for an invalid value."""
-    return set_setting(name, value)
+    return set_setting(home, name, value)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from msgspec import Struct
 
 from rye.errors import RyeError
-from rye.project.user_config import SETTINGS, config_path, read_settings
+from rye.project.user_config import SETTINGS, read_settings
+from rye.storage.home import Home
 
 
 class Setting(Struct, frozen=True):
@@ -18,20 +17,15 @@ class Setting(Struct, frozen=True):
     purpose: str
 
 
-def settings_path() -> Path:
-    """The user's configuration file, which may not exist."""
-    return config_path()
-
-
-def all_settings() -> list[Setting]:
+def all_settings(home: Home) -> list[Setting]:
     """All settings, including those not set. Raises RyeError ``bad-config``."""
-    found = read_settings()
+    found = read_settings(home)
     return [Setting(name, found.get(name), purpose) for name, (_, purpose) in SETTINGS.items()]
 
 
-def setting(name: str) -> str | bool:
+def setting(home: Home, name: str) -> str | bool:
     """The value of one setting. Raises RyeError ``not-set``."""
-    found: str | bool | None = read_settings().get(name)
+    found: str | bool | None = read_settings(home).get(name)
     if found is None:
         raise RyeError("not-set", f"{name!r} is not set.", "`rye config list` shows all settings.")
     return found

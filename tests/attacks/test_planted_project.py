@@ -70,8 +70,8 @@ def test_a_planted_project_completes_no_names(tmp_path: Path, monkeypatch: pytes
     rye.ok("init")
     rye.ok("new", "directive", "work/ship")
     rye.path("mine").mkdir()
-    assert names("item", str(rye.path("mine"))) == ["work/ship"]
+    assert names("item", str(rye.path("mine")), rye.environment) == ["work/ship"]
     os.chown(rye.path(".ai"), MALLORY, MALLORY)
-    assert names("item", str(rye.path("mine"))) == []
+    assert names("item", str(rye.path("mine")), rye.environment) == []
     monkeypatch.setenv("RYE_SAFE_PROJECTS", str(rye.folder))
-    assert names("item", str(rye.path("mine"))) == ["work/ship"]
+    assert names("item", str(rye.path("mine")), rye.environment) == ["work/ship"]

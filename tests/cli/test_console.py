@@ -25,7 +25,7 @@ class Screen(io.StringIO):
 def console(monkeypatch: pytest.MonkeyPatch, *, terminal: bool, color: str = "never") -> tuple[Console, Screen]:
     screen = Screen(terminal)
     monkeypatch.setattr(sys, "stdout", screen)
-    return Console(json=False, quiet=False, verbose=0, color=color, progress=False), screen
+    return Console(json=False, quiet=False, verbose=0, color=color, progress=False, environment={}), screen
 
 
 def test_a_terminal_gets_hostile_text_escaped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,8 +72,7 @@ def test_an_authors_text_never_starts_at_the_left_edge(monkeypatch: pytest.Monke
     """Otherwise whitespace that counts as printable would push a forged line to where ours begin."""
     screen = Screen(terminal=True)
     monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setenv("COLUMNS", "60")
-    made = Console(json=False, quiet=False, verbose=0, color="never", progress=False)
+    made = Console(json=False, quiet=False, verbose=0, color="never", progress=False, environment={"COLUMNS": "60"})
     made.tell(("      runs x" + "\u2800" * 54 + "+\u2800directive:acme/trusted\u28001.0.0\u2800signed", "warning"))
     first, *more = screen.getvalue().splitlines()
     assert first == "      runs"
@@ -85,8 +84,7 @@ def test_an_authors_text_never_starts_at_the_left_edge(monkeypatch: pytest.Monke
 def test_a_pipe_gets_each_line_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = Screen(terminal=False)
     monkeypatch.setattr(sys, "stdout", screen)
-    monkeypatch.setenv("COLUMNS", "60")
-    made = Console(json=False, quiet=False, verbose=0, color="never", progress=False)
+    made = Console(json=False, quiet=False, verbose=0, color="never", progress=False, environment={"COLUMNS": "60"})
     made.line(("error:", "error"), " word" * 40)
     made.table([["x" * 50, "y" * 50]], ["ONE", "TWO"])
     assert screen.getvalue() == f"error:{' word' * 40}\n{'x' * 50}\t{'y' * 50}\n"

@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
+from rye.storage.home import Home
 from tests.scenes.directive_text import directive
 from tests.scenes.person import Person
 from tests.workspace.installed import put
@@ -44,16 +45,16 @@ def listener() -> Iterator[Listener]:
 
 
 @pytest.fixture
-def clone(tmp_path_factory: pytest.TempPathFactory, listener: Listener, monkeypatch: pytest.MonkeyPatch) -> Person:
+def clone(tmp_path_factory: pytest.TempPathFactory, listener: Listener) -> Person:
     """A repository with a locked item, on a machine that verified and pinned nothing."""
     person = Person(tmp_path_factory.mktemp("clone"))
     person.write(
         "rye.toml",
         f'[project]\nregistry = "{listener.url}"\nnamespace = "shop"\n\n[dependencies]\n"acme/work/top" = "*"\n',
     )
-    monkeypatch.setenv("RYE_DATA_DIR", str(person.home / "elsewhere"))
+    elsewhere = Home.from_environment({**person.environment, "RYE_DATA_DIR": str(person.home / "elsewhere")})
     place = "acme/directives/work/top.md"
-    put(person.folder, "directive", "acme/work/top", place, directive("work/top").encode())
+    put(elsewhere, person.folder, "directive", "acme/work/top", place, directive("work/top").encode())
     return person
 
 

@@ -38,10 +38,8 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> tuple[Console, Screen]:
     screen = Screen()
     monkeypatch.setattr(sys, "stderr", screen)
     monkeypatch.setattr(module, "_BAR_SECONDS", 0.02)
-    monkeypatch.setenv("TERM", "xterm")
-    for name in ("CI", "NO_COLOR"):
-        monkeypatch.delenv(name, raising=False)
-    return Console(json=False, quiet=False, verbose=0, color="never", progress=True), screen
+    environment = {"TERM": "xterm"}
+    return Console(json=False, quiet=False, verbose=0, color="never", progress=True, environment=environment), screen
 
 
 def test_no_bar_is_drawn_over_a_question(monkeypatch: pytest.MonkeyPatch) -> None:

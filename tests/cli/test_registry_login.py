@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from rye.project.user_config import credential
+from rye.project.user_config_writing import set_setting
+from rye.storage.home import Home
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
 from tests.scenes.registry_process import run, token
@@ -246,17 +249,13 @@ def _first_document(process: subprocess.Popen[str]) -> dict[str, str]:
     raise AssertionError(f"no document: {text!r} {process.communicate()}")
 
 
-def test_a_project_cannot_lead_the_variable_s_token_to_another_registry(tmp_path: Path) -> None:
-    from rye.project import user_config, user_config_writing
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RYE_CONFIG_DIR", str(tmp_path))
-        patch.setenv("RYE_TOKEN", "secret")
-        user_config_writing.set_setting("registry", "https://own.example")
-        assert user_config.credential("https://project-says.example") is None
-        own = user_config.credential("https://own.example/")
-        assert own is not None
-        assert own.token == "secret"
-        named = user_config.credential("https://other.example", named="https://other.example")
-        assert named is not None
-        assert named.token == "secret"
+def test_a_project_cannot_lead_the_variable_s_token_to_another_registry(home: Home) -> None:
+    environment = {"RYE_TOKEN": "secret"}
+    set_setting(home, "registry", "https://own.example")
+    assert credential(home, environment, "https://project-says.example") is None
+    own = credential(home, environment, "https://own.example/")
+    assert own is not None
+    assert own.token == "secret"
+    named = credential(home, environment, "https://other.example", named="https://other.example")
+    assert named is not None
+    assert named.token == "secret"

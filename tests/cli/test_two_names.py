@@ -16,11 +16,10 @@ PLACE = "acme/directives/work/top.md"
 
 
 @pytest.fixture
-def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Person:
+def program(tmp_path: Path) -> Person:
     made = Person(tmp_path)
     made.write("rye.toml", "[project]\n")
-    monkeypatch.setenv("RYE_DATA_DIR", made.environment["RYE_DATA_DIR"])
-    put(made.folder, "directive", "acme/work/top", PLACE, directive("work/top", permissions="").encode())
+    put(made.folders, made.folder, "directive", "acme/work/top", PLACE, directive("work/top", permissions="").encode())
     return made
 
 

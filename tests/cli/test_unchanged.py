@@ -71,8 +71,8 @@ def remember(
             needs_recovery(project)
             manifest_text_of(project)
             bytes_of(project.lock_path)
-            read_settings()
-            read_other_policies()
+            read_settings(user.folders)
+            read_other_policies(user.folders)
             scan(project)
             more(project)
         finally:

@@ -6,12 +6,9 @@ no process and no network.
 
 from __future__ import annotations
 
-import os
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from unittest import mock
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -219,16 +216,11 @@ class Clone(Person):
         rows[at] = changed
         path.write_text("[[item]]\n".join(rows), "utf-8")
 
-    @contextmanager
-    def at_home(self) -> Iterator[None]:
-        """Run with this person's folders."""
-        with mock.patch.dict(os.environ, self.environment, clear=True):
-            yield
-
     def context(self, mode: Mode) -> AnsweringContext:
         given = {"RYE_TRUST_LOCK": "1"} if mode.trust else {}
         return AnsweringContext(
             self.folder,
+            self.folders,
             assume_yes=mode.yes,
             environment={**self.environment, **given},
             person=mode.person,
@@ -240,11 +232,10 @@ class Clone(Person):
         context = self.context(mode)
         approved = (f"{item.id}@{_target(command)}",) if mode.approve else ()
         request = InstallRequest("rye install", approved=approved, trust_lock=mode.trust)
-        with self.at_home():
-            try:
-                return _COMMANDS[command.partition(" ")[0]](self, context, item, request, command), context
-            except RyeError as error:
-                return error.code, context
+        try:
+            return _COMMANDS[command.partition(" ")[0]](self, context, item, request, command), context
+        except RyeError as error:
+            return error.code, context
 
 
 def _target(command: str) -> str:
@@ -342,14 +333,12 @@ class World:
         shared = of.folder.parent / "shared"
         if shared.exists():
             shutil.copytree(shared, clone.folder.parent / "shared")
-        with of.at_home():
-            place = _memory(of)
+        place = _memory(of)
         if place.exists():
             lines = place.read_text("utf-8").splitlines()
             (clone.home / "data" / "accepted" / place.name).unlink()
-            with clone.at_home():
-                _memory(clone).write_text("\n".join([f'"{clone.folder.resolve()}"', *lines[1:]]) + "\n")
-                _memory(clone).chmod(0o600)
+            _memory(clone).write_text("\n".join([f'"{clone.folder.resolve()}"', *lines[1:]]) + "\n")
+            _memory(clone).chmod(0o600)
         return clone
 
     def reader(self, *, knows: bool = True) -> Clone:
@@ -394,7 +383,7 @@ class World:
 
 
 def _memory(clone: Clone) -> Path:
-    return memory_of(clone.project, "accepted")
+    return memory_of(clone.folders, clone.project, "accepted")
 
 
 def rewritten(clone: Clone, change: Callable[[Lock], Lock]) -> None:

@@ -15,17 +15,17 @@ from rye.customization.role_files import directives_of
 from rye.errors import RyeError, UsageError
 from rye.limits import OVERRIDES
 from rye.project.layout import Project
+from rye.storage.home import Home
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    monkeypatch.setenv("RYE_USER_SPACE", str(tmp_path / "user"))
+def project(tmp_path: Path) -> Project:
     (tmp_path / "shop" / ".ai").mkdir(parents=True)
     return Project(tmp_path / "shop")
 
 
-def test_the_user_s_space_comes_before_the_project_s(project: Project, tmp_path: Path) -> None:
-    places = rye_places(project)
+def test_the_user_s_space_comes_before_the_project_s(home: Home, project: Project, tmp_path: Path) -> None:
+    places = rye_places(home, project)
     for folders, name in (
         (places.overrides, "overrides"),
         (places.overlays, "formula-overlays"),
@@ -33,7 +33,7 @@ def test_the_user_s_space_comes_before_the_project_s(project: Project, tmp_path:
     ):
         assert [folder.path for folder in folders] == [tmp_path / "user" / name, project.ai / name]
     assert places.rig == "shop"
-    assert [folder.level for folder in rye_places(None).overlays] == ["user"]
+    assert [folder.level for folder in rye_places(home, None).overlays] == ["user"]
 
 
 def test_a_gas_town_has_its_own_folders(tmp_path: Path) -> None:
@@ -61,11 +61,11 @@ def test_a_rig_is_a_folder_that_is_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["..", "../x", "a/b", "", "x.toml", "X", "a\nb"])
-def test_names_lead_nowhere_else(project: Project, name: str) -> None:
+def test_names_lead_nowhere_else(home: Home, project: Project, name: str) -> None:
     with pytest.raises(UsageError):
-        in_force(rye_places(project), name)
+        in_force(rye_places(home, project), name)
     with pytest.raises(UsageError):
-        directives_of(rye_places(project), name)
+        directives_of(rye_places(home, project), name)
 
 
 def test_files_that_are_none_or_too_large_are_refused(tmp_path: Path) -> None:
@@ -105,8 +105,8 @@ def test_ids_that_are_none_are_never_paths(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("character", ["\u200b", "\u202e", "\x1b", "\U000e0041"])
-def test_hidden_text_never_gets_into_a_prompt(project: Project, character: str) -> None:
-    places = rye_places(project)
+def test_hidden_text_never_gets_into_a_prompt(home: Home, project: Project, character: str) -> None:
+    places = rye_places(home, project)
     project.role_directives.mkdir()
     (project.role_directives / "clerk.md").write_text(f"Be{character} kind.")
     with pytest.raises(RyeError) as raised:

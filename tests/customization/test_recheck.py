@@ -10,6 +10,7 @@ import pytest
 from rye.customization.recheck import findings
 from rye.items.identity import Identity
 from rye.project.layout import Project
+from rye.storage.home import Home
 from tests.customization.override_text import directive
 from tests.scenes.directive_text import directive as deploy
 
@@ -19,9 +20,7 @@ NOTES = "\n## Notes\n\nSay less.\n"
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    monkeypatch.setenv("RYE_USER_SPACE", str(tmp_path / "user"))
-    monkeypatch.setenv("RYE_SYSTEM_SPACE", str(tmp_path / "system"))
+def project(tmp_path: Path) -> Project:
     (tmp_path / "project" / ".ai").mkdir(parents=True)
     return Project(tmp_path / "project")
 
@@ -49,9 +48,9 @@ def test_orphans_and_versions_and_reviews(project: Project) -> None:
     assert codes(project, "", today=date(2026, 1, 2)) == ["orphaned-directive"]
 
 
-def test_each_message_is_one_line_that_names_the_file(project: Project) -> None:
+def test_each_message_is_one_line_that_names_the_file(home: Home, project: Project) -> None:
     write(project.ai, "acme/workflows/deploy", HEAD + directive("append", "## Notes", "More."))
-    (finding,) = findings(project, ID, deploy("workflows/deploy"))
+    (finding,) = findings(home, project, ID, deploy("workflows/deploy"))
     assert finding.message == (
         ".ai/overrides/acme/workflows/deploy.overrides.md: the append on line 7 is orphaned: '## Notes' no longer exists."
     )
@@ -63,12 +62,12 @@ def test_the_user_s_overrides_count_too(project: Project, tmp_path: Path) -> Non
     assert codes(project, "") == ["orphaned-directive"]
 
 
-def test_the_release_s_version_counts_where_the_file_has_none(project: Project) -> None:
+def test_the_release_s_version_counts_where_the_file_has_none(home: Home, project: Project) -> None:
     identity = Identity("role", "acme/clerk")
     write(project.ai, "acme/clerk", HEAD.replace("deploy", "clerk") + directive("append", "## Identity", "x"))
     text = "# Clerk — Nexus SDLC Agent\n\n> x\n\n## Identity\n\nx\n"
-    assert [f.code for f in findings(project, identity, text, version="2.0.0")] == ["stale-base-version"]
-    assert findings(project, identity, text, version="1.0.0") == []
+    assert [f.code for f in findings(home, project, identity, text, version="2.0.0")] == ["stale-base-version"]
+    assert findings(home, project, identity, text, version="1.0.0") == []
 
 
 def test_wider_rights_are_errors_unless_a_policy_allows_them(project: Project) -> None:

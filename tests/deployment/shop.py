@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
-from unittest import mock
 
 from rye.consent.approved import approving
 from rye.consent.sorts import approvals
@@ -193,10 +192,9 @@ class Shop(Person):
         for name, content in (attached or {}).items():
             path = self.write(f"{item_folder(item)}/{name}", content)
             path.chmod(0o755 if name in executable else 0o644)
-        with mock.patch.dict(os.environ, self.environment, clear=True):
-            count_as_verified(item)
-            if agreed:
-                remember_accepted(self.project, approvals([item]))
+        count_as_verified(self.folders, item)
+        if agreed:
+            remember_accepted(self.folders, self.project, approvals([item]))
         path = self.project.lock_path
         lock = parse_lock(path.read_text()) if path.exists() else Lock()
         others = tuple(row for row in lock.items if row.identity != item.identity)

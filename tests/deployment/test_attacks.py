@@ -8,7 +8,6 @@ import shutil
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
-from unittest import mock
 
 import pytest
 from msgspec.structs import replace
@@ -184,9 +183,8 @@ def test_a_row_that_approves_nothing_gets_its_item_no_way_round_the_question(sho
     }
     others = tuple(row for row in lock.items if row.identity != item.identity)
     for what, row_ in rows.items():
-        with mock.patch.dict(os.environ, shop.environment, clear=True):
-            count_as_verified(row_)
-            remember(shop.project, approvals([item]))
+        count_as_verified(shop.folders, row_)
+        remember(shop.folders, shop.project, approvals([item]))
         shop.project.lock_path.write_text(lock_text(Lock(lock.wanted, (*others, row_))))
         result = shop.run("deploy", "-y", "--json")
         assert result.code == 1, what

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from unittest import mock
 
 import pytest
 
@@ -21,8 +19,7 @@ def shop(tmp_path: Path) -> Shop:
 
 
 def found(shop: Shop) -> list[Finding]:
-    with mock.patch.dict(os.environ, shop.environment, clear=True):
-        return audit_deployed(LibraryContext(shop.folder), shop.project)
+    return audit_deployed(LibraryContext(shop.folder, shop.folders), shop.project)
 
 
 def test_deployed_files_are_compared(shop: Shop) -> None:

@@ -140,7 +140,7 @@ def test_a_terminal_is_told_where_to_read_more_where_there_is_no_hint(rye: Perso
 
 
 def test_completion_offers_every_code() -> None:
-    assert sorted(codes(Place(".", ""))) == sorted(by_code(load()))
+    assert sorted(codes(Place(".", "", {}))) == sorted(by_code(load()))
 
 
 @pytest.mark.parametrize("field", ["exti = 1", "exit = '1'", "page = 3"])

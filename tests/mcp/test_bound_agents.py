@@ -9,6 +9,7 @@ import pytest
 
 from rye.errors import RyeError
 from rye.mcp.serving import BINDING, binding_of
+from rye.storage.home import Home
 from rye.workspace.context import LibraryContext
 from tests.deployment.shop import Shop, bound
 from tests.mcp.workshop import Workshop
@@ -25,13 +26,13 @@ def test_the_entry_of_a_bound_agent_starts_its_server(tmp_path: Path) -> None:
     assert (rye, words[:3]) == ("rye", ["mcp", "serve", "--as"])
     opened = shop.open(words[3])
     assert opened.session.chain.root.label == "directive:acme/work/ship@1.0.0"
-    assert binding_of(LibraryContext(shop.folder, environment=entry["environment"])) == "exclusive"
+    assert binding_of(LibraryContext(shop.folder, shop.folders, environment=entry["environment"])) == "exclusive"
     with pytest.raises(RyeError) as caught:
         shop.open("acme/work/ship@1.0.1")
     assert caught.value.code == "other-version"
 
 
-def test_a_binding_that_means_nothing_is_refused(tmp_path: Path) -> None:
-    assert binding_of(LibraryContext(tmp_path)) == "advisory"
+def test_a_binding_that_means_nothing_is_refused(home: Home, tmp_path: Path) -> None:
+    assert binding_of(LibraryContext(tmp_path, home)) == "advisory"
     with pytest.raises(RyeError, match=BINDING):
-        binding_of(LibraryContext(tmp_path, environment={BINDING: "yes"}))
+        binding_of(LibraryContext(tmp_path, home, environment={BINDING: "yes"}))

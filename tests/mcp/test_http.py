@@ -38,7 +38,7 @@ class Running:
 
     def __init__(self, shop: Workshop, *, only: str | None = None, demanded: bool = False):
         self.shop = shop
-        self.context = LibraryContext(shop.folder, environment=dict(shop.environment))
+        self.context = LibraryContext(shop.folder, shop.folders, environment=dict(shop.environment))
         self.runs = RunsByToken(
             lambda reference: open_session(
                 self.context,
@@ -54,7 +54,7 @@ class Running:
             http.application(server, "127.0.0.1", self.port),
             self.runs,
             shop.project,
-            token_key(),
+            token_key(shop.folders),
             self.context.now,
             only=only,
             demanded=demanded,
@@ -182,7 +182,9 @@ def test_an_expired_token_is_401(server: Running) -> None:
     now = server.context.now() - timedelta(hours=2)
     opened = server.runs.of(None)
     item = opened.items.read("directive", "acme/work/ship", runs=True)
-    token = issue(token_key(), server.shop.project, item.id, item.version, item.sha256, now, timedelta(hours=1))
+    token = issue(
+        token_key(server.shop.folders), server.shop.project, item.id, item.version, item.sha256, now, timedelta(hours=1)
+    )
     answer = server.post({"Authorization": f"Bearer {token}"})
     assert (answer.status_code, answer.json()["error"]["code"]) == (401, "token-expired")
 

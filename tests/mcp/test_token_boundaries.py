@@ -17,6 +17,7 @@ from rye.errors import RyeError, UsageError
 from rye.limits import RUNTIME
 from rye.mcp.tokens import TokenRefused, issue, parse_ttl, project_mark, read_token, token_key
 from rye.project.layout import Project
+from rye.storage.home import Home
 
 KEY, NOW, HOUR = b"k" * 32, datetime(2026, 11, 22, 12, tzinfo=UTC), timedelta(hours=1)
 
@@ -165,21 +166,20 @@ def test_a_lifetime_beyond_the_longest_is_refused() -> None:
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("RYE_DATA_DIR", str(tmp_path))
-    return tmp_path / "mcp" / "token-key"
+def place(home: Home) -> Path:
+    return home.data / "mcp" / "token-key"
 
 
-def test_the_key_is_made_once_for_this_user_alone(place: Path) -> None:
-    key = token_key()
-    assert (len(key), token_key()) == (32, key)
+def test_the_key_is_made_once_for_this_user_alone(home: Home, place: Path) -> None:
+    key = token_key(home)
+    assert (len(key), token_key(home)) == (32, key)
     assert bytes.fromhex(place.read_text()) == key
     assert place.stat().st_mode & 0o777 == 0o600
     assert place.parent.stat().st_mode & 0o777 == 0o700
     assert os.listdir(place.parent) == ["token-key"]
 
 
-def test_a_key_that_another_program_made_first_stays(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_that_another_program_made_first_stays(home: Home, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[str] = []
     real = os.link
 
@@ -190,31 +190,31 @@ def test_a_key_that_another_program_made_first_stays(place: Path, monkeypatch: p
         real(source, target)
 
     monkeypatch.setattr(os, "link", late)
-    assert token_key() == b"\xab" * 32
+    assert token_key(home) == b"\xab" * 32
     assert os.listdir(place.parent) == ["token-key"]
     assert made[0].startswith(".token-key.")
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602])
-def test_a_key_that_others_can_read_or_change_is_not_used(place: Path, mode: int) -> None:
+def test_a_key_that_others_can_read_or_change_is_not_used(home: Home, place: Path, mode: int) -> None:
     """Who can read it can make tokens for every directive."""
-    token_key()
+    token_key(home)
     place.chmod(mode)
-    error = failed(token_key)
+    error = failed(lambda: token_key(home))
     assert f"{place} can be {'changed' if mode & 0o022 else 'read'} by other users." == error.message
     assert error.hint == f"Run `chmod 600 {place}`, or delete it, which invalidates all tokens."
 
 
 @pytest.mark.parametrize("text", ["", "ab" * 31, "ab" * 33, "xy" * 32, "a" * 63, "é" * 32])
-def test_a_file_that_is_no_key_is_not_used(place: Path, text: str) -> None:
+def test_a_file_that_is_no_key_is_not_used(home: Home, place: Path, text: str) -> None:
     place.parent.mkdir(mode=0o700)
     place.write_text(text)
     place.chmod(0o600)
-    error = failed(token_key)
+    error = failed(lambda: token_key(home))
     assert str(place) in error.message
     assert error.hint == "Delete the file, which invalidates all tokens."
 
 
-def test_a_folder_in_the_keys_place_is_an_error(place: Path) -> None:
+def test_a_folder_in_the_keys_place_is_an_error(home: Home, place: Path) -> None:
     place.mkdir(parents=True, mode=0o700)
-    assert failed(token_key).message.startswith(f"{place} cannot be used: ")
+    assert failed(lambda: token_key(home)).message.startswith(f"{place} cannot be used: ")

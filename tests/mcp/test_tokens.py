@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from unittest import mock
 
 import pytest
 
@@ -15,6 +13,7 @@ from rye.errors import RyeError, UsageError
 from rye.mcp.tokens import TokenRefused, issue, parse_ttl, read_token, token_key
 from rye.mcp.tool_names import tool_names
 from rye.project.layout import Project
+from rye.storage.home import Home
 
 KEY, NOW, HOUR = b"k" * 32, datetime(2026, 11, 22, 12, tzinfo=UTC), timedelta(hours=1)
 
@@ -82,16 +81,15 @@ def test_a_payload_with_more_than_the_known_keys_is_refused(tmp_path: Path) -> N
         read_token(KEY, project, f"rye1.{parts[0]}.{parts[1]}", NOW)
 
 
-def test_the_key_is_the_users_own(tmp_path: Path) -> None:
-    with mock.patch.dict(os.environ, {"RYE_DATA_DIR": str(tmp_path)}):
-        key = token_key()
-        assert key == token_key()
-        assert len(key) == 32
-        place = tmp_path / "mcp" / "token-key"
-        assert place.stat().st_mode & 0o777 == 0o600
-        place.chmod(0o666)
-        with pytest.raises(RyeError, match="token-key"):
-            token_key()
+def test_the_key_is_the_users_own(home: Home) -> None:
+    key = token_key(home)
+    assert key == token_key(home)
+    assert len(key) == 32
+    place = home.data / "mcp" / "token-key"
+    assert place.stat().st_mode & 0o777 == 0o600
+    place.chmod(0o666)
+    with pytest.raises(RyeError, match="token-key"):
+        token_key(home)
 
 
 @pytest.mark.parametrize("text", ["", "8", "h", "-1h", "0s", "8x", "31d", "1e3s", "9999999h"])

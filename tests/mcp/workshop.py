@@ -83,7 +83,7 @@ class Workshop(Shop):
     def here(self) -> Iterator[LibraryContext]:
         """As a program started in the project."""
         with mock.patch.dict(os.environ, self.environment, clear=True):
-            yield LibraryContext(self.folder, environment=dict(self.environment))
+            yield LibraryContext(self.folder, self.folders, environment=dict(self.environment))
 
     def open(self, as_: str | None = "acme/work/ship", **more: Any) -> Opened:
         with self.here() as context:

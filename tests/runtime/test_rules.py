@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from decimal import Decimal
 from pathlib import Path
-from unittest import mock
 
 import pytest
 
@@ -14,6 +12,7 @@ from rye.project.manifest import parse_manifest
 from rye.runtime.limits import Limits
 from rye.runtime.rules import Rules
 from rye.runtime.rules_in_force import rules_in_force
+from rye.storage.home import Home
 from rye.workspace.context import LibraryContext
 from rye.workspace.trusting.acceptance import remember
 from rye.workspace.trusting.grants import grant_approvals
@@ -25,9 +24,9 @@ SHELL = "rye.execute.tool.acme.shell.*"
 def rules(rye: Person, **environment: str) -> Rules:
     from rye.project.layout import Project
 
-    with mock.patch.dict(os.environ, {**rye.environment, **environment}, clear=True):
-        context = LibraryContext(rye.folder, environment=dict(os.environ))
-        return rules_in_force(context, Project(rye.folder), parse_manifest(rye.path("rye.toml").read_text()))
+    given = {**rye.environment, **environment}
+    context = LibraryContext(rye.folder, Home.from_environment(given), environment=given)
+    return rules_in_force(context, Project(rye.folder), parse_manifest(rye.path("rye.toml").read_text()))
 
 
 @pytest.fixture
@@ -42,8 +41,7 @@ def test_a_row_that_allows_counts_once_this_user_agreed_to_it(rye: Person) -> No
 
     assert rules(rye).approval == ({"rye.sign.*": "deny"},)
     assert rules(rye, RYE_TRUST_LOCK="1").approval == ({SHELL: "allow", "rye.sign.*": "deny"},)
-    with mock.patch.dict(os.environ, rye.environment, clear=True):
-        remember(Project(rye.folder), grant_approvals(parse_manifest(rye.path("rye.toml").read_text())))
+    remember(rye.folders, Project(rye.folder), grant_approvals(parse_manifest(rye.path("rye.toml").read_text())))
     assert rules(rye).approval == ({SHELL: "allow", "rye.sign.*": "deny"},)
     rye.write("rye.toml", '[policy.approval]\n"rye.execute.*" = "allow"\n')
     assert rules(rye).approval == (), "a later row is another question"

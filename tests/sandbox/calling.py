@@ -45,7 +45,7 @@ def call(
     """Run a tool in an existing project. ``limits`` are fields of the profile."""
     with fresh_work() as work:
         project = Path(os.path.realpath(project))
-        profile = profile_for(project, work, environ or {}, parse_needs(grants or {}))
+        profile = profile_for(project, work, environ or {}, parse_needs(grants or {}), deny=())
         profile = msgspec.structs.replace(profile, **limits)
         content = code.encode() if isinstance(code, str) else code
         tool = ToolRun(content, suffix, msgspec.json.encode(parameters or {}), "tool:acme/test/tool@1.0.0", profile)

@@ -249,9 +249,8 @@ def granted_attempts(here: Surroundings) -> dict[str, Attempt]:
 def answers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answers]:
     sandbox = VARIANTS[request.param]()
     base = tmp_path_factory.mktemp("surroundings")
-    keep = pytest.MonkeyPatch()
-    with surroundings(base) as here, keep.context() as patch:
-        patch.setenv("RYE_CONFIG_DIR", str(here.project / "rye-config"))
+    with surroundings(base) as here:
+        own = (here.project / "rye-config",)
         table = attacks(here, "")
         first: list[tuple[str, str, list[Any]]] = [("", "write", [name]) for name in ("own", "own-2")]
         second: list[tuple[str, str, list[Any]]] = []
@@ -264,7 +263,7 @@ def answers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
             first.append((verb, verb, [str(here.project / "shown.txt")]))
         first.append(("survive", "survive", [f"rye-survivor-{base.name}"]))
         second += [(name, verb, arguments) for name, (verb, arguments) in granted_attempts(here).items()]
-        plain = value_of(call(sandbox, here.project, TOOL, parameters={"attempts": first}), ITEM)
+        plain = value_of(call(sandbox, here.project, TOOL, parameters={"attempts": first}, deny=own), ITEM)
         grants = {
             "write": ["build/", "free/"],
             "network": [f"127.0.0.1:{here.tcp}", f"127.0.0.1:{here.web}", f"[::1]:{here.tcp6}"],
@@ -272,7 +271,14 @@ def answers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         }
         environ = {"GRANTED": "yes", "OTHER": SECRET}
         outcome = call(
-            sandbox, here.project, TOOL, parameters={"attempts": second}, grants=grants, environ=environ, seconds=40.0
+            sandbox,
+            here.project,
+            TOOL,
+            parameters={"attempts": second},
+            grants=grants,
+            environ=environ,
+            deny=own,
+            seconds=40.0,
         )
         granted = dict(value_of_granted(outcome))
         granted["refused"] = outcome.refused

@@ -19,6 +19,7 @@ from rye.runtime.effects import UsableItem
 from rye.runtime.project_items import ProjectItems
 from rye.runtime.sandbox.tool_run import Backend
 from rye.runtime.sandboxed_tools import SandboxedTools
+from rye.storage.home import Home
 from rye.workspace.context import LibraryContext
 from rye.workspace.trusting.grants import grants_in_force, require_granted
 from rye.workspace.trusting.trusting_project import accept_project
@@ -33,8 +34,7 @@ MORE = GRANTS.replace('"api.example.com:443"', '"api.example.com:443", "evil.exa
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    monkeypatch.setenv("RYE_DATA_DIR", str(tmp_path / "data"))
+def project(tmp_path: Path) -> Project:
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "rye.toml").write_text(GRANTS, "utf-8")
     (tmp_path / "project" / ".ai").mkdir()
@@ -43,49 +43,49 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
     return found
 
 
-def in_force(project: Project, text: str, **environment: str) -> Needs:
-    context = LibraryContext(project.root, environment=environment)
+def in_force(home: Home, project: Project, text: str, **environment: str) -> Needs:
+    context = LibraryContext(project.root, home, environment=environment)
     return grants_in_force(context, project, parse_manifest(text), TOOL)
 
 
-def test_a_grant_counts_once_this_user_agreed_to_it(project: Project) -> None:
-    assert in_force(project, GRANTS) == NOTHING
+def test_a_grant_counts_once_this_user_agreed_to_it(home: Home, project: Project) -> None:
+    assert in_force(home, project, GRANTS) == NOTHING
     shown: list[object] = []
 
     def agree(proposal: object) -> bool:
         shown.append(proposal)
         return True
 
-    agreed = accept_project(LibraryContext(project.root), project, agree)
+    agreed = accept_project(LibraryContext(project.root, home), project, agree)
     assert [(one.item, one.sort, one.text) for one in agreed] == [
         (TOOL, "grant", "env GITHUB_TOKEN"),
         (TOOL, "grant", "network api.example.com:443"),
     ]
     assert len(shown) == 1
-    assert in_force(project, GRANTS) == parse_needs({"network": ["api.example.com:443"], "env": ["GITHUB_TOKEN"]})
+    assert in_force(home, project, GRANTS) == parse_needs({"network": ["api.example.com:443"], "env": ["GITHUB_TOKEN"]})
 
 
-def test_a_grant_that_a_commit_adds_later_does_not_count(project: Project) -> None:
-    accept_project(LibraryContext(project.root), project, lambda _: True)
-    assert in_force(project, MORE).network == ("api.example.com:443",)
+def test_a_grant_that_a_commit_adds_later_does_not_count(home: Home, project: Project) -> None:
+    accept_project(LibraryContext(project.root, home), project, lambda _: True)
+    assert in_force(home, project, MORE).network == ("api.example.com:443",)
     with pytest.raises(RyeError) as caught:
         require_granted(
-            TOOL, parse_needs({"network": ["evil.example:443"]}), parse_manifest(MORE), in_force(project, MORE)
+            TOOL, parse_needs({"network": ["evil.example:443"]}), parse_manifest(MORE), in_force(home, project, MORE)
         )
     assert caught.value.code == "not-runnable"
     assert "rye trust project" in str(caught.value.hint)
 
 
-def test_a_project_with_grants_is_not_accepted_by_nobody(project: Project) -> None:
+def test_a_project_with_grants_is_not_accepted_by_nobody(home: Home, project: Project) -> None:
     with pytest.raises(RyeError, match="grants tools what you have not agreed to") as caught:
-        accept_project(LibraryContext(project.root), project, lambda _: False)
+        accept_project(LibraryContext(project.root, home), project, lambda _: False)
     assert caught.value.code == "project-not-accepted"
-    assert in_force(project, GRANTS) == NOTHING
+    assert in_force(home, project, GRANTS) == NOTHING
 
 
-def test_a_build_server_that_trusts_whoever_may_commit_says_so(project: Project) -> None:
-    assert in_force(project, GRANTS, RYE_TRUST_LOCK="1").env == ("GITHUB_TOKEN",)
-    assert in_force(project, GRANTS, RYE_TRUST_LOCK="0") == NOTHING
+def test_a_build_server_that_trusts_whoever_may_commit_says_so(home: Home, project: Project) -> None:
+    assert in_force(home, project, GRANTS, RYE_TRUST_LOCK="1").env == ("GITHUB_TOKEN",)
+    assert in_force(home, project, GRANTS, RYE_TRUST_LOCK="0") == NOTHING
 
 
 def test_a_missing_grant_prints_the_lines_to_add() -> None:
@@ -103,10 +103,10 @@ def test_a_missing_grant_prints_the_lines_to_add() -> None:
 
 
 @pytest.mark.processes
-def test_a_call_gets_what_is_granted_and_agreed_to(project: Project, any_sandbox: Backend) -> None:
+def test_a_call_gets_what_is_granted_and_agreed_to(home: Home, project: Project, any_sandbox: Backend) -> None:
     """From end to end: rye.toml, the approval, the profile, the sandbox."""
     code = "import os\ndef execute(params):\n    return sorted(os.environ)\n"
-    context = LibraryContext(project.root, environment={"GITHUB_TOKEN": "t", "OTHER": "o"})
+    context = LibraryContext(project.root, home, environment={"GITHUB_TOKEN": "t", "OTHER": "o"})
     (project.root / "rye.toml").write_text(GRANTS.replace("network", "# network"), "utf-8")
     items = ProjectItems(context, project)
     digest = sha256(code.encode()).hexdigest()

@@ -36,7 +36,7 @@ TOOL = b'exec 3>&1 1>&2\\ncd "$RYE_PARAM_DIR"; eval "$RYE_PARAM_DO" || true; ech
 said = []
 for grant, folder, commands in calls:
     with fresh_work() as work:
-        profile = profile_for(project, work, {}, parse_needs({"write": [grant]}))
+        profile = profile_for(project, work, {}, parse_needs({"write": [grant]}), deny=())
         parameters = json.dumps({"dir": str(project / folder), "do": commands}).encode()
         tool = ToolRun(b"#!/bin/bash\\n" + TOOL, ".sh", parameters, "tool:acme/t/w@1.0.0", profile)
         try:

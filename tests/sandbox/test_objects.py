@@ -53,7 +53,7 @@ def call_with(
 
     parameters = {key: [str(path) for path in paths.get(key, [])] for key in ("read", "write")}
     with fresh_work() as work:
-        profile = profile_for(project, work, {}, parse_needs({"write": grants}))
+        profile = profile_for(project, work, {}, parse_needs({"write": grants}), deny=())
         tool = ToolRun(LOOK.encode(), ".py", msgspec.json.encode(parameters), "tool:acme/test/tool@1.0.0", profile)
         return running.run(tool, Event(), sandbox.environ, build)
 
@@ -174,7 +174,7 @@ def execute(params):
 
     def run(grant: str, file: Path) -> None:
         with fresh_work() as work:
-            profile = profile_for(project, work, {}, parse_needs({"write": [grant]}))
+            profile = profile_for(project, work, {}, parse_needs({"write": [grant]}), deny=())
             parameters = msgspec.json.encode({"file": str(file)})
             outcome = sandbox.run(ToolRun(code, ".py", parameters, "tool:acme/test/tool@1.0.0", profile), Event())
             assert outcome.output == b"true", outcome

@@ -35,7 +35,7 @@ def test_the_environment_is_five_variables_and_what_is_granted() -> None:
         "PATH": "/evil",
         "LD_PRELOAD": "x",
     }
-    profile = profile_for(Path("/p"), Path("/w"), environ, parse_needs({"env": ["TOKEN", "UNSET"]}))
+    profile = profile_for(Path("/p"), Path("/w"), environ, parse_needs({"env": ["TOKEN", "UNSET"]}), deny=())
     assert dict(profile.env) == {
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "LANG": "de_DE.UTF-8",
@@ -44,13 +44,13 @@ def test_the_environment_is_five_variables_and_what_is_granted() -> None:
         "TMPDIR": "/w",
         "TOKEN": "t",
     }
-    odd = profile_for(Path("/p"), Path("/w"), {"LANG": "a b", "TZ": "\n"})
+    odd = profile_for(Path("/p"), Path("/w"), {"LANG": "a b", "TZ": "\n"}, deny=())
     assert (dict(odd.env)["LANG"], dict(odd.env)["TZ"]) == ("C.UTF-8", "UTC")
 
 
 def test_grants_become_paths_and_places() -> None:
     grants = parse_needs({"write": ["build/", "out.txt", "."], "network": ["[::1]:80", "A.example:443"]})
-    profile = profile_for(Path("/p"), Path("/w"), {}, grants, seconds=1e9)
+    profile = profile_for(Path("/p"), Path("/w"), {}, grants, seconds=1e9, deny=())
     assert profile.write == (Path("/p"), Path("/p/build"), Path("/p/out.txt"))
     assert profile.folders == (Path("/p"), Path("/p/build"))
     assert profile.network == (HostPort("::1", 80), HostPort("a.example", 443))
@@ -60,12 +60,12 @@ def test_grants_become_paths_and_places() -> None:
 def test_the_key_of_a_model_is_granted_to_no_tool() -> None:
     grants = parse_needs({"env": ["ANTHROPIC_API_KEY"]})
     with pytest.raises(RyeError, match="key of a model"):
-        profile_for(Path("/p"), Path("/w"), {}, grants, withheld=frozenset(["ANTHROPIC_API_KEY"]))
+        profile_for(Path("/p"), Path("/w"), {}, grants, withheld=frozenset(["ANTHROPIC_API_KEY"]), deny=())
 
 
 def test_the_whole_file_system_is_no_project() -> None:
     with pytest.raises(RyeError, match="whole file system"):
-        profile_for(Path("/"), Path("/w"), {})
+        profile_for(Path("/"), Path("/w"), {}, deny=())
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def paths(located: Iterable[Located]) -> set[Path]:
 
 def swept(root: Path, grants: Sequence[str], change: Callable[[], object]) -> Swept:
     """What a sweep says after a change of granted folders."""
-    profile = profile_for(root, root.parent, {}, parse_needs({"write": grants}))
+    profile = profile_for(root, root.parent, {}, parse_needs({"write": grants}), deny=())
     with opened(profile, Event()) as held:
         before = [survey(each.path, each.descriptor, changing=True) for each in held.writes]
         change()
@@ -268,11 +268,11 @@ def test_a_grant_that_leads_elsewhere_is_refused(tmp_path: Path) -> None:
     (root / "build").symlink_to(tmp_path / "elsewhere")
     os.mkfifo(root / "pipe")
     for write in ("build/", "build/deeper/", "missing.txt", "build", "pipe"):
-        profile = profile_for(root, tmp_path, {}, parse_needs({"write": [write]}))
+        profile = profile_for(root, tmp_path, {}, parse_needs({"write": [write]}), deny=())
         with pytest.raises(SandboxUnavailable), opened(profile, Event()):
             pass
     assert list((tmp_path / "elsewhere").iterdir()) == []
-    with opened(profile_for(root, tmp_path, {}, parse_needs({"write": ["new/folder/"]})), Event()) as held:
+    with opened(profile_for(root, tmp_path, {}, parse_needs({"write": ["new/folder/"]}), deny=()), Event()) as held:
         assert [each.path for each in held.writes] == [root / "new/folder"]
     assert (root / "new/folder").is_dir()
 
@@ -295,8 +295,8 @@ def test_calls_whose_grants_overlap_wait_for_each_other(
     one: list[str], other: list[str], waits: bool, tmp_path: Path
 ) -> None:
     root = made(tmp_path, "build/cache/x", "out.txt")
-    first = profile_for(root, tmp_path, {}, parse_needs({"write": one}))
-    second = profile_for(root, tmp_path, {}, parse_needs({"write": other}), seconds=0.05)
+    first = profile_for(root, tmp_path, {}, parse_needs({"write": one}), deny=())
+    second = profile_for(root, tmp_path, {}, parse_needs({"write": other}), seconds=0.05, deny=())
     with opened(first, Event()):
         if waits:
             with pytest.raises(SandboxUnavailable, match="still running"), opened(second, Event()):
@@ -330,7 +330,7 @@ def test_seatbelt_refuses_last_what_no_grant_opens(tmp_path: Path) -> None:
     root = made(tmp_path, 'a"b/c', "build/.git/HEAD", "build/.env", ".env")
 
     def text(project: Path, grants: Sequence[str], denied: tuple[Path, ...], programs: Iterable[Path] = ()) -> str:
-        profile = profile_for(project, Path("/work"), {}, parse_needs({"write": grants}))
+        profile = profile_for(project, Path("/work"), {}, parse_needs({"write": grants}), deny=())
         with opened(profile, Event()) as held:
             scene = Scene(
                 profile=profile,

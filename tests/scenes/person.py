@@ -24,7 +24,8 @@ from typing import Any, Self
 from unittest import mock
 
 from rye.cli.main import run
-from rye.cli.options import Session, environment_flag
+from rye.cli.options import Session
+from rye.storage.home import Home
 from tests.scenes.directive_text import directive
 
 _START = "from rye.cli.start import main; main()"
@@ -76,6 +77,11 @@ class Person:
         other = copy(self)
         other.folder, other.environment = folder, {**self.environment, **environment}
         return other
+
+    @property
+    def folders(self) -> Home:
+        """The folders that this user's rye keeps things in."""
+        return Home.from_environment(self.environment)
 
     def path(self, relative: str) -> Path:
         return self.folder / relative
@@ -133,7 +139,7 @@ class Person:
         ):
             os.chdir(self.folder)
             try:
-                session = Session(json="--json" in arguments or environment_flag("RYE_JSON"))
+                session = Session(json="--json" in arguments)
                 code = run(list(arguments), session)
             finally:
                 os.chdir(before)

@@ -19,6 +19,7 @@ from registry_server.accounts.times import after, now_text
 from registry_server.settings import load
 from registry_server.storage import database
 from rye.errors import RyeError
+from rye.storage.home import Home
 from tests.scenes.local_registry import LocalRegistry
 from tests.scenes.registry_process import init, run
 
@@ -261,7 +262,9 @@ class TestSecretsOfSettings:
             _ = settings.oidc_client_secret
 
 
-def test_the_program_logs_in_through_the_page(local: LocalRegistry, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_program_logs_in_through_the_page(
+    home: Home, local: LocalRegistry, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from rye.workspace.context import LibraryContext
     from rye.workspace.registries import device_login
 
@@ -289,7 +292,7 @@ def test_the_program_logs_in_through_the_page(local: LocalRegistry, monkeypatch:
         data = {"proof": proof(local, browser), "code": prompt.code, "decision": "approve"}
         local.post("/-/account/device", headers=browser, data=data)
 
-    context = LibraryContext(Path.cwd())
+    context = LibraryContext(Path.cwd(), home)
     token = device_login.token_from_browser(context, "http://127.0.0.1:8420", confirm, sleep=lambda seconds: None)
     assert local.get("/api/v1/whoami", token).status_code == 200
     assert seen[0].startswith("http://127.0.0.1:8420/-/account/device?code=")

@@ -16,7 +16,6 @@ from rye.signing.key_store import KeyStore
 from rye.signing.keys import PrivateKey, PublicKey
 from rye.signing.sealed_form import is_sealed
 from rye.signing.trust_store import MAX_PROPOSALS, TrustStore, proposals, read_key_file
-from rye.storage import folders
 from tests.signing.samples import NOW
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="file modes")
@@ -45,25 +44,6 @@ def cheap(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def public() -> PublicKey:
     return PrivateKey.generate().public
-
-
-class TestFolders:
-    @pytest.mark.parametrize("which", ["config", "data", "cache"])
-    def test_the_environment_is_read_at_each_call(
-        self, which: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        folder = getattr(folders, f"{which}_dir")
-        variable = f"RYE_{which.upper()}_DIR"
-        monkeypatch.delenv(variable, raising=False)
-        usual = folder()
-        monkeypatch.setenv(variable, str(tmp_path))
-        assert folder() == tmp_path
-        monkeypatch.setenv(variable, "")
-        assert folder() == usual
-        monkeypatch.setenv(variable, "~/x")
-        assert folder() == Path.home() / "x"
-        monkeypatch.setenv(variable, "x")
-        assert folder() == Path.cwd() / "x"
 
 
 class TestOwnKeys:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from hashlib import sha256
 from pathlib import Path
 
@@ -13,25 +12,25 @@ from rye.project.layout import Project
 from rye.project.lock import Lock, LockedFile, LockedItem, lock_text, parse_lock
 from rye.registry.store.pins import state_path
 from rye.registry.store.state import StateStore
-from rye.storage.folders import data_dir
-from rye.verified.memory import Memory, user_basis, user_verdicts
+from rye.storage.home import Home
+from rye.verified.memory import Memory, user_basis
 
 
-def count_as_verified(item: LockedItem) -> None:
+def count_as_verified(home: Home, item: LockedItem) -> None:
     """Act as if the user had pinned the item's registry and verified the row."""
-    assert "RYE_DATA_DIR" in os.environ
-    state = state_path(data_dir() / "registries", item.registry)
+    state = state_path(home.registries, item.registry)
     state.parent.mkdir(parents=True, exist_ok=True)
     state.write_text(json.dumps({"origin": item.registry, "roots": ["a root\n\nits signatures\n"]}))
-    StateStore(data_dir() / "registries").remember_address(f"https://{item.registry}", item.registry)
-    verdicts = user_verdicts()
+    StateStore(home.registries).remember_address(f"https://{item.registry}", item.registry)
+    verdicts = home.verdicts()
     release = SignedRelease(item.capabilities, item.agent_tools, item.hooks)
-    Memory(verdicts, user_basis()).remember([(item, release)])
+    Memory(verdicts, user_basis(home)).remember([(item, release)])
     verdicts.flush()
     verdicts.close()
 
 
 def put(
+    home: Home,
     root: Path,
     kind: str,
     identifier: str,
@@ -42,7 +41,7 @@ def put(
     attached: dict[str, bytes] | None = None,
     approved_facts: tuple[str, ...] = (),
 ) -> Path:
-    """Write the item's file and attached files, add its row, and return the item's file. ``RYE_DATA_DIR`` must be a test's.
+    """Write the item's file and attached files, add its row, and return the item's file.
 
     ``approved_facts``: approved in rye.lock; this user has not agreed to them.
     """
@@ -69,7 +68,7 @@ def put(
         attached=tuple(rows),
         approved=approving(fact=approved_facts),
     )
-    count_as_verified(item)
+    count_as_verified(home, item)
     lock = parse_lock(project.lock_path.read_text()) if project.lock_path.exists() else Lock()
     project.lock_path.write_text(lock_text(Lock(lock.wanted, (*lock.items, item))))
     return path

@@ -23,6 +23,7 @@ from rye.errors import RyeError
 from rye.items.consented import HookAction, Run
 from rye.project.layout import Project
 from rye.project.lock import LockedItem, LockedSource
+from rye.storage.home import Home
 from rye.storage.safe_files import file_lock
 from rye.workspace.trusting import acceptance
 from rye.workspace.trusting.acceptance import (
@@ -50,8 +51,7 @@ MARK = ".ai/.rye/accepted"
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    monkeypatch.setenv("RYE_DATA_DIR", str(tmp_path / "data"))
+def project(tmp_path: Path) -> Project:
     root = tmp_path / "work"
     (root / ".ai").mkdir(parents=True)
     return Project(root)
@@ -179,60 +179,60 @@ def test_a_lock_is_trusted_only_by_a_clear_yes(value: str | None, given: bool, t
 # Memory
 
 
-def test_what_was_agreed_to_is_not_asked_again_and_everything_else_is(project: Project) -> None:
+def test_what_was_agreed_to_is_not_asked_again_and_everything_else_is(home: Home, project: Project) -> None:
     hook = Ask(NAME, "hook", "when x: execute tool a")
-    assert unseen(project, [RIGHT, hook]) == (hook, RIGHT)
-    remember(project, [hook])
-    assert unseen(project, [RIGHT, hook]) == (RIGHT,)
-    remember(project, [RIGHT])
-    assert unseen(project, [RIGHT, hook]) == ()
-    assert unseen(project, []) == ()
+    assert unseen(home, project, [RIGHT, hook]) == (hook, RIGHT)
+    remember(home, project, [hook])
+    assert unseen(home, project, [RIGHT, hook]) == (RIGHT,)
+    remember(home, project, [RIGHT])
+    assert unseen(home, project, [RIGHT, hook]) == ()
+    assert unseen(home, project, []) == ()
     for other in (replace(hook, item="tool:acme/fs/write"), replace(hook, sort="tool"), replace(hook, text="when y")):
-        assert unseen(project, [hook, other]) == (other,)
+        assert unseen(home, project, [hook, other]) == (other,)
 
 
-def test_questions_come_in_one_order_and_lines_are_kept_in_one(project: Project) -> None:
+def test_questions_come_in_one_order_and_lines_are_kept_in_one(home: Home, project: Project) -> None:
     many = [Ask(f"tool:acme/fs/{letter}", "tool", "Read") for letter in "abcdefghij"]
-    assert unseen(project, reversed(many)) == tuple(many)
-    remember(project, reversed(many))
-    assert memory_of(project, "accepted").read_text().splitlines()[1:] == [one.line for one in many]
+    assert unseen(home, project, reversed(many)) == tuple(many)
+    remember(home, project, reversed(many))
+    assert memory_of(home, project, "accepted").read_text().splitlines()[1:] == [one.line for one in many]
 
 
-def test_a_right_within_the_agreed_rights_of_the_same_item_is_not_new(project: Project) -> None:
+def test_a_right_within_the_agreed_rights_of_the_same_item_is_not_new(home: Home, project: Project) -> None:
     narrow = Ask(NAME, "right", "rye.execute.tool.acme.read")
     union = Ask(NAME, "right", "rye.search.tool.x")
-    remember(project, [RIGHT, Ask(NAME, "right", "rye.search.tool.*")])
-    assert unseen(project, [narrow, union]) == ()
+    remember(home, project, [RIGHT, Ask(NAME, "right", "rye.search.tool.*")])
+    assert unseen(home, project, [narrow, union]) == ()
     wide = Ask(NAME, "right", "rye.execute.tool.*")
-    assert unseen(project, [narrow, wide]) == (wide,)
+    assert unseen(home, project, [narrow, wide]) == (wide,)
 
 
-def test_a_right_is_not_lent_by_another_item_or_another_sort_of_approval(project: Project) -> None:
+def test_a_right_is_not_lent_by_another_item_or_another_sort_of_approval(home: Home, project: Project) -> None:
     narrow = "rye.execute.tool.acme.read"
     others = [
         Ask("tool:acme/fs/write", "right", "rye.execute.*"),
         *(Ask(NAME, what, "rye.execute.*") for what in [sort.name for sort in SORTS] if what != "right"),
     ]
-    remember(project, others)
-    assert unseen(project, [Ask(NAME, "right", narrow)]) == (Ask(NAME, "right", narrow),)
-    remember(project, [Ask(NAME, "right", "rye.execute.*")])
+    remember(home, project, others)
+    assert unseen(home, project, [Ask(NAME, "right", narrow)]) == (Ask(NAME, "right", narrow),)
+    remember(home, project, [Ask(NAME, "right", "rye.execute.*")])
     tool = Ask(NAME, "tool", narrow)
-    assert unseen(project, [tool, Ask(NAME, "right", narrow)]) == (tool,)
+    assert unseen(home, project, [tool, Ask(NAME, "right", narrow)]) == (tool,)
 
 
-def test_a_line_that_is_not_an_approval_does_not_end_the_search(project: Project) -> None:
-    remember(project, [RIGHT])
-    place = memory_of(project, "accepted")
+def test_a_line_that_is_not_an_approval_does_not_end_the_search(home: Home, project: Project) -> None:
+    remember(home, project, [RIGHT])
+    place = memory_of(home, project, "accepted")
     place.write_text(place.read_text() + "nonsense\n[]\n")
-    assert unseen(project, [replace(RIGHT, text="rye.execute.tool.acme.read")]) == ()
+    assert unseen(home, project, [replace(RIGHT, text="rye.execute.tool.acme.read")]) == ()
 
 
-def test_the_memory_is_one_private_file_per_folder_that_keeps_every_line(project: Project) -> None:
+def test_the_memory_is_one_private_file_per_folder_that_keeps_every_line(home: Home, project: Project) -> None:
     one, two = Ask("b", "tool", "x"), Ask("a", "tool", 'é"\n')
-    remember(project, [one])
-    remember(project, [two])
+    remember(home, project, [one])
+    remember(home, project, [two])
     root = json.dumps(str(project.root.resolve()))
-    place = memory_of(project, "accepted")
+    place = memory_of(home, project, "accepted")
     assert place.parent == project.root.parent / "data" / "accepted"
     assert place.name == hashlib.sha256(root.encode()).hexdigest()[:32]
     assert place.read_text() == f'{root}\n["a", "tool", "\\u00e9\\"\\n"]\n["b", "tool", "x"]\n'
@@ -240,181 +240,187 @@ def test_the_memory_is_one_private_file_per_folder_that_keeps_every_line(project
     assert place.parent.stat().st_mode & 0o777 == 0o700
 
 
-def test_what_is_remembered_already_is_not_written_again(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_remembered_already_is_not_written_again(
+    home: Home, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(acceptance, "LOCK_SECONDS", 0.05)
-    remember(project, [RIGHT])
-    with file_lock(memory_of(project, "accepted").parent.with_suffix(".lock"), 1):
-        remember(project, [RIGHT])
-        remember(project, [])
+    remember(home, project, [RIGHT])
+    with file_lock(memory_of(home, project, "accepted").parent.with_suffix(".lock"), 1):
+        remember(home, project, [RIGHT])
+        remember(home, project, [])
 
 
-def test_another_folder_has_no_part_in_it_and_a_link_to_the_same_one_has(project: Project) -> None:
-    remember(project, [RIGHT])
+def test_another_folder_has_no_part_in_it_and_a_link_to_the_same_one_has(home: Home, project: Project) -> None:
+    remember(home, project, [RIGHT])
     link = project.root.parent / "link"
     link.symlink_to(project.root)
-    assert unseen(Project(link), [RIGHT]) == ()
+    assert unseen(home, Project(link), [RIGHT]) == ()
     other = project.root.parent / "wörk"
     other.mkdir()
-    assert unseen(Project(other), [RIGHT]) == (RIGHT,)
-    remember(Project(other), [RIGHT])
-    assert unseen(Project(other), [RIGHT]) == ()
-    assert memory_of(Project(other), "accepted").read_text().splitlines()[0] == json.dumps(str(other.resolve()))
-    assert memory_of(project, "accepted") != memory_of(project, "elsewhere")
+    assert unseen(home, Project(other), [RIGHT]) == (RIGHT,)
+    remember(home, Project(other), [RIGHT])
+    assert unseen(home, Project(other), [RIGHT]) == ()
+    assert memory_of(home, Project(other), "accepted").read_text().splitlines()[0] == json.dumps(str(other.resolve()))
+    assert memory_of(home, project, "accepted") != memory_of(home, project, "elsewhere")
 
 
 @pytest.mark.parametrize("mode", [0o620, 0o602, 0o666])
-def test_a_memory_that_others_can_write_counts_for_nothing(project: Project, mode: int) -> None:
-    remember(project, [RIGHT])
-    place = memory_of(project, "accepted")
+def test_a_memory_that_others_can_write_counts_for_nothing(home: Home, project: Project, mode: int) -> None:
+    remember(home, project, [RIGHT])
+    place = memory_of(home, project, "accepted")
     for fine in (0o600, 0o644, 0o755):
         place.chmod(fine)
-        assert unseen(project, [RIGHT]) == ()
+        assert unseen(home, project, [RIGHT]) == ()
     place.chmod(mode)
-    assert unseen(project, [RIGHT]) == (RIGHT,)
+    assert unseen(home, project, [RIGHT]) == (RIGHT,)
 
 
-def test_a_memory_of_another_user_counts_for_nothing(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    remember(project, [RIGHT])
-    owner = memory_of(project, "accepted").stat().st_uid
+def test_a_memory_of_another_user_counts_for_nothing(
+    home: Home, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    remember(home, project, [RIGHT])
+    owner = memory_of(home, project, "accepted").stat().st_uid
     monkeypatch.setattr("rye.workspace.trusting.acceptance.os.geteuid", lambda: owner + 1)
-    assert unseen(project, [RIGHT]) == (RIGHT,)
+    assert unseen(home, project, [RIGHT]) == (RIGHT,)
 
 
-def test_a_link_a_pipe_a_folder_and_what_is_not_text_count_for_nothing(project: Project) -> None:
-    remember(project, [RIGHT])
-    place = memory_of(project, "accepted")
+def test_a_link_a_pipe_a_folder_and_what_is_not_text_count_for_nothing(home: Home, project: Project) -> None:
+    remember(home, project, [RIGHT])
+    place = memory_of(home, project, "accepted")
     good = place.rename(place.with_suffix(".good"))
     place.symlink_to(good)
-    assert unseen(project, [RIGHT]) == (RIGHT,)
+    assert unseen(home, project, [RIGHT]) == (RIGHT,)
     place.unlink()
     os.mkfifo(place, 0o600)
     with without_waiting():
-        assert unseen(project, [RIGHT]) == (RIGHT,)
+        assert unseen(home, project, [RIGHT]) == (RIGHT,)
     writer = os.open(place, os.O_RDWR | os.O_NONBLOCK)
     os.write(writer, good.read_bytes())
     try:
-        assert unseen(project, [RIGHT]) == (RIGHT,)
+        assert unseen(home, project, [RIGHT]) == (RIGHT,)
     finally:
         os.close(writer)
     place.unlink()
     place.mkdir(0o700)
-    assert unseen(project, [RIGHT]) == (RIGHT,)
+    assert unseen(home, project, [RIGHT]) == (RIGHT,)
     place.rmdir()
     place.write_bytes(good.read_bytes() + b"\xff\n")
     place.chmod(0o600)
-    assert unseen(project, [RIGHT]) == (RIGHT,)
+    assert unseen(home, project, [RIGHT]) == (RIGHT,)
 
 
 def test_a_disk_that_fails_counts_for_nothing_and_no_file_stays_open(
-    project: Project, monkeypatch: pytest.MonkeyPatch
+    home: Home, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    remember(project, [RIGHT])
+    remember(home, project, [RIGHT])
     before = len(os.listdir("/dev/fd"))
-    assert unseen(project, [RIGHT]) == ()
+    assert unseen(home, project, [RIGHT]) == ()
 
     def fail(*_: object, **__: object) -> None:
         raise OSError("cannot read")
 
     with monkeypatch.context() as patched:
         patched.setattr("rye.workspace.trusting.acceptance.os.fdopen", fail)
-        assert unseen(project, [RIGHT]) == (RIGHT,)
+        assert unseen(home, project, [RIGHT]) == (RIGHT,)
     assert len(os.listdir("/dev/fd")) == before
 
 
 def test_two_runs_that_agree_at_the_same_time_do_not_lose_a_line(
-    project: Project, monkeypatch: pytest.MonkeyPatch
+    home: Home, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The lines are read again under the lock; a lock that no one gives up is an error, not a lost answer."""
     monkeypatch.setattr(acceptance, "LOCK_SECONDS", 0.05)
-    place = memory_of(project, "accepted")
+    place = memory_of(home, project, "accepted")
     place.parent.mkdir(parents=True)
     with file_lock(place.parent.with_suffix(".lock"), 1), pytest.raises(RyeError) as raised:
-        remember(project, [RIGHT])
+        remember(home, project, [RIGHT])
     assert raised.value.code == "in-use"
-    assert unseen(project, [RIGHT]) == (RIGHT,)
-    remember(project, [RIGHT])
-    assert unseen(project, [RIGHT]) == ()
+    assert unseen(home, project, [RIGHT]) == (RIGHT,)
+    remember(home, project, [RIGHT])
+    assert unseen(home, project, [RIGHT]) == ()
 
 
-def test_forgetting_asks_everything_again(project: Project) -> None:
-    assert forget(project) is False
-    remember_accepted(project, [RIGHT])
-    assert forget(project) is True
-    assert unseen(project, [RIGHT]) == (RIGHT,)
-    assert not accepted_before(project)
-    assert forget(project) is False
+def test_forgetting_asks_everything_again(home: Home, project: Project) -> None:
+    assert forget(home, project) is False
+    remember_accepted(home, project, [RIGHT])
+    assert forget(home, project) is True
+    assert unseen(home, project, [RIGHT]) == (RIGHT,)
+    assert not accepted_before(home, project)
+    assert forget(home, project) is False
 
 
-def test_a_broken_link_in_the_memorys_place_is_forgotten(project: Project) -> None:
-    place = memory_of(project, "accepted")
+def test_a_broken_link_in_the_memorys_place_is_forgotten(home: Home, project: Project) -> None:
+    place = memory_of(home, project, "accepted")
     place.parent.mkdir(parents=True)
     place.symlink_to(place.parent / "nowhere")
-    assert forget(project) is True
+    assert forget(home, project) is True
     assert not place.is_symlink()
 
 
 # The checkout
 
 
-def test_a_checkout_is_accepted_by_its_own_mark(project: Project) -> None:
-    assert accepted_before(project) is False
-    remember(project, [RIGHT])
-    assert accepted_before(project) is False
-    remember_accepted(project, [RIGHT])
-    assert accepted_before(project) is True
+def test_a_checkout_is_accepted_by_its_own_mark(home: Home, project: Project) -> None:
+    assert accepted_before(home, project) is False
+    remember(home, project, [RIGHT])
+    assert accepted_before(home, project) is False
+    remember_accepted(home, project, [RIGHT])
+    assert accepted_before(home, project) is True
     mark = (project.root / MARK).read_text()
     assert (len(mark), mark.strip("0123456789abcdef")) == (64, "")
-    assert f'["", "project", "accepted {mark}"]' in memory_of(project, "accepted").read_text().splitlines()
-    remember_accepted(project, [replace(RIGHT, text="rye.load.*")])
+    assert f'["", "project", "accepted {mark}"]' in memory_of(home, project, "accepted").read_text().splitlines()
+    remember_accepted(home, project, [replace(RIGHT, text="rye.load.*")])
     assert (project.root / MARK).read_text() == mark
-    assert unseen(project, [RIGHT, replace(RIGHT, text="rye.load.*")]) == ()
+    assert unseen(home, project, [RIGHT, replace(RIGHT, text="rye.load.*")]) == ()
 
 
 @pytest.mark.parametrize("other", [None, "f" * 64, "", "short", "one more"])
-def test_another_clone_in_the_same_place_is_not_accepted(project: Project, other: str | None) -> None:
-    remember_accepted(project, [])
+def test_another_clone_in_the_same_place_is_not_accepted(home: Home, project: Project, other: str | None) -> None:
+    remember_accepted(home, project, [])
     place = project.root / MARK
     mark = place.read_text()
     text = {None: None, "short": mark[:-1], "one more": mark + "0"}.get(other, other)
     place.unlink()
     if text is not None:
         place.write_text(text)
-    assert accepted_before(project) is False
-    remember_accepted(project, [])
-    assert accepted_before(project) is True
+    assert accepted_before(home, project) is False
+    remember_accepted(home, project, [])
+    assert accepted_before(home, project) is True
     assert place.read_text() not in (mark, text) or text == "f" * 64
     assert len(place.read_text()) == 64
 
 
-def test_where_no_mark_can_be_written_the_answers_are_kept_and_the_checkout_is_not_accepted(project: Project) -> None:
+def test_where_no_mark_can_be_written_the_answers_are_kept_and_the_checkout_is_not_accepted(
+    home: Home, project: Project
+) -> None:
     (project.root / "elsewhere").mkdir()
     (project.root / ".ai" / ".rye").symlink_to(project.root / "elsewhere")
-    remember_accepted(project, [RIGHT])
-    assert unseen(project, [RIGHT]) == ()
-    assert accepted_before(project) is False
-    assert '"project"' not in memory_of(project, "accepted").read_text()
+    remember_accepted(home, project, [RIGHT])
+    assert unseen(home, project, [RIGHT]) == ()
+    assert accepted_before(home, project) is False
+    assert '"project"' not in memory_of(home, project, "accepted").read_text()
 
 
 def test_on_a_disk_that_cannot_be_written_the_answers_are_kept(
-    project: Project, monkeypatch: pytest.MonkeyPatch
+    home: Home, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(_project: Project) -> None:
         raise PermissionError("read-only")
 
     monkeypatch.setattr(acceptance, "exclusive", fail)
-    remember_accepted(project, [RIGHT])
-    assert unseen(project, [RIGHT]) == ()
-    assert accepted_before(project) is False
+    remember_accepted(home, project, [RIGHT])
+    assert unseen(home, project, [RIGHT]) == ()
+    assert accepted_before(home, project) is False
 
 
-def test_a_mark_of_any_bytes_is_only_this_mark(project: Project) -> None:
+def test_a_mark_of_any_bytes_is_only_this_mark(home: Home, project: Project) -> None:
     (project.root / ".ai" / ".rye").mkdir()
     (project.root / MARK).write_bytes(b"\xff" * 64)
-    assert accepted_before(project) is False
-    remember_accepted(project, [])
-    assert accepted_before(project) is True
+    assert accepted_before(home, project) is False
+    remember_accepted(home, project, [])
+    assert accepted_before(home, project) is True
     (project.root / MARK).write_bytes(b"f" * 64)
-    assert accepted_before(project) is False
+    assert accepted_before(home, project) is False
 
 
 # The error where no one can be asked

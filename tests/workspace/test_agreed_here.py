@@ -4,8 +4,6 @@ three (DESIGN 6.1, Agreed here). Written as an author would try it who can chang
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -20,6 +18,8 @@ from rye.items.signed_release import Mention, SignedRelease
 from rye.project.layout import Project
 from rye.project.lock import LockedItem, LockedSource
 from rye.project.manifest import Manifest, PolicyTable
+from rye.storage.home import Home
+from rye.workspace.context import LibraryContext
 from rye.workspace.trusting.acceptance import remember
 from rye.workspace.trusting.agreed_here import AgreedHere, CheckedItem, agreed_here, not_approved, unapproved
 from rye.workspace.trusting.grants import approval_in_force, grant_approvals, grants_in_force, require_granted
@@ -32,29 +32,38 @@ ALARM = Mention("command", "rm -rf", "alarm", "a.md", 3)
 NAME = "tool:acme/fs/read"
 ROW = LockedItem("tool", "acme/fs/read", "1.0.0", 12, HASH, ".py", "registry.example", 0, 1, "SHA256:a")
 READ, WRITE = "rye.execute.tool.acme.read", "rye.execute.tool.acme.write"
-NOBODY: Any = SimpleNamespace(environment={})
-SERVER: Any = SimpleNamespace(environment={"RYE_TRUST_LOCK": "1"})
+
+
+def nobody(home: Home) -> LibraryContext:
+    """A run without anyone to ask."""
+    return LibraryContext(Path(), home)
+
+
+def server(home: Home) -> LibraryContext:
+    """A run on a build server that trusts the lock."""
+    return LibraryContext(Path(), home, environment={"RYE_TRUST_LOCK": "1"})
 
 
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    monkeypatch.setenv("RYE_DATA_DIR", str(tmp_path / "data"))
+def project(tmp_path: Path) -> Project:
     root = tmp_path / "work"
     (root / ".ai").mkdir(parents=True)
     return Project(root)
 
 
-def agreed(project: Project, row: LockedItem, release: SignedRelease | None = None, **given: bool) -> AgreedHere:
-    return agreed_here(NOBODY, CheckedItem(project, row, release or SignedRelease()), **given)
+def agreed(
+    home: Home, project: Project, row: LockedItem, release: SignedRelease | None = None, **given: bool
+) -> AgreedHere:
+    return agreed_here(nobody(home), CheckedItem(project, row, release or SignedRelease()), **given)
 
 
 # Installed items
 
 
-def test_a_right_counts_once_this_user_agreed_to_it(project: Project) -> None:
+def test_a_right_counts_once_this_user_agreed_to_it(home: Home, project: Project) -> None:
     row = replace(ROW, approved=approving(right=(READ, WRITE)))
-    remember(project, [Ask(NAME, "right", READ)])
-    found = agreed(project, row, SignedRelease((READ, WRITE)))
+    remember(home, project, [Ask(NAME, "right", READ)])
+    found = agreed(home, project, row, SignedRelease((READ, WRITE)))
     assert (found.identity, found.capabilities) == (ROW.identity, (READ,))
     assert found.waiting == (Ask(NAME, "right", WRITE),)
     assert found.unapproved == ()
@@ -64,39 +73,41 @@ def test_a_right_counts_once_this_user_agreed_to_it(project: Project) -> None:
     assert refusal.code == "project-not-accepted"
 
 
-def test_whoever_trusts_the_lock_is_not_asked_and_gets_no_more_than_the_lock_approves(project: Project) -> None:
+def test_whoever_trusts_the_lock_is_not_asked_and_gets_no_more_than_the_lock_approves(
+    home: Home, project: Project
+) -> None:
     row, release = replace(ROW, approved=approving(right=(READ,))), SignedRelease((READ, WRITE))
     for found in (
-        agreed(project, row, release, trust_lock=True),
-        agreed_here(SERVER, CheckedItem(project, row, release)),
+        agreed(home, project, row, release, trust_lock=True),
+        agreed_here(server(home), CheckedItem(project, row, release)),
     ):
         assert (found.capabilities, found.waiting) == ((READ,), ())
         assert found.unapproved == (Ask(NAME, "right", WRITE),)
         assert found.is_whole is False
 
 
-def test_signers_and_sources_are_asked_about_elsewhere_and_everything_else_here(project: Project) -> None:
+def test_signers_and_sources_are_asked_about_elsewhere_and_everything_else_here(home: Home, project: Project) -> None:
     row = replace(
         ROW, approved=approving(right=(READ,), hook=(HOOK,), tool=("Bash",), run=(RUN,), fact=("command make",)), forced="^1",
     )  # fmt: skip
-    found = agreed(project, row)
+    found = agreed(home, project, row)
     assert {one.sort for one in found.waiting} == {"right", "hook", "tool", "run", "fact", "forced"}
     assert {what: found.waits_for(what) for what in ("tool", "fact", "signer")} == {
         "tool": {"Bash"}, "fact": {"command make"}, "signer": frozenset(),
     }  # fmt: skip
-    remember(project, found.waiting)
-    whole = agreed(project, row)
+    remember(home, project, found.waiting)
+    whole = agreed(home, project, row)
     assert (whole.waiting, whole.is_whole, whole.refusal()) == ((), True, None)
     source = LockedSource("run.py", path="../shared")
     of_source = replace(row, source=source, registry="path+../shared", signer="path+../shared")
     assert approvals([of_source]) >= {Ask(NAME, "source", "path+../shared")}
-    assert agreed(project, of_source).waiting == ()
+    assert agreed(home, project, of_source).waiting == ()
 
 
-def test_a_hook_that_reads_like_a_right_takes_no_right_away(project: Project) -> None:
+def test_a_hook_that_reads_like_a_right_takes_no_right_away(home: Home, project: Project) -> None:
     row = replace(ROW, approved=approving(right=(READ,), fact=(READ,)))
-    remember(project, [Ask(NAME, "right", READ)])
-    found = agreed(project, row)
+    remember(home, project, [Ask(NAME, "right", READ)])
+    found = agreed(home, project, row)
     assert found.capabilities == (READ,)
     assert found.waiting == (Ask(NAME, "fact", READ),)
 
@@ -111,10 +122,10 @@ def test_a_hook_that_reads_like_a_right_takes_no_right_away(project: Project) ->
     ],
 )
 def test_what_the_lock_does_not_approve_is_refused_even_to_a_user_who_agreed_to_all_of_it(
-    project: Project, release: SignedRelease, what: Ask
+    home: Home, project: Project, release: SignedRelease, what: Ask
 ) -> None:
-    remember(project, [what])
-    found = agreed(project, ROW, release)
+    remember(home, project, [what])
+    found = agreed(home, project, ROW, release)
     assert (found.waiting, found.unapproved, found.capabilities) == ((), (what,), ())
     assert found.is_whole is False
     assert found.waits_for(what.sort) == {what.text}
@@ -166,31 +177,31 @@ def test_what_is_not_approved_is_said_before_what_waits_and_three_of_it() -> Non
 OTHER = replace(ROW, approved=approving(2))
 
 
-def test_a_claim_about_other_rules_counts_only_for_bytes_that_this_user_agreed_to(project: Project) -> None:
+def test_a_claim_about_other_rules_counts_only_for_bytes_that_this_user_agreed_to(home: Home, project: Project) -> None:
     """Otherwise a lock that claims other rules would hide an alarm."""
     signed = {ROW.identity: SignedRelease(mentions=(ALARM,))}
     (text,) = texts([OTHER])
     fact = Ask(NAME, "fact", ALARM.word)
     assert text == replace(text, item=NAME, sort="text")
-    assert unseen_alarms(project, [OTHER], signed) == (fact, text)
-    assert agreed(project, OTHER, signed[ROW.identity]).waiting == (fact, text)
-    assert agreed(project, OTHER, signed[ROW.identity], trust_lock=True).waiting == ()
-    remember(project, [fact])
-    assert unseen_alarms(project, [OTHER], signed) == (text,)
-    remember(project, [text])
-    assert unseen_alarms(project, [OTHER], signed) == ()
+    assert unseen_alarms(home, project, [OTHER], signed) == (fact, text)
+    assert agreed(home, project, OTHER, signed[ROW.identity]).waiting == (fact, text)
+    assert agreed(home, project, OTHER, signed[ROW.identity], trust_lock=True).waiting == ()
+    remember(home, project, [fact])
+    assert unseen_alarms(home, project, [OTHER], signed) == (text,)
+    remember(home, project, [text])
+    assert unseen_alarms(home, project, [OTHER], signed) == ()
     changed = replace(OTHER, sha256="f" * 64)
-    assert [one.sort for one in unseen_alarms(project, [changed], signed)] == ["text"]
+    assert [one.sort for one in unseen_alarms(home, project, [changed], signed)] == ["text"]
 
 
-def test_rows_of_these_rules_and_rows_without_alarms_ask_nothing_here(project: Project) -> None:
+def test_rows_of_these_rules_and_rows_without_alarms_ask_nothing_here(home: Home, project: Project) -> None:
     signed = {ROW.identity: SignedRelease(mentions=(ALARM,))}
-    assert unseen_alarms(project, [ROW], signed) == ()
-    assert unseen_alarms(project, [OTHER], {}) == ()
-    assert unseen_alarms(project, [OTHER], {ROW.identity: SignedRelease()}) == ()
-    assert unseen_alarms(project, [replace(OTHER, approved=approving(fact=(ALARM.word,)))], signed) == ()
-    assert notice([ROW], signed) is None
-    said = notice([OTHER], signed)
+    assert unseen_alarms(home, project, [ROW], signed) == ()
+    assert unseen_alarms(home, project, [OTHER], {}) == ()
+    assert unseen_alarms(home, project, [OTHER], {ROW.identity: SignedRelease()}) == ()
+    assert unseen_alarms(home, project, [replace(OTHER, approved=approving(fact=(ALARM.word,)))], signed) == ()
+    assert notice(home, [ROW], signed) is None
+    said = notice(home, [OTHER], signed)
     assert said is not None
     assert said[0].endswith(f": {NAME} mentions command rm -rf")
     assert f"rye install --approve {NAME}@1.0.0" in said[1]
@@ -222,23 +233,25 @@ def test_each_entry_of_each_tool_and_each_call_without_asking_is_its_own_grant()
     assert grant_approvals(Manifest()) == []
 
 
-def test_a_row_that_allows_counts_once_this_user_agreed_and_one_that_asks_or_denies_always(project: Project) -> None:
+def test_a_row_that_allows_counts_once_this_user_agreed_and_one_that_asks_or_denies_always(
+    home: Home, project: Project
+) -> None:
     strict = {WRITE: "ask", "rye.sign.*": "deny"}
-    assert approval_in_force(NOBODY, project, MANIFEST) == strict
-    remember(project, [Ask("[policy.approval]", "grant", f"{READ} = allow")])
-    assert approval_in_force(NOBODY, project, MANIFEST) == {READ: "allow", **strict}
-    remember(project, [Ask(TOOL, "grant", "rye.load.* = allow")])
-    assert "rye.load.*" not in approval_in_force(NOBODY, project, MANIFEST)
-    assert approval_in_force(SERVER, project, MANIFEST) == MANIFEST.policy.approval
+    assert approval_in_force(nobody(home), project, MANIFEST) == strict
+    remember(home, project, [Ask("[policy.approval]", "grant", f"{READ} = allow")])
+    assert approval_in_force(nobody(home), project, MANIFEST) == {READ: "allow", **strict}
+    remember(home, project, [Ask(TOOL, "grant", "rye.load.* = allow")])
+    assert "rye.load.*" not in approval_in_force(nobody(home), project, MANIFEST)
+    assert approval_in_force(server(home), project, MANIFEST) == MANIFEST.policy.approval
 
 
-def test_a_tools_grant_counts_entry_by_entry_for_this_tool(project: Project) -> None:
-    assert grants_in_force(NOBODY, project, MANIFEST, TOOL) == NOTHING
-    remember(project, [Ask(TOOL, "grant", "network b.example:443"), Ask(OTHER_TOOL, "grant", "env TOKEN")])
-    assert grants_in_force(NOBODY, project, MANIFEST, TOOL) == Needs(network=("b.example:443",))
-    assert grants_in_force(NOBODY, project, MANIFEST, OTHER_TOOL) == Needs(env=("TOKEN",))
-    assert grants_in_force(SERVER, project, MANIFEST, TOOL) == MANIFEST.sandbox[TOOL]
-    for context in (NOBODY, SERVER):
+def test_a_tools_grant_counts_entry_by_entry_for_this_tool(home: Home, project: Project) -> None:
+    assert grants_in_force(nobody(home), project, MANIFEST, TOOL) == NOTHING
+    remember(home, project, [Ask(TOOL, "grant", "network b.example:443"), Ask(OTHER_TOOL, "grant", "env TOKEN")])
+    assert grants_in_force(nobody(home), project, MANIFEST, TOOL) == Needs(network=("b.example:443",))
+    assert grants_in_force(nobody(home), project, MANIFEST, OTHER_TOOL) == Needs(env=("TOKEN",))
+    assert grants_in_force(server(home), project, MANIFEST, TOOL) == MANIFEST.sandbox[TOOL]
+    for context in (nobody(home), server(home)):
         assert grants_in_force(context, project, MANIFEST, "tool:acme/net/none") == NOTHING
 
 

@@ -23,18 +23,16 @@ VALUES = {"subject": "x"}
 
 
 @pytest.fixture
-def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Person:
+def person(tmp_path: Path) -> Person:
     made = Person(tmp_path)
-    for name in ("RYE_USER_SPACE", "RYE_SYSTEM_SPACE", "RYE_CONFIG_DIR", "RYE_DATA_DIR", "HOME"):
-        monkeypatch.setenv(name, made.environment[name])
     made.write("rye.toml", '[project]\nname = "mine"\n')
-    put(made.folder, "directive", "acme/ops/deploy", PLACE, new_directive("deploy", "ops").encode())
+    put(made.folders, made.folder, "directive", "acme/ops/deploy", PLACE, new_directive("deploy", "ops").encode())
     return made
 
 
 @pytest.fixture
 def context(person: Person) -> LibraryContext:
-    return LibraryContext(person.folder, offline=True)
+    return LibraryContext(person.folder, person.folders, offline=True)
 
 
 def forge(person: Person) -> Path:
@@ -86,7 +84,7 @@ def test_a_planted_manifest_below_the_packages_makes_no_project_of_them(person: 
     """A repository with ``.ai/packages/acme/rye.toml`` would have its packages count as a project's own items."""
     person.write(".ai/packages/acme/rye.toml", "[project]\n")
     person.write(".ai/packages/acme/.ai/directives/ops/own.md", new_directive("own", "ops"))
-    inside = LibraryContext(person.path(".ai/packages/acme"), offline=True)
+    inside = LibraryContext(person.path(".ai/packages/acme"), person.folders, offline=True)
     assert refusal(lambda: effective_item(inside, "ops/own")) == "not-locked"
     forge(person)
     assert refusal(lambda: effective_item(inside, "directives/ops/deploy.md")) == "modified-item"
@@ -96,7 +94,7 @@ def test_another_project_s_packages_are_checked_against_its_own_lock(person: Per
     path = forge(person)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    assert refusal(lambda: effective_item(LibraryContext(elsewhere), str(path))) == "modified-item"
+    assert refusal(lambda: effective_item(LibraryContext(elsewhere, person.folders), str(path))) == "modified-item"
 
 
 def test_a_file_that_nobody_installed_is_refused(person: Person, context: LibraryContext) -> None:
@@ -130,9 +128,18 @@ def test_a_parent_formula_is_half_of_a_workflow_and_checked_like_it(person: Pers
     """Render used to read an installed parent from the same folder, and from the spaces, without checking the lock."""
     steps = '\n[[steps]]\nid = "a"\ntitle = "A"\ndescription = "Build."\n'
     parent = b'formula = "base"\nversion = "1.0.0"\ndescription = "d"\ntype = "workflow"\n' + steps.encode()
-    put(person.folder, "formula", "acme/base", "acme/formulas/base.formula.toml", parent, suffix=".formula.toml")
+    put(
+        person.folders,
+        person.folder,
+        "formula",
+        "acme/base",
+        "acme/formulas/base.formula.toml",
+        parent,
+        suffix=".formula.toml",
+    )
     child = 'formula = "{}"\nversion = "1.0.0"\ndescription = "d"\nextends = ["base"]\n'
     put(
+        person.folders,
         person.folder,
         "formula",
         "acme/flow",
@@ -162,9 +169,26 @@ def test_a_formula_s_parent_needs_this_user_s_agreement_as_well(
     )
     file = f"{place}/formulas/base.formula.toml"
     facts = ("command make",)
-    put(person.folder, "formula", f"{place}/base", file, parent, suffix=".formula.toml", approved_facts=facts)
+    put(
+        person.folders,
+        person.folder,
+        "formula",
+        f"{place}/base",
+        file,
+        parent,
+        suffix=".formula.toml",
+        approved_facts=facts,
+    )
     child = b'formula = "flow"\nversion = "1.0.0"\ndescription = "d"\nextends = ["base"]\n'
-    put(person.folder, "formula", "acme/flow", "acme/formulas/flow.formula.toml", child, suffix=".formula.toml")
+    put(
+        person.folders,
+        person.folder,
+        "formula",
+        "acme/flow",
+        "acme/formulas/flow.formula.toml",
+        child,
+        suffix=".formula.toml",
+    )
     assert refusal(lambda: render(context, RenderRequest("formula:acme/flow"))) == "project-not-accepted"
     assert refusal(lambda: render(context, RenderRequest("formula:acme/flow", base=True))) == "project-not-accepted"
     assert person.run("render", "acme/flow", "--json").error["code"] == "project-not-accepted"
@@ -174,6 +198,7 @@ def test_a_formula_s_parent_needs_this_user_s_agreement_as_well(
 def test_a_skill_s_attached_files_count(person: Person, context: LibraryContext) -> None:
     text = b"---\nname: pdf\ndescription: Reads.\n---\n\nRead `scripts/read.py`.\n"
     path = put(
+        person.folders,
         person.folder,
         "skill",
         "acme/pdf",
@@ -194,7 +219,7 @@ def test_a_skill_s_attached_files_count(person: Person, context: LibraryContext)
 def test_a_row_of_another_file_name_is_no_row_of_this_file(person: Person, context: LibraryContext) -> None:
     """The lock says ``.py``; someone else added a ``.sh`` with the same name and bytes."""
     data = b'__version__ = "1.0.0"\n__category__ = "work"\n__tool_description__ = "d"\n'
-    put(person.folder, "tool", "acme/work/run", "acme/tools/work/run.py", data, suffix=".py")
+    put(person.folders, person.folder, "tool", "acme/work/run", "acme/tools/work/run.py", data, suffix=".py")
     person.write(".ai/packages/acme/tools/work/run.sh", data)
     assert refusal(lambda: effective_item(context, ".ai/packages/acme/tools/work/run.sh")) == "not-locked"
 

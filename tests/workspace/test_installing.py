@@ -66,7 +66,7 @@ def yes(proposal: Proposal) -> bool:
 
 
 def context(user: Person, *, assume_yes: bool = False) -> LibraryContext:
-    return LibraryContext(user.folder, assume_yes=assume_yes)
+    return LibraryContext(user.folder, user.folders, assume_yes=assume_yes)
 
 
 def added(user: Person, *names: str, agree: Agree = yes) -> InstallOutcome:
@@ -81,7 +81,7 @@ def test_words_go_in_and_a_result_comes_out(user: Person) -> None:
         ("add", "directive:acme/work/top"),
     ]
     assert outcome.files_written == 4  # two items, lock and manifest; not what Rye remembers in .ai/.rye
-    assert [(row.id, row.state) for row in item_rows(user.folder)] == [
+    assert [(row.id, row.state) for row in item_rows(user.folders, user.folder)] == [
         ("acme/work/base", "ok"),
         ("acme/work/top", "ok"),
     ]
@@ -118,7 +118,7 @@ def test_what_was_agreed_to_is_remembered_before_rye_lock_says_it(user: Person) 
         for change in changes:
             if change.path == "rye.lock":
                 assert change.data is not None
-                waiting.append(unseen(project, approvals(parse_lock(change.data.decode()).items)))
+                waiting.append(unseen(user.folders, project, approvals(parse_lock(change.data.decode()).items)))
         return apply(writer, changes, *more)
 
     with mock.patch.object(Writer, "apply", looks):
@@ -140,8 +140,8 @@ def test_a_crash_before_the_switch_leaves_nothing_that_was_not_agreed_to(user: P
     with mock.patch.object(Writer, "apply", crashes), pytest.raises(KeyboardInterrupt):
         added(user, "acme/work/shell", agree=agree)
     assert not user.path("rye.lock").exists()
-    assert not accepted_before(project)
-    place = memory_of(project, "accepted")
+    assert not accepted_before(user.folders, project)
+    place = memory_of(user.folders, project, "accepted")
     remembered = [tuple(json.loads(line)[:2]) for line in place.read_text("utf-8").splitlines()[1:]]
     [shown] = agreed
     names = {str(change.identity) for change in shown.plan.effective} | {"acme"}
@@ -155,8 +155,8 @@ def test_runs_that_remember_at_once_lose_nothing(user: Person) -> None:
     project = Project(user.folder)
     each = [Ask(f"skill:acme/{number}", "right", "rye.search.*") for number in range(24)]
     with ThreadPoolExecutor(8) as runs:
-        list(runs.map(lambda one: remember(project, [one]), each))
-    assert unseen(project, each) == ()
+        list(runs.map(lambda one: remember(user.folders, project, [one]), each))
+    assert unseen(user.folders, project, each) == ()
 
 
 def test_an_approval_by_name_leaves_nothing_to_ask(user: Person) -> None:

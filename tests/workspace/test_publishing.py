@@ -17,6 +17,7 @@ from rye.registry.protocol import notes, statements
 from rye.registry.protocol.statements import FileEntry, Release
 from rye.registry.transport.api import ApiError
 from rye.signing.keys import PrivateKey
+from rye.storage.home import Home
 from rye.workspace.context import LibraryContext
 from rye.workspace.publishing.publishing import Batch, _send
 
@@ -68,7 +69,7 @@ def batch(count: int, *files: bytes) -> Batch:
 
 
 def send(api: Any, count: int, *files: bytes) -> tuple[int, ...]:
-    return _send(LibraryContext(Path()), api, batch(count, *files), KEY)
+    return _send(LibraryContext(Path(), Home(Path(), Path(), Path())), api, batch(count, *files), KEY)
 
 
 def test_more_items_than_one_request_holds_are_sent_in_order(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,10 @@ def candidates(environment: Mapping[str, str]) -> list[tuple[str, str, str]]:
     begun = asked.incomplete
     found = [("plain", word, line) for word, line in asked.words.items() if word.startswith(begun)]
     if asked.value and "@" not in begun:
-        found += [("plain", name, "") for name in names(asked.value, os.path.expanduser(asked.folder or "."), begun)]
+        found += [
+            ("plain", name, "")
+            for name in names(asked.value, os.path.expanduser(asked.folder or "."), environment, begun)
+        ]
     shells_own = takes_files(asked.value)
     if shells_own:
         found.append((shells_own, begun, ""))
@@ -43,11 +46,11 @@ def formatted(shell: str, found: list[tuple[str, str, str]]) -> str:
     return "".join(f"{kind},{value}\n" for kind, value, _ in found)
 
 
-def answer(instruction: str) -> int:
+def answer(instruction: str, environment: Mapping[str, str]) -> int:
     """Answer the instruction ``SHELL_complete`` and return the exit code: 1 for a shell that rye has no script for."""
     shell, _, what = instruction.partition("_")
     if shell not in SHELLS or what != "complete":
         return 1
-    sys.stdout.buffer.write(formatted(shell, candidates(os.environ)).encode("utf-8", "replace"))
+    sys.stdout.buffer.write(formatted(shell, candidates(environment)).encode("utf-8", "replace"))
     sys.stdout.buffer.flush()
     return 0

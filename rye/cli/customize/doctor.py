@@ -23,7 +23,7 @@ def doctor(session: Session, fix: bool, layout: str, town: str | None, rig: str 
     problems: list[RyeError] = []
     if fix:
         fixed, problems = fix_overlays(session, where)
-    checks = [*customizations(session, where), *machine(), *registry(session)]
+    checks = [*customizations(session, where), *machine(session.home), *registry(session)]
     failed = bool(problems) or any(check.status == "error" for check in checks)
     if session.json:
         session.console.document(

@@ -85,7 +85,7 @@ def deploy(
     request = DeployRequest(() if is_status else items, member, targets, scope, dry_run, allow, adopt, overwrite)
     project, words = project_of(session), words_of(request, trusts_lock=trusts_lock(session))
     if words is not None and not only_check and not is_status:
-        known = recall(project, Path.home() if scope == "user" else project.root, words)
+        known = recall(session.home, project, Path.home() if scope == "user" else project.root, words)
         if known is not None:
             session.console.answer(known.document, known.said)
             return 0

@@ -15,7 +15,7 @@ def lsp(session: Session, stdio: bool) -> int:
 
     Your editor starts it; see docs/how-to/editors.md. It writes no files, uses no network and runs no items.
     """
-    del session, stdio
+    del stdio
     from rye.lsp.server import serve  # the library takes half a second, and may not be installed (rye.extras)
 
-    return serve()
+    return serve(session.environment)

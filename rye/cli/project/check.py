@@ -30,7 +30,7 @@ def check(session: Session) -> int:
         *check_own_items(session),
         *_installed(session, project),
         *customizations(session, customization_places(session, "rye", None, None)),
-        *machine(),
+        *machine(session.home),
         *registry(session),
     )
     errors = sum(each.status == "error" for each in checks)

@@ -64,7 +64,7 @@ def install(
     deployed = deployed_by(outcome)
     quiet = deployed is None or not (deployed.changed or deployed.refused)
     if outcome.result == "in-order" and quiet and not (outcome.warnings or session.warned or session.json):
-        remember(session.arguments, os.getcwd(), os.environ, session.started, f"{IN_ORDER}\n")
+        remember(session.arguments, os.getcwd(), session.environment, session.started, f"{IN_ORDER}\n")
     return code
 
 

@@ -225,7 +225,7 @@ def deploy_after(context: Context, project: Project) -> Followed | None:
     from rye.workspace.trusting.acceptance import trusts_lock
 
     words = words_of(DeployRequest(), trusts_lock=trusts_lock(context))
-    if words is not None and recall(project, project.root, words) is not None:
+    if words is not None and recall(context.home, project, project.root, words) is not None:
         return None
     from rye.deployment.deploying import following  # loads adapters and every kind's reader, needed only with targets
 

@@ -35,7 +35,7 @@ _plain = attrgetter(*_COLUMNS)
 @click.pass_obj
 def list_items(session: Session, kind: str | None, space: str | None, member: str | None) -> None:
     """List installed items with version, tier and signer, and the items of the other spaces."""
-    rows = item_rows(session.cwd, kind, space, member)
+    rows = item_rows(session.home, session.cwd, kind, space, member)
     if session.json:
         session.console.document({"items": [asdict(row) for row in rows]})
         return

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 import click
@@ -37,7 +37,7 @@ def sbom(session: Session, given_time: str | None, serial: str | None, output: s
             "Write urn:uuid: and a UUID in lowercase.",
             what="serial number",
         )
-    bill = project_bill(session, project, time=_time(given_time), serial=serial)
+    bill = project_bill(session, project, time=_time(given_time, session.environment), serial=serial)
     if output is None:
         session.console.document(bill.document)
         return
@@ -49,7 +49,7 @@ def sbom(session: Session, given_time: str | None, serial: str | None, output: s
         session.console.data(f"wrote {path} with {bill.components} components")
 
 
-def _time(given: str | None) -> str | None:
+def _time(given: str | None, environment: Mapping[str, str]) -> str | None:
     if given is not None:
         try:
             return datetime.strptime(given, _TIME).strftime(_TIME)
@@ -57,5 +57,5 @@ def _time(given: str | None) -> str | None:
             raise UsageError(
                 "bad-argument", f"{given!r} is not a timestamp.", "Write YYYY-MM-DDTHH:MM:SSZ.", what="time"
             ) from None
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    epoch = environment.get("SOURCE_DATE_EPOCH", "")
     return datetime.fromtimestamp(int(epoch), UTC).strftime(_TIME) if epoch.isascii() and epoch.isdigit() else None

@@ -9,7 +9,7 @@ import click
 from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.cli.unchanged import forget
-from rye.workspace.registries.local_cache import cache_folder, cache_info, clean_cache, prune_cache
+from rye.workspace.registries.local_cache import cache_info, clean_cache, prune_cache
 
 if TYPE_CHECKING:
     from rye.registry.store.cache import CacheInfo
@@ -37,7 +37,7 @@ def _size(count: int) -> str:
 @click.pass_obj
 def folder(session: Session) -> None:
     """Print the cache's folder."""
-    where = str(cache_folder())
+    where = str(session.home.registry_cache)
     if session.json:
         session.console.document({"folder": where})
     else:
@@ -48,7 +48,7 @@ def folder(session: Session) -> None:
 @click.pass_obj
 def info(session: Session) -> None:
     """Show how much is in the cache."""
-    found = cache_info()
+    found = cache_info(session.home)
     _show(session, found, f"{found.folder}: ")
 
 
@@ -56,8 +56,8 @@ def info(session: Session) -> None:
 @click.pass_obj
 def clean(session: Session) -> None:
     """Delete the whole cache, with the results of earlier checks. Files are fetched and checked again when needed."""
-    forget()
-    _show(session, clean_cache(), "deleted ")
+    forget(session.environment)
+    _show(session, clean_cache(session.home), "deleted ")
 
 
 @command("prune")
@@ -71,7 +71,7 @@ def clean(session: Session) -> None:
 @click.pass_obj
 def prune(session: Session, older_than: str) -> None:
     """Delete files that were not used recently."""
-    _show(session, prune_cache(older_than), "deleted ")
+    _show(session, prune_cache(session.home, older_than), "deleted ")
 
 
 cache = family(

@@ -7,17 +7,17 @@ import click
 from rye.cli.main import family
 from rye.cli.options import Session, command
 from rye.layout import Column
-from rye.workspace.settings import all_settings, setting, settings_path
+from rye.workspace.settings import all_settings, setting
 
 
 @command("list")
 @click.pass_obj
 def list_settings(session: Session) -> None:
     """Show all settings; - means not set."""
-    found = all_settings()
+    found = all_settings(session.home)
     if session.json:
         stored = {one.name: one.value for one in found if one.value is not None}
-        session.console.document({"path": str(settings_path()), "settings": stored})
+        session.console.document({"path": str(session.home.settings_file), "settings": stored})
         return
     session.console.table(
         [[one.name, _text(one.value), one.purpose] for one in found],
@@ -36,7 +36,7 @@ def _text(value: object) -> str:
 @click.pass_obj
 def get(session: Session, name: str) -> None:
     """Print one setting."""
-    found = setting(name)
+    found = setting(session.home, name)
     if session.json:
         session.console.document({"name": name, "value": found})
     else:
@@ -51,7 +51,7 @@ def set_(session: Session, name: str, value: str) -> None:
     """Set one setting."""
     from rye.workspace.setting_changes import change_setting  # loads a TOML editor, which reading settings never needs
 
-    stored = change_setting(name, value)
+    stored = change_setting(session.home, name, value)
     if session.json:
         session.console.document({"name": name, "value": stored})
 
@@ -63,7 +63,7 @@ def unset(session: Session, name: str) -> None:
     """Restore a setting's default."""
     from rye.workspace.setting_changes import change_setting
 
-    change_setting(name, None)
+    change_setting(session.home, name, None)
     if session.json:
         session.console.document({"name": name, "value": None})
 

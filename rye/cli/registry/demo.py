@@ -194,7 +194,11 @@ class _Demo:
 
     def environment(self, home: Path) -> dict[str, str]:
         """The environment of a person whose home folder is ``home``."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith("RYE_") and name != "CI"}
+        kept = {
+            name: value
+            for name, value in self.session.environment.items()
+            if not name.startswith("RYE_") and name != "CI"
+        }
         folders = {f"RYE_{name}_DIR": str(home / ".rye-home" / name.lower()) for name in ("CONFIG", "DATA", "CACHE")}
         return {**kept, **folders, "HOME": str(home), "RYE_USER_SPACE": str(home / ".rye-home/ai"), "PYTHONUTF8": "1"}
 

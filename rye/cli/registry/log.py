@@ -141,7 +141,7 @@ def check_proof(session: Session, file: str, item: str | None, keys: tuple[str, 
     FILE comes from `rye log prove`, or is a log entry that a registry served as JSON; - reads standard input.
     """
     named = NamedFile(session.path(item), item) if item is not None else None
-    proof = log_audit.check_proof(NamedFile(session.path(file), file), sys.stdin.buffer.read, named, keys)
+    proof = log_audit.check_proof(session.home, NamedFile(session.path(file), file), sys.stdin.buffer.read, named, keys)
     document: dict[str, object] = {
         "ok": True,
         "origin": proof.origin,

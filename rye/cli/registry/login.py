@@ -42,7 +42,7 @@ def _show(session: Session, prompt: BrowserPrompt) -> None:
     # Not through `say`: no one can continue without these words, so --quiet must not hide them.
     click.echo(f"Open {prompt.page}\nand confirm the code {prompt.code}. Ctrl-C stops waiting.", err=True)
     if session.interactive:
-        open_page(prompt.page)
+        open_page(prompt.page, session.environment)
 
 
 @command("login")

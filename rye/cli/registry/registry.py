@@ -55,7 +55,7 @@ def remove(session: Session, address: str, forget_trusted_history: bool) -> None
 @click.pass_obj
 def list_registries(session: Session) -> None:
     """Show the registries that you pinned, with the largest log seen of each."""
-    rows = pinned_registries()
+    rows = pinned_registries(session.home)
     if session.json:
         session.console.document({"registries": [asdict(row) for row in rows]})
         return
@@ -93,7 +93,7 @@ def serve(session: Session, data: str | None, port: int) -> None:
     from rye.cli.registry.registry_serve import serve_default
     from rye.workspace.registries.own_registry import default_folder
 
-    serve_default(session, session.path(data) if data else default_folder(), port)
+    serve_default(session, session.path(data) if data else default_folder(session.home), port)
 
 
 registry = family(

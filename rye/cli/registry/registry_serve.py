@@ -90,7 +90,7 @@ def _token(data: Path) -> tuple[str, str]:
 
 
 def _greet(session: Session, data: Path, url: str) -> None:
-    found = pin_own(data, url, lambda: _token(data))
+    found = pin_own(session.home, data, url, lambda: _token(data))
     origin, fingerprint = found.origin, found.fingerprint
     if session.json:
         document = {"page": f"{url}/", "registry": url, "origin": origin, "fingerprint": fingerprint, "data": str(data)}

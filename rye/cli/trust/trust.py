@@ -39,7 +39,7 @@ def add(session: Session, file: str, label: str | None) -> None:
 @click.pass_obj
 def list_trusted(session: Session) -> None:
     """Show trusted and revoked keys, and the keys that this project proposes."""
-    entries, offered = trust_entries(), offered_keys(session)
+    entries, offered = trust_entries(session.home), offered_keys(session)
     if session.json:
         session.console.document(
             {
@@ -66,7 +66,7 @@ def list_trusted(session: Session) -> None:
 @click.pass_obj
 def remove(session: Session, key: str) -> None:
     """Forget a key (label, key id or fingerprint): what it signed is untrusted from now on."""
-    _done(session, forget_key(key).as_json(), "removed")
+    _done(session, forget_key(session.home, key).as_json(), "removed")
 
 
 @command("revoke")

@@ -21,7 +21,7 @@ def project(session: Session, forget: bool) -> None:
     """
     here = project_of(session)
     if forget:
-        existed = forget_project(here)
+        existed = forget_project(session.home, here)
         document: dict[str, object] = {"project": str(here.root), "forgotten": existed}
         said = "withdrew your agreement" if existed else "you had not agreed to anything"
     else:

@@ -41,7 +41,7 @@ def _open_page(session: Session, item: str) -> None:
     if session.interactive:
         from rye.cli.use import browser  # its imports would slow down every other `rye info`
 
-        opened = browser.open_page(page.address)
+        opened = browser.open_page(page.address, session.environment)
     session.console.answer(
         {"kind": page.identity.kind, "id": page.identity.id, "page": page.address, "opened": opened},
         f"opened {page.address}" if opened else page.address,

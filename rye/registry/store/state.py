@@ -70,7 +70,7 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StateStore(Struct, frozen=True):
-    """The states in a folder (``rye.storage.folders.data_dir() / "registries"``)."""
+    """The states in a folder (:attr:`rye.storage.home.Home.registries`)."""
 
     folder: Path
 

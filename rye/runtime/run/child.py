@@ -15,6 +15,7 @@ from rye.runtime.approvals import Question
 from rye.runtime.run.child_messages import Answers, Asks, Channel, ChildStart, Ends, Watched
 from rye.runtime.run.loop import Progress
 from rye.runtime.run.running import Faces, run_child
+from rye.storage.home import Home
 from rye.workspace.context import LibraryContext
 
 
@@ -37,7 +38,9 @@ def main(descriptor: int) -> int:
     def watch(progress: Progress) -> None:
         channel.send(Watched(progress))
 
-    context = LibraryContext(Path(start.project), start.registry, start.offline, environment=os.environ)
+    context = LibraryContext(
+        Path(start.project), Home.from_environment(os.environ), start.registry, start.offline, environment=os.environ
+    )
     try:
         ended = _ended(context, start, Faces(watch, ask, cancel=cancel))
         channel.send(ended)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -28,7 +29,6 @@ from msgspec.structs import replace
 from rye.errors import RyeError
 from rye.items.directive.model import Model as DirectiveModel
 from rye.limits import RUN
-from rye.project.user_config import config_path
 from rye.text.loopback import is_loopback
 
 Dialect = Literal["anthropic", "openai"]
@@ -132,9 +132,9 @@ def _price(tier: str, name: str, price: float | int | str, where: str) -> Decima
     return found
 
 
-def with_choices(models: Mapping[str, Model], choices: Mapping[str, str]) -> dict[str, Model]:
+def with_choices(models: Mapping[str, Model], choices: Mapping[str, str], file: Path) -> dict[str, Model]:
     """Apply a run's ``--model TIER=…`` options: each value is another tier, or the name of a model at the tier's address,
-    whose prices are then unknown. Raises RyeError ``no-model`` for an unknown tier."""
+    whose prices are then unknown. ``file``: the settings, for the error. Raises RyeError ``no-model`` for an unknown tier."""
     chosen = dict(models)
     for tier, value in choices.items():
         if value in models:
@@ -143,13 +143,18 @@ def with_choices(models: Mapping[str, Model], choices: Mapping[str, str]) -> dic
             chosen[tier] = replace(models[tier], model=value, input_price=None, output_price=None, chosen=True)
         else:
             raise RyeError(
-                "no-model", f"--model {tier}={value}: neither {tier!r} nor {value!r} is configured.", hint(models, tier)
+                "no-model",
+                f"--model {tier}={value}: neither {tier!r} nor {value!r} is configured.",
+                hint(models, file, tier),
             )
     return chosen
 
 
-def candidates(wanted: DirectiveModel | None, models: Mapping[str, Model]) -> tuple[Model, ...]:
-    """Return the models for a directive: that of its tier, then its fallback. Raises RyeError ``no-model``."""
+def candidates(wanted: DirectiveModel | None, models: Mapping[str, Model], file: Path) -> tuple[Model, ...]:
+    """Return the models for a directive: that of its tier, then its fallback. ``file``: the settings, for the error.
+
+    Raises RyeError ``no-model``.
+    """
     pairs = [(wanted.tier, wanted.id), (wanted.fallback, wanted.fallback_id)] if wanted is not None else []
     found: list[Model] = []
     for tier, name in pairs:
@@ -162,12 +167,14 @@ def candidates(wanted: DirectiveModel | None, models: Mapping[str, Model]) -> tu
         wished = next((tier for tier, _ in pairs if tier is not None), "")
         tiers = " or ".join(repr(tier) for tier, _ in pairs if tier is not None) or "no tier"
         raise RyeError(
-            "no-model", f"The directive asks for {tiers}, but no model is configured for that.", hint(models, wished)
+            "no-model",
+            f"The directive asks for {tiers}, but no model is configured for that.",
+            hint(models, file, wished),
         )
     return tuple(found)
 
 
-def hint(models: Mapping[str, Any], tier: str = "") -> str:
+def hint(models: Mapping[str, Any], file: Path, tier: str = "") -> str:
     """Return what to do about a missing model: an example of its table, and the file it belongs in."""
     known = f"Configured: {', '.join(sorted(models))}. " if models else ""
-    return f"{known}Add a model to {config_path()}. {_example(tier)}"
+    return f"{known}Add a model to {file}. {_example(tier)}"

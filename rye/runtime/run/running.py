@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from rye.errors import RyeError
 from rye.items.directive.model import Directive
 from rye.project.context import require_project
-from rye.project.user_config import config_path
 from rye.rendering.inputs import resolve
 from rye.rendering.prompt import first_uses, render, source_of
 from rye.runtime.approvals import Question
@@ -69,9 +68,9 @@ class Faces(Struct, frozen=True):
 def run_directive(context: Context, request: RunRequest, faces: Faces, post: Post | None = None) -> RunResult:
     """Run a directive to its end. Raises RyeError if it cannot start: ``no-model``, ``unpriced-model``, invalid inputs, or an
     item that may not be used."""
-    own = user_models(context.environment)
+    own = user_models(context.home, context.environment)
     limits = Limits(spend=request.max_spend) if request.max_spend is not None else None
-    chosen = Keys(with_choices(own.models, request.choices), own.keys)
+    chosen = Keys(with_choices(own.models, request.choices, context.home.settings_file), own.keys)
     for tier, value in request.choices.items():
         if value not in own.models:
             where = f"{value!r} is used as the name of a model at {own.models[tier].url}"
@@ -121,9 +120,9 @@ def _run(
     if as_read is not None and session.chain.caller != as_read:
         raise RyeError("modified-item", f"{item.label} changed after the parent run read it.", "Run it again.")
     children.session = session
-    wanted = candidates(item.directive.model, keys.models)
+    wanted = candidates(item.directive.model, keys.models, context.home.settings_file)
     if not wanted[0].priced and session.meter.left("spend") is not None:
-        hint = f"Add input-price and output-price to [models.{wanted[0].tier}] in {config_path()}."
+        hint = f"Add input-price and output-price to [models.{wanted[0].tier}] in {context.home.settings_file}."
         raise RyeError("unpriced-model", unpriced(wanted[0]).message, hint)
     _require_dollars(item.directive, session.meter.left("spend") is not None)
     prompt = _prompt(item.directive, request, faces.ask_input)

@@ -107,7 +107,7 @@ def why_not(backend: Backend) -> str | None:
             "socket": str(project / "socket"),
             "most": 4 * _PROCESSES,
         }
-        profile = _small(profile_for(project, stack.enter_context(fresh_work()), {}, seconds=_SECONDS))
+        profile = _small(profile_for(project, stack.enter_context(fresh_work()), {}, deny=(), seconds=_SECONDS))
         tool = ToolRun(_PROBE, ".py", msgspec.json.encode(parameters), "tool:rye/sandbox/probe", profile)
         try:
             outcome = backend.run(tool, Event())

@@ -35,8 +35,10 @@ class Profile(Struct, frozen=True):
     """The project's folder; the tool sees it at the same path."""
     work: Path
     """An empty folder for this call only: the tool starts in it, may write to it, and has it as HOME and TMPDIR."""
-    deny: tuple[Path, ...] = ()
+    deny: tuple[Path, ...]
     """Never readable, wherever they are: Rye's own folders."""
+    caches: tuple[Path, ...] = ()
+    """Those of ``deny`` that are large and hold nothing secret: links to their files are not looked for."""
     write: tuple[Path, ...] = ()
     """Granted folders and files of the project."""
     folders: tuple[Path, ...] = ()
@@ -59,7 +61,8 @@ def profile_for(
     environ: Mapping[str, str],
     grants: Needs = NOTHING,
     *,
-    deny: tuple[Path, ...] = (),
+    deny: tuple[Path, ...],
+    caches: tuple[Path, ...] = (),
     withheld: frozenset[str] = frozenset(),
     seconds: float = SANDBOX.seconds,
 ) -> Profile:
@@ -88,6 +91,7 @@ def profile_for(
         project=project,
         work=work,
         deny=deny,
+        caches=caches,
         write=tuple(project / path for path in grants.write),
         folders=tuple(project / path for path in grants.write if path.endswith("/")),
         network=tuple(HostPort(*place_of(place)) for place in grants.network),

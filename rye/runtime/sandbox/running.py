@@ -42,7 +42,6 @@ from rye.runtime.sandbox.profile import Profile
 from rye.runtime.sandbox.starting import STANDARD, Ender, start_behind, start_waiting
 from rye.runtime.sandbox.sweeping import sweep
 from rye.runtime.sandbox.tool_run import Ended, Outcome, SandboxUnavailable, ToolRun
-from rye.storage import folders
 
 try:
     import pwd
@@ -116,10 +115,10 @@ def run(tool: ToolRun, cancel: Event, environ: Mapping[str, str], build: Builder
     """Run a tool in the sandbox that ``build`` sets up. Raises the errors of :class:`rye.runtime.sandbox.tool_run.Backend`."""
     profile = tool.profile
     program = program_for(tool, environ)
-    denied = rye_folders(profile.deny)
+    denied = tuple(dict.fromkeys(Path(os.path.realpath(path)) for path in profile.deny))
     with private_copy(program) as folder, opened(profile, cancel) as held:
         try:
-            covered = exposure.covered_inodes(_with_keys(denied))
+            covered = exposure.covered_inodes(_with_keys(denied, profile.caches))
         except OSError as error:
             raise SandboxUnavailable(
                 f"Rye's own folders cannot be listed, so they cannot be hidden: {error}."
@@ -158,15 +157,10 @@ def run(tool: ToolRun, cancel: Event, environ: Mapping[str, str], build: Builder
     return replace(outcome, refused=tuple(swept.refused), unlisted=tuple(swept.unlisted))
 
 
-def rye_folders(more: tuple[Path, ...] = ()) -> tuple[Path, ...]:
-    """Return the folders of this user's keys, trust, tokens and caches, and ``more``."""
-    ours = (folders.config_dir(), folders.data_dir(), folders.cache_dir())
-    return tuple(dict.fromkeys(Path(os.path.realpath(path)) for path in (*ours, *more)))
-
-
-def _with_keys(ours: Iterable[Path]) -> Iterator[Path]:
-    """Rye's own folders but the caches, which are large and hold nothing secret below them, and the user's SSH keys."""
-    yield from (path for path in ours if path != Path(os.path.realpath(folders.cache_dir())))
+def _with_keys(denied: Iterable[Path], caches: Iterable[Path]) -> Iterator[Path]:
+    """Rye's own folders but the caches, and the user's SSH keys."""
+    large = {Path(os.path.realpath(path)) for path in caches}
+    yield from (path for path in denied if path not in large)
     if pwd is not None:
         yield Path(pwd.getpwuid(os.geteuid()).pw_dir, ".ssh")
 

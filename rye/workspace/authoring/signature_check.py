@@ -41,7 +41,7 @@ def verify_items(
     For an installed item, the keys of its namespace in the pinned registry count as well. A file that cannot be read is
     ``malformed`` if it is one of several, and a RyeError if it is the only one.
     """
-    keys = trusted_keys(key_files)
+    keys = trusted_keys(context.home, key_files)
     found = arguments_or_own_items(context.cwd, paths)
     keysets: dict[str, Keyset | None] = {}
     results = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,22 +23,14 @@ from rye.workspace.completion.place import Place
 _HASH = re.compile(r"[0-9a-f]{64}")
 
 
-def _states() -> Path:
-    return Path(place_of("data"), "registries")
-
-
-def pinned_addresses() -> list[str]:
-    """The addresses of the user's pinned registries."""
-    return sorted(_object(_states() / "addresses.json"))
-
-
-def cached_names() -> Iterator[str]:
+def cached_names(environment: Mapping[str, str]) -> Iterator[str]:
     """The ids in the cached parts of all pinned registries' name maps; ``kind:id`` where two kinds share an id."""
-    cache = Cache(Path(place_of("cache"), "registry"))
+    cache = Cache(Path(place_of("cache", environment), "registry"))
+    states = Path(place_of("data", environment), "registries")
     packs = Packs(cache.folder / "packs")
     try:
-        for folder in sorted(os.listdir(_states())):
-            root = _map_root(_states() / folder / "state.json")
+        for folder in sorted(os.listdir(states)):
+            root = _map_root(states / folder / "state.json")
             if root is not None:
                 yield from _below(root, cache, packs)
     finally:
@@ -89,10 +81,10 @@ def _below(root: str, cache: Cache, packs: Packs) -> Iterator[str]:
 
 def published(place: Place) -> Iterator[str]:
     """The cached names of the pinned registries, and the locked items."""
-    yield from cached_names()
+    yield from cached_names(place.environment)
     yield from locked(place)
 
 
 def registries(place: Place) -> Iterator[str]:
     """The addresses of the user's pinned registries."""
-    yield from pinned_addresses()
+    yield from sorted(_object(Path(place_of("data", place.environment), "registries", "addresses.json")))

@@ -6,7 +6,7 @@ names. Names that a terminal would not show as they are, are skipped. Files and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from typing import cast
 
@@ -14,10 +14,11 @@ from rye.limits import COMPLETION
 from rye.workspace.completion.place import Place
 
 
-def names(kind: str, folder: str, begun: str = "") -> list[str]:
+def names(kind: str, folder: str, environment: Mapping[str, str], begun: str = "") -> list[str]:
     """The distinct names that start with ``begun``, sorted. If no id does, ids are matched without their namespace.
 
-    ``kind``: as in the table (``item``, ``item role``, ``key`` …). ``folder``: where the person works.
+    ``kind``: as in the table (``item``, ``item role``, ``key`` …). ``folder``: where the person works. ``environment``: names
+    the user's folders.
     """
     what, _, of_kind = kind.partition(" ")
     source = _SOURCES.get(what.removesuffix("-or-file"))
@@ -26,7 +27,7 @@ def names(kind: str, folder: str, begun: str = "") -> list[str]:
     found: set[str] = set()
     short: set[str] = set()
     try:
-        for name in _load(source)(Place(folder, of_kind)):
+        for name in _load(source)(Place(folder, of_kind, environment)):
             if name.startswith(begun):
                 found.add(name)
             elif name.partition("/")[2].startswith(begun):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from rye.limits import COMPLETION
 from rye.project.ownership import foreign_marker
@@ -17,9 +17,11 @@ _TABLE = re.compile(r"^[ \t]*\[([^\[\]\n]+)\][ \t]*(?:#.*)?$", re.MULTILINE)
 class Place:
     """A folder, and the project around it."""
 
-    __slots__ = ("folder", "kind", "root")
+    __slots__ = ("environment", "folder", "kind", "root")
 
-    def __init__(self, folder: str, kind: str) -> None:
+    def __init__(self, folder: str, kind: str, environment: Mapping[str, str]) -> None:
+        self.environment = environment
+        """The variables that name the user's folders (:func:`rye.storage.places.place_of`)."""
         self.folder = os.path.abspath(folder)
         self.kind = kind
         self.root = _root(self.folder)

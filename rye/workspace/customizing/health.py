@@ -21,10 +21,12 @@ from rye.customization.role_files import all_files
 from rye.errors import RyeError
 from rye.project.layout import find_project
 from rye.registry.client import RegistryClient
+from rye.registry.store.cache import Cache
+from rye.registry.store.state import StateStore
 from rye.signing.key_store import KeyStore
 from rye.signing.trust_store import TrustStore
 from rye.storage.atomic import replace_file
-from rye.storage.folders import config_dir
+from rye.storage.home import Home
 from rye.text.diagnostics import to_mend
 from rye.workspace.context import Context
 from rye.workspace.customizing.overlaying import OverlayChecked, formula_problems, overlay_checks
@@ -62,18 +64,18 @@ def customizations(context: Context, where: Places) -> Iterator[Check]:
     yield checks.unreachable_formulas(formula_problems(context))
 
 
-def machine() -> Iterator[Check]:
+def machine(home: Home) -> Iterator[Check]:
     """Check the interpreter, the user's keys and the trusted keys."""
     yield checks.python_version(tuple(sys.version_info[:3]))
     try:
-        store = KeyStore(config_dir())
+        store = KeyStore(home.config)
         stored, default = store.list(), store.default_name()
     except RyeError as error:
         yield Check("keys", "error", error.message, hint=error.hint)
     else:
         yield checks.keys([key.name for key in stored], [key.warning for key in stored if key.warning], default)
     try:
-        entries = TrustStore(config_dir()).entries()
+        entries = TrustStore(home.config).entries()
     except RyeError as error:
         yield Check("trust", "error", error.message, hint=error.hint)
     else:
@@ -96,7 +98,13 @@ def registry(context: Context) -> tuple[Check, Check]:
 
     try:
         require_contact(context, address, asks=False)
-        with RegistryClient.open(address, offline=context.offline, token=reading_token(context, address)) as client:
+        with RegistryClient.open(
+            address,
+            store=StateStore(context.home.registries),
+            cache=Cache(context.home.registry_cache),
+            offline=context.offline,
+            token=reading_token(context, address),
+        ) as client:
             time, origin, warnings = client.head.snapshot.time, client.origin, client.warnings
     except RyeError as error:
         found = Check("registry", "warning" if context.offline else "error", error.message, hint=error.hint)
@@ -121,7 +129,7 @@ def fix_overlays(context: Context, where: Places) -> tuple[list[Fixed], list[Rye
             continue
         try:
             done.append(_fix(one, one.data))
-            remember_made_here(find_project(context.cwd), one.path, one.data)
+            remember_made_here(context.home, find_project(context.cwd), one.path, one.data)
         except RyeError as error:
             problems.append(RyeError(error.code, f"{one.shown} was not fixed: {error.message}", error.hint))
     return done, problems

@@ -18,7 +18,7 @@ def customization_places(context: Context, layout: str, town: Path | None, rig: 
     if layout == "rye":
         if town is not None or rig is not None:
             raise UsageError("usage", "--town and --rig need --layout gastown.", "Add --layout gastown.")
-        return rye_places(find_project(context.cwd))
+        return rye_places(context.home, find_project(context.cwd))
     if town is None:
         raise UsageError("usage", "--layout gastown needs --town.", "Give the town's folder, e.g. --town ~/gt.")
     return gastown_places(town, rig)

@@ -29,7 +29,7 @@ class Orphan(Struct, frozen=True):
 
 def orphaned_overrides(context: Context) -> tuple[Orphan, ...]:
     """The orphaned overrides in the user's and the project's space. Reads nothing if there are no overrides."""
-    if not any(folder.path.is_dir() for folder in rye_places(find_project(context.cwd)).overrides):
+    if not any(folder.path.is_dir() for folder in rye_places(context.home, find_project(context.cwd)).overrides):
         return ()
     return tuple(_orphans(context))
 

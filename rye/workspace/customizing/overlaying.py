@@ -19,6 +19,7 @@ from rye.items.formula.model import Formula, Step
 from rye.items.identity import is_segment
 from rye.limits import OVERRIDES
 from rye.project.spaces import looks_like_path
+from rye.storage.home import Home
 from rye.storage.safe_files import read_bytes
 from rye.text.diagnostics import Diagnostic
 from rye.workspace.context import Context
@@ -49,12 +50,12 @@ class Overlaid(Struct, frozen=True):
     """The file that changed its steps, as shown to people, or None."""
 
 
-def overlay_in_force(found: EffectiveItem, resolved: Formula) -> Overlaid:
+def overlay_in_force(home: Home, found: EffectiveItem, resolved: Formula) -> Overlaid:
     """The resolved formula with the overlay in force for it. Raises RyeError for a malformed overlay."""
     name = formula_name(found)
     if name is None:
         return Overlaid(resolved)
-    return apply_in_force(in_force(rye_places(found.project), name), resolved)
+    return apply_in_force(in_force(rye_places(home, found.project), name), resolved)
 
 
 def formula_name(found: EffectiveItem) -> str | None:

@@ -35,6 +35,7 @@ from rye.project.layout import Project, find_project
 from rye.project.manifest import Manifest
 from rye.project.spaces import Entry, find
 from rye.storage.atomic import replace_file
+from rye.storage.home import Home
 from rye.text.diagnostics import Diagnostic
 from rye.workspace.context import Context
 from rye.workspace.customizing.editing import Editable
@@ -47,6 +48,7 @@ from rye.workspace.trusting.customizations import remember_made_here
 class Overridable(Struct, frozen=True):
     """A published item that overrides can change."""
 
+    home: Home
     found: EffectiveItem
     entry: Entry
     manifest: Manifest | None
@@ -73,11 +75,11 @@ class Overridable(Struct, frozen=True):
 
     def files(self) -> tuple[OverrideSource, ...]:
         """The overrides in force, the user's first. Raises RyeError for a file that cannot be read."""
-        return entry_sources(rye_places(self.project), self.entry, self.project, self.namespace)
+        return entry_sources(self.home, rye_places(self.home, self.project), self.entry, self.project, self.namespace)
 
     def judge(self, files: Sequence[OverrideSource], today: date | None = None) -> Effective:
         """The item's effective text with these files."""
-        return apply_overrides(self.found.item, self.found.version(), tuple(files), self.manifest, today)
+        return apply_overrides(self.home, self.found.item, self.found.version(), tuple(files), self.manifest, today)
 
     def difference(self, result: Effective) -> EffectiveDiff:
         """The difference between the published text and the result of :meth:`judge`."""
@@ -96,12 +98,12 @@ def overridable(context: Context, argument: str) -> Overridable:
     if found.item.text is None:
         raise RyeError("does-not-parse", f"{found.item.shown} is not text.", f"`rye validate {argument}` says why.")
     namespace = manifest.namespace if manifest is not None else None
-    entry = found.entry or entry_of_file(found.item.path, found.project, namespace)
+    entry = found.entry or entry_of_file(context.home, found.item.path, found.project, namespace)
     if entry is None:
         raise UsageError(
             "not-in-a-space", f"{argument!r} is in no space, so no override applies to it.", "Move it below .ai/."
         )
-    return Overridable(replace(found, entry=entry), entry, manifest)
+    return Overridable(context.home, replace(found, entry=entry), entry, manifest)
 
 
 def _only_kind(context: Context, argument: str) -> str | None:
@@ -166,7 +168,7 @@ def override_file(context: Context, argument: str, user: bool) -> OverrideFile:
 
 def _place(item: Overridable, user: bool) -> tuple[Folder, Path]:
     """The existing file, or else the one to create."""
-    places = rye_places(item.project)
+    places = rye_places(item.home, item.project)
     folder = places.of(places.overrides, "user" if user else "project")
     if folder is None:
         raise RyeError("no-project", "This folder has no project.", "--user writes the override to your own space.")
@@ -180,7 +182,7 @@ def _place(item: Overridable, user: bool) -> tuple[Folder, Path]:
         )
 
     def meant(identifier: str) -> bool:
-        return means(identifier, item.entry, item.project, item.namespace)
+        return means(item.home, identifier, item.entry, item.project, item.namespace)
 
     present = paths_for(folder, item.kind, ids, meant)
     if len(present) > 1:
@@ -198,7 +200,7 @@ def _shared(item: Overridable, identifier: str) -> bool:
         if kind == item.kind:
             continue
         try:
-            find(Reference(identifier, kind), item.project, item.namespace)
+            find(item.home, Reference(identifier, kind), item.project, item.namespace)
         except RyeError:
             continue
         return True
@@ -264,7 +266,7 @@ def new_override(context: Context, request: NewOverride) -> WrittenOverride:
     file.path.parent.mkdir(parents=True, exist_ok=True)
     replace_file(file.path, text.encode("utf-8"))
     before = file.current.encode("utf-8") if file.current is not None else None
-    remember_made_here(file.item.project, file.path, before)
+    remember_made_here(context.home, file.item.project, file.path, before)
     found = file.item.found
     return WrittenOverride(file.shown, file.current is None, found.id, file.item.kind, text, applied.diagnostics)
 
@@ -333,7 +335,7 @@ def check_overrides(context: Context, today: date | None) -> Iterator[OverrideCh
 
     ``today``: the date for the age of reviews; None skips that check.
     """
-    for folder in rye_places(find_project(context.cwd)).overrides:
+    for folder in rye_places(context.home, find_project(context.cwd)).overrides:
         for path in folder.files(SUFFIX, nested=True):
             named = named_for(folder, path)
             if named is None:

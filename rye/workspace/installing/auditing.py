@@ -82,9 +82,9 @@ def audit(context: Context, project: Project, without: frozenset[str] = frozense
     left_out = {path for item in state.lock.items if item not in items for path in item_files(item)}
     present = {path: here for path, here in scan(project).items() if path not in left_out}
     environment = judging_environment(context, manifest)
-    hidden = project_shadows(project, manifest.namespace, items)
+    hidden = project_shadows(context.home, project, manifest.namespace, items)
     findings = [*audit_disk(items, present), *audit_lock(items, environment.policy), *audit_shadows(hidden)]
-    signed = verified_before(items)
+    signed = verified_before(context.home, items)
     unfit = audit_completeness(manifest, state.lock, signed)
     if items:
         try:

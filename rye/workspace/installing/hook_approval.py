@@ -55,7 +55,7 @@ def approve_hooks(context: Context, project: Project, name: str, show: ShowHooks
         show(waiting)
         _require_consent(context, waiting)
         _record(project, lock, item)
-        remember(project, [Ask(str(item.identity), "hook", hook_text(hook)) for hook in waiting.hooks])
+        remember(context.home, project, [Ask(str(item.identity), "hook", hook_text(hook)) for hook in waiting.hooks])
     return waiting
 
 
@@ -63,7 +63,7 @@ def approved_here(context: Context, project: Project, item: LockedItem) -> list[
     """The hooks of an installed item that rye.lock approves and that this user agreed to."""
     if trusts_lock(context):
         return list(item.approved.of("hook"))
-    waiting = {one.text for one in unseen(project, approvals([item])) if one.sort == "hook"}
+    waiting = {one.text for one in unseen(context.home, project, approvals([item])) if one.sort == "hook"}
     return [hook for hook in item.approved.of("hook") if hook_text(hook) not in waiting]
 
 

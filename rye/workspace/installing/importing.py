@@ -95,7 +95,14 @@ def _import(context: Context, project: Project, request: ImportRequest, agreed: 
     manifest = whole_manifest(text, state.members)
     cache = source_cache(context, offline=context.offline)
     locked = [row.source for row in state.lock.items if row.source is not None]
-    settling = Settling(project.root, manifest, locked, pinned_namespaces(), cache, opener_of(project.root, cache))
+    settling = Settling(
+        project.root,
+        manifest,
+        locked,
+        pinned_namespaces(context.home),
+        cache,
+        opener_of(context.home, project.root, cache),
+    )
     with context.progress("comparing digests"):
         settled = settling.settle(foreign.entries)
     plan = _plan(project, text, manifest, settled, settling, foreign.left_out)
@@ -116,7 +123,7 @@ def _import(context: Context, project: Project, request: ImportRequest, agreed: 
     with exclusive(project) as writer:
         state.require_unchanged("rye import")
         kept = keep_previous(project, plan.text, state.members, state.members)
-        remember_previous(project, kept)
+        remember_previous(context.home, project, kept)
         writer.apply([Change(MANIFEST, plan.text.encode()), Change(LOCK, lock_text(lock).encode()), *kept])
     return plan
 

@@ -70,12 +70,16 @@ def _look(session: InstallSession, unlock: Unlock) -> Look:
     waiting = (*session.unseen(approvals(items)), *changes)
     if any(by_other_rules(item) for item in items):
         if not trusts_lock(session.context, request.trust_lock):
-            waiting += unseen_alarms(before.project, items)
-        late = notice(items)
+            waiting += unseen_alarms(session.context.home, before.project, items)
+        late = notice(session.context.home, items)
         if late is not None and request.approved:
             return Look(warned, in_order=False)
         if late is not None and not waiting:
             session.context.warn(*late)
-    if not waiting and not trusts_lock(session.context, request.trust_lock) and not accepted_before(before.project):
-        remember_accepted(before.project, texts(items))
+    if (
+        not waiting
+        and not trusts_lock(session.context, request.trust_lock)
+        and not accepted_before(session.context.home, before.project)
+    ):
+        remember_accepted(session.context.home, before.project, texts(items))
     return Look(warned, in_order=True, waiting=waiting)

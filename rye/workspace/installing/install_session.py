@@ -22,6 +22,7 @@ from rye.project.lock import LockedItem
 from rye.project.lock_file import item_files
 from rye.project.manifest import Manifest
 from rye.project.members import MemberText, whole_manifest
+from rye.storage.home import Home
 from rye.verified.on_disk import Drift, Present, edited
 from rye.workspace.installing.project_state import ProjectState, read_state
 from rye.workspace.trusting.acceptance import trusts_lock, unseen
@@ -95,7 +96,7 @@ class InstallSession(Struct, frozen=True):
         """The approvals that this user has not agreed to; empty if the run trusts the lock."""
         if trusts_lock(self.context, self.request.trust_lock):
             return ()
-        return unseen(self.before.project, relied)
+        return unseen(self.context.home, self.before.project, relied)
 
     def look_at_changes(
         self, items: Sequence[LockedItem], signed: ReadSigned | None = None
@@ -113,8 +114,8 @@ class InstallSession(Struct, frozen=True):
             )
 
             policy = policy_in_force(self.manifest, self.policies)
-            require_allowed(policy, project, self.manifest, items, signed)
-        found = project_changes(project, self.manifest, items, signed)
+            require_allowed(self.context.home, policy, project, self.manifest, items, signed)
+        found = project_changes(self.context.home, project, self.manifest, items, signed)
         if trusts_lock(self.context, self.request.trust_lock):
             for line in shown_lines(found.asked):
                 self.context.tell(line)
@@ -128,7 +129,7 @@ class InstallSession(Struct, frozen=True):
     def look_for_shadows(self, items: Sequence[LockedItem]) -> tuple[str, ...]:
         """Warn about own items with the id of one of ``items``, and return the warnings. Raises RyeError ``shadows-installed`` if
         the lock must not change, because then the items used must be the locked ones."""
-        found = project_shadows(self.before.project, self.manifest.namespace, items)
+        found = project_shadows(self.context.home, self.before.project, self.manifest.namespace, items)
         if found and self.request.lock_use != "repair":
             raise shadows_error(found)
         for shadow in found:
@@ -151,7 +152,9 @@ class InstallSession(Struct, frozen=True):
         """
         if not self.request.discard_local_edits:
             items, known = self.before.lock.items, (*self.before.rows, *signed)
-            refuse_hand_edits(self.before.project, items, present, f"{command} --discard-local-edits", known)
+            refuse_hand_edits(
+                self.context.home, self.before.project, items, present, f"{command} --discard-local-edits", known
+            )
 
 
 def open_session(
@@ -168,7 +171,7 @@ def open_session(
     text = before.manifest_text if manifest_text is None else manifest_text
     found = before.members if manifest_text is None else members_of(project, text)
     given = tuple(MemberText(one.path, (members or {}).get(one.path, one.text)) for one in found)
-    policies = read_other_policies()
+    policies = read_other_policies(context.home)
     return InstallSession(context, request, agree, before, text, _manifest(text, given, request), given, policies)
 
 
@@ -182,6 +185,7 @@ SHOWN_DIFF_LINES = 40
 
 
 def refuse_hand_edits(
+    home: Home,
     project: Project,
     items: Sequence[LockedItem],
     present: Mapping[str, Present],
@@ -197,17 +201,17 @@ def refuse_hand_edits(
         known = {(path, sha256) for item in signed for path, (sha256, _) in item_files(item).items()}
         found = [entry for entry in found if (entry.path, present[entry.path].sha256) not in known]
     if found:
-        raise edited_files(project, found, discard_command)
+        raise edited_files(home, project, found, discard_command)
 
 
-def edited_files(project: Project, edits: Sequence[Drift], discard_command: str) -> RyeError:
+def edited_files(home: Home, project: Project, edits: Sequence[Drift], discard_command: str) -> RyeError:
     """The error: the first file's diff, and the two ways to continue."""
     from rye.installation.hand_edits import cached_bytes, edit_diff
 
     first = edits[0]
     what = "was changed" if first.state == "changed" else "was added"
     more = f" (and {len(edits) - 1} more)" if len(edits) > 1 else ""
-    signed = cached_bytes(edits)
+    signed = cached_bytes(home, edits)
     diffs = {entry.path: edit_diff(project, entry, signed.get(entry.path)) for entry in edits}
     shown = [line.replace("\n", "\\n") for line in diffs[first.path][:SHOWN_DIFF_LINES]]
     if len(diffs[first.path]) > SHOWN_DIFF_LINES:

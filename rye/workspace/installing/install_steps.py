@@ -70,7 +70,7 @@ def carry_on(session: InstallSession, unlock: Unlock, look: Look | None) -> Inst
     if look.in_order:  # only rye.lock's approvals of installed items are open
         accept_lock(session.context, session.agree, look.waiting)
         items = in_groups(session.before.lock.items, session.request.without)
-        remember_accepted(session.before.project, texts(items).union(look.waiting))
+        remember_accepted(session.context.home, session.before.project, texts(items).union(look.waiting))
         return InstallOutcome("in-order", warnings=look.warned, followed=follow(session))
     if not (session.manifest.dependencies or session.before.lock.items or session.before.conflicted):
         return InstallOutcome("nothing-wanted", followed=follow(session))
@@ -119,7 +119,7 @@ def _install_offline(session: InstallSession, unlock: Unlock) -> InstallOutcome:
         if error.code != "fetch-offline" or is_stale(session.before.lock, session.manifest):
             raise
         items = in_groups(session.before.lock.items, session.request.without)
-        known = verified_before(items)
+        known = verified_before(session.context.home, items)
         unknown = [item for item in items if item.identity not in known]
         if not unknown:
             raise
@@ -194,7 +194,7 @@ def install_chosen(
             sources,
             environment,
             request.without,
-            agreed_signers(),
+            agreed_signers(session.context.home),
             _found_manifest(session),
         )
     if request.lock_use != "repair":
@@ -205,7 +205,11 @@ def install_chosen(
     known = before.lock.by_identity()
     session.look_for_shadows([item for item in _locked(prepared) if item.identity not in known])
     overrides = override_findings(
-        before.project, prepared, environment.now.date(), session.policies.allow_override_widening(session.manifest)
+        session.context.home,
+        before.project,
+        prepared,
+        environment.now.date(),
+        session.policies.allow_override_widening(session.manifest),
     )
     notes = (*prepared.warnings, *overrides)
     if overrides and request.strict_overrides:
@@ -232,7 +236,7 @@ def install_chosen(
         agreed |= texts(in_groups(lock.items, request.without))
     written, followed = _switch(session, sources, prepared, lock, agreed)
     if not trusted:
-        remember_accepted(before.project, ())
+        remember_accepted(session.context.home, before.project, ())
     signers = {change.new.signer for change in prepared.plan.changes if change.new is not None}
     signers |= {change.new.registry for change in prepared.plan.changes if change.new is not None and change.new.source}
     signers = {
@@ -240,7 +244,7 @@ def install_chosen(
     }  # ../x means something else in another project
     if trusted:  # committers agreed to these, not this user
         signers -= {one.text for one in relied if one.sort in ("signer", "source")}
-    remember_signers(signers)
+    remember_signers(session.context.home, signers)
     return InstallOutcome("installed", prepared.plan.effective, prepared.warnings, written, followed=followed)
 
 
@@ -259,7 +263,7 @@ def _forced_at_first_contact(session: InstallSession, prepared: Prepared) -> set
     """What ``[overrides]`` forces in a project that this user never accepted: it came with the repository. Without a lock, every
     item is new, and ``--yes`` agrees to what is shown."""
     project, before = session.before.project, session.before
-    if accepted_before(project) or (before.lock_bytes is None and session.context.assume_yes):
+    if accepted_before(session.context.home, project) or (before.lock_bytes is None and session.context.assume_yes):
         return set()
     return forced_versions(_locked(prepared))
 
@@ -271,10 +275,10 @@ def _look_at_late_alarms(session: InstallSession, prepared: Prepared) -> tuple[A
     rows = [c.old for c in kept if c.old is not None and named.isdisjoint((c.label, c.label.partition(":")[2]))]
     signed = {identity: item.signed for identity, item in prepared.items.items()}
     if not trusts_lock(session.context, session.request.trust_lock):
-        waiting = unseen_alarms(session.before.project, rows, signed)
+        waiting = unseen_alarms(session.context.home, session.before.project, rows, signed)
         if waiting:
             return waiting
-    late = notice(rows, signed)
+    late = notice(session.context.home, rows, signed)
     if late is not None:
         session.context.warn(*late)
     return ()
@@ -317,9 +321,9 @@ def _switch(
             found = [change for change in found if change.path not in kept_as_they_are]
         if texts_changed or any(c.path == LOCK and c.data != before.lock_bytes for c in found):
             kept = keep_previous(project, session.manifest_text, before.members, session.members)
-            remember_previous(project, kept)
+            remember_previous(session.context.home, project, kept)
             found.extend(kept)
-        remember(project, agreed)
+        remember(session.context.home, project, agreed)
         if request.follow is None:
             return writer.apply(found), None
         said: list[object] = []

@@ -13,6 +13,7 @@ from rye.project.manifest import Manifest
 from rye.project.members import selected
 from rye.project.spaces import SPACES as LOOKED_UP
 from rye.project.spaces import entries_of
+from rye.storage.home import Home
 
 if TYPE_CHECKING:
     from rye.workspace.installing.rows_of_items import ItemRow
@@ -22,7 +23,7 @@ SPACES = LOOKED_UP
 
 
 def item_rows(
-    folder: Path, kind: str | None = None, space: str | None = None, member: str | None = None
+    home: Home, folder: Path, kind: str | None = None, space: str | None = None, member: str | None = None
 ) -> list[ItemRow]:
     """The usable items in ``folder``, by space, kind and id. ``member``: only items installed for this member of the
     workspace, by folder or name. Raises UsageError ``unknown-name``."""
@@ -34,7 +35,7 @@ def item_rows(
     found = [
         entry
         for name in (others if member is None or project is None else ())
-        for entry in entries_of(name, project, manifest.namespace)
+        for entry in entries_of(home, name, project, manifest.namespace)
         if kind in (None, entry.location.kind)
     ]
     is_asked = project is not None and space in (None, "installed")
@@ -46,7 +47,7 @@ def item_rows(
         own_row,
     )  # loads what verifies, hashes and rates, which a project without items never needs
 
-    rows = installed_rows(project, lock, kind) if project is not None and is_asked else []
+    rows = installed_rows(home, project, lock, kind) if project is not None and is_asked else []
     if member is not None and project is not None:
         return sorted(needed_rows(rows, lock, asking), key=lambda row: (row.kind, row.id))
     rows.extend(own_row(entry, project, lock.items) for entry in found)

@@ -14,6 +14,7 @@ from rye.project.lock import Lock, LockedItem
 from rye.project.lock_file import read_lock
 from rye.project.manifest import Wanted
 from rye.project.members import selected
+from rye.storage.home import Home
 from rye.workspace.context import Context
 from rye.workspace.installing.rows_of_items import verified_here, with_found_signers
 from rye.workspace.projects import project_of
@@ -46,19 +47,19 @@ def locked_tree(context: Context, depth: int | None, member: str | None = None) 
     ``member``: show only what this member of the workspace needs; None means all members. Raises UsageError ``unknown-name``.
     """
     project = project_of(context)
-    lock = _read(project)
+    lock = _read(context.home, project)
     nodes = tree(lock, selected(load_manifest(project), member))
     shown = tuple(node for node in nodes if depth is None or node.depth <= depth)
-    return LockedTree(shown, _unverified(project, lock))
+    return LockedTree(shown, _unverified(context.home, project, lock))
 
 
-def _read(project: Project) -> Lock:
+def _read(home: Home, project: Project) -> Lock:
     lock = read_lock(project)
-    return Lock(lock.wanted, with_found_signers(lock.items))
+    return Lock(lock.wanted, with_found_signers(home, lock.items))
 
 
-def _unverified(project: Project, lock: Lock) -> frozenset[Identity]:
-    verified = verified_here(project, lock.items)
+def _unverified(home: Home, project: Project, lock: Lock) -> frozenset[Identity]:
+    verified = verified_here(home, project, lock.items)
     return frozenset(item.identity for item in lock.items if item.identity not in verified)
 
 
@@ -66,12 +67,12 @@ def reasons_for(context: Context, name: str, member: str | None = None) -> Reaso
     """Why the item ``[KIND:]ID`` is locked. ``member``: only why this member needs it. Raises RyeError ``not-installed``,
     UsageError ``unknown-name``."""
     project = project_of(context)
-    lock = _read(project)
+    lock = _read(context.home, project)
     item = locked_item(lock, name)
     found, more = chains(lock, selected(load_manifest(project), member), item.identity)
     rows = tuple((line, tuple(chain)) for line, chain in found)
     versions = {entry.identity: entry.version for entry in lock.items}
-    return Reasons(item, rows, more, versions, _unverified(project, lock))
+    return Reasons(item, rows, more, versions, _unverified(context.home, project, lock))
 
 
 def signing(item: LockedItem | None) -> dict[str, object]:

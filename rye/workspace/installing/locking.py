@@ -52,7 +52,7 @@ def _lock_problems(context: Context, state: ProjectState, manifest: Manifest) ->
     """
     items = state.lock.items
     if is_stale(state.lock, manifest):
-        return problems(manifest, state.lock, verified_before(items))
+        return problems(manifest, state.lock, verified_before(context.home, items))
     try:
         signed = require_verified(context, state.project, items)
     except RyeError as error:
@@ -102,6 +102,6 @@ def _relock(context: Context, project: Project, dry_run: bool) -> LockOutcome:
         with exclusive(project) as writer:
             state.require_unchanged("rye lock")
             kept = keep_previous(project, state.manifest_text, state.members, state.members)
-            remember_previous(project, kept)
+            remember_previous(context.home, project, kept)
             writer.apply([Change(LOCK, text.encode()), *kept])
     return LockOutcome(changed, len(items), dry_run, lock_moves(before, items))

@@ -11,6 +11,7 @@ from rye.installation.rollback import kept_sha256, present_sha256
 from rye.installation.transaction import Change
 from rye.project.layout import Project
 from rye.storage import private_files
+from rye.storage.home import Home
 from rye.workspace.trusting.acceptance import memory_of
 
 _FOLDER = "previous"
@@ -18,17 +19,17 @@ _REMEMBERED = 2
 """The states to remember: the new one, and the one before it, which stays in place if the switch is interrupted."""
 
 
-def remember_previous(project: Project, kept: Sequence[Change]) -> None:
+def remember_previous(home: Home, project: Project, kept: Sequence[Change]) -> None:
     """Record that this user's rye saves these files (:func:`~rye.installation.rollback.keep_previous`), before the write."""
-    place, sha256 = memory_of(project, _FOLDER), kept_sha256(kept)
+    place, sha256 = memory_of(home, project, _FOLDER), kept_sha256(kept)
     known = [line for line in _read(place) if line != sha256]
     private_files.make_folder(place.parent)
     private_files.write(place, "\n".join([sha256, *known][:_REMEMBERED]) + "\n")
 
 
-def require_own_previous(project: Project) -> None:
+def require_own_previous(home: Home, project: Project) -> None:
     """Raise RyeError ``nothing-to-roll-back`` unless this user's rye wrote the saved state."""
-    if present_sha256(project) in _read(memory_of(project, _FOLDER)):
+    if present_sha256(project) in _read(memory_of(home, project, _FOLDER)):
         return
     raise RyeError(
         "nothing-to-roll-back",

@@ -36,7 +36,7 @@ def rollback(context: Context, project: Project, request: InstallRequest, agree:
     ``lock-does-not-fit`` if the previous lock was never valid.
     """
     lock, text = previous(project)
-    require_own_previous(project)
+    require_own_previous(context.home, project)
     session = open_session(context, project, request, agree, text, previous_members(project).kept)
     if not session.keeps_manifests:
         _refuse_edits(context, session)

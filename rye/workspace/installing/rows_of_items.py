@@ -23,6 +23,7 @@ from rye.project.layout import Project
 from rye.project.lock import Lock, LockedItem
 from rye.project.manifest import Manifest
 from rye.project.spaces import Entry
+from rye.storage.home import Home
 from rye.verified.basis import policies_hash
 from rye.verified.memory import user_memory
 from rye.verified.on_disk import find_drift
@@ -55,10 +56,10 @@ class ItemRow(Struct, frozen=True):
     """The source of an item of ``[sources]``, whose ``signer`` can be ``none (git commit …)``."""
 
 
-def installed_rows(project: Project, lock: Lock, kind: str | None = None) -> list[ItemRow]:
+def installed_rows(home: Home, project: Project, lock: Lock, kind: str | None = None) -> list[ItemRow]:
     """The installed items, of one kind or of all, in the lock's order."""
-    items = with_found_signers(lock.items)
-    verified = verified_here(project, items)
+    items = with_found_signers(home, lock.items)
+    verified = verified_here(home, project, items)
     drifted: dict[Identity, set[str]] = {}
     for entry in find_drift(project, items):
         if entry.item is not None:
@@ -78,20 +79,20 @@ def installed_rows(project: Project, lock: Lock, kind: str | None = None) -> lis
     return rows
 
 
-def with_found_signers(items: tuple[LockedItem, ...]) -> tuple[LockedItem, ...]:
+def with_found_signers(home: Home, items: tuple[LockedItem, ...]) -> tuple[LockedItem, ...]:
     """Rows of sources with the signers found when they were verified here, because the lock has none."""
     given = [item for item in items if item.source is not None]
     if not given:
         return items
-    known = verified_before(given)
+    known = verified_before(home, given)
     return tuple(item.with_signer(known[item.identity].signed_by) if item.identity in known else item for item in items)
 
 
-def verified_here(project: Project, items: Sequence[LockedItem]) -> set[Identity]:
+def verified_here(home: Home, project: Project, items: Sequence[LockedItem]) -> set[Identity]:
     """The rows that were verified here and match their releases. Fetches nothing."""
     lock, manifests = bytes_of(project.lock_path) or b"", joined_manifests(project)
-    with user_memory() as memory:
-        if memory.knows_whole(lock, manifests, policies_hash(other_files()), items):
+    with user_memory(home) as memory:
+        if memory.knows_whole(lock, manifests, policies_hash(other_files(home)), items):
             return {item.identity for item in items}
         signed = memory.known(items)
     verified = set()

@@ -66,8 +66,13 @@ def up_to_date(
         project_sources.folders_match(context, manifest, state.project.root, state.lock.items)
     ):
         return False
-    whole = (state.lock_bytes or b"", state.joined_manifests, policies_hash(other_files()), state.lock.items)
-    with user_memory() as memory:
+    whole = (
+        state.lock_bytes or b"",
+        state.joined_manifests,
+        policies_hash(other_files(context.home)),
+        state.lock.items,
+    )
+    with user_memory(context.home) as memory:
         known = not (state.lock.items or manifest.dependencies) or memory.knows_whole(*whole)
         plainly_approved = all(set(item.capabilities) <= set(item.approved.of("right")) for item in items)
         if known and plainly_approved and not policies.restrict(manifest):

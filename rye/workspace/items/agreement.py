@@ -12,6 +12,7 @@ from rye.errors import RyeError
 from rye.installation.environment import policy_in_force
 from rye.installation.policy_files import read_other_policies
 from rye.project.context import load_manifest
+from rye.storage.home import Home
 from rye.text import facts
 from rye.workspace.trusting.acceptance import not_accepted, remember, trusts_lock
 from rye.workspace.trusting.agreed_here import agreed_here, unapproved
@@ -49,25 +50,27 @@ def require_agreed(
     project, row = installed.project, installed.row
     if manifest is None:
         manifest = load_manifest(project)
-    _require_allowed(found, installed, manifest, customized)
+    _require_allowed(context.home, found, installed, manifest, customized)
     agreed = agreed_here(context, installed, trust_lock)
     if agreed.unapproved:
         raise unapproved(agreed.identity, agreed.unapproved)
     waiting = agreed.waiting
     if customized and not trusts_lock(context, trust_lock):
-        waiting += project_changes(project, manifest, [row]).asked
+        waiting += project_changes(context.home, project, manifest, [row]).asked
     if not waiting:
         return
     if agree is None or not context.interactive:
         raise not_accepted(waiting)
     if not agree(waiting):
         raise RyeError("declined", "Nothing was changed.")
-    remember(project, waiting)
+    remember(context.home, project, waiting)
 
 
-def _require_allowed(found: EffectiveItem, installed: CheckedItem, manifest: Manifest, customized: bool) -> None:
+def _require_allowed(
+    home: Home, found: EffectiveItem, installed: CheckedItem, manifest: Manifest, customized: bool
+) -> None:
     """Require that the effective text mentions nothing that a policy forbids."""
-    others = read_other_policies()
+    others = read_other_policies(home)
     if not others.restrict(manifest):
         return
     policy = policy_in_force(manifest, others)
@@ -80,4 +83,4 @@ def _require_allowed(found: EffectiveItem, installed: CheckedItem, manifest: Man
             raise forbidden(name, replace(fact, path=path, line=line))
     if customized:
         project = installed.project
-        require_allowed(policy, project, manifest, [installed.row])
+        require_allowed(home, policy, project, manifest, [installed.row])

@@ -11,9 +11,11 @@ from rye.installation.policy_files import read_other_policies
 from rye.items.reading import ReadOptions
 from rye.project.item_file import ItemFile
 from rye.project.manifest import Manifest
+from rye.storage.home import Home
 
 
 def apply_overrides(
+    home: Home,
     item: ItemFile,
     version: str | None,
     files: tuple[OverrideSource, ...],
@@ -32,6 +34,6 @@ def apply_overrides(
         version=version,
         file_name=item.shown,
         today=today,
-        widening_allowed=read_other_policies().allow_override_widening(manifest or Manifest()),
+        widening_allowed=read_other_policies(home).allow_override_widening(manifest or Manifest()),
         origins=file_lines(item.shown, text, base),
     )

@@ -43,7 +43,7 @@ def describe(context: Context, reference: str) -> Described:
         if project is None:
             return Described(reference, problem="No project found.", hint="Create one with `rye init`.")
         manifest = load_manifest(project)
-        entry = find(parse_reference(reference), project, manifest.namespace)
+        entry = find(context.home, parse_reference(reference), project, manifest.namespace)
         found = effective_entry(context, entry, project, manifest)
     except RyeError as error:
         return Described(reference, problem=error.message, hint=error.hint)

@@ -40,6 +40,7 @@ from rye.project.lock import Lock, LockedItem
 from rye.project.lock_file import editable_rows, item_folder, item_path
 from rye.project.manifest import Manifest
 from rye.project.spaces import Entry
+from rye.storage.home import Home
 from rye.verified.release import VerifiedItem
 from rye.workspace.context import Context
 from rye.workspace.items.installed_check import modified_item
@@ -97,7 +98,7 @@ def editable_items(context: Context, project: Project, rows: Sequence[LockedItem
     manifest = load_manifest(project)
     for row in rows:
         _require_declared(manifest, row)
-        _require_agreed(project, row)
+        _require_agreed(context.home, project, row)
         _require_no_file(project, row)
     environment = judging_environment(context, manifest)
     with project_sources(context, manifest, project.root, offline=True, asks=False) as sources:
@@ -123,9 +124,9 @@ def _require_declared(manifest: Manifest, row: LockedItem) -> None:
         )
 
 
-def _require_agreed(project: Project, row: LockedItem) -> None:
+def _require_agreed(home: Home, project: Project, row: LockedItem) -> None:
     """Require that this user agreed to the folder, before anything in it is read."""
-    waiting = [one for one in unseen(project, approvals([row])) if one.sort == "source"]
+    waiting = [one for one in unseen(home, project, approvals([row])) if one.sort == "source"]
     if row.approved.signer is None and not waiting:
         return
     raise RyeError(

@@ -31,8 +31,9 @@ from rye.project.context import load_manifest
 from rye.project.item_file import ItemFile, load_item
 from rye.project.layout import Project, find_project, installed_place
 from rye.project.lock_file import read_lock
-from rye.project.spaces import Entry, looks_like_path, user_space
+from rye.project.spaces import Entry, looks_like_path
 from rye.project.target import find_target
+from rye.storage.home import Home
 from rye.text.diagnostics import Diagnostic, to_mend
 from rye.workspace.findings import FileFindings
 
@@ -146,7 +147,7 @@ def effective_item(
     """
     refuse_named_like_installed(context, argument)
     editable = _Editable(context)
-    target = find_target(argument, context.cwd, kind, editable.read)
+    target = find_target(context.home, argument, context.cwd, kind, editable.read)
     _refuse_shadow(context, argument, target.entry, target.project)
     installed = editable.checked or checked_item(context, target.item)
     found = EffectiveItem(target.item, target.entry, target.project, installed=installed)
@@ -291,7 +292,7 @@ def customized(
     already read. ``places``: None: the user's and the project's."""
     if not found.item.kind.overridable or found.item.text is None:
         return found
-    result = overridden(found, today, manifest, places)
+    result = overridden(context.home, found, today, manifest, places)
     if result is None:
         return found
     findings: list[FileFindings] = []
@@ -327,7 +328,11 @@ def _refused(found: EffectiveItem, file: Applied) -> RyeError:
 
 
 def overridden(
-    found: EffectiveItem, today: date | None = None, manifest: Manifest | None = None, places: Places | None = None
+    home: Home,
+    found: EffectiveItem,
+    today: date | None = None,
+    manifest: Manifest | None = None,
+    places: Places | None = None,
 ) -> Effective | None:
     """The published item's text with the overrides in force; None without overrides.
 
@@ -336,32 +341,32 @@ def overridden(
     if manifest is None and found.project is not None:
         manifest = load_manifest(found.project)
     namespace = manifest.namespace if manifest is not None else None
-    entry = found.entry or entry_of_file(found.item.path, found.project, namespace)
+    entry = found.entry or entry_of_file(home, found.item.path, found.project, namespace)
     if entry is None:
         return None
-    files = entry_sources(places or rye_places(found.project), entry, found.project, namespace)
+    files = entry_sources(home, places or rye_places(home, found.project), entry, found.project, namespace)
     if not files:
         return None
     from rye.workspace.items.applied_overrides import apply_overrides  # loads merging, which only customized items need
 
     found = replace(found, entry=entry)
-    return apply_overrides(found.item, found.version(), files, manifest, today)
+    return apply_overrides(home, found.item, found.version(), files, manifest, today)
 
 
-def entry_of_file(path: Path, project: Project | None, namespace: str | None) -> Entry | None:
+def entry_of_file(home: Home, path: Path, project: Project | None, namespace: str | None) -> Entry | None:
     """The entry of a file that was named by its path; None if it is not in a space."""
     absolute = path.resolve()
     location = locate(absolute)
     if location is None:
         return None
-    return _entry(absolute, location, project, namespace)
+    return _entry(home, absolute, location, project, namespace)
 
 
-def _entry(path: Path, location: Location, project: Project | None, namespace: str | None) -> Entry | None:
+def _entry(home: Home, path: Path, location: Location, project: Project | None, namespace: str | None) -> Entry | None:
     if project is not None and path.is_relative_to(project.packages.resolve()):
         return Entry("installed", path, location, location.namespace)
     if project is not None and path.is_relative_to(project.ai.resolve()):
         return Entry("project", path, location, namespace)
-    if path.is_relative_to(user_space().resolve()):
+    if path.is_relative_to(home.user_space.resolve()):
         return Entry("user", path, location, None)
     return None

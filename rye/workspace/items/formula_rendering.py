@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
 from rye.errors import RyeError, UsageError
 from rye.items.formula.model import Formula
@@ -39,7 +40,7 @@ def render(
         )
     overlaid = Overlaid(resolved)
     if steps is not None:
-        overlaid = (overlay_in_force if steps == "in force" else steps)(found, resolved)
+        overlaid = (partial(overlay_in_force, context.home) if steps == "in force" else steps)(found, resolved)
     resolved, findings = overlaid.formula, overlaid.findings
     given = _variables(resolved, texts, values, ask)
     filled, warnings = substitute(resolved, given)

@@ -21,6 +21,7 @@ from rye.project.context import load_manifest
 from rye.project.discovery import Found, expand
 from rye.project.item_file import place
 from rye.project.spaces import looks_like_path
+from rye.storage.home import Home
 from rye.storage.safe_files import read_bytes
 from rye.text.facts import Fact, as_json, difference, find_facts
 from rye.text.facts.decoding import readable_text
@@ -87,9 +88,9 @@ def _of_argument(context: Context, argument: str) -> list[ItemFacts]:
     return [_of_file(context, Found(path, shown), found)]
 
 
-def _customizing_texts(found: EffectiveItem) -> dict[str, str]:
+def _customizing_texts(home: Home, found: EffectiveItem) -> dict[str, str]:
     """Texts used with the item that are not part of it: the overlay in force, and role directives."""
-    places, name = rye_places(found.project), found.item.location.name
+    places, name = rye_places(home, found.project), found.item.location.name
     if not is_segment(name):
         return {}
     if found.item.kind.name == "formula":
@@ -109,7 +110,7 @@ def _of_editable(context: Context, found: EffectiveItem) -> ItemFacts:
     files = {found.item.shown: now.found.item.data}
     files |= {(folder / path).as_posix(): data for path, data in now.attached.items()}
     texts = {path: readable_text(content) for path, content in files.items()}
-    facts = find_facts({**texts, **_customizing_texts(now.found)})
+    facts = find_facts({**texts, **_customizing_texts(context.home, now.found)})
     placed = tuple(_placed(fact, found.item.shown, now.found) for fact in facts)
     return ItemFacts(found.item.shown, found.id, placed)
 
@@ -130,7 +131,7 @@ def _of_file(context: Context, entry: Found, used: EffectiveItem | None = None) 
     texts = {path: readable_text(content) for path, content in files.items()}
     if used is None:
         return ItemFacts(entry.shown, _id(_place(entry.path, data)), find_facts(texts))
-    facts = find_facts({**texts, **_customizing_texts(used)})
+    facts = find_facts({**texts, **_customizing_texts(context.home, used)})
     return ItemFacts(entry.shown, used.id, tuple(_placed(fact, _shown(entry), used) for fact in facts))
 
 

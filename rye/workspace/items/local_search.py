@@ -56,7 +56,7 @@ def search_local(
     locks: dict[Path, Lock] = {}
     manifest = load_manifest(project) if project is not None else Manifest()
     rows: dict[tuple[str, str], dict[str, Any]] = {}
-    for space, present in entries(project, manifest.namespace):
+    for space, present in entries(context.home, project, manifest.namespace):
         for entry in present:
             if (kind and entry.location.kind != kind) or (namespace and entry.namespace != namespace):
                 continue

@@ -16,7 +16,7 @@ def entries_of(context: Context, kind: str) -> Iterator[Entry]:
     """The items of one kind in all spaces, in lookup order."""
     project = find_project(context.cwd)
     manifest = load_manifest(project) if project is not None else None
-    for _, present in entries(project, manifest.namespace if manifest is not None else None):
+    for _, present in entries(context.home, project, manifest.namespace if manifest is not None else None):
         yield from (entry for entry in present if entry.location.kind == kind)
 
 
@@ -33,7 +33,7 @@ def exists(context: Context, reference: str) -> bool:
     project = find_project(context.cwd)
     manifest = load_manifest(project) if project is not None else None
     try:
-        find(parse_reference(reference), project, manifest.namespace if manifest else None)
+        find(context.home, parse_reference(reference), project, manifest.namespace if manifest else None)
     except RyeError as error:
         return error.code == "ambiguous"
     return True

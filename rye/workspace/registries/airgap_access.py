@@ -16,7 +16,6 @@ from rye.project.lock_file import read_lock
 from rye.registry.airgap import AirgapError, AirgapFile, open_airgap, open_client
 from rye.registry.store.cache import Cache
 from rye.registry.store.state import StateStore
-from rye.storage.folders import cache_dir, data_dir
 from rye.workspace.registries.pins import pin_question
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def open_from_airgap(context: Context, airgap: Airgap, address: str, accept_root
 
 
 def _open(context: Context, file: AirgapFile, airgap: Airgap, address: str, accept_root: AcceptRoot) -> RegistryClient:
-    store, cache = StateStore(data_dir() / "registries"), Cache(cache_dir() / "registry")
+    store, cache = StateStore(context.home.registries), Cache(context.home.registry_cache)
     try:
         client = open_client(file, address, store, cache, accept_root=accept_root, as_of=airgap.as_of)
     except RyeError as error:

@@ -13,43 +13,30 @@ from msgspec.structs import replace
 from rye.errors import UsageError
 from rye.project.manifest import parse_age
 from rye.registry.store.cache import Cache
-from rye.storage.folders import cache_dir
-from rye.verified.memory import user_verdicts
+from rye.storage.home import Home
 
 if TYPE_CHECKING:
     from rye.registry.store.cache import CacheInfo
 
 
-GIT_CACHE = "git"
-"""The folder of the user's cache with the repositories of sources."""
-
-
-def _cache() -> Cache:
-    return Cache(cache_dir() / "registry")
-
-
-def cache_folder() -> Path:
-    """The folder of the cache, which may not exist yet."""
-    return _cache().folder
-
-
-def cache_info() -> CacheInfo:
+def cache_info(home: Home) -> CacheInfo:
     """The number and size of the cached files."""
-    return _with_repositories(_cache().info(), _repositories())
+    return _with_repositories(Cache(home.registry_cache).info(), _repositories(home))
 
 
-def clean_cache() -> CacheInfo:
+def clean_cache(home: Home) -> CacheInfo:
     """Delete the cache and the stored results of checks. Return what was deleted. Rye fetches files again when it needs them."""
-    user_verdicts().forget()
-    gone = _repositories()
-    found = _with_repositories(_cache().info(), gone)
-    _cache().clean()
+    home.verdicts().forget()
+    gone = _repositories(home)
+    cache = Cache(home.registry_cache)
+    found = _with_repositories(cache.info(), gone)
+    cache.clean()
     for place in gone:
         _remove(place)
     return found
 
 
-def prune_cache(older_than: str) -> CacheInfo:
+def prune_cache(home: Home, older_than: str) -> CacheInfo:
     """Delete files not used for an age such as ``3d``. Return what was deleted. Raises UsageError ``bad-argument``."""
     age = parse_age(older_than)
     if age is None:
@@ -57,15 +44,15 @@ def prune_cache(older_than: str) -> CacheInfo:
             "bad-argument", f"{older_than!r} is not a valid age.", "Write an age such as 36h, 3d or 2w.", what="age"
         )
     limit = time.time() - age.total_seconds()
-    gone = [place for place in _repositories() if _last_use(place) < limit]
-    found = _with_repositories(_cache().prune(age.total_seconds()), gone)
+    gone = [place for place in _repositories(home) if _last_use(place) < limit]
+    found = _with_repositories(Cache(home.registry_cache).prune(age.total_seconds()), gone)
     for place in gone:
         _remove(place)
     return found
 
 
-def _repositories() -> list[Path]:
-    folder = cache_dir() / GIT_CACHE
+def _repositories(home: Home) -> list[Path]:
+    folder = home.git_cache
     return sorted(folder.glob("*.git")) if folder.is_dir() else []
 
 

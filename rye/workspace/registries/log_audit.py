@@ -23,7 +23,7 @@ from rye.registry.transport.factory import open_transport
 from rye.registry.trust.auditing import Auditor
 from rye.registry.trust.keysets import log_keys
 from rye.registry.trust.records import ReleaseRecord
-from rye.storage.folders import data_dir
+from rye.storage.home import Home
 from rye.storage.safe_files import read_bytes
 from rye.workspace.given_file import ReadStream, given_bytes
 from rye.workspace.named_file import NamedFile
@@ -172,7 +172,7 @@ class CheckedProof(Struct, frozen=True):
 
 
 def check_proof(
-    proof_file: NamedFile, stream: ReadStream, item: NamedFile | None = None, keys: Sequence[str] = ()
+    home: Home, proof_file: NamedFile, stream: ReadStream, item: NamedFile | None = None, keys: Sequence[str] = ()
 ) -> CheckedProof:
     """Check a proof file, or the page of an entry as JSON, and that ``item`` has the bytes of its release.
 
@@ -182,7 +182,7 @@ def check_proof(
     data = given_bytes(proof_file, stream, tlog_proof.MAX_PAGE_BYTES)
     is_page = data.lstrip(b" \t\r\n")[:1] == b"{"
     proof = tlog_proof.read_page(data) if is_page else tlog_proof.read(data)
-    origin, known = _given_keys(keys) if keys else _pinned_keys(proof)
+    origin, known = _given_keys(keys) if keys else _pinned_keys(home, proof)
     statement, checkpoint = tlog_proof.verify(proof, origin, known)
     if item is not None:
         _check_item(statement, item.path, item.shown)
@@ -199,9 +199,9 @@ def _given_keys(keys: Sequence[str]) -> tuple[str, tuple[VerifierKey, ...]]:
     return read[0].name, read
 
 
-def _pinned_keys(proof: TlogProof) -> tuple[str, tuple[VerifierKey, ...]]:
+def _pinned_keys(home: Home, proof: TlogProof) -> tuple[str, tuple[VerifierKey, ...]]:
     origin = tlog_proof.read_checkpoint(proof)[1].origin
-    state = StateStore(data_dir() / "registries").load(origin)
+    state = StateStore(home.registries).load(origin)
     if state is None:
         raise RyeError(
             "registry-unpinned",

@@ -52,9 +52,9 @@ def log_in(context: Context, request: LoginRequest) -> Login:
     with open_registry(context, where, fingerprint=request.fingerprint, named=given, token=secret) as client:
         found = RegistryApi(client.address, client.api, secret()).whoami()
         origin = client.origin
-    store_credential(Credential(where, secret(), found.name))
-    if read_settings().get("registry") is None:
-        set_setting("registry", where)
+    store_credential(context.home, Credential(where, secret(), found.name))
+    if read_settings(context.home).get("registry") is None:
+        set_setting(context.home, "registry", where)
     used = configured(context).default
     return Login(where, origin, found.name, tuple(found.namespaces), used_here=None if used == where else used)
 
@@ -62,7 +62,7 @@ def log_in(context: Context, request: LoginRequest) -> Login:
 def log_out(context: Context, address: str | None) -> str:
     """Forget the token for a registry. Return its address. Raises RyeError ``not-logged-in``."""
     where = _address(context, address)
-    if not forget_credential(where):
+    if not forget_credential(context.home, where):
         raise RyeError("not-logged-in", f"No token is stored for {where}.", f"Log in with `rye login {where}`.")
     return where
 
@@ -71,7 +71,7 @@ def who_am_i(context: Context, address: str | None) -> Login:
     """The account of the user's token, as the registry reports it. Raises RyeError ``not-logged-in``."""
     where = _address(context, address)
     named = where if address or context.registry else None
-    if credential(where, named) is None:
+    if credential(context.home, context.environment, where, named) is None:
         raise RyeError("not-logged-in", f"You are not logged in to {where}.", f"Log in with `rye login {where}`.")
     with open_registry(context, where, named=address is not None) as client:
         found = open_api(context, client, argument=named).whoami()

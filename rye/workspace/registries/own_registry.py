@@ -7,11 +7,13 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from rye.project.user_config import Credential, credential, read_settings
+from rye.project.user_config import Credential, read_settings, stored_credentials
 from rye.project.user_config_writing import set_setting, store_credential
 from rye.registry.client import RegistryClient
+from rye.registry.store.cache import Cache
+from rye.registry.store.state import StateStore
 from rye.registry.trust.trusted import fingerprint_of
-from rye.storage.folders import data_dir
+from rye.storage.home import Home
 
 MakeToken = Callable[[], tuple[str, str]]
 """Creates an upload token in the registry. Returns its name and the token."""
@@ -24,9 +26,9 @@ class OwnRegistry(Struct, frozen=True):
     fingerprint: str
 
 
-def default_folder() -> Path:
+def default_folder(home: Home) -> Path:
     """The default folder of the registry's data."""
-    return data_dir() / "registry"
+    return home.data / "registry"
 
 
 def is_made(data: Path) -> bool:
@@ -34,17 +36,19 @@ def is_made(data: Path) -> bool:
     return (data / "registry.toml").exists()
 
 
-def pin_own(data: Path, url: str, make_token: MakeToken) -> OwnRegistry:
+def pin_own(home: Home, data: Path, url: str, make_token: MakeToken) -> OwnRegistry:
     """Pin the registry that is served from ``data`` at ``url``, log in to it, and make it the default if none is set.
 
     The root is read from its folder, so no one has to compare a fingerprint.
     """
     fingerprint = fingerprint_of((data / "public" / "root" / "1").read_text("utf-8"))
-    with RegistryClient.open(url, accept_root=fingerprint) as client:
+    with RegistryClient.open(
+        url, store=StateStore(home.registries), cache=Cache(home.registry_cache), accept_root=fingerprint
+    ) as client:
         origin = client.origin
-    if credential(url) is None:
+    if url.rstrip("/") not in stored_credentials(home):
         name, token = make_token()
-        store_credential(Credential(url, token, name))
-    if read_settings().get("registry") is None:
-        set_setting("registry", url)
+        store_credential(home, Credential(url, token, name))
+    if read_settings(home).get("registry") is None:
+        set_setting(home, "registry", url)
     return OwnRegistry(origin, fingerprint)

@@ -10,7 +10,7 @@ from rye.project.registries import normal_address
 from rye.project.user_config import read_settings
 from rye.registry.protocol.lines import write_key, write_time
 from rye.registry.store.state import StateStore
-from rye.storage.folders import data_dir
+from rye.storage.home import Home
 from rye.workspace.registries.registry_access import configured, open_registry
 
 if TYPE_CHECKING:
@@ -46,10 +46,10 @@ class TrustedState(Struct, frozen=True):
     snapshot_time: str
 
 
-def pinned_registries() -> tuple[PinnedRegistry, ...]:
+def pinned_registries(home: Home) -> tuple[PinnedRegistry, ...]:
     """All pinned registries, sorted by address. Nothing is fetched."""
-    store = state_store()
-    default = read_settings().get("registry")
+    store = StateStore(home.registries)
+    default = read_settings(home).get("registry")
     rows = []
     for address, origin in sorted(store.addresses().items()):
         state = store.load(origin)
@@ -78,8 +78,3 @@ def trusted_state(context: Context, address: str | None) -> TrustedState:
             root_hash=head.checkpoint.root_hash.hex(),
             snapshot_time=write_time(head.snapshot.time),
         )
-
-
-def state_store() -> StateStore:
-    """The store of this user's trusted state."""
-    return StateStore(data_dir() / "registries")

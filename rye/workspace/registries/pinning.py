@@ -13,8 +13,9 @@ from rye.errors import RyeError, UsageError
 from rye.project.registries import normal_address
 from rye.project.user_config import read_settings
 from rye.project.user_config_writing import forget_credential, set_setting
+from rye.registry.store.state import StateStore
 from rye.workspace.registries.airgap_access import Airgap, open_from_airgap
-from rye.workspace.registries.pinned_registries import PinnedRegistry, state_store
+from rye.workspace.registries.pinned_registries import PinnedRegistry
 from rye.workspace.registries.pins import pin_question
 from rye.workspace.registries.registry_access import open_registry
 
@@ -55,9 +56,9 @@ def pin_registry(context: Context, request: PinRequest) -> PinnedRegistry:
     require_fingerprint(request.fingerprint)
     with _opened(context, request, where) as client:
         origin, found, size = client.origin, client.state.fingerprint, client.head.checkpoint.size
-    default = read_settings().get("registry")
+    default = read_settings(context.home).get("registry")
     if request.make_default or default is None:
-        set_setting("registry", where)
+        set_setting(context.home, "registry", where)
         default = where
     return PinnedRegistry(where, origin, found, size, default == where)
 
@@ -86,16 +87,16 @@ def unpin_registry(context: Context, address: str, *, forget_trusted_history: bo
     Raises RyeError ``not-pinned``.
     """
     where = normal_address(address, context.cwd)
-    store = state_store()
+    store = StateStore(context.home.registries)
     origin = store.origin_at(where)
     if origin is None:
         raise RyeError(
             "not-pinned", f"No registry is pinned at {where}.", "`rye registry list` lists the pinned registries."
         )
     store.forget_address(where)
-    forget_credential(where)
-    if read_settings().get("registry") == where:
-        set_setting("registry", None)
+    forget_credential(context.home, where)
+    if read_settings(context.home).get("registry") == where:
+        set_setting(context.home, "registry", None)
     if forget_trusted_history:
         store.forget(origin)
     return Unpinned(where, origin)

@@ -27,7 +27,6 @@ from rye.project.registries import normal_address
 from rye.project.user_config import read_settings
 from rye.registry.store.state import StateStore
 from rye.registry.trust.trust_error import TrustError
-from rye.storage.folders import data_dir
 
 if TYPE_CHECKING:
     from rye.registry.first_contact import PinProposal
@@ -121,9 +120,9 @@ def require_contact(context: Context, address: str, *, asks: bool = True) -> Non
 
 
 def _is_known(context: Context, address: str) -> bool:
-    if StateStore(data_dir() / "registries").origin_at(address) is not None or address in given_pins(context):
+    if StateStore(context.home.registries).origin_at(address) is not None or address in given_pins(context):
         return True
-    named = (context.registry, read_settings().get("registry"))
+    named = (context.registry, read_settings(context.home).get("registry"))
     return address in {normal_address(one, context.cwd) for one in named if one is not None}
 
 

@@ -13,7 +13,6 @@ from rye.project.manifest import Manifest
 from rye.project.registries import Registries, registries
 from rye.project.user_config import read_settings
 from rye.registry.store.pins import read_addresses
-from rye.storage.folders import data_dir
 
 if TYPE_CHECKING:
     from rye.workspace.context import Context
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 def project_registries(context: Context, manifest: Manifest, root: Path) -> Registries:
     """The registry of each namespace in this project."""
-    return registries(context.registry, manifest, read_settings().get("registry"), root)
+    return registries(context.registry, manifest, read_settings(context.home).get("registry"), root)
 
 
 class Elsewhere(Struct, frozen=True):
@@ -40,7 +39,7 @@ def locked_elsewhere(context: Context, manifest: Manifest, lock: Lock, root: Pat
     Raises OSError and MsgspecError where the pins cannot be read.
     """
     where = project_registries(context, manifest, root)
-    pinned = read_addresses(data_dir() / "registries")
+    pinned = read_addresses(context.home.registries)
     found = []
     for item in lock.items:
         source = manifest.sources.get(item.identity.namespace)

@@ -14,9 +14,8 @@ from rye.installation.sources import Sources
 from rye.project.manifest import Manifest
 from rye.registry.client import RegistryClient
 from rye.registry.store.cache import WriteBehindCache
+from rye.registry.store.state import StateStore
 from rye.registry.transport.seam import NoAnswer
-from rye.storage.folders import cache_dir
-from rye.verified.memory import user_verdicts
 from rye.workspace.registries.pins import given_pins, pin_question, require_contact
 from rye.workspace.registries.project_registries import project_registries
 from rye.workspace.registries.registry_access import reading_token
@@ -50,7 +49,7 @@ def project_sources(
     answer; using its last verified head gives one warning. ``contacts``: whether to contact repositories of ``[sources]``
     that this user never agreed to, because the command names them or trusts the lock.
     """
-    cache, verdicts = WriteBehindCache.at(cache_dir() / "registry"), user_verdicts()
+    cache, verdicts = WriteBehindCache.at(context.home.registry_cache), context.home.verdicts()
     if airgap is not None:
         open_one = importlib.import_module(_AIRGAP).airgap_opener(context, airgap)
     else:
@@ -61,6 +60,7 @@ def project_sources(
                 require_contact(context, address, asks=asks)
             client = RegistryClient.open(
                 address,
+                store=StateStore(context.home.registries),
                 accept_root=pin_question(context, asks=asks),
                 offline=context.offline if offline is None else offline,
                 survives_outages=outages != "fail",
@@ -118,5 +118,5 @@ def _tell_outage(context: Context, client: RegistryClient, outage: NoAnswer) -> 
 
 def judging_environment(context: Context, manifest: Manifest, others: OtherPolicies | None = None) -> Environment:
     """The current basis for checking releases. ``others``: the policies besides the project's, if already read."""
-    policy = policy_in_force(manifest, others if others is not None else read_other_policies())
+    policy = policy_in_force(manifest, others if others is not None else read_other_policies(context.home))
     return Environment(manifest.provides, policy, context.now())

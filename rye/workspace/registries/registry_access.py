@@ -12,6 +12,8 @@ from rye.project.layout import find_project
 from rye.project.registries import Registries, normal_address, registries
 from rye.project.user_config import credential, read_settings
 from rye.registry.client import RegistryClient
+from rye.registry.store.cache import Cache
+from rye.registry.store.state import StateStore
 from rye.registry.transport.api import RegistryApi
 from rye.text.loopback import is_loopback
 from rye.workspace.registries.pins import given_pins, pin_question, require_contact
@@ -33,7 +35,7 @@ def project_manifest(context: Context) -> Manifest | None:
 
 def configured(context: Context) -> Registries:
     """The registries set by --registry, the project and the user's settings."""
-    setting = read_settings().get("registry")
+    setting = read_settings(context.home).get("registry")
     return registries(context.registry, project_manifest(context), setting, context.cwd)
 
 
@@ -59,6 +61,8 @@ def open_registry(
         require_contact(context, address)
     client = RegistryClient.open(
         address,
+        store=StateStore(context.home.registries),
+        cache=Cache(context.home.registry_cache),
         accept_root=fingerprint or accept_root or pin_question(context),
         origin=origin,
         offline=context.offline,
@@ -82,7 +86,7 @@ def reading_token(context: Context, address: str, argument: str | None = None) -
         pins = [pinned for pinned in given_pins(context) if pinned]
         only_pin = pins[0] if len(pins) == 1 else None
         named = argument or (context.registry and normal_address(context.registry, context.cwd)) or only_pin
-        found = credential(address, named)
+        found = credential(context.home, context.environment, address, named)
         return found.token if found is not None else None
 
     return look_up
@@ -98,7 +102,7 @@ def open_api(
     if context.offline:
         raise RyeError("offline", "This needs the registry's API, and --offline forbids the network.")
     named = context.registry and normal_address(context.registry, context.cwd)
-    found = credential(client.address, argument or named)
+    found = credential(context.home, context.environment, client.address, argument or named)
     if found is None and needs_token:
         raise RyeError(
             "not-logged-in",
@@ -133,7 +137,12 @@ def last_seen_keyset(context: Context, namespace: str) -> Keyset | None:
     Nothing is fetched: None if it is not cached or not verified.
     """
     try:
-        client = RegistryClient.open(configured(context).of(namespace), offline=True)
+        client = RegistryClient.open(
+            configured(context).of(namespace),
+            store=StateStore(context.home.registries),
+            cache=Cache(context.home.registry_cache),
+            offline=True,
+        )
         link = client.keysets([namespace])[namespace].current(client.head.snapshot.time)
     except RyeError:
         return None

@@ -16,7 +16,6 @@ from rye.registry.airgap import Wanted, write_airgap
 from rye.registry.mirroring import Mirrored
 from rye.registry.store.state import StateStore
 from rye.registry.transport.factory import open_transport
-from rye.storage.folders import data_dir
 from rye.workspace.registries.registry_access import configured, open_registry, reading_token
 
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ def write_airgap_file(context: Context, file: Path) -> AirgapOutcome:
             f"The file contains only items from registries. It does not contain items from {', '.join(from_sources)}.",
             "The machine that installs from the file needs access to these repositories or folders, or a cached copy.",
         )
-    store = StateStore(data_dir() / "registries")
+    store = StateStore(context.home.registries)
     wanted = _wanted(context, lock)
 
     def open_one(address: str) -> Transport:

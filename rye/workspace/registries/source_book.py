@@ -18,10 +18,9 @@ from rye.sources.git_cache import GitCache
 from rye.sources.git_program import Asking
 from rye.sources.item import Keys
 from rye.sources.opening import Opener
-from rye.storage.folders import cache_dir, config_dir, data_dir
+from rye.storage.home import Home
 from rye.verified.basis import trusted_keys_hash
 from rye.workspace.context import Context
-from rye.workspace.registries.local_cache import GIT_CACHE
 from rye.workspace.trusting.acceptance import trusts_lock
 from rye.workspace.trusting.known_signers import agreed_signers
 from rye.workspace.trusting.trusted_keys import trusted_keys
@@ -38,17 +37,17 @@ def source_book(
 ) -> SourceBook:
     """Open the sources. ``asks``: whether git may ask for a password, and rye for consent. ``contacts``: whether to contact
     sources that this user never agreed to. Raises RyeError ``source-name-taken``."""
-    _refuse_pinned(sources)
+    _refuse_pinned(context.home, sources)
     keys = trusted_keys_hash(
-        config_dir()
+        context.home.config
     )  # before the keys are read: what changes in between is not remembered as the new store
     opener = source_opener(context, root, offline=offline, asks=asks, contacts=contacts)
     return SourceBook(sources, opener, keys)
 
 
-def _refuse_pinned(sources: Mapping[str, Source]) -> None:
+def _refuse_pinned(home: Home, sources: Mapping[str, Source]) -> None:
     """Refuse a source named like a namespace of a pinned registry, so that a name has one meaning."""
-    pinned = pinned_namespaces()
+    pinned = pinned_namespaces(home)
     for name in sorted(sources.keys() & pinned.keys()):
         raise RyeError(
             "source-name-taken",
@@ -57,9 +56,9 @@ def _refuse_pinned(sources: Mapping[str, Source]) -> None:
         )
 
 
-def pinned_namespaces() -> dict[str, str]:
+def pinned_namespaces(home: Home) -> dict[str, str]:
     """The locally known namespaces of pinned registries: namespace → origin."""
-    folder = data_dir() / "registries"
+    folder = home.registries
     try:
         origins = sorted(set(read_addresses(folder).values()))
     except (OSError, msgspec.MsgspecError):  # opening that registry reports the error
@@ -77,9 +76,9 @@ def source_opener(context: Context, root: Path, *, offline: bool, asks: bool = T
     willing = contacts or trusts_lock(context) or (asks and (context.interactive or context.assume_yes))
 
     def may_contact(url: str) -> bool:
-        return willing or f"{GIT_PREFIX}{url}" in agreed_signers()
+        return willing or f"{GIT_PREFIX}{url}" in agreed_signers(context.home)
 
-    return opener_of(root, source_cache(context, offline=offline, asks=asks, may_contact=may_contact))
+    return opener_of(context.home, root, source_cache(context, offline=offline, asks=asks, may_contact=may_contact))
 
 
 def source_cache(
@@ -88,13 +87,13 @@ def source_cache(
     """The user's cache of repositories. ``may_contact``: see :class:`rye.sources.git_cache.GitCache`."""
     asking = Asking(terminal=asks and context.interactive)
     return GitCache(
-        cache_dir() / GIT_CACHE, context.environment, offline=offline, asking=asking, may_contact=may_contact
+        context.home.git_cache, context.environment, offline=offline, asking=asking, may_contact=may_contact
     )
 
 
-def opener_of(root: Path, cache: GitCache) -> Opener:
+def opener_of(home: Home, root: Path, cache: GitCache) -> Opener:
     """The opener of the sources of the project at ``root`` with this cache."""
-    trusted = trusted_keys(())
+    trusted = trusted_keys(home, ())
     return Opener(root, cache, Keys(trusted.keys, trusted.revoked))
 
 

@@ -22,7 +22,6 @@ from rye.errors import RyeError
 from rye.installation.transaction import LOCK_SECONDS, Change, exclusive
 from rye.project.layout import read_project_file
 from rye.storage import private_files
-from rye.storage.folders import data_dir
 from rye.storage.safe_files import LockTimeout, file_lock
 from rye.text.lazy import lazy_module
 
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 
     from rye.project.layout import Project
     from rye.project.lock import LockedItem
+    from rye.storage.home import Home
     from rye.workspace.context import Context
 else:
     json = lazy_module("json")  # only for text with unusual characters
@@ -62,23 +62,23 @@ def trusts_lock(context: Context, given: bool = False) -> bool:
     return given or context.environment.get(TRUST_LOCK, "").lower() in _SET
 
 
-def unseen(project: Project, wanted: Iterable[Ask]) -> tuple[Ask, ...]:
+def unseen(home: Home, project: Project, wanted: Iterable[Ask]) -> tuple[Ask, ...]:
     """The approvals that this user has not agreed to in this project, sorted. A right covered by the item's agreed rights is
     not new."""
     asked = set(wanted)
     if not asked:
         return ()
-    known = _read(memory_of(project, _FOLDER))
+    known = _read(memory_of(home, project, _FOLDER))
     return tuple(sorted(one for one in asked if one.line not in known and not _within(one, known)))
 
 
-def accepted_before(project: Project) -> bool:
+def accepted_before(home: Home, project: Project) -> bool:
     """Whether this user accepted this checkout or installed in it. If so, later customizations are only reported."""
     mark = _read_mark(project)
-    return mark is not None and _accepted(mark).line in _read(memory_of(project, _FOLDER))
+    return mark is not None and _accepted(mark).line in _read(memory_of(home, project, _FOLDER))
 
 
-def remember_accepted(project: Project, agreed: Iterable[Ask]) -> None:
+def remember_accepted(home: Home, project: Project, agreed: Iterable[Ask]) -> None:
     """Remember these, and that this checkout is accepted if its work folder is writable. Errors as for :func:`remember`."""
     mark = _read_mark(project)
     if mark is None:
@@ -87,9 +87,9 @@ def remember_accepted(project: Project, agreed: Iterable[Ask]) -> None:
             with exclusive(project) as writer:
                 writer.apply([Change(_MARK, mark.encode())])
         except (RyeError, OSError):  # rye asks again next time
-            remember(project, agreed)
+            remember(home, project, agreed)
             return
-    remember(project, (*agreed, _accepted(mark)))
+    remember(home, project, (*agreed, _accepted(mark)))
 
 
 def _accepted(mark: str) -> Ask:
@@ -118,10 +118,10 @@ def _within(ask: Ask, known: frozenset[str]) -> bool:
     return bool(agreed) and sort.covers(agreed, ask.text)
 
 
-def remember(project: Project, agreed: Iterable[Ask]) -> None:
+def remember(home: Home, project: Project, agreed: Iterable[Ask]) -> None:
     """Store that this user agreed to these in this project. Keeps what another run stores at the same time. Raises RyeError
     ``in-use``."""
-    place = memory_of(project, _FOLDER)
+    place = memory_of(home, project, _FOLDER)
     added = {one.line for one in agreed}
     if added <= _read(place):
         return
@@ -139,9 +139,9 @@ def remember(project: Project, agreed: Iterable[Ask]) -> None:
         ) from None
 
 
-def forget(project: Project) -> bool:
+def forget(home: Home, project: Project) -> bool:
     """Revoke the acceptance of a project. Return whether it was accepted."""
-    place = memory_of(project, _FOLDER)
+    place = memory_of(home, project, _FOLDER)
     existed = os.path.lexists(place)
     place.unlink(missing_ok=True)
     return existed
@@ -180,9 +180,9 @@ def _root(project: Project) -> str:
     return f'"{path}"' if is_plain(path) else json.dumps(path)
 
 
-def memory_of(project: Project, folder: str) -> Path:
+def memory_of(home: Home, project: Project, folder: str) -> Path:
     """The file for this project below ``folder`` in the user's data folder, named by the project's real path."""
-    return data_dir() / folder / hashlib.sha256(_root(project).encode()).hexdigest()[:32]
+    return home.data / folder / hashlib.sha256(_root(project).encode()).hexdigest()[:32]
 
 
 def _read(place: Path) -> frozenset[str]:

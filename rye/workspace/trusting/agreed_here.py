@@ -78,8 +78,10 @@ def agreed_here(context: Context, item: CheckedItem, trust_lock: bool = False) -
     row = item.row
     waiting: tuple[Ask, ...] = ()
     if not trusts_lock(context, trust_lock):
-        waiting = tuple(one for one in unseen(item.project, approvals([row])) if one.sort not in ("signer", "source"))
-        waiting += unseen_alarms(item.project, [row], {row.identity: item.release})
+        waiting = tuple(
+            one for one in unseen(context.home, item.project, approvals([row])) if one.sort not in ("signer", "source")
+        )
+        waiting += unseen_alarms(context.home, item.project, [row], {row.identity: item.release})
     refused = {one.text for one in waiting if one.sort == "right"}
     agreed = tuple(pattern for pattern in row.approved.of("right") if pattern not in refused)
     return AgreedHere(row.identity, agreed, waiting, tuple(not_approved(row, item.release)))

@@ -27,7 +27,7 @@ from rye.project.lock_file import item_path
 from rye.project.manifest import Manifest
 from rye.project.spaces import Entry
 from rye.registry.store.cache import Cache
-from rye.storage.folders import cache_dir
+from rye.storage.home import Home
 from rye.storage.safe_files import read_bytes
 from rye.text.facts import Fact, difference
 from rye.text.facts.finding import find_facts
@@ -35,7 +35,12 @@ from rye.workspace.trusting.customizations import Customization
 
 
 def brought_facts(
-    project: Project, manifest: Manifest, item: LockedItem, data: bytes | None, found: Sequence[Customization]
+    home: Home,
+    project: Project,
+    manifest: Manifest,
+    item: LockedItem,
+    data: bytes | None,
+    found: Sequence[Customization],
 ) -> tuple[Fact, ...]:
     """The facts that these customizations add to an item. ``data``: the item's signed file; None: return all facts of the
     customizations' own texts."""
@@ -47,7 +52,7 @@ def brought_facts(
     known = find_facts({shown: text})
     facts: list[Fact] = []
     if any(one.sort == "override" for one in found):
-        facts += _of_overrides(project, manifest, item, text)
+        facts += _of_overrides(home, project, manifest, item, text)
     for one in found:
         if one.sort != "override":
             own = _text(project.root / one.shown)
@@ -55,16 +60,16 @@ def brought_facts(
     return tuple(facts)
 
 
-def signed_file(project: Project, item: LockedItem) -> bytes | None:
+def signed_file(home: Home, project: Project, item: LockedItem) -> bytes | None:
     """The signed bytes of an item: from the project if unchanged there, otherwise from the user's cache."""
     try:
         data = read_bytes(project.root / item_path(item), CONTENT.item_bytes)
     except RyeError:
         data = b""
-    return data if sha256(data).hexdigest() == item.sha256 else Cache(cache_dir() / "registry").get(item.sha256)
+    return data if sha256(data).hexdigest() == item.sha256 else Cache(home.registry_cache).get(item.sha256)
 
 
-def _of_overrides(project: Project, manifest: Manifest, item: LockedItem, text: str) -> Iterable[Fact]:
+def _of_overrides(home: Home, project: Project, manifest: Manifest, item: LockedItem, text: str) -> Iterable[Fact]:
     path = project.root / item_path(item)
     location = locate(path)
     if location is None:
@@ -73,7 +78,7 @@ def _of_overrides(project: Project, manifest: Manifest, item: LockedItem, text: 
     base = unsigned(text, location, path.name)
     entry = Entry("installed", path, location, location.namespace)
     try:
-        files = entry_sources(rye_places(project), entry, project, manifest.namespace)
+        files = entry_sources(home, rye_places(home, project), entry, project, manifest.namespace)
     except RyeError:
         return ()  # unreadable files produce no effective text
     result = effective(
@@ -83,7 +88,7 @@ def _of_overrides(project: Project, manifest: Manifest, item: LockedItem, text: 
         name=location.name,
         version=item.version,
         file_name=shown,
-        widening_allowed=read_other_policies().allow_override_widening(manifest),
+        widening_allowed=read_other_policies(home).allow_override_widening(manifest),
         origins=file_lines(shown, text, base),
     )
     before, after = find_facts({shown: base}), find_facts({shown: result.text})

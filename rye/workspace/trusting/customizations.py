@@ -26,6 +26,7 @@ from rye.project.layout import Project
 from rye.project.lock import LockedItem
 from rye.project.lock_file import item_path, read_lock
 from rye.project.spaces import Entry
+from rye.storage.home import Home
 from rye.workspace.trusting.acceptance import remember, unseen
 
 Sort = Literal["override", "overlay", "role-directives"]
@@ -49,18 +50,20 @@ class Customization(Struct, frozen=True, order=True):
         return Ask(self.item, "customization", f"{self.shown} ({said})")
 
 
-def customizations(project: Project, namespace: str | None, items: Sequence[LockedItem]) -> tuple[Customization, ...]:
+def customizations(
+    home: Home, project: Project, namespace: str | None, items: Sequence[LockedItem]
+) -> tuple[Customization, ...]:
     """The project's customizations of these items, sorted. ``namespace``: the project's own.
 
     Raises RyeError for more files than the limit.
     """
     if not items:
         return ()
-    places = rye_places(project)
+    places = rye_places(home, project)
     found: list[Customization] = []
     overrides = places.of(places.overrides, "project")
     if overrides is not None:
-        found.extend(_overrides(overrides, project, namespace, items))
+        found.extend(_overrides(home, overrides, project, namespace, items))
     for folders, suffix, kind, sort in (
         (places.overlays, OVERLAY_SUFFIX, "formula", "overlay"),
         (places.role_directives, DIRECTIVE_SUFFIX, "role", "role-directives"),
@@ -72,7 +75,7 @@ def customizations(project: Project, namespace: str | None, items: Sequence[Lock
 
 
 def _overrides(
-    folder: Folder, project: Project, namespace: str | None, items: Sequence[LockedItem]
+    home: Home, folder: Folder, project: Project, namespace: str | None, items: Sequence[LockedItem]
 ) -> Iterator[Customization]:
     by_name: dict[str, list[LockedItem]] = {}
     for path in folder.files(SUFFIX, nested=True):
@@ -83,17 +86,21 @@ def _overrides(
                     by_name.setdefault(item.identity.local_id, []).append(item)
         named = named_for(folder, path)
         for item in by_name.get(named.id, ()) if named is not None else ():
-            if named is not None and named.kind in (None, item.kind) and _is_meant(named.id, item, project, namespace):
+            if (
+                named is not None
+                and named.kind in (None, item.kind)
+                and _is_meant(home, named.id, item, project, namespace)
+            ):
                 yield _customization(folder, path, item, "override")
 
 
-def _is_meant(identifier: str, item: LockedItem, project: Project, namespace: str | None) -> bool:
+def _is_meant(home: Home, identifier: str, item: LockedItem, project: Project, namespace: str | None) -> bool:
     if identifier == item.id:
         return True
     path = project.root / item_path(item)
     location = locate(path)
     return location is not None and means(
-        identifier, Entry("installed", path, location, location.namespace), project, namespace
+        home, identifier, Entry("installed", path, location, location.namespace), project, namespace
     )
 
 
@@ -114,7 +121,9 @@ def _customization(folder: Folder, path: Path, item: LockedItem, sort: Sort) -> 
     )
 
 
-def remember_made_here(project: Project | None, path: Path, before: bytes | None, *, was_shown: bool = False) -> None:
+def remember_made_here(
+    home: Home, project: Project | None, path: Path, before: bytes | None, *, was_shown: bool = False
+) -> None:
     """Remember as seen a customization that this user created or changed with rye.
 
     ``before``: its earlier bytes; None: a new file. If the user had not seen the earlier bytes, a change does not make the
@@ -126,13 +135,13 @@ def remember_made_here(project: Project | None, path: Path, before: bytes | None
     made = path.resolve()
     mine = [
         one
-        for one in customizations(project, namespace, read_lock(project).items)
+        for one in customizations(home, project, namespace, read_lock(project).items)
         if (project.root / one.shown).resolve() == made
     ]
     if not was_shown and before is not None:
         digest = sha256(before).hexdigest()
         earlier = {replace(one, sha256=digest).approval: one for one in mine}
-        new = set(unseen(project, earlier))
+        new = set(unseen(home, project, earlier))
         mine = [one for approval, one in earlier.items() if approval not in new]
     if mine:
-        remember(project, [one.approval for one in mine])
+        remember(home, project, [one.approval for one in mine])

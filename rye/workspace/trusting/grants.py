@@ -43,7 +43,7 @@ def approval_in_force(context: Context, project: Project, manifest: Manifest) ->
     written = manifest.policy.approval
     if trusts_lock(context):
         return written
-    waiting = set(unseen(project, grant_approvals(manifest)))
+    waiting = set(unseen(context.home, project, grant_approvals(manifest)))
     return {
         pattern: answer for pattern, answer in written.items() if answer != "allow" or _unasked(pattern) not in waiting
     }
@@ -54,7 +54,7 @@ def grants_in_force(context: Context, project: Project, manifest: Manifest, tool
     written = manifest.sandbox.get(tool, NOTHING)
     if trusts_lock(context):
         return written
-    waiting = {(one.item, one.text) for one in unseen(project, grant_approvals(manifest))}
+    waiting = {(one.item, one.text) for one in unseen(context.home, project, grant_approvals(manifest))}
     return Needs(*(tuple(v for v in getattr(written, key) if (tool, f"{key} {v}") not in waiting) for key in KEYS))
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from rye.consent.ask import Ask
 from rye.installation.fact_rules import by_other_rules, late_alarms
+from rye.storage.home import Home
 from rye.verified.require import verified_before
 from rye.workspace.trusting.acceptance import unseen
 
@@ -31,25 +32,25 @@ def texts(rows: Iterable[LockedItem]) -> set[Ask]:
 
 
 def unseen_alarms(
-    project: Project, rows: Sequence[LockedItem], signed: Mapping[Identity, SignedRelease] | None = None
+    home: Home, project: Project, rows: Sequence[LockedItem], signed: Mapping[Identity, SignedRelease] | None = None
 ) -> tuple[Ask, ...]:
     """The alarms that another version of the rules did not find, in bytes that this user never agreed to, with those bytes.
 
     ``signed``: the signed releases; None: those verified on this machine before.
     """
     found: list[Ask] = []
-    for row, alarms in _late(rows, signed):
+    for row, alarms in _late(home, rows, signed):
         mark = _text(row)
-        asked = unseen(project, [mark, *(Ask(mark.item, "fact", alarm) for alarm in alarms)])
+        asked = unseen(home, project, [mark, *(Ask(mark.item, "fact", alarm) for alarm in alarms)])
         found += asked if mark in asked else ()
     return tuple(sorted(set(found)))
 
 
 def notice(
-    rows: Sequence[LockedItem], signed: Mapping[Identity, SignedRelease] | None = None
+    home: Home, rows: Sequence[LockedItem], signed: Mapping[Identity, SignedRelease] | None = None
 ) -> tuple[str, str] | None:
     """The warning about such alarms and the command that approves them; None without alarms."""
-    late = _late(rows, signed)
+    late = _late(home, rows, signed)
     if not late:
         return None
     listed = "; ".join(f"{row.identity} mentions {alarms[0]}" for row, alarms in late[:_LISTED])
@@ -62,12 +63,12 @@ def notice(
 
 
 def _late(
-    rows: Sequence[LockedItem], signed: Mapping[Identity, SignedRelease] | None
+    home: Home, rows: Sequence[LockedItem], signed: Mapping[Identity, SignedRelease] | None
 ) -> list[tuple[LockedItem, list[str]]]:
     others = [row for row in rows if by_other_rules(row)]
     if not others:
         return []
-    words = verified_before(others) if signed is None else signed
+    words = verified_before(home, others) if signed is None else signed
     found = []
     for row in others:
         release = words.get(row.identity)

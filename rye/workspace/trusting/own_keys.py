@@ -10,7 +10,6 @@ from rye.limits import KEYS
 from rye.signing.key_store import KeyStore, StoredKey
 from rye.signing.keys import PrivateKey, PublicKey
 from rye.signing.sealed_form import is_sealed
-from rye.storage.folders import config_dir
 from rye.storage.safe_files import read_bytes
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ class OwnKeys:
 
     def __init__(self, context: Context, ask: AskPassphrase):
         self.context = context
-        self.store = KeyStore(config_dir())
+        self.store = KeyStore(context.home.config)
         self._ask = ask
 
     def list(self) -> tuple[StoredKey, ...]:

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from rye.consent.ask import Ask
 from rye.errors import RyeError
+from rye.storage.home import Home
 from rye.text.facts import ALARM, NOTE
 from rye.workspace.trusting.acceptance import accepted_before, unseen
 from rye.workspace.trusting.grants import grant_approvals
@@ -70,6 +71,7 @@ def shown_lines(asked: Sequence[Ask]) -> list[str]:
 
 
 def project_changes(
+    home: Home,
     project: Project,
     manifest: Manifest,
     items: Sequence[LockedItem],
@@ -78,13 +80,13 @@ def project_changes(
     asks_all: bool = False,
 ) -> ProjectChanges:
     """What this user has not seen. ``asks_all``: ask about everything, as ``rye trust project`` does."""
-    found = _customizations(project, manifest, items)
-    new = set(unseen(project, [one.approval for one in found]))
+    found = _customizations(home, project, manifest, items)
+    new = set(unseen(home, project, [one.approval for one in found]))
     waiting = [one for one in found if one.approval in new]
-    grants = unseen(project, grant_approvals(manifest))
+    grants = unseen(home, project, grant_approvals(manifest))
     if not waiting and not grants:
         return ProjectChanges()
-    asks_all = asks_all or not accepted_before(project)
+    asks_all = asks_all or not accepted_before(home, project)
     asked: list[Ask] = list(grants) if asks_all else []
     told: list[Customization] = []
     by_item: dict[str, list[Customization]] = {}
@@ -92,7 +94,9 @@ def project_changes(
         by_item.setdefault(one.item, []).append(one)
     for item in items:
         mine = by_item.get(str(item.identity), [])
-        facts = [fact for fact in _facts(project, manifest, item, signed, mine) if fact.level != NOTE] if mine else []
+        facts = (
+            [fact for fact in _facts(home, project, manifest, item, signed, mine) if fact.level != NOTE] if mine else []
+        )
         if asks_all or any(fact.level == ALARM for fact in facts):
             asked += (one.approval for one in mine)
             asked += (
@@ -105,15 +109,20 @@ def project_changes(
 
 
 def require_allowed(
-    policy: Policy, project: Project, manifest: Manifest, items: Sequence[LockedItem], signed: ReadSigned | None = None
+    home: Home,
+    policy: Policy,
+    project: Project,
+    manifest: Manifest,
+    items: Sequence[LockedItem],
+    signed: ReadSigned | None = None,
 ) -> None:
     """Require that no customization adds facts that the policy forbids. Raises RyeError ``policy-violation``."""
     if not policy.facts:
         return
-    found = _customizations(project, manifest, items)
+    found = _customizations(home, project, manifest, items)
     for item in items:
         mine = [one for one in found if one.item == str(item.identity)]
-        for fact in _facts(project, manifest, item, signed, mine) if mine else ():
+        for fact in _facts(home, project, manifest, item, signed, mine) if mine else ():
             if fact.fact in policy.facts:
                 raise forbidden(str(item.identity), fact)
 
@@ -128,21 +137,28 @@ def forbidden(item: str, fact: Fact) -> RyeError:
     )
 
 
-def _customizations(project: Project, manifest: Manifest, items: Sequence[LockedItem]) -> tuple[Customization, ...]:
+def _customizations(
+    home: Home, project: Project, manifest: Manifest, items: Sequence[LockedItem]
+) -> tuple[Customization, ...]:
     if not items or not any(map(os.path.lexists, (project.overrides, project.overlays, project.role_directives))):
         return ()
     from rye.workspace.trusting.customizations import customizations  # most projects change no installed item
 
-    return customizations(project, manifest.namespace, items)
+    return customizations(home, project, manifest.namespace, items)
 
 
 def _facts(
-    project: Project, manifest: Manifest, item: LockedItem, signed: ReadSigned | None, found: Sequence[Customization]
+    home: Home,
+    project: Project,
+    manifest: Manifest,
+    item: LockedItem,
+    signed: ReadSigned | None,
+    found: Sequence[Customization],
 ) -> tuple[Fact, ...]:
     from rye.workspace.trusting.customization_facts import (
         brought_facts,  # loads merging and the cache, which only unseen customizations need
         signed_file,
     )
 
-    data = signed(item) if signed is not None else signed_file(project, item)
-    return brought_facts(project, manifest, item, data, found)
+    data = signed(item) if signed is not None else signed_file(home, project, item)
+    return brought_facts(home, project, manifest, item, data, found)

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from rye.signing.keys import PublicKey
 from rye.signing.trust_store import TrustStore, read_key_file
-from rye.storage.folders import config_dir
+from rye.storage.home import Home
 
 
 class Trusted(Struct, frozen=True):
@@ -19,8 +19,8 @@ class Trusted(Struct, frozen=True):
     revoked: tuple[PublicKey, ...]
 
 
-def trusted_keys(files: Iterable[Path]) -> Trusted:
+def trusted_keys(home: Home, files: Iterable[Path]) -> Trusted:
     """The keys of the user's trust store and of key files that they named, never those of a project or package."""
     named = tuple(read_key_file(file)[0] for file in files)
-    store = TrustStore(config_dir())
+    store = TrustStore(home.config)
     return Trusted((*named, *store.trusted()), store.revoked())

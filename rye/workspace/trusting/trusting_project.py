@@ -5,6 +5,7 @@ from __future__ import annotations
 from rye.consent.ask import Ask
 from rye.consent.sorts import approvals
 from rye.project.layout import Project
+from rye.storage.home import Home
 from rye.workspace.context import Context
 from rye.workspace.installing.consent import accept_lock
 from rye.workspace.installing.install_request import Agree
@@ -24,14 +25,18 @@ def accept_project(context: Context, project: Project, agree: Agree) -> tuple[As
     state = read_state(context, project)
     manifest, items = state.manifest, state.lock.items
     signed = require_verified(context, project, items)
-    changes = project_changes(project, manifest, items, asks_all=True)
-    waiting = (*unseen(project, approvals(items)), *unseen_alarms(project, items, signed), *changes.asked)
+    changes = project_changes(context.home, project, manifest, items, asks_all=True)
+    waiting = (
+        *unseen(context.home, project, approvals(items)),
+        *unseen_alarms(context.home, project, items, signed),
+        *changes.asked,
+    )
     if waiting:
         accept_lock(context, agree, waiting)
-    remember_accepted(project, texts(items).union(waiting))
+    remember_accepted(context.home, project, texts(items).union(waiting))
     return waiting
 
 
-def forget_project(project: Project) -> bool:
+def forget_project(home: Home, project: Project) -> bool:
     """Revoke the acceptance. Return whether the project was accepted."""
-    return forget(project)
+    return forget(home, project)

@@ -35,4 +35,4 @@ def require_verified(
     def verify(unknown: Sequence[LockedItem]) -> Mapping[Identity, SignedRelease]:
         return row_verification.verify_rows(context, project, unknown)
 
-    return require(items, verify if fetch else None)
+    return require(context.home, items, verify if fetch else None)

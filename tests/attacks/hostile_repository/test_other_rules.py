@@ -13,6 +13,7 @@ from rye.items.identity import Identity
 from rye.items.signed_release import Mention, SignedRelease
 from rye.project.layout import Project
 from rye.project.lock import Lock, LockedItem, LockError, lock_text, parse_lock
+from rye.storage.home import Home
 from rye.workspace.trusting.acceptance import remember
 from rye.workspace.trusting.other_rules import notice, texts, unseen_alarms
 from tests.attacks.hostile_repository.attacks import CloneAttackRunner
@@ -89,18 +90,18 @@ def row(**words: object) -> LockedItem:
 
 
 def test_other_bytes_under_a_claim_of_other_rules_are_asked_about(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RYE_DATA_DIR", str(tmp_path / "data"))
     project, agreed = Project(tmp_path), row(approved=approving(2))
     signed = {agreed.identity: SignedRelease(mentions=(ALARM,))}
-    assert {one.sort for one in unseen_alarms(project, [agreed], signed)} == {"fact", "text"}
-    remember(project, texts([agreed]))
-    assert unseen_alarms(project, [agreed], signed) == ()
-    assert notice([agreed], signed) is not None
+    assert {one.sort for one in unseen_alarms(home, project, [agreed], signed)} == {"fact", "text"}
+    remember(home, project, texts([agreed]))
+    assert unseen_alarms(home, project, [agreed], signed) == ()
+    assert notice(home, [agreed], signed) is not None
     changed = row(approved=approving(2), sha256="b" * 64, version="1.1.0")
-    assert {one.sort for one in unseen_alarms(project, [changed], signed)} == {"fact", "text"}
-    assert notice([row()], signed) is None
+    assert {one.sort for one in unseen_alarms(home, project, [changed], signed)} == {"fact", "text"}
+    assert notice(home, [row()], signed) is None
 
 
 def test_what_other_rules_approved_opens_no_door_for_the_next_version() -> None:

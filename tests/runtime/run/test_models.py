@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ HAIKU: dict[str, Any] = {
     "input-price": 1,
     "output-price": 5.5,
 }
+FILE = Path("config.toml")
 LOCAL: dict[str, Any] = {"dialect": "openai", "url": "http://127.0.0.1:8080", "model": "small"}
 
 
@@ -62,21 +64,21 @@ def test_what_is_wrong_is_named(changed: dict[str, Any], says: str) -> None:
 
 def test_the_tier_comes_first_and_then_its_fallback() -> None:
     models = parse_models({"haiku": HAIKU, "local": LOCAL}, "config.toml")
-    found = candidates(DirectiveModel("haiku", fallback="local"), models)
+    found = candidates(DirectiveModel("haiku", fallback="local"), models, FILE)
     assert [each.tier for each in found] == ["haiku", "local"]
-    assert [each.tier for each in candidates(DirectiveModel("gone", fallback="local"), models)] == ["local"]
-    assert len(candidates(DirectiveModel("haiku", fallback="haiku"), models)) == 1
+    assert [each.tier for each in candidates(DirectiveModel("gone", fallback="local"), models, FILE)] == ["local"]
+    assert len(candidates(DirectiveModel("haiku", fallback="haiku"), models, FILE)) == 1
 
 
 def test_a_wish_for_a_model_counts_only_where_the_user_has_it() -> None:
     models = parse_models({"haiku": HAIKU, "local": LOCAL}, "config.toml")
-    assert candidates(DirectiveModel("haiku", id="small"), models)[0] == models["local"]
-    assert candidates(DirectiveModel("haiku", id="very-expensive"), models)[0].model == "claude-haiku"
+    assert candidates(DirectiveModel("haiku", id="small"), models, FILE)[0] == models["local"]
+    assert candidates(DirectiveModel("haiku", id="very-expensive"), models, FILE)[0].model == "claude-haiku"
 
 
 def test_no_model_says_what_to_set_up() -> None:
     with pytest.raises(RyeError) as caught:
-        candidates(DirectiveModel("opus", fallback="sonnet"), parse_models({"haiku": HAIKU}, "config.toml"))
+        candidates(DirectiveModel("opus", fallback="sonnet"), parse_models({"haiku": HAIKU}, "config.toml"), FILE)
     assert caught.value.code == "no-model"
     assert "'opus' or 'sonnet'" in caught.value.message
     assert "For example: [models.opus] with" in (caught.value.hint or "")
@@ -86,18 +88,18 @@ def test_no_model_says_what_to_set_up() -> None:
 def test_the_example_of_a_table_is_never_one_that_cannot_be_read(tier: str) -> None:
     """The name of a tier comes from a directive's author."""
     with pytest.raises(RyeError) as caught:
-        candidates(DirectiveModel(tier), {})
+        candidates(DirectiveModel(tier), {}, FILE)
     assert "[models.haiku]" in (caught.value.hint or "")
 
 
 def test_a_run_may_choose_another_model() -> None:
     models = parse_models({"haiku": HAIKU, "local": LOCAL}, "config.toml")
-    assert with_choices(models, {"haiku": "local"})["haiku"] == replace(models["local"], chosen=True)
-    assert with_choices(models, {"opus": "local"})["opus"] == replace(models["local"], chosen=True)
-    other = with_choices(models, {"haiku": "claude-other"})["haiku"]
+    assert with_choices(models, {"haiku": "local"}, FILE)["haiku"] == replace(models["local"], chosen=True)
+    assert with_choices(models, {"opus": "local"}, FILE)["opus"] == replace(models["local"], chosen=True)
+    other = with_choices(models, {"haiku": "claude-other"}, FILE)["haiku"]
     assert (other.model, other.url, other.priced) == ("claude-other", "https://api.example.com", False)
     with pytest.raises(RyeError) as caught:
-        with_choices(models, {"opus": "nothing"})
+        with_choices(models, {"opus": "nothing"}, FILE)
     assert caught.value.code == "no-model"
 
 
@@ -105,6 +107,6 @@ def test_a_directives_wish_does_not_undo_what_its_user_chose_for_the_run() -> No
     """Someone who chose a local model did so to keep the prompt on the machine."""
     models = parse_models({"haiku": HAIKU, "local": LOCAL}, "config.toml")
     wish = DirectiveModel("haiku", id="claude-haiku")
-    assert candidates(wish, models)[0].model == "claude-haiku"
-    assert candidates(wish, with_choices(models, {"haiku": "local"}))[0].model == "small"
-    assert candidates(wish, with_choices(models, {"haiku": "other"}))[0].model == "other"
+    assert candidates(wish, models, FILE)[0].model == "claude-haiku"
+    assert candidates(wish, with_choices(models, {"haiku": "local"}, FILE), FILE)[0].model == "small"
+    assert candidates(wish, with_choices(models, {"haiku": "other"}, FILE), FILE)[0].model == "other"
