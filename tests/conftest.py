@@ -40,7 +40,6 @@ from hypothesis.internal.constants_ast import Constants
 import registry_server.embedded
 from registry_server.migrations import opening
 from rye.errors import RyeError
-from rye.storage.home import Home
 from tests.scenes import forked_registry, migrated_database
 from tests.scenes.effort import FUZZ
 
@@ -99,18 +98,6 @@ _projects_of_all = [
     each for folder in _wide for each in (folder / ".ai", folder / "rye.toml") if not os.path.lexists(each)
 ]
 """What no test may create."""
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Home:
-    """A user without anything, whose folders are below the test's own."""
-    return Home(
-        tmp_path / "config",
-        tmp_path / "data",
-        tmp_path / "cache",
-        own_items=tmp_path / "user",
-        system_space=tmp_path / "system",
-    )
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

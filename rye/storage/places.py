@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import sys
 
+if os.name == "posix":
+    import pwd
+
 TYPE_CHECKING = False  # importing typing is too slow
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,8 +43,6 @@ def home_folder(environment: Mapping[str, str]) -> str:
     if os.name == "posix" and os.path.isabs(given):
         return given.rstrip("/") or "/"
     if os.name == "posix":
-        import pwd  # only for a process without HOME
-
         try:
             return pwd.getpwuid(os.getuid()).pw_dir or "/"
         except KeyError:

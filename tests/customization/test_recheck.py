@@ -31,21 +31,21 @@ def write(folder: Path, name: str, text: str) -> None:
     path.write_text(text)
 
 
-def codes(project: Project, text: str, version: str = "1.0.0", **more: object) -> list[str]:
-    return [f.code for f in findings(project, ID, deploy("workflows/deploy", version) + text, **more)]  # type: ignore[arg-type]
+def codes(home: Home, project: Project, text: str, version: str = "1.0.0", **more: object) -> list[str]:
+    return [f.code for f in findings(home, project, ID, deploy("workflows/deploy", version) + text, **more)]  # type: ignore[arg-type]
 
 
-def test_nothing_to_say_without_overrides_and_where_they_fit(project: Project) -> None:
-    assert codes(project, NOTES) == []
+def test_nothing_to_say_without_overrides_and_where_they_fit(home: Home, project: Project) -> None:
+    assert codes(home, project, NOTES) == []
     write(project.ai, "acme/workflows/deploy", HEAD + directive("append", "## Notes", "More."))
-    assert codes(project, NOTES) == []
+    assert codes(home, project, NOTES) == []
 
 
-def test_orphans_and_versions_and_reviews(project: Project) -> None:
+def test_orphans_and_versions_and_reviews(home: Home, project: Project) -> None:
     write(project.ai, "acme/workflows/deploy", HEAD + directive("append", "## Notes", "More."))
-    found = codes(project, "", "2.0.0", today=date(2026, 12, 1))
+    found = codes(home, project, "", "2.0.0", today=date(2026, 12, 1))
     assert sorted(found) == ["orphaned-directive", "stale-base-version", "stale-review"]
-    assert codes(project, "", today=date(2026, 1, 2)) == ["orphaned-directive"]
+    assert codes(home, project, "", today=date(2026, 1, 2)) == ["orphaned-directive"]
 
 
 def test_each_message_is_one_line_that_names_the_file(home: Home, project: Project) -> None:
@@ -57,9 +57,9 @@ def test_each_message_is_one_line_that_names_the_file(home: Home, project: Proje
     assert finding.severity == "warning"
 
 
-def test_the_user_s_overrides_count_too(project: Project, tmp_path: Path) -> None:
+def test_the_user_s_overrides_count_too(home: Home, project: Project, tmp_path: Path) -> None:
     write(tmp_path / "user", "acme/workflows/deploy", HEAD + directive("append", "## Notes", "More."))
-    assert codes(project, "") == ["orphaned-directive"]
+    assert codes(home, project, "") == ["orphaned-directive"]
 
 
 def test_the_release_s_version_counts_where_the_file_has_none(home: Home, project: Project) -> None:
@@ -70,26 +70,26 @@ def test_the_release_s_version_counts_where_the_file_has_none(home: Home, projec
     assert findings(home, project, identity, text, version="1.0.0") == []
 
 
-def test_wider_rights_are_errors_unless_a_policy_allows_them(project: Project) -> None:
+def test_wider_rights_are_errors_unless_a_policy_allows_them(home: Home, project: Project) -> None:
     wide = deploy("workflows/deploy", permissions="<execute><tool>*</tool></execute>")
     section = wide[: wide.index("<process>")].rstrip() + "\n\n" + wide[wide.index("<process>") :]
     write(project.ai, "acme/workflows/deploy", HEAD + directive("replace", "# deploy", section.rstrip()))
-    assert codes(project, "") == ["override-widens"]
-    assert codes(project, "", widening_allowed=True) == []
+    assert codes(home, project, "") == ["override-widens"]
+    assert codes(home, project, "", widening_allowed=True) == []
 
 
-def test_an_unreadable_file_is_a_finding(project: Project) -> None:
+def test_an_unreadable_file_is_a_finding(home: Home, project: Project) -> None:
     write(project.ai, "acme/workflows/deploy", "x")
     (project.overrides / "acme/workflows/deploy.overrides.md").write_bytes(b"\xff")
-    assert codes(project, "") == ["unreadable"]
+    assert codes(home, project, "") == ["unreadable"]
     write(project.ai, "workflows/deploy", HEAD)
-    assert codes(project, "") == ["ambiguous-overrides"]
+    assert codes(home, project, "") == ["ambiguous-overrides"]
 
 
-def test_a_local_id_in_a_name_means_the_project_s_own_item_first(project: Project) -> None:
+def test_a_local_id_in_a_name_means_the_project_s_own_item_first(home: Home, project: Project) -> None:
     write(project.ai, "workflows/deploy", HEAD + directive("append", "## Gone", "x"))
-    assert codes(project, "") == ["orphaned-directive"]
+    assert codes(home, project, "") == ["orphaned-directive"]
     own = project.ai / "directives" / "workflows" / "deploy.md"
     own.parent.mkdir(parents=True)
     own.write_text(deploy("workflows/deploy"))
-    assert codes(project, "") == []
+    assert codes(home, project, "") == []

@@ -97,8 +97,9 @@ def test_the_command_line_reaches_below_the_workspace_for_values_only() -> None:
         if name.startswith("rye.") and FLOOR["limits"] < FLOOR.get(name.split(".")[1], 99) < FLOOR["workspace"]
     }
     beyond = {name for name in found if not any(name == value or name.startswith(f"{value}.") for value in VALUES)}
-    assert beyond <= {"rye.storage.places", "rye.extras"}, (
-        "where rye/cli/unchanged.py keeps its file, told without an import of paths; what a missing package belongs to"
+    assert beyond <= {"rye.storage.home", "rye.storage.places", "rye.extras"}, (
+        "the user's folders, which the session makes of the environment; where rye/cli/unchanged.py keeps its file, told "
+        "without an import of paths; what a missing package belongs to"
     )
     assert {value for value in VALUES if not any(name == value for name in found)} == set()
 

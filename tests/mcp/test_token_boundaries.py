@@ -207,7 +207,7 @@ def test_a_key_that_others_can_read_or_change_is_not_used(home: Home, place: Pat
 
 @pytest.mark.parametrize("text", ["", "ab" * 31, "ab" * 33, "xy" * 32, "a" * 63, "é" * 32])
 def test_a_file_that_is_no_key_is_not_used(home: Home, place: Path, text: str) -> None:
-    place.parent.mkdir(mode=0o700)
+    place.parent.mkdir(mode=0o700, parents=True)
     place.write_text(text)
     place.chmod(0o600)
     error = failed(lambda: token_key(home))

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from rye.storage.home import Home
 from tests.scenes.person import Person
 from tests.scenes.registry import Registry
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Home:
+    """A user without anything, whose folders are below the test's own."""
+    return Home(
+        tmp_path / "config",
+        tmp_path / "data",
+        tmp_path / "cache",
+        own_items=tmp_path / "user",
+        system_space=tmp_path / "system",
+    )
 
 
 @pytest.fixture(scope="module")

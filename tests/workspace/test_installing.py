@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from unittest import mock
@@ -48,13 +47,6 @@ def acme(registry: Registry) -> Person:
     author.release("work/top", depends=(("acme/work/base", "^1.0"),))
     author.release("work/shell", permissions=SHELL)
     return author
-
-
-@pytest.fixture
-def user(registry: Registry, acme: Person) -> Iterator[Person]:
-    person = registry.user()
-    with mock.patch.dict(os.environ, person.environment, clear=True):
-        yield person
 
 
 def no(proposal: Proposal) -> bool:

@@ -73,7 +73,7 @@ def _opened(context: Context, request: PinRequest, where: str) -> AbstractContex
 def _known_or_asked(context: Context) -> Callable[[PinProposal], bool]:
     """A function that pins a registry again whose pin was removed, and asks about any other. Its root is the one of the trusted
     history that was kept, which :func:`rye.registry.first_contact.first_contact` requires before it asks."""
-    store, asked = state_store(), pin_question(context)
+    store, asked = StateStore(context.home.registries), pin_question(context)
 
     def accept(proposal: PinProposal) -> bool:
         return store.load(proposal.origin) is not None or (asked is not None and asked(proposal))
