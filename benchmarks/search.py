@@ -28,7 +28,7 @@ import sqlalchemy as sa
 
 from registry_server.migrations import opening
 from registry_server.search import documents as search
-from registry_server.search.documents import Document
+from registry_server.search.documents import SearchDocument
 from registry_server.search.finding import find
 from registry_server.search.search_pool import search_engine
 from registry_server.search.words import words_of
@@ -62,7 +62,7 @@ class Corpus:
     def some(self, count: int) -> list[str]:
         return self._chance.choices(self.words, cum_weights=self._weights, k=count)
 
-    def documents(self, count: int) -> Iterator[Document]:
+    def documents(self, count: int) -> Iterator[SearchDocument]:
         kinds = list(KINDS)
         taken: set[str] = set()
         for number in range(count):
@@ -72,9 +72,11 @@ class Corpus:
             while identifier in taken:
                 identifier += f"-{self.some(1)[0]}"
             taken.add(identifier)
-            yield Document(kinds[number % len(kinds)], identifier, "1.0.0", " ".join(rest[:11]), " ".join(rest[11:]))
+            yield SearchDocument(
+                kinds[number % len(kinds)], identifier, "1.0.0", " ".join(rest[:11]), " ".join(rest[11:])
+            )
 
-    def queries(self, some: list[Document]) -> dict[str, list[str]]:
+    def queries(self, some: list[SearchDocument]) -> dict[str, list[str]]:
         """Kinds of queries, with some examples of each."""
         common = self.words[:100]
         names = [item.id.rpartition("/")[2] for item in some]
@@ -138,9 +140,9 @@ def _measure(name: str, address: str, items: int, searches: int) -> None:
     engine.dispose()
 
 
-def _fill(engine: sa.Engine, corpus: Corpus, items: int) -> list[Document]:
-    some: list[Document] = []
-    part: list[Document] = []
+def _fill(engine: sa.Engine, corpus: Corpus, items: int) -> list[SearchDocument]:
+    some: list[SearchDocument] = []
+    part: list[SearchDocument] = []
     with database.writer(engine) as connection:
         for number, document in enumerate(corpus.documents(items), 1):
             part.append(document)

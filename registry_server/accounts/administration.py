@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from msgspec import Struct
 
 from registry_server.accounts import audit_events, members, publishers, roles, tokens, webhooks
-from registry_server.accounts.members import Member
+from registry_server.accounts.members import AccountMember
 from registry_server.accounts.publishers import Publisher
 from registry_server.accounts.tokens import Account
 from registry_server.accounts.webhooks import Webhook
@@ -40,7 +40,7 @@ class Holder(Struct, frozen=True):
 class Invitation(Struct, frozen=True):
     """An account, and the secret of the link that signs its owner in once."""
 
-    member: Member
+    member: AccountMember
     secret: str
 
 
@@ -71,7 +71,7 @@ def invite(connection: sa.Connection, name: str, namespace: str | None, role: st
     return Invitation(member, secret)
 
 
-def disable_account(connection: sa.Connection, account: str, by: By) -> tuple[Member, bool]:
+def disable_account(connection: sa.Connection, account: str, by: By) -> tuple[AccountMember, bool]:
     """Disable an account, by its name or ID, with its sessions, links and tokens. Return it, and whether it was active.
 
     Raises RyeError ``no-such-entry``.
@@ -83,7 +83,7 @@ def disable_account(connection: sa.Connection, account: str, by: By) -> tuple[Me
     return member, before.disabled is None
 
 
-def enable_account(connection: sa.Connection, account: str, by: By) -> tuple[Member, bool]:
+def enable_account(connection: sa.Connection, account: str, by: By) -> tuple[AccountMember, bool]:
     """Enable a disabled account, by its name or ID. Return it, and whether it was disabled. Raises RyeError
     ``no-such-entry``."""
     before = members.named(connection, account)
@@ -165,7 +165,7 @@ def delete_team(connection: sa.Connection, name: str, by: By) -> None:
     _record(connection, by, "team.delete", f"team:{name}")
 
 
-def join_team(connection: sa.Connection, name: str, account: str, by: By) -> tuple[Member, bool]:
+def join_team(connection: sa.Connection, name: str, account: str, by: By) -> tuple[AccountMember, bool]:
     """Add an account to a team. Return it, and whether it is new there. Raises RyeError ``no-such-entry``."""
     member = members.named(connection, account)
     is_new = roles.join(connection, name, member.id)
@@ -174,7 +174,7 @@ def join_team(connection: sa.Connection, name: str, account: str, by: By) -> tup
     return member, is_new
 
 
-def leave_team(connection: sa.Connection, name: str, account: str, by: By) -> tuple[Member, bool]:
+def leave_team(connection: sa.Connection, name: str, account: str, by: By) -> tuple[AccountMember, bool]:
     """Remove an account from a team. Return it, and whether it was in it. Raises RyeError ``no-such-entry``."""
     member = members.named(connection, account)
     was_inside = roles.leave(connection, name, member.id)

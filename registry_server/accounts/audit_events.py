@@ -24,7 +24,7 @@ OPERATOR = "operator"
 _ROWS = 1000
 
 
-class Event(Struct, frozen=True, kw_only=True):
+class AuditEvent(Struct, frozen=True, kw_only=True):
     """One row of the chain."""
 
     position: int
@@ -82,12 +82,12 @@ def head(connection: sa.Connection) -> tuple[int, str]:
     return (row.size, row.hash) if row is not None else (0, FIRST)
 
 
-def listing(connection: sa.Connection, since: int = 0, most: int | None = None) -> Iterator[Event]:
+def listing(connection: sa.Connection, since: int = 0, most: int | None = None) -> Iterator[AuditEvent]:
     """Events from a position on, oldest first."""
     query = sa.select(audit_events).where(audit_events.c.position >= since).order_by(audit_events.c.position)
     for row in connection.execute(query.limit(most) if most is not None else query):
         detail = json.loads(row.detail)
-        yield Event(
+        yield AuditEvent(
             position=row.position,
             time=row.time,
             actor=row.actor,

@@ -31,7 +31,7 @@ _LETTERS = "BCDFGHJKLMNPQRSTVWXZ"
 WAITING, APPROVED, DENIED, DONE = "waiting", "approved", "denied", "done"
 
 
-class Waiting(Struct, frozen=True):
+class WaitingLogin(Struct, frozen=True):
     """A program that waits for confirmation. Its name is its own choice and proves nothing."""
 
     name: str
@@ -76,12 +76,12 @@ def begin(connection: sa.Connection, name: str, now: str, address: str = "") -> 
     return begun
 
 
-def waiting(connection: sa.Connection, user_code: str, now: str) -> Waiting | None:
+def waiting(connection: sa.Connection, user_code: str, now: str) -> WaitingLogin | None:
     """The program waiting with this code; None if there is none."""
     row = connection.execute(sa.select(device_logins).where(device_logins.c.user_code == normal(user_code))).first()
     if row is None or row.state != WAITING or is_over(row.expires, now):
         return None
-    return Waiting(row.name, row.address or "", row.created)
+    return WaitingLogin(row.name, row.address or "", row.created)
 
 
 def decide(connection: sa.Connection, user_code: str, account: str, approve: bool, now: str) -> bool:

@@ -25,7 +25,7 @@ _NAME_CHARACTERS = 100
 _ID = re.compile(r"[0-9a-f]{16}")
 
 
-class Member(Struct, frozen=True):
+class AccountMember(Struct, frozen=True):
     """One person. ``issuer`` empty: the operator created the account."""
 
     id: str
@@ -36,7 +36,7 @@ class Member(Struct, frozen=True):
     disabled: str | None
 
 
-def create(connection: sa.Connection, name: str, now: str, *, issuer: str = "", subject: str = "") -> Member:
+def create(connection: sa.Connection, name: str, now: str, *, issuer: str = "", subject: str = "") -> AccountMember:
     """Create an account. Raises RyeError ``invalid-value``, ``already-exists``."""
     if not name or len(name) > _NAME_CHARACTERS or not name.isprintable() or name != name.strip():
         raise RyeError(
@@ -68,7 +68,7 @@ def create(connection: sa.Connection, name: str, now: str, *, issuer: str = "", 
     return get(connection, identifier)
 
 
-def of_issuer(connection: sa.Connection, issuer: str, subject: str, wanted: str, now: str) -> Member:
+def of_issuer(connection: sa.Connection, issuer: str, subject: str, wanted: str, now: str) -> AccountMember:
     """The account of a person whom an issuer vouches for, created at their first sign-in under a free name.
 
     Raises RyeError ``account-disabled``.
@@ -90,7 +90,7 @@ def of_issuer(connection: sa.Connection, issuer: str, subject: str, wanted: str,
     return member
 
 
-def get(connection: sa.Connection, identifier: str) -> Member:
+def get(connection: sa.Connection, identifier: str) -> AccountMember:
     """Return an account by its ID. Raises RyeError ``no-such-entry``."""
     row = connection.execute(sa.select(accounts).where(accounts.c.id == identifier)).first()
     if row is None:
@@ -103,7 +103,7 @@ def is_id(name: str) -> bool:
     return _ID.fullmatch(name) is not None
 
 
-def named(connection: sa.Connection, name: str) -> Member:
+def named(connection: sa.Connection, name: str) -> AccountMember:
     """Return an account by its ID or name: an ID is never read as a name. Raises RyeError ``no-such-entry``."""
     column = accounts.c.id if is_id(name) else accounts.c.name
     row = connection.execute(sa.select(accounts).where(column == name)).first()
@@ -112,7 +112,7 @@ def named(connection: sa.Connection, name: str) -> Member:
     return _member(row)
 
 
-def active(connection: sa.Connection, name: str) -> Member:
+def active(connection: sa.Connection, name: str) -> AccountMember:
     """Return an account that is not disabled, by its ID or name. Raises RyeError ``no-such-entry``,
     ``account-disabled``."""
     member = named(connection, name)
@@ -121,7 +121,7 @@ def active(connection: sa.Connection, name: str) -> Member:
     return member
 
 
-def listing(connection: sa.Connection, offset: int = 0, most: int | None = None) -> list[Member]:
+def listing(connection: sa.Connection, offset: int = 0, most: int | None = None) -> list[AccountMember]:
     """All accounts, or one page of them, oldest first."""
     query = sa.select(accounts).order_by(accounts.c.created, accounts.c.id).offset(offset).limit(most)
     return [_member(row) for row in connection.execute(query)]
@@ -132,7 +132,7 @@ def count(connection: sa.Connection) -> int:
     return connection.scalar(sa.select(sa.func.count()).select_from(accounts)) or 0
 
 
-def disable(connection: sa.Connection, identifier: str, now: str) -> Member:
+def disable(connection: sa.Connection, identifier: str, now: str) -> AccountMember:
     """Disable an account: delete its sessions and links and revoke all its tokens."""
     member = get(connection, identifier)
     connection.execute(accounts.update().where(accounts.c.id == identifier).values(disabled=member.disabled or now))
@@ -140,7 +140,7 @@ def disable(connection: sa.Connection, identifier: str, now: str) -> Member:
     return get(connection, identifier)
 
 
-def enable(connection: sa.Connection, identifier: str, now: str) -> Member:
+def enable(connection: sa.Connection, identifier: str, now: str) -> AccountMember:
     """Enable a disabled account. Its roles count again; its sessions, links and tokens stay ended."""
     _end_access(connection, identifier, now)  # also those from a request that ran while the account was disabled
     connection.execute(accounts.update().where(accounts.c.id == identifier).values(disabled=None))
@@ -166,7 +166,7 @@ def make_link(connection: sa.Connection, account: str, now: str) -> str:
     return secret
 
 
-def link_account(connection: sa.Connection, secret: str, now: str) -> Member | None:
+def link_account(connection: sa.Connection, secret: str, now: str) -> AccountMember | None:
     """The account of a link; None if the link is unknown, used or expired."""
     row = connection.execute(sa.select(account_links).where(account_links.c.sha256 == digest(secret))).first()
     if row is None or row.used is not None or is_over(row.expires, now):
@@ -175,7 +175,7 @@ def link_account(connection: sa.Connection, secret: str, now: str) -> Member | N
     return member if member.disabled is None else None
 
 
-def use_link(connection: sa.Connection, secret: str, now: str) -> Member:
+def use_link(connection: sa.Connection, secret: str, now: str) -> AccountMember:
     """Use up a link. Raises RyeError ``link-used`` if it is invalid, and for the second of two concurrent uses."""
     member = link_account(connection, secret, now)
     unused = sa.and_(account_links.c.sha256 == digest(secret), account_links.c.used.is_(None))
@@ -198,7 +198,7 @@ def open_session(connection: sa.Connection, account: str, now: str) -> str:
     return secret
 
 
-def session_member(connection: sa.Connection, secret: str, now: str) -> Member | None:
+def session_member(connection: sa.Connection, secret: str, now: str) -> AccountMember | None:
     """The member of a session; None if it is unknown or expired."""
     row = connection.execute(sa.select(sessions).where(sessions.c.sha256 == digest(secret))).first()
     if row is None or is_over(row.expires, now):
@@ -217,16 +217,16 @@ def form_proof(secret: str) -> str:
     return hashlib.sha256(b"rye form\n" + secret.encode()).hexdigest()
 
 
-def roles_of(connection: sa.Connection, member: Member) -> tuple[tuple[str, str], ...]:
+def roles_of(connection: sa.Connection, member: AccountMember) -> tuple[tuple[str, str], ...]:
     """The namespaces and roles of a member, as :func:`registry_server.accounts.roles.of_account` returns them."""
     return roles.of_account(connection, member.id)
 
 
-def _member(row: sa.Row[tuple[object, ...]]) -> Member:
-    return Member(row.id, row.name, row.issuer, row.subject, row.created, row.disabled)
+def _member(row: sa.Row[tuple[object, ...]]) -> AccountMember:
+    return AccountMember(row.id, row.name, row.issuer, row.subject, row.created, row.disabled)
 
 
-def _disabled(member: Member) -> RyeError:
+def _disabled(member: AccountMember) -> RyeError:
     return RyeError(
         "account-disabled",
         f"The account {member.name} is disabled.",

@@ -16,7 +16,7 @@ from litestar.datastructures import Cookie
 from litestar.params import FromPath
 
 from registry_server.accounts import device_logins, members, roles, tokens
-from registry_server.accounts.members import Member
+from registry_server.accounts.members import AccountMember
 from registry_server.accounts.scopes import parse_scopes
 from registry_server.accounts.times import now_text, read_span
 from registry_server.accounts.tokens import Account
@@ -38,7 +38,7 @@ from registry_server.api.sessions import (
     session_of,
     signed_in,
 )
-from registry_server.api.sign_in import Attempt, Returned, name_in
+from registry_server.api.sign_in import Attempt, IssuerReturn, name_in
 from registry_server.pages import account as pages
 from registry_server.pages.account import HOME, DeviceView, LinkView, Signed, SignInView, TeamRow
 from registry_server.pages.errors import error_page
@@ -109,7 +109,7 @@ async def _callback(request: AnyRequest) -> Response[bytes]:
     service = service_of(request)
     count_try(request)
     attempt = Attempt.decode(attempt_of(request))
-    came = Returned(*(request.query_params.get(name, "")[:2000] for name in ("state", "code", "error", "iss")))
+    came = IssuerReturn(*(request.query_params.get(name, "")[:2000] for name in ("state", "code", "error", "iss")))
     claims = await service.issuer_calls.run(service.sign_in.finish, service.address, attempt, came)
 
     def enter(connection: sa.Connection) -> str:
@@ -181,7 +181,7 @@ async def _revoke_token(request: AnyRequest, token: FromPath[str]) -> Response[b
     return redirect(f"{HOME}/tokens")
 
 
-async def _tokens_of(request: AnyRequest, member: Member, made: str = "") -> Response[bytes]:
+async def _tokens_of(request: AnyRequest, member: AccountMember, made: str = "") -> Response[bytes]:
     service, now = service_of(request), now_text()
 
     def look(connection: sa.Connection) -> tuple[list[Account], tuple[tuple[str, str], ...]]:
@@ -246,12 +246,12 @@ async def _decide_device(request: AnyRequest) -> Response[bytes]:
 # -- shared helpers ------------------------------------------------------------------------------------------------------
 
 
-def signed(request: AnyRequest, member: Member, here: str) -> Signed:
+def signed(request: AnyRequest, member: AccountMember, here: str) -> Signed:
     """Return what every page of a signed-in member has. ``here``: the path of the current tab."""
     return Signed(member.name, proof_of(request), here)
 
 
-def staging_account(member: Member, held: tuple[tuple[str, str], ...]) -> Account:
+def staging_account(member: AccountMember, held: tuple[tuple[str, str], ...]) -> Account:
     """The signed-in member, as the stages see them."""
     return Account(token="", name=member.name, namespaces=(), scopes=("publish",), account=member.id, roles=held)
 

@@ -52,7 +52,7 @@ from registry_server.api.private_reading import (
     refusal,
     require_reader,
 )
-from registry_server.api.reading import Answer
+from registry_server.api.reading import ReadAnswer
 from registry_server.api.record_routes import RECORD_ROUTES
 from registry_server.api.request_log import RequestLog
 from registry_server.api.requests import (
@@ -195,7 +195,7 @@ def framework() -> Litestar:
     )
 
 
-async def _gate(service: Service, scope: Any) -> Answer | None:
+async def _gate(service: Service, scope: Any) -> ReadAnswer | None:
     """Check a request to a registry that is not public; return the refusal, if any
     (:mod:`registry_server.api.private_reading`)."""
     path = scope["path"]
@@ -218,7 +218,7 @@ async def _gate(service: Service, scope: Any) -> Answer | None:
     return None
 
 
-def _for_program(error: RyeError, path: str) -> Answer:
+def _for_program(error: RyeError, path: str) -> ReadAnswer:
     """An error in the form that programs asking for this path expect."""
     status = _STATUS.get(error.code, 422)
     if path.startswith(APM):

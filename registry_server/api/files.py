@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from registry_server.api.private_reading import kept_private, private_send
-from registry_server.api.reading import PREFLIGHT, Answer, Compressed, answer, asked_by
+from registry_server.api.reading import PREFLIGHT, Compressed, ReadAnswer, answer, asked_by
 from registry_server.sequencer.head_publication import shown_checkpoint
 from registry_server.storage.objects import Objects
 from registry_server.storage.served import Served, served, uncovered
@@ -24,7 +24,7 @@ Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[Any]]
 Send = Callable[[Any], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
-Gate = Callable[[Scope], Awaitable[Answer | None]]
+Gate = Callable[[Scope], Awaitable[ReadAnswer | None]]
 """Check whether a request may be answered; returns the refusal if not."""
 
 _LARGE_BYTES = MIB // 4
@@ -57,16 +57,16 @@ class Files:
             if method in ("GET", "HEAD", "OPTIONS"):
                 found = served(scope["path"])
                 if found is not None and method == "OPTIONS":
-                    await send_answer(send, Answer(204, PREFLIGHT, b""))
+                    await send_answer(send, ReadAnswer(204, PREFLIGHT, b""))
                     return
                 made = await self._answer(found, scope) if found is not None else None
                 if made is not None:
                     made = made if self._gate is None else kept_private(made)
-                    await send_answer(send, made if method == "GET" else Answer(made.status, made.headers, b""))
+                    await send_answer(send, made if method == "GET" else ReadAnswer(made.status, made.headers, b""))
                     return
         await self._behind(scope, receive, send if self._gate is None else private_send(send))
 
-    async def _answer(self, found: Served, scope: Scope) -> Answer | None:
+    async def _answer(self, found: Served, scope: Scope) -> ReadAnswer | None:
         try:
             content = await self._get(found.path)
             if content is not None and found.needs_size > self._size and found.needs_size > await self._head_size():
@@ -92,7 +92,7 @@ class Files:
         return self._size
 
 
-async def send_answer(send: Send, made: Answer) -> None:
+async def send_answer(send: Send, made: ReadAnswer) -> None:
     """Send a whole answer."""
     await send({"type": "http.response.start", "status": made.status, "headers": list(made.headers)})
     await send({"type": "http.response.body", "body": made.body, "more_body": False})

@@ -13,12 +13,12 @@ from urllib.parse import parse_qs
 
 from registry_server.api.files import Receive, Scope, Send
 from registry_server.api.private_reading import kept_private
-from registry_server.api.reading import Answer
+from registry_server.api.reading import ReadAnswer
 from registry_server.api.requests import read_body
 from registry_server.api.service import Service
 from registry_server.interop import git_answers
 from registry_server.interop.git_lines import Fetch, GitRefusal, ListRefs, read_lines, read_version_0, read_version_2
-from registry_server.interop.git_objects import Snapshot
+from registry_server.interop.git_objects import RepositorySnapshot
 from registry_server.interop.interop_pool import MayRead
 from registry_server.interop.paths import GitPack, GitRefs
 from registry_server.sequencer.ledger import Ledger
@@ -36,7 +36,7 @@ class GitReading:
         self._service = service
         self._sending = 0
 
-    async def refs(self, scope: Scope, wanted: GitRefs, may_read: MayRead) -> Answer:
+    async def refs(self, scope: Scope, wanted: GitRefs, may_read: MayRead) -> ReadAnswer:
         """Answer ``info/refs``. Raises RyeError."""
         asked = parse_qs(scope["query_string"].decode("latin-1")[:_MOST_QUERY]).get("service", [])
         if asked != ["git-upload-pack"]:
@@ -82,10 +82,10 @@ class GitReading:
             return git_answers.fetched_version_2(asked, found)
         return git_answers.fetched_version_0(asked, found)
 
-    async def _newest(self, namespace: str, may_read: MayRead) -> Snapshot:
+    async def _newest(self, namespace: str, may_read: MayRead) -> RepositorySnapshot:
         """Raises RyeError ``not-found``."""
 
-        def work(ledger: Ledger, shown: int) -> Snapshot | None:
+        def work(ledger: Ledger, shown: int) -> RepositorySnapshot | None:
             return self._service.interop_pool.repositories.newest(ledger, shown, namespace)
 
         found = await asyncio.wrap_future(self._service.interop_pool.ask(work)) if may_read(namespace) else None
@@ -93,8 +93,8 @@ class GitReading:
             raise RyeError("not-found", f"There is no repository {namespace}.git here.", None)
         return found
 
-    async def _commit(self, namespace: str, name: str, may_read: MayRead) -> Snapshot | None:
-        def work(ledger: Ledger, shown: int) -> Snapshot | None:
+    async def _commit(self, namespace: str, name: str, may_read: MayRead) -> RepositorySnapshot | None:
+        def work(ledger: Ledger, shown: int) -> RepositorySnapshot | None:
             return self._service.interop_pool.repositories.commit(ledger, shown, namespace, name)
 
         return await asyncio.wrap_future(self._service.interop_pool.ask(work)) if may_read(namespace) else None
@@ -125,14 +125,14 @@ class GitReading:
         finally:
             self._sending -= 1
 
-    def _answer(self, status: int, media_type: str, body: bytes) -> Answer:
+    def _answer(self, status: int, media_type: str, body: bytes) -> ReadAnswer:
         headers = (
             (b"content-type", media_type.encode()),
             (b"cache-control", b"no-cache"),
             (b"content-length", str(len(body)).encode()),
             (b"x-content-type-options", b"nosniff"),
         )
-        made = Answer(status, headers, body)
+        made = ReadAnswer(status, headers, body)
         return made if self._service.settings.read == "public" else kept_private(made)
 
 

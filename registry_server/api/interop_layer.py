@@ -17,10 +17,10 @@ from registry_server.accounts.tokens import Account
 from registry_server.api.files import Application, Receive, Scope, Send, send_answer
 from registry_server.api.git_reading import GitReading
 from registry_server.api.private_reading import ACCOUNT_KEY, hidden_blob, is_limited, kept_private, require_reader
-from registry_server.api.reading import Answer, Compressed, answer, asked_by
+from registry_server.api.reading import Compressed, ReadAnswer, answer, asked_by
 from registry_server.api.requests import reader_of
 from registry_server.api.service import Service
-from registry_server.interop.interop_pool import Document, MayRead
+from registry_server.interop.interop_pool import InteropDocument, MayRead
 from registry_server.interop.paths import READER, GitPack, GitRefs, Wanted, wanted
 from registry_server.storage.served import Served
 from rye.errors import RyeError
@@ -28,7 +28,7 @@ from rye.errors import RyeError
 _log = logging.getLogger("rye.registry")
 _INTERNAL = RyeError("internal", "The registry failed to answer; its log says why.", "Try again, or tell its operator.")
 
-Failed = Callable[[RyeError, str], Answer]
+Failed = Callable[[RyeError, str], ReadAnswer]
 _AGAIN = "public, max-age=0, must-revalidate"
 
 
@@ -73,7 +73,7 @@ class InteropLayer:
 
     async def _made(
         self, asked: Wanted | GitRefs | GitPack, scope: Scope, receive: Receive, send: Send
-    ) -> Answer | None:
+    ) -> ReadAnswer | None:
         """Return the answer; None if it has already been sent. Raises RyeError."""
         may_read = await self._reader(scope)
         method = scope["method"]
@@ -102,7 +102,7 @@ class InteropLayer:
             return lambda _namespace: True
         return reader.may_read
 
-    def _answer(self, scope: Scope, document: Document) -> Answer:
+    def _answer(self, scope: Scope, document: InteropDocument) -> ReadAnswer:
         found = Served(
             path="",
             media_type=document.media_type,
@@ -114,7 +114,7 @@ class InteropLayer:
         )
         return answer(found, document.content, asked_by(scope), self._compressed)
 
-    def _private(self, made: Answer) -> Answer:
+    def _private(self, made: ReadAnswer) -> ReadAnswer:
         return made if self._service.settings.read == "public" else kept_private(made)
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from registry_server.accounts.tokens import Account
 from registry_server.api.forwarded import is_secure
-from registry_server.api.reading import Answer
+from registry_server.api.reading import ReadAnswer
 from registry_server.pages.page_layout import SAFE_HEADERS
 from registry_server.settings import Settings
 from registry_server.storage.served import served
@@ -92,7 +92,7 @@ def is_limited(settings: Settings) -> bool:
     return settings.read == "namespaces"
 
 
-def kept_private(answer: Answer) -> Answer:
+def kept_private(answer: ReadAnswer) -> ReadAnswer:
     """Return the answer with headers that keep it out of shared caches and from other sites."""
     headers = [
         (name, value.replace(b"public", b"private") if name == b"cache-control" else value)
@@ -100,7 +100,7 @@ def kept_private(answer: Answer) -> Answer:
         if not name.startswith(b"access-control-") and name not in (b"vary", b"cross-origin-resource-policy")
     ]
     vary = [value for name, value in answer.headers if name == b"vary"]
-    return Answer(
+    return ReadAnswer(
         answer.status,
         (
             *headers,
@@ -127,7 +127,7 @@ def private_send(send: Callable[[Any], Awaitable[None]]) -> Callable[[Any], Awai
 
 def refusal(
     error: RyeError, status: int, written: bytes | None = None, media_type: str = "text/html; charset=utf-8"
-) -> Answer:
+) -> ReadAnswer:
     """Return an error as JSON, or as the document in ``written``."""
     body = written or wire.encode_json(wire.ErrorAnswer(wire.ErrorBody(error.code, error.message, error.hint)))
     headers = [
@@ -141,7 +141,7 @@ def refusal(
         headers.append((b"www-authenticate", b"Bearer"))
     if status == 503:
         headers.append((b"retry-after", b"1"))
-    return Answer(status, tuple(headers), body)
+    return ReadAnswer(status, tuple(headers), body)
 
 
 def _header(scope: Any, name: bytes) -> str:

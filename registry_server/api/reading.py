@@ -49,7 +49,7 @@ Headers = tuple[tuple[bytes, bytes], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ReadHeaders:
     """The headers of a request that change its answer; empty: not sent."""
 
     if_none_match: str = ""
@@ -66,16 +66,16 @@ _ASKED = {
 }
 
 
-def asked_by(scope: dict[str, Any]) -> Asked:
+def asked_by(scope: dict[str, Any]) -> ReadHeaders:
     """Return these headers of an ASGI request. A range counts only for GET (RFC 9110 §14.2)."""
     sent = {_ASKED[name]: value.decode("latin-1") for name, value in scope["headers"] if name in _ASKED}
     if scope["method"] == "HEAD":
         sent.pop("range", None)
-    return Asked(**sent)
+    return ReadHeaders(**sent)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ReadAnswer:
     """A response."""
 
     status: int
@@ -110,13 +110,13 @@ class Compressed:
         return found
 
 
-def answer(found: Served, content: bytes, asked: Asked, compressed: Compressed) -> Answer:
+def answer(found: Served, content: bytes, asked: ReadHeaders, compressed: Compressed) -> ReadAnswer:
     """Return the answer to a GET."""
     tag = found.tag or hashlib.sha256(content).hexdigest()
     headers = _common(found)
     strong = f'"{tag}"'
     if asked.if_none_match and _matches(asked.if_none_match, strong):
-        return Answer(304, ((b"etag", strong.encode()), *headers), b"")
+        return ReadAnswer(304, ((b"etag", strong.encode()), *headers), b"")
     if asked.range and (not asked.if_range or asked.if_range == strong):
         part = _part(asked.range, content, ((b"etag", strong.encode()), *headers))
         if part is not None:
@@ -125,7 +125,7 @@ def answer(found: Served, content: bytes, asked: Asked, compressed: Compressed) 
         encoding = _encoding(asked.accept_encoding)
         if encoding is not None:
             body = compressed.get(tag, encoding, content)
-            return Answer(
+            return ReadAnswer(
                 200,
                 (
                     (b"etag", f"W/{strong}".encode()),
@@ -135,7 +135,7 @@ def answer(found: Served, content: bytes, asked: Asked, compressed: Compressed) 
                 ),
                 body,
             )
-    return Answer(
+    return ReadAnswer(
         200,
         (
             (b"etag", strong.encode()),
@@ -166,7 +166,7 @@ def _matches(if_none_match: str, strong: str) -> bool:
     return strong in tags or "*" in tags
 
 
-def _part(wanted: str, content: bytes, headers: Headers) -> Answer | None:
+def _part(wanted: str, content: bytes, headers: Headers) -> ReadAnswer | None:
     """Return the answer with one range; None: answer with the whole file."""
     match = _RANGE.fullmatch(wanted.strip())
     if match is None or not (match[1] or match[2]):
@@ -180,9 +180,11 @@ def _part(wanted: str, content: bytes, headers: Headers) -> Answer | None:
     else:
         first, last = max(size - int(match[2]), 0), size - 1
     if first > last:
-        return Answer(416, ((b"content-range", f"bytes */{size}".encode()), (b"content-length", b"0"), *headers), b"")
+        return ReadAnswer(
+            416, ((b"content-range", f"bytes */{size}".encode()), (b"content-length", b"0"), *headers), b""
+        )
     body = content[first : last + 1]
-    return Answer(
+    return ReadAnswer(
         206,
         (
             (b"content-range", f"bytes {first}-{last}/{size}".encode()),

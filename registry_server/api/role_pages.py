@@ -12,7 +12,7 @@ from litestar import HttpMethod, Response, route
 from litestar.params import FromPath
 
 from registry_server.accounts import members, roles
-from registry_server.accounts.members import Member
+from registry_server.accounts.members import AccountMember
 from registry_server.accounts.roles import Given
 from registry_server.api.account_pages import answer, redirect, sign_in_first, signed
 from registry_server.api.requests import service_of
@@ -28,7 +28,7 @@ async def _roles(request: AnyRequest, namespace: FromPath[str]) -> Response[byte
     if member is None:
         return sign_in_first(request)
 
-    def look(connection: sa.Connection) -> tuple[list[Given], dict[str, Member]]:
+    def look(connection: sa.Connection) -> tuple[list[Given], dict[str, AccountMember]]:
         _require_owner(connection, member, namespace)
         given = roles.listing(connection, namespace)
         people = {entry.account: members.named(connection, entry.account) for entry in given if entry.account}
@@ -72,7 +72,7 @@ async def _take(request: AnyRequest, namespace: FromPath[str]) -> Response[bytes
     return redirect(f"{HOME}/namespaces/{namespace}" if still else HOME)
 
 
-def _require_owner(connection: sa.Connection, member: Member, namespace: str) -> None:
+def _require_owner(connection: sa.Connection, member: AccountMember, namespace: str) -> None:
     """Require that the member is an owner. Raises the same RyeError ``not-found`` for a namespace that does not
     exist."""
     held = dict(roles.of_account(connection, member.id))

@@ -21,7 +21,7 @@ from litestar import Request
 from litestar.datastructures import Cookie, State
 
 from registry_server.accounts import audit_events, members
-from registry_server.accounts.members import Member
+from registry_server.accounts.members import AccountMember
 from registry_server.accounts.rate_limits import address_key
 from registry_server.accounts.times import now_text
 from registry_server.api.forwarded import client_address, is_secure
@@ -82,7 +82,7 @@ def _cookie(request: AnyRequest, name: str, value: str, path: str, seconds: int)
 # -- members and their forms ---------------------------------------------------------------------------------------------
 
 
-async def signed_in(request: AnyRequest) -> Member | None:
+async def signed_in(request: AnyRequest) -> AccountMember | None:
     """Return the member signed in to this browser's session; None if not signed in."""
     secret = session_of(request)
     if not secret:
@@ -95,7 +95,7 @@ def proof_of(request: AnyRequest) -> str:
     return members.form_proof(session_of(request))
 
 
-async def form_of(request: AnyRequest) -> tuple[Member, Form]:
+async def form_of(request: AnyRequest) -> tuple[AccountMember, Form]:
     """Return who sent a form, and its fields. Raises RyeError ``sign-in-needed``, ``form-foreign``,
     ``too-many-requests``."""
     refuse_other_sites(request)
@@ -149,7 +149,7 @@ def count_try(request: AnyRequest) -> None:
 
 
 def record(
-    connection: sa.Connection, request: AnyRequest, action: str, member: Member, detail: Mapping[str, object],
+    connection: sa.Connection, request: AnyRequest, action: str, member: AccountMember, detail: Mapping[str, object],
     subject: str = "",
 ) -> None:  # fmt: skip
     """Append a member's action to the audit events. ``subject`` empty: their own account."""

@@ -42,7 +42,7 @@ class Attempt(Struct, frozen=True):
         return cls(*parts)
 
 
-class Returned(Struct, frozen=True):
+class IssuerReturn(Struct, frozen=True):
     """What the browser brings back from the issuer (RFC 6749 §4.1.2, RFC 9207)."""
 
     state: str
@@ -73,7 +73,7 @@ class SignIn:
             )
         return str(url), attempt
 
-    def finish(self, address: str, attempt: Attempt | None, came: Returned) -> Claims:
+    def finish(self, address: str, attempt: Attempt | None, came: IssuerReturn) -> Claims:
         """Return the claims of the person. Raises RyeError ``sign-in-refused``, ``oidc-refused``,
         ``issuer-unavailable``."""
         if attempt is None or not hmac.compare_digest(attempt.state.encode(), came.state.encode()):

@@ -14,7 +14,7 @@ from litestar import HttpMethod, Response, route
 from litestar.params import FromPath
 
 from registry_server.accounts import roles
-from registry_server.accounts.members import Member
+from registry_server.accounts.members import AccountMember
 from registry_server.accounts.tokens import Account
 from registry_server.api.account_pages import answer, redirect, sign_in_first, signed, staging_account
 from registry_server.api.requests import service_of
@@ -73,7 +73,7 @@ async def _reject(request: AnyRequest, stage: FromPath[str]) -> Response[bytes]:
     return redirect(_HERE)
 
 
-async def _account(service: Service, member: Member) -> Account:
+async def _account(service: Service, member: AccountMember) -> Account:
     def look(connection: sa.Connection) -> tuple[tuple[str, str], ...]:
         return roles.of_account(connection, member.id)
 

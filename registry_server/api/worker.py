@@ -40,7 +40,7 @@ class Work(Struct, frozen=True):
     notes: list[str]
 
 
-class Finding(Struct, frozen=True, forbid_unknown_fields=True):
+class FileContent(Struct, frozen=True, forbid_unknown_fields=True):
     """What the file of one statement says; empty for statements without a file."""
 
     signer: Annotated[bytes, Meta(min_length=32, max_length=32)] | None
@@ -50,7 +50,7 @@ class Finding(Struct, frozen=True, forbid_unknown_fields=True):
 class Done(Struct, frozen=True, forbid_unknown_fields=True):
     """The answer: findings in the order of the notes, or the error that refuses the request."""
 
-    findings: list[Finding] = []
+    findings: list[FileContent] = []
     code: str = ""
     message: str = ""
     hint: str | None = None
@@ -78,7 +78,7 @@ def answer(examination: Examination, work: Work) -> Done:
         found = examination.look_into(work.account, examination.read(work.notes))
     except RyeError as error:
         return Done(code=error.code, message=error.message, hint=error.hint)
-    return Done([Finding(candidate.signer, candidate.keywords) for candidate in found])
+    return Done([FileContent(candidate.signer, candidate.keywords) for candidate in found])
 
 
 def main() -> None:

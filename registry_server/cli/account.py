@@ -9,13 +9,13 @@ import click
 from registry_server.accounts import administration, members, roles
 from registry_server.accounts.administration import By
 from registry_server.accounts.times import now_text
-from registry_server.cli.listing import Listed, show_list
+from registry_server.cli.listing import ListColumn, show_list
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import changing, reading, settings_of
 from registry_server.settings import SETTINGS_FILE
 from rye.errors import UsageError
 
-_COLUMNS = (Listed("account"), Listed("state", "{:8}"), Listed("name"), Listed("roles", wraps=True))
+_COLUMNS = (ListColumn("account"), ListColumn("state", "{:8}"), ListColumn("name"), ListColumn("roles", wraps=True))
 
 
 @click.group(no_args_is_help=True)

@@ -8,17 +8,17 @@ from pathlib import Path
 import click
 
 from registry_server.accounts import audit_events as chain
-from registry_server.cli.listing import Listed, show_list
+from registry_server.cli.listing import ListColumn, show_list
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import reading
 
 _COLUMNS = (
-    Listed("event"),
-    Listed("time"),
-    Listed("actor"),
-    Listed("action"),
-    Listed("subject"),
-    Listed("detail", wraps=True),
+    ListColumn("event"),
+    ListColumn("time"),
+    ListColumn("actor"),
+    ListColumn("action"),
+    ListColumn("subject"),
+    ListColumn("detail", wraps=True),
 )
 
 

@@ -19,7 +19,7 @@ _MOST_LINES = 1000
 """Nothing that these commands list is shown elsewhere in full, so cells wrap and are never cut."""
 
 
-class Listed(Struct, frozen=True):
+class ListColumn(Struct, frozen=True):
     """A column of a list."""
 
     title: str
@@ -32,7 +32,7 @@ class Listed(Struct, frozen=True):
 def show_list(
     output: Output,
     document: dict[str, object],
-    columns: Sequence[Listed],
+    columns: Sequence[ListColumn],
     rows: Sequence[Sequence[str]],
     empty: str,
 ) -> None:
@@ -45,14 +45,14 @@ def show_list(
         click.echo("".join(click.style(text, dim=True) if style and styled else text for text, style in line))
 
 
-def piped(columns: Sequence[Listed], rows: Sequence[Sequence[str]]) -> str:
+def piped(columns: Sequence[ListColumn], rows: Sequence[Sequence[str]]) -> str:
     """One line per row. Two spaces separate the cells, and empty cells are left out."""
     return "\n".join(
         "  ".join(column.piped.format(cell) for column, cell in zip(columns, row, strict=True) if cell) for row in rows
     )
 
 
-def on_terminal(columns: Sequence[Listed], rows: Sequence[Sequence[str]], most: int) -> list[Line]:
+def on_terminal(columns: Sequence[ListColumn], rows: Sequence[Sequence[str]], most: int) -> list[Line]:
     """A table of at most ``most`` columns, without the table's columns in which every cell is empty."""
     used = [number for number in range(len(columns)) if any(row[number] for row in rows)]
     header = [Column(columns[number].title, prose=columns[number].wraps, lines=_MOST_LINES) for number in used]

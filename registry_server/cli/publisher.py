@@ -10,17 +10,17 @@ from registry_server.accounts import administration, publishers
 from registry_server.accounts.administration import By
 from registry_server.accounts.scopes import parse_scopes
 from registry_server.accounts.times import now_text
-from registry_server.cli.listing import Listed, piped, show_list
+from registry_server.cli.listing import ListColumn, piped, show_list
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import changing, reading
 
 _COLUMNS = (
-    Listed("publisher"),
-    Listed("namespace"),
-    Listed("workflow"),
-    Listed("issuer"),
-    Listed("scopes"),
-    Listed("owner", "owner {}"),
+    ListColumn("publisher"),
+    ListColumn("namespace"),
+    ListColumn("workflow"),
+    ListColumn("issuer"),
+    ListColumn("scopes"),
+    ListColumn("owner", "owner {}"),
 )
 
 

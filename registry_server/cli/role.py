@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from registry_server.accounts import administration, roles
 from registry_server.accounts.administration import By, Holder
 from registry_server.accounts.times import now_text
-from registry_server.cli.listing import Listed, show_list
+from registry_server.cli.listing import ListColumn, show_list
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import changing, reading
 from rye.errors import UsageError
@@ -70,7 +70,9 @@ def role_list(output: Output, namespace: str | None, data: Path) -> None:
         found = roles.listing(connection, namespace)
     rows = [{"namespace": one.namespace, "role": one.role, "account": one.account, "team": one.team} for one in found]
     cells = [(one.namespace, one.role, one.account if one.account is not None else f"team {one.team}") for one in found]
-    show_list(output, {"roles": rows}, (Listed("namespace"), Listed("role"), Listed("who")), cells, "No roles.")
+    show_list(
+        output, {"roles": rows}, (ListColumn("namespace"), ListColumn("role"), ListColumn("who")), cells, "No roles."
+    )
 
 
 def _who(connection: sa.Connection, account: str | None, team: str | None) -> Holder:

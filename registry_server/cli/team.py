@@ -9,7 +9,7 @@ import click
 from registry_server.accounts import administration, roles
 from registry_server.accounts.administration import By
 from registry_server.accounts.times import now_text
-from registry_server.cli.listing import Listed, show_list
+from registry_server.cli.listing import ListColumn, show_list
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import changing, reading
 
@@ -81,4 +81,4 @@ def team_list(output: Output, data: Path) -> None:
         found = roles.team_listing(connection)
     rows = [{"team": name, "members": inside} for name, inside in found.items()]
     cells = [(name, ", ".join(inside) or "no members") for name, inside in found.items()]
-    show_list(output, {"teams": rows}, (Listed("team"), Listed("members", wraps=True)), cells, "No teams.")
+    show_list(output, {"teams": rows}, (ListColumn("team"), ListColumn("members", wraps=True)), cells, "No teams.")

@@ -10,19 +10,19 @@ from registry_server.accounts import administration, members, tokens
 from registry_server.accounts.administration import By
 from registry_server.accounts.scopes import DEFAULT_SCOPES, SCOPES, parse_scopes
 from registry_server.accounts.times import now_text, read_span
-from registry_server.cli.listing import Listed, show_list
+from registry_server.cli.listing import ListColumn, show_list
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import changing, reading
 
 _COLUMNS = (
-    Listed("token"),
-    Listed("state", "{:7}"),
-    Listed("name"),
-    Listed("namespaces"),
-    Listed("scopes"),
-    Listed("valid"),
-    Listed("last used", "last used {}"),
-    Listed("account", "of {}"),
+    ListColumn("token"),
+    ListColumn("state", "{:7}"),
+    ListColumn("name"),
+    ListColumn("namespaces"),
+    ListColumn("scopes"),
+    ListColumn("valid"),
+    ListColumn("last used", "last used {}"),
+    ListColumn("account", "of {}"),
 )
 
 

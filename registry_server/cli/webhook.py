@@ -9,18 +9,18 @@ import click
 from registry_server.accounts import administration, webhooks
 from registry_server.accounts.administration import By
 from registry_server.accounts.times import now_text
-from registry_server.cli.listing import Listed, show_list
+from registry_server.cli.listing import ListColumn, show_list
 from registry_server.cli.options import Output, data_option, json_option, pass_output
 from registry_server.cli.registry_access import changing, reading, settings_of
 
-_COLUMNS = (Listed("webhook"), Listed("address"), Listed("namespace"), Listed("events", wraps=True))
+_COLUMNS = (ListColumn("webhook"), ListColumn("address"), ListColumn("namespace"), ListColumn("events", wraps=True))
 _OF_DELIVERIES = (
-    Listed("created"),
-    Listed("delivery"),
-    Listed("event"),
-    Listed("state"),
-    Listed("attempts", "attempts {}"),
-    Listed("error", wraps=True),
+    ListColumn("created"),
+    ListColumn("delivery"),
+    ListColumn("event"),
+    ListColumn("state"),
+    ListColumn("attempts", "attempts {}"),
+    ListColumn("error", wraps=True),
 )
 
 

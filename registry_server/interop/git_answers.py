@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from registry_server.interop.git_lines import Fetch, GitRefusal, ListRefs, line
-from registry_server.interop.git_objects import Snapshot
+from registry_server.interop.git_objects import RepositorySnapshot
 from rye import __version__
 
 BRANCH = "refs/heads/main"
@@ -49,13 +49,13 @@ def list_refs(asked: ListRefs, commit: str) -> bytes:
     return b"".join(map(line, wanted)) + _FLUSH
 
 
-def fetched_version_2(asked: Fetch, found: Snapshot) -> Iterator[bytes]:
+def fetched_version_2(asked: Fetch, found: RepositorySnapshot) -> Iterator[bytes]:
     """Return the response to ``fetch``. Raises GitRefusal before the first bytes."""
     _check_part(asked, found)
     return _version_2(asked, found)
 
 
-def _version_2(asked: Fetch, found: Snapshot) -> Iterator[bytes]:
+def _version_2(asked: Fetch, found: RepositorySnapshot) -> Iterator[bytes]:
     if asked.haves and not asked.done:
         yield line("acknowledgments\n")
         if found.commit not in asked.haves:
@@ -68,13 +68,13 @@ def _version_2(asked: Fetch, found: Snapshot) -> Iterator[bytes]:
     yield from _banded(found.pack, asked.band)
 
 
-def fetched_version_0(asked: Fetch, found: Snapshot) -> Iterator[bytes]:
+def fetched_version_0(asked: Fetch, found: RepositorySnapshot) -> Iterator[bytes]:
     """Return the response to a request of version 0. Raises GitRefusal before the first bytes."""
     _check_part(asked, found)
     return _version_0(asked, found)
 
 
-def _version_0(asked: Fetch, found: Snapshot) -> Iterator[bytes]:
+def _version_0(asked: Fetch, found: RepositorySnapshot) -> Iterator[bytes]:
     if asked.deepens:
         yield _FLUSH  # there is no shallow boundary
     if not asked.done:
@@ -92,7 +92,7 @@ def refused(message: str) -> bytes:
     return line(f"ERR {message}\n")
 
 
-def _check_part(asked: Fetch, found: Snapshot) -> None:
+def _check_part(asked: Fetch, found: RepositorySnapshot) -> None:
     if asked.excludes or (asked.since is not None and found.seconds < asked.since):
         raise GitRefusal("no commits selected for shallow requests")
 

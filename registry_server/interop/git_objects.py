@@ -46,7 +46,7 @@ class GitObject(Struct, frozen=True):
         return sha1(f"{self.kind} {len(self.data)}\0".encode() + self.data, usedforsecurity=False).hexdigest()
 
 
-class Snapshot(Struct, frozen=True):
+class RepositorySnapshot(Struct, frozen=True):
     """One commit without parents, and the pack of all its objects."""
 
     commit: str
@@ -55,7 +55,7 @@ class Snapshot(Struct, frozen=True):
     pack: bytes
 
 
-def snapshot(files: Mapping[str, SharedFile], origin: str, seconds: int, message: str) -> Snapshot:
+def snapshot(files: Mapping[str, SharedFile], origin: str, seconds: int, message: str) -> RepositorySnapshot:
     """Return a repository's only commit. ``seconds``: its time since 1970; ``origin``: its author. Raises RyeError
     ``unsafe-path``."""
     objects: dict[str, GitObject] = {}
@@ -63,7 +63,7 @@ def snapshot(files: Mapping[str, SharedFile], origin: str, seconds: int, message
     who = f"{origin} <registry@{origin}> {seconds} +0000"
     text = f"tree {root}\nauthor {who}\ncommitter {who}\n\n{message}\n"
     commit = _add(objects, GitObject(COMMIT, text.encode()))
-    return Snapshot(commit, seconds, pack(objects.values()))
+    return RepositorySnapshot(commit, seconds, pack(objects.values()))
 
 
 def pack(objects: Iterable[GitObject]) -> bytes:

@@ -51,7 +51,7 @@ MayRead = Callable[[str], bool]
 """Whether the reader may read a namespace."""
 
 
-class Document(Struct, frozen=True):
+class InteropDocument(Struct, frozen=True):
     """A response."""
 
     content: bytes
@@ -61,7 +61,7 @@ class Document(Struct, frozen=True):
     may_compress: bool = False
 
 
-class _Found(Struct, frozen=True):
+class _AdvisoryFiles(Struct, frozen=True):
     """The advisories in force."""
 
     as_of: int
@@ -94,7 +94,7 @@ class InteropPool:
             "The registry is answering too many other programs.",
         )
         self._building = threading.Lock()
-        self._advised: _Found | None = None
+        self._advised: _AdvisoryFiles | None = None
         self._scanned = 0
         self._names: set[str] = set()
         self._shown = (0, -_HEAD_SECONDS)
@@ -114,10 +114,10 @@ class InteropPool:
 
         return self._threads.submit(working)
 
-    def document(self, wanted: Wanted, may_read: MayRead) -> Future[Document | None]:
+    def document(self, wanted: Wanted, may_read: MayRead) -> Future[InteropDocument | None]:
         """Return the document at a path; None if it does not exist or the reader may not see it."""
 
-        def work(ledger: Ledger, shown: int) -> Document | None:
+        def work(ledger: Ledger, shown: int) -> InteropDocument | None:
             if isinstance(wanted, SkillIndex):
                 return self._index(ledger, shown, wanted.namespace, may_read)
             if isinstance(wanted, SkillFile):
@@ -137,7 +137,7 @@ class InteropPool:
 
     # -- skills -------------------------------------------------------------------------------------------------------
 
-    def _index(self, ledger: Ledger, shown: int, namespace: str | None, may_read: MayRead) -> Document | None:
+    def _index(self, ledger: Ledger, shown: int, namespace: str | None, may_read: MayRead) -> InteropDocument | None:
         offers = self._offers(ledger, shown, namespace, may_read)
         if offers is None:
             return None
@@ -152,7 +152,7 @@ class InteropPool:
                         self.kept.put(key, content, len(content))
         return _document(content, JSON, may_compress=True)
 
-    def _file(self, ledger: Ledger, shown: int, wanted: SkillFile, may_read: MayRead) -> Document | None:
+    def _file(self, ledger: Ledger, shown: int, wanted: SkillFile, may_read: MayRead) -> InteropDocument | None:
         offers = self._offers(ledger, shown, wanted.namespace, may_read)
         offer = next((one for one in offers or () if one.name == wanted.name), None)
         if offer is None:
@@ -162,7 +162,7 @@ class InteropPool:
             return _document(content, GZIP) if content is not None else None
         file = next((one for one in offer.files if one.path == wanted.path), None)
         content = self.folders.file(file.sha256) if file is not None else None
-        return Document(content, BYTES, file.sha256) if content is not None and file is not None else None
+        return InteropDocument(content, BYTES, file.sha256) if content is not None and file is not None else None
 
     def _offers(self, ledger: Ledger, shown: int, namespace: str | None, may_read: MayRead) -> tuple[Offer, ...] | None:
         """Return the skills of a namespace or of all; None if it never had skills or the reader may not see it."""
@@ -177,7 +177,7 @@ class InteropPool:
 
     def _package(
         self, ledger: Ledger, shown: int, wanted: ApmVersions | ApmArchive | ApmUnknown, may_read: MayRead
-    ) -> Document | None:
+    ) -> InteropDocument | None:
         """Answer apm. Raises RyeError ``withdrawn``."""
         if isinstance(wanted, ApmUnknown) or not may_read(wanted.namespace):
             return None
@@ -202,13 +202,13 @@ class InteropPool:
 
     # -- versions and advisories --------------------------------------------------------------------------------------
 
-    def _versions(self, ledger: Ledger, shown: int, wanted: ItemVersions, may_read: MayRead) -> Document | None:
+    def _versions(self, ledger: Ledger, shown: int, wanted: ItemVersions, may_read: MayRead) -> InteropDocument | None:
         if not may_read(wanted.identity.namespace):
             return None
         found = self.catalogue.item(ledger, shown, wanted.identity)
         return _document(renovate.document(*found, self._address()), JSON, may_compress=True) if found else None
 
-    def _advisory(self, ledger: Ledger, shown: int, wanted: Advisories, may_read: MayRead) -> Document | None:
+    def _advisory(self, ledger: Ledger, shown: int, wanted: Advisories, may_read: MayRead) -> InteropDocument | None:
         found = self._advisories(ledger, shown)
         if wanted.name is not None:
             if wanted.name not in found.files or not may_read(found.of[wanted.name]):
@@ -220,14 +220,14 @@ class InteropPool:
         if content is None:
             content = osv.archive({name: data for name, data in found.files.items() if found.of[name] in visible})
             self.kept.put(f"osv:{tag}", content, len(content))
-        return Document(content, ZIP, tag)
+        return InteropDocument(content, ZIP, tag)
 
-    def _known_advisories(self) -> _Found | None:
+    def _known_advisories(self) -> _AdvisoryFiles | None:
         known = self._advised
         is_right = known is not None and self.catalogue.changes.items_are(known.as_of, known.namespaces)
         return known if is_right else None
 
-    def _advisories(self, ledger: Ledger, shown: int) -> _Found:
+    def _advisories(self, ledger: Ledger, shown: int) -> _AdvisoryFiles:
         known = self._known_advisories()
         if known is not None:
             return known
@@ -256,7 +256,7 @@ class InteropPool:
                     )
             namespaces = frozenset(name.partition(":")[2].partition("/")[0] for name in self._names)
             digest = sha256(b"".join(files[name] for name in sorted(files))).hexdigest()
-            found = _Found(min(ledger.size, shown), namespaces, files, of, digest)
+            found = _AdvisoryFiles(min(ledger.size, shown), namespaces, files, of, digest)
             self._advised = found
         return found
 
@@ -275,5 +275,5 @@ def _named(offers: tuple[Offer, ...]) -> str:
     return sha256(" ".join(str(offer.position) for offer in offers).encode()).hexdigest()
 
 
-def _document(content: bytes, media_type: str, *, may_compress: bool = False) -> Document:
-    return Document(content, media_type, sha256(content).hexdigest(), may_compress)
+def _document(content: bytes, media_type: str, *, may_compress: bool = False) -> InteropDocument:
+    return InteropDocument(content, media_type, sha256(content).hexdigest(), may_compress)

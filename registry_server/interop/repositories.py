@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from registry_server.interop.catalogue import Catalogue
-from registry_server.interop.git_objects import Snapshot, snapshot
+from registry_server.interop.git_objects import RepositorySnapshot, snapshot
 from registry_server.interop.offers import Offer
 from registry_server.interop.skills import Folders
 from registry_server.pages.lru_cache import LruCache
@@ -31,7 +31,7 @@ class Repository(Struct, frozen=True):
     """A repository and the offers that it was made from."""
 
     offers: tuple[Offer, ...]
-    found: Snapshot
+    found: RepositorySnapshot
 
 
 class Repositories:
@@ -45,7 +45,7 @@ class Repositories:
         self._kept: LruCache[str, tuple[Repository, ...]] = LruCache(settings.reader_bytes)
         self._building = threading.Lock()
 
-    def newest(self, ledger: Ledger, shown: int, namespace: str) -> Snapshot | None:
+    def newest(self, ledger: Ledger, shown: int, namespace: str) -> RepositorySnapshot | None:
         """Return the current repository of a namespace; None if it never had a skill. Raises RyeError
         ``repository-too-large``."""
         offers = self._catalogue.listing(ledger, shown, namespace).offers
@@ -64,7 +64,7 @@ class Repositories:
                 self._kept.put(namespace, kept, sum(len(one.found.pack) for one in kept) + 1)
         return made.found
 
-    def commit(self, ledger: Ledger, shown: int, namespace: str, name: str) -> Snapshot | None:
+    def commit(self, ledger: Ledger, shown: int, namespace: str, name: str) -> RepositorySnapshot | None:
         """Return the commit with this hash; None if it does not exist or something in it is no longer offered."""
         newest = self.newest(ledger, shown, namespace)
         if newest is not None and newest.commit == name:

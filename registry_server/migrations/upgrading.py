@@ -34,23 +34,23 @@ _SEARCH = {"sqlite": "0008", "postgresql": "0009"}
 _STEPS = Path(__file__).parent
 
 
-class Step(Struct, frozen=True):
+class UpgradeStep(Struct, frozen=True):
     """One revision, and its summary in one line."""
 
     revision: str
     what: str
 
 
-class Plan(Struct, frozen=True):
+class UpgradePlan(Struct, frozen=True):
     """The steps that a database needs."""
 
     current: str | None
     """None: the database is empty."""
     newest: str
-    steps: tuple[Step, ...]
+    steps: tuple[UpgradeStep, ...]
 
 
-def pending(connection: sa.Connection) -> Plan:
+def pending(connection: sa.Connection) -> UpgradePlan:
     """Return the steps that the database needs, in order. Changes nothing.
 
     Raises RyeError ``database-too-new`` for a revision that this version does not know.
@@ -61,8 +61,8 @@ def pending(connection: sa.Connection) -> Plan:
         found = [step for step in script.iterate_revisions("head", current or "base") if step.revision != current]
     except (CommandError, RevisionError) as error:
         raise _too_new(error) from error
-    steps = tuple(Step(step.revision, (step.doc or "").partition("\n")[0]) for step in reversed(found))
-    return Plan(current, script.get_current_head() or "", steps)
+    steps = tuple(UpgradeStep(step.revision, (step.doc or "").partition("\n")[0]) for step in reversed(found))
+    return UpgradePlan(current, script.get_current_head() or "", steps)
 
 
 def _config() -> Config:

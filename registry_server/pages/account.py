@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 
 from msgspec import Struct
 
-from registry_server.accounts.device_logins import Waiting
-from registry_server.accounts.members import Member
+from registry_server.accounts.device_logins import WaitingLogin
+from registry_server.accounts.members import AccountMember
 from registry_server.accounts.roles import ROLES, Given
 from registry_server.accounts.scopes import SCOPES
 from registry_server.accounts.tokens import LIFETIME, Account, is_over
@@ -158,7 +158,7 @@ class DeviceView(Struct, frozen=True):
 
     signed: Signed
     code: str
-    waiting: Waiting | None
+    waiting: WaitingLogin | None
     lifetime: str
     decided: str = ""
     """``approved``, ``denied`` or ``gone`` after the form was sent; empty before."""
@@ -185,7 +185,7 @@ def link_page(view: LinkView) -> Page:
 
 
 def home_page(
-    signed: Signed, member: Member, held: tuple[tuple[str, str], ...], waiting: int, tokens: int, teams: int
+    signed: Signed, member: AccountMember, held: tuple[tuple[str, str], ...], waiting: int, tokens: int, teams: int
 ) -> Page:
     """Return the overview. ``held``: pairs of namespace and role; the numbers count stages, active tokens and teams."""
     rows = tuple(
@@ -230,7 +230,7 @@ def teams_page(signed: Signed, teams: list[TeamRow]) -> Page:
     return _page("teams", TeamsView(signed, tuple(teams)), "Teams")
 
 
-def roles_page(signed: Signed, namespace: str, given: list[Given], people: dict[str, Member]) -> Page:
+def roles_page(signed: Signed, namespace: str, given: list[Given], people: dict[str, AccountMember]) -> Page:
     """Return the page of a namespace's roles. ``people``: accounts by name."""
     rows = []
     for one in given:

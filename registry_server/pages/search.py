@@ -13,7 +13,7 @@ from registry_server.pages.limits import PAGES
 from registry_server.pages.page_cache import Maker
 from registry_server.pages.page_layout import Page
 from registry_server.pages.registry_view import RegistryView
-from registry_server.search.finding import Found, Hit
+from registry_server.search.finding import Hit, SearchResults
 from rye.items.identity import Identity
 from rye.items.kinds import KINDS
 from rye.registry.protocol.wire import SearchTotal
@@ -80,7 +80,7 @@ class SearchView(Struct, frozen=True):
     """Links to the same search among one kind."""
 
 
-def search_page(wanted: Wanted, found: Found | None, problem: str | None = None) -> Maker:
+def search_page(wanted: Wanted, found: SearchResults | None, problem: str | None = None) -> Maker:
     """Return the maker of ``/-/search``. ``found``: the search pool's answer; None: no search was made."""
 
     def make(registry: RegistryView) -> Page:

@@ -28,7 +28,7 @@ from registry_server.search.words import (
 )
 from registry_server.storage.prepared import Among, Prepared
 from registry_server.storage.schema import documents, search_grams, search_words
-from registry_server.storage.statement_batch import Change, StatementBatch, deleting, inserting
+from registry_server.storage.statement_batch import RowChange, StatementBatch, deleting, inserting
 
 _AT_ONCE = 500
 _LISTED = 20
@@ -57,7 +57,7 @@ _TSVECTOR = (
 )
 
 
-class Document(Struct, frozen=True):
+class SearchDocument(Struct, frozen=True):
     """The searchable data of one name."""
 
     kind: str
@@ -84,7 +84,7 @@ def create_index(connection: sa.Connection) -> None:
         connection.exec_driver_sql(statement)
 
 
-def put(connection: sa.Connection, document: Document) -> None:
+def put(connection: sa.Connection, document: SearchDocument) -> None:
     """Add a document or replace it."""
     replace(connection, [document.name], [document])
 
@@ -95,7 +95,10 @@ def remove(connection: sa.Connection, kind: str, identifier: str) -> None:
 
 
 def replace(
-    connection: sa.Connection, some: Sequence[str], offered: Sequence[Document], changes: StatementBatch | None = None
+    connection: sa.Connection,
+    some: Sequence[str],
+    offered: Sequence[SearchDocument],
+    changes: StatementBatch | None = None,
 ) -> None:
     """Remove the documents of the names ``some`` and add ``offered``. Only the log's writer may call this.
 
@@ -211,7 +214,7 @@ class _Known(Struct, frozen=True):
 
 
 def _known(
-    connection: sa.Connection, some: Sequence[str], offered: Sequence[Document], ids: Sequence[str] = ()
+    connection: sa.Connection, some: Sequence[str], offered: Sequence[SearchDocument], ids: Sequence[str] = ()
 ) -> _Known:
     """Ask for all of that at once. ``ids``: more ids, for their words."""
     every = [*(name.partition(":")[2] for name in some), *(document.id for document in offered), *ids]
@@ -238,7 +241,7 @@ def _all_rows(connection: sa.Connection) -> Iterator[list[dict[str, Any]]]:
         last = rows[-1]["number"]
 
 
-def _numbered(last: int, offered: Sequence[Document]) -> list[dict[str, Any]]:
+def _numbered(last: int, offered: Sequence[SearchDocument]) -> list[dict[str, Any]]:
     """Return the rows of new documents. Newer ones have larger numbers, so that the index returns the newest first."""
     first = last + 1
     return [
@@ -268,8 +271,8 @@ def _lexemes(row: Mapping[str, Any]) -> frozenset[str]:
     return tokens | beginnings_of(tokens) | frozenset(blocks_of(row["number"]))
 
 
-def _change(each: str, at_once: str, types: dict[str, str]) -> Change:
-    return Change(sa.text(each), at_once, types)
+def _change(each: str, at_once: str, types: dict[str, str]) -> RowChange:
+    return RowChange(sa.text(each), at_once, types)
 
 
 # -- the index -----------------------------------------------------------------------------------------------------------

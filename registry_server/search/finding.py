@@ -61,7 +61,7 @@ class Hit(Struct, frozen=True):
     deprecated: bool = False
 
 
-class Found(Struct, frozen=True):
+class SearchResults(Struct, frozen=True):
     """One page of results."""
 
     hits: tuple[Hit, ...]
@@ -78,7 +78,7 @@ def find(
     visible: Collection[str] | None = None,
     limit: int = 20,
     offset: int = 0,
-) -> Found:
+) -> SearchResults:
     """Return one page of results, best first. A query can begin with a kind and a colon.
 
     ``visible``: the namespaces whose items may be found; None: all. Raises RyeError ``query-too-short``.
@@ -97,7 +97,7 @@ def find(
     if namespace is not None:
         namespaces = frozenset({namespace}) if namespaces is None or namespace in namespaces else frozenset()
     if namespaces is not None and not namespaces:
-        return Found((), 0)
+        return SearchResults((), 0)
     typed = query.strip().lower()
     is_sqlite = connection.dialect.name == "sqlite"
     within = _Within(
@@ -166,7 +166,7 @@ def _id_like() -> re.Pattern[str]:
     return re.compile(r"[a-z0-9/_-]{1,1100}")
 
 
-def _ask(connection: sa.Connection, within: _Within, question: Question, least: int) -> Found:
+def _ask(connection: sa.Connection, within: _Within, question: Question, least: int) -> SearchResults:
     """Return one page of matches. ``least``: the points of any match, wherever its words are."""
     limit = max(min(within.limit, CANDIDATES - within.offset), 0)
     rows = _page(connection, within, question, least, limit, within.offset) if limit else []
@@ -179,7 +179,7 @@ def _ask(connection: sa.Connection, within: _Within, question: Question, least: 
         Hit(row.kind, row.id, row.version, row.description, row.score / asking.EXACT, bool(row.deprecated))
         for row in rows
     )
-    return Found(hits, MORE if total > CANDIDATES else total)
+    return SearchResults(hits, MORE if total > CANDIDATES else total)
 
 
 def _page(

@@ -15,7 +15,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy import event
 
-from registry_server.search.finding import Found, find
+from registry_server.search.finding import SearchResults, find
 from registry_server.settings import Settings
 from registry_server.storage import database
 from registry_server.storage.bounded_threads import BoundedThreads
@@ -78,11 +78,11 @@ class SearchPool:
         visible: Collection[str] | None = None,
         limit: int = 20,
         offset: int = 0,
-    ) -> Future[Found]:
+    ) -> Future[SearchResults]:
         """Run :func:`registry_server.search.finding.find` in a thread and return its future. Raises RyeError
         ``busy``."""
 
-        def work() -> Found:
+        def work() -> SearchResults:
             with database.reader(self._engine) as connection:
                 return find(
                     connection, query, kind=kind, namespace=namespace, visible=visible, limit=limit, offset=offset

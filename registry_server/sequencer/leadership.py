@@ -17,12 +17,12 @@ import sqlalchemy as sa
 
 from registry_server.storage.prepared import Prepared, Row
 from registry_server.storage.schema import leader
-from registry_server.storage.statement_batch import Change, StatementBatch
+from registry_server.storage.statement_batch import RowChange, StatementBatch
 from rye.errors import RyeError
 
 LEADER = Prepared(sa.select(leader.c.epoch, leader.c.holder).with_for_update())
 """The row of the current leader, which stays locked until the transaction ends."""
-_STILL = Change(
+_STILL = RowChange(
     leader.update()
     .where(leader.c.id == 1, leader.c.epoch == sa.bindparam("now"), leader.c.holder == sa.bindparam("whose"))
     .values(epoch=leader.c.epoch),
@@ -63,7 +63,7 @@ def take(connection: sa.Connection, holder: str, found: Sequence[Row] | None = N
 
 
 @dataclass(frozen=True, slots=True)
-class Fence:
+class LeaderFence:
     """Writes only as long as no other process has taken over."""
 
     holder: str
@@ -75,9 +75,9 @@ class Fence:
             raise RyeError("database-busy", "Another process has taken over the log.", "Try again in a moment.")
 
 
-def fence(connection: sa.Connection, holder: str, term: Term) -> Fence | None:
+def fence(connection: sa.Connection, holder: str, term: Term) -> LeaderFence | None:
     """Return the fence of a term. None on SQLite: its lock cannot be taken from a running process."""
-    return None if connection.dialect.name == "sqlite" else Fence(holder, term)
+    return None if connection.dialect.name == "sqlite" else LeaderFence(holder, term)
 
 
 def confirm(connection: sa.Connection, holder: str, term: Term) -> None:

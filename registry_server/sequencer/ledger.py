@@ -17,9 +17,9 @@ from registry_server.sequencer import queries, search_offers
 from registry_server.sequencer.acceptance import Candidate
 from registry_server.sequencer.chains import read_chain, read_root
 from registry_server.sequencer.columns import content_digest, folded, name_of, text_sha256
-from registry_server.sequencer.leadership import Fence
+from registry_server.sequencer.leadership import LeaderFence
 from registry_server.sequencer.pending_writes import KnownRelease, PendingWrites
-from registry_server.sequencer.prefetch import Wanted, learn
+from registry_server.sequencer.prefetch import BatchSubjects, learn
 from registry_server.storage.prepared import Row
 from registry_server.storage.statement_batch import StatementBatch
 from rye.errors import RyeError
@@ -71,7 +71,7 @@ class Ledger:
         self._published: Published | None = None
         self._recovered: dict[tuple[datetime, datetime], list[str]] = {}
         self._changes = StatementBatch()
-        self.fence: Fence | None = None
+        self.fence: LeaderFence | None = None
         """What a new head must pass, in the transaction of a writer on PostgreSQL."""
         self.is_fenced = False
         """Whether one has."""
@@ -105,7 +105,7 @@ class Ledger:
 
         ``earlier``: the time of the newest head.
         """
-        wanted = Wanted.of(candidates)
+        wanted = BatchSubjects.of(candidates)
         if wanted.texts:
             span = {"earlier": write_time(earlier), "later": write_time(now)}
             rows = queries.BATCH.rows(self.connection, {**wanted.parameters(), **span})

@@ -17,7 +17,7 @@ from rye.registry.protocol.statements import Release
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class BatchSubjects:
     """What the releases of a batch are about."""
 
     texts: dict[str, set[bytes]] = field(default_factory=dict)
@@ -28,9 +28,9 @@ class Wanted:
     namespaces: set[str] = field(default_factory=set)
 
     @staticmethod
-    def of(candidates: Iterable[Candidate]) -> Wanted:
+    def of(candidates: Iterable[Candidate]) -> BatchSubjects:
         """Return it for the releases among the candidates."""
-        wanted = Wanted()
+        wanted = BatchSubjects()
         for candidate in candidates:
             statement = candidate.statement
             if isinstance(statement, Release):
@@ -53,7 +53,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RegistryFacts:
     """The part of the answer that is about the registry, not about the releases."""
 
     roots: list[bytes]
@@ -62,7 +62,7 @@ class Found:
     """Namespaces whose recovery took effect since the newest head."""
 
 
-def learn(known: PendingWrites, wanted: Wanted, rows: Iterable[Row]) -> Found:
+def learn(known: PendingWrites, wanted: BatchSubjects, rows: Iterable[Row]) -> RegistryFacts:
     """Add the answer to a batch's facts. What has no row is known not to exist."""
     known.texts.update(((name, sha256), None) for name, some in wanted.texts.items() for sha256 in some)
     known.names.update(dict.fromkeys(wanted.texts, False))
@@ -92,7 +92,7 @@ def learn(known: PendingWrites, wanted: Wanted, rows: Iterable[Row]) -> Found:
             case queries.RECOVERED_ROW:
                 recovered.add(what)
     known.keysets.update((namespace, tuple(found)) for namespace, found in keysets.items())
-    return Found(roots, sorted(recovered))
+    return RegistryFacts(roots, sorted(recovered))
 
 
 def _place(row: Sequence[int]) -> int:

@@ -21,7 +21,7 @@ from registry_server.storage.schema import (
     takedowns,
     tree_edge,
 )
-from registry_server.storage.statement_batch import Change, deleting, inserting
+from registry_server.storage.statement_batch import RowChange, deleting, inserting
 
 # -- queries -------------------------------------------------------------------------------------------------------------
 
@@ -154,7 +154,7 @@ ADD_KEYSET = Prepared(keysets.insert())
 ADD_TAKEDOWN = Prepared(takedowns.insert())
 ADD_MAP_NODES = inserting(map_nodes)
 REMOVE_MAP_NODES = deleting(map_nodes, "sha256")
-WRITE_INDEXES = Change(
+WRITE_INDEXES = RowChange(
     names.update()
     .where(names.c.name == sa.bindparam("which"))
     .values(index_sha256=sa.bindparam("sha256"), index_size=sa.bindparam("size")),

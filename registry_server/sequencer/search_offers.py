@@ -121,7 +121,9 @@ def offer(ledger: LogView, some: Sequence[str], changes: StatementBatch, new: fr
             latest = max(releases, key=lambda release: (rank(release.version), -release.position))
             kind, _, identifier = name.partition(":")
             offered.append(
-                search.Document(kind, identifier, latest.version, latest.description, latest.keywords, deprecated[name])
+                search.SearchDocument(
+                    kind, identifier, latest.version, latest.description, latest.keywords, deprecated[name]
+                )
             )
     search.replace(ledger.connection, written, offered, changes)
 

@@ -1,7 +1,7 @@
 """Changes of many rows of many tables that reach the database in one message.
 
-A :class:`Change` inserts, updates or deletes any number of rows; :class:`StatementBatch` collects changes and runs them. SQLite
-runs each change for each row, in order. PostgreSQL gets one statement for all of them: each change is a data-modifying
+A :class:`RowChange` inserts, updates or deletes any number of rows; :class:`StatementBatch` collects changes and runs them.
+SQLite runs each change for each row, in order. PostgreSQL gets one statement for all of them: each change is a data-modifying
 ``WITH`` query, and its rows are arrays. So there is one round trip, and no moment at which PostgreSQL has received a part
 of it and waits for the rest without measuring the time (:mod:`registry_server.storage.database`).
 
@@ -32,7 +32,7 @@ _TYPES: tuple[tuple[type[Any], str], ...] = (
 )
 
 
-class Change:
+class RowChange:
     """A statement for any number of rows."""
 
     def __init__(self, each: sa.Executable, at_once: str, types: dict[str, str]) -> None:
@@ -61,7 +61,7 @@ class Change:
         return {prefix + name: _array(kind, [row[name] for row in rows]) for name, kind in self._types.items()}
 
 
-def inserting(table: sa.Table, *, replacing: Sequence[str] | None = None) -> Change:
+def inserting(table: sa.Table, *, replacing: Sequence[str] | None = None) -> RowChange:
     """Return the change that inserts rows with all columns. ``replacing``: the key, if existing rows are replaced."""
     types = {column.name: _type_of(column) for column in table.columns}
     names = ", ".join(types)
@@ -71,13 +71,13 @@ def inserting(table: sa.Table, *, replacing: Sequence[str] | None = None) -> Cha
         conflict = f" ON CONFLICT ({', '.join(replacing)}) DO UPDATE SET {values}"
         places = ", ".join(f":{name}" for name in types)
         each = sa.text(f"INSERT INTO {table.name} ({names}) VALUES ({places}){conflict}")  # type: ignore[assignment]
-    return Change(each, f"INSERT INTO {table.name} ({names}) SELECT {names} FROM {{rows}}{conflict}", types)
+    return RowChange(each, f"INSERT INTO {table.name} ({names}) SELECT {names} FROM {{rows}}{conflict}", types)
 
 
-def deleting(table: sa.Table, name: str) -> Change:
+def deleting(table: sa.Table, name: str) -> RowChange:
     """Return the change that deletes the rows with the values of one column."""
     column = table.columns[name]
-    return Change(
+    return RowChange(
         table.delete().where(column == sa.bindparam(name)),
         f"DELETE FROM {table.name} WHERE {name} = ANY({{{name}}})",
         {name: _type_of(column)},
@@ -88,15 +88,15 @@ class StatementBatch:
     """Changes that are written when :meth:`run` is called."""
 
     def __init__(self) -> None:
-        self._changes: list[tuple[Change, tuple[Values, ...]]] = []
+        self._changes: list[tuple[RowChange, tuple[Values, ...]]] = []
 
-    def add(self, change: Change, rows: Iterable[Values]) -> None:
+    def add(self, change: RowChange, rows: Iterable[Values]) -> None:
         """Add a change of some rows."""
         some = tuple(rows)
         if some:
             self._changes.append((change, some))
 
-    def run(self, connection: sa.Connection, guard: tuple[Change, Values] | None = None) -> bool:
+    def run(self, connection: sa.Connection, guard: tuple[RowChange, Values] | None = None) -> bool:
         """Write what was added since the last time.
 
         ``guard``: one more change, of one row. Returns False if there was no such row; then the caller must not commit.
@@ -120,12 +120,12 @@ class StatementBatch:
         return bool(found == 1)
 
 
-_STATEMENTS: dict[tuple[tuple[Change, ...], bool], str] = {}
+_STATEMENTS: dict[tuple[tuple[RowChange, ...], bool], str] = {}
 """The SQL of changes that ran together before; there are few combinations."""
 _MOST_STATEMENTS = 1000
 
 
-def _statement(changes: tuple[Change, ...], has_guard: bool) -> str:
+def _statement(changes: tuple[RowChange, ...], has_guard: bool) -> str:
     """Return the statement, whose answer is 1, or with a guard the number of rows that the last change found."""
     key = (changes, has_guard)
     found = _STATEMENTS.get(key)

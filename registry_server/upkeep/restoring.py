@@ -34,7 +34,7 @@ from registry_server.storage.first_line import first_line
 from registry_server.storage.objects import Objects
 from registry_server.upkeep import audit
 from registry_server.upkeep.backup import KEPT
-from registry_server.upkeep.sources import Backup, Checked
+from registry_server.upkeep.sources import Backup, CheckedSource
 from rye.errors import RyeError
 from rye.items.published import read_published
 from rye.registry.protocol import merkle, notes, statements, wire
@@ -66,7 +66,7 @@ def known_fingerprint(engine: sa.Engine) -> str | None:
         return Ledger(connection).roots()[0].sha256()
 
 
-def restore(engine: sa.Engine, public: Objects, checked: Checked) -> Restored:
+def restore(engine: sa.Engine, public: Objects, checked: CheckedSource) -> Restored:
     """Replay a verified source. Raises RyeError and leaves the database unchanged."""
     blobs = _restore_blobs(public, checked)
     holder, publication = holder_name(), HeadPublication(public)
@@ -101,7 +101,7 @@ def _found(connection: sa.Connection, origin: str) -> None:
         raise RyeError("wrong-origin", f"The database belongs to {known}, but the source to {origin}.", "Check --from.")
 
 
-def _check_prefix(ledger: Ledger, checked: Checked) -> None:
+def _check_prefix(ledger: Ledger, checked: CheckedSource) -> None:
     """Rule 2: the entries that both have are the same."""
     common = min(ledger.size, checked.checkpoint.size)
     tree = merkle.CompactRange()
@@ -120,7 +120,7 @@ def _check_prefix(ledger: Ledger, checked: Checked) -> None:
         )
 
 
-def _restore_blobs(public: Objects, checked: Checked) -> int:
+def _restore_blobs(public: Objects, checked: CheckedSource) -> int:
     count = 0
     missing = []
     for sha256, size in checked.audit.blobs.items():
@@ -143,7 +143,7 @@ def _restore_blobs(public: Objects, checked: Checked) -> int:
     return count
 
 
-def _replay(ledger: Ledger, public: Objects, checked: Checked) -> None:
+def _replay(ledger: Ledger, public: Objects, checked: CheckedSource) -> None:
     """Append the entries that the database does not have, and store the source's head."""
     time = checked.head.snapshot.time
     edge = Edge(0, {})

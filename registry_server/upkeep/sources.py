@@ -59,7 +59,7 @@ _FORMER = "downloads_daily"
 _ANY_AGE = replace(REGISTRY, head_warn_seconds=10**12, head_stop_seconds=10**12, clock_skew_seconds=10**12)
 
 
-class Source(Protocol):
+class RestoreSource(Protocol):
     """A log and its blobs, unverified."""
 
     head: bytes
@@ -74,10 +74,10 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedSource:
     """A source whose head and log have been verified."""
 
-    source: Source
+    source: RestoreSource
     state: TrustedState
     head: TrustedHead
     audit: Audit
@@ -110,7 +110,7 @@ def _changed() -> RyeError:
 
 
 @contextmanager
-def open_source(name: str, settings: Settings, public: Objects) -> Iterator[Source]:
+def open_source(name: str, settings: Settings, public: Objects) -> Iterator[RestoreSource]:
     """Open the source that ``--from`` names: ``store``, an address, or the folder of a backup or a copy.
 
     Raises RyeError.
@@ -150,7 +150,7 @@ def open_source(name: str, settings: Settings, public: Objects) -> Iterator[Sour
         yield Copy(transport)
 
 
-def check(source: Source, fingerprint: str | None) -> Checked:
+def check(source: RestoreSource, fingerprint: str | None) -> CheckedSource:
     """Verify head, roots and every entry. ``fingerprint``: of root 1, if it is known. Raises RyeError."""
     _check_head(source.head)
     first = source.roots[0]
@@ -174,7 +174,7 @@ def check(source: Source, fingerprint: str | None) -> Checked:
         raise RyeError(
             "source-damaged", "The source's entries do not match the index that its head signs.", "Use another source."
         )
-    return Checked(source, state, head, audit, bytes(leaves))
+    return CheckedSource(source, state, head, audit, bytes(leaves))
 
 
 def _check_head(head: bytes) -> None:

@@ -28,7 +28,7 @@ _RELEASE = re.compile(r"([a-z]+):([a-z0-9_/-]+)@(\S+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class TakedownPlan:
     """The statements of a takedown, and the files of the release that stay because other releases contain them."""
 
     statements: tuple[Takedown, ...]
@@ -36,7 +36,7 @@ class Plan:
     """SHA-256 of each. A takedown by this hash removes the file from all releases."""
 
 
-def plan(ledger: Ledger, target: str, reason: str, now: datetime | None = None) -> Plan:
+def plan(ledger: Ledger, target: str, reason: str, now: datetime | None = None) -> TakedownPlan:
     """Draft the statements for ``KIND:ID@VERSION`` or a SHA-256. Raises RyeError ``blob-unknown``,
     ``release-unknown``, ``files-shared``.
     """
@@ -48,7 +48,7 @@ def plan(ledger: Ledger, target: str, reason: str, now: datetime | None = None) 
                 "blob-unknown", f"No release contains the file {target}.", "`rye info ID` shows an item's files."
             )
         made = [_statement(release, [target], when, reason) for release in named]
-        return Plan(tuple(made), ())
+        return TakedownPlan(tuple(made), ())
     match = _RELEASE.fullmatch(target)
     release = _release(ledger, match) if match else None
     if release is None:
@@ -69,7 +69,7 @@ def plan(ledger: Ledger, target: str, reason: str, now: datetime | None = None) 
             f"Other releases contain all files of {target} as well.",
             f"Take a file down from all of them by its hash: rye-registry takedown {shared[0]} --reason TEXT",
         )
-    return Plan((_statement(release, wanted, when, reason),), shared)
+    return TakedownPlan((_statement(release, wanted, when, reason),), shared)
 
 
 def signed(takedowns: Iterable[Takedown], owners: Sequence[PrivateKey]) -> list[str]:

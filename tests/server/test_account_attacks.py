@@ -39,7 +39,7 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalRegistry]:
         yield made
 
 
-def member_of_issuer(local: LocalRegistry, wanted: str, subject: str) -> members.Member:
+def member_of_issuer(local: LocalRegistry, wanted: str, subject: str) -> members.AccountMember:
     with database.change(local.service.engine) as connection:
         return members.of_issuer(connection, "https://id.example.org", subject, wanted, now_text())
 

@@ -79,7 +79,7 @@ def chain(local: LocalRegistry) -> tuple[int, str]:
         return audit_events.head(connection)
 
 
-def events(local: LocalRegistry, since: int) -> list[audit_events.Event]:
+def events(local: LocalRegistry, since: int) -> list[audit_events.AuditEvent]:
     with database.reader(local.service.engine) as connection:
         return list(audit_events.listing(connection, since))
 

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from registry_server.api.application import create_app
 from registry_server.api.service import Service
 from registry_server.search import search_pool
-from registry_server.search.finding import Found
+from registry_server.search.finding import SearchResults
 from registry_server.settings import Settings
 from tests.scenes.publisher import Publisher, error_code
 from tests.scenes.registry_process import init, token
@@ -32,12 +32,12 @@ def test_twelve_anonymous_searchers_delay_neither_health_nor_publishing(
     secret = token(data)
     go, at_work, most = threading.Event(), Counter[str](), Counter[str]()
 
-    def hang(_connection: sa.Connection, _query: str, **_more: object) -> Found:
+    def hang(_connection: sa.Connection, _query: str, **_more: object) -> SearchResults:
         at_work["now"] += 1
         most["at once"] = max(most["at once"], at_work["now"])
         assert go.wait(60)
         at_work["now"] -= 1
-        return Found((), 0)
+        return SearchResults((), 0)
 
     monkeypatch.setattr(search_pool, "find", hang)
     service = Service(Settings(data, search_threads=2, search_waiting=4, examiners=0))

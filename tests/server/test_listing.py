@@ -13,7 +13,7 @@ from unittest import mock
 import pytest
 
 from registry_server.cli import main as program
-from registry_server.cli.listing import Listed, on_terminal, piped
+from registry_server.cli.listing import ListColumn, on_terminal, piped
 from tests.scenes.registry_process import init, run
 
 HEADINGS: dict[tuple[str, ...], str] = {
@@ -122,7 +122,7 @@ def test_an_empty_list_says_so_in_both_places(data: str) -> None:
 
 def test_text_from_elsewhere_cannot_control_the_terminal_or_imitate_a_row() -> None:
     """The error of a delivery is what a stranger's server answered."""
-    columns = (Listed("delivery"), Listed("error", wraps=True))
+    columns = (ListColumn("delivery"), ListColumn("error", wraps=True))
     lines = on_terminal(columns, [("1", "\x1b[2J\u202eno\n2  delivered")], 60)
     shown = ["".join(text for text, _ in line) for line in lines]
     assert len(shown) == 2
@@ -130,7 +130,7 @@ def test_text_from_elsewhere_cannot_control_the_terminal_or_imitate_a_row() -> N
 
 
 def test_braces_in_a_cell_are_text() -> None:
-    assert piped([Listed("account", "of {}")], [["{0.__class__}"]]) == "of {0.__class__}"
+    assert piped([ListColumn("account", "of {}")], [["{0.__class__}"]]) == "of {0.__class__}"
 
 
 def test_messages_wrap_on_a_terminal_and_keep_commands_whole(data: str) -> None:

@@ -17,7 +17,7 @@ from registry_server.accounts.times import now_text
 from registry_server.embedded import start_embedded, stop_embedded
 from registry_server.migrations import opening
 from registry_server.search import documents, finding, words
-from registry_server.search.documents import Document
+from registry_server.search.documents import SearchDocument
 from registry_server.search.finding import find
 from registry_server.search.search_pool import search_engine
 from registry_server.settings import Settings
@@ -123,7 +123,9 @@ def test_words_of_many_items_are_found_in_the_newest_and_rare_ones_anywhere(
 ) -> None:
     monkeypatch.setattr(words, "BLOCK_ITEMS", (4, 16))
     monkeypatch.setattr(finding, "CANDIDATES", 3)
-    zoo = [Document("tool", f"zoo/n{number:02}/{ANIMALS[number % 10]}", "1.0.0", "A cage") for number in range(50)]
+    zoo = [
+        SearchDocument("tool", f"zoo/n{number:02}/{ANIMALS[number % 10]}", "1.0.0", "A cage") for number in range(50)
+    ]
     with database.writer(indexed) as connection:
         documents.replace(connection, [], zoo)
         assert documents.index_problems(connection)  # those before have other blocks

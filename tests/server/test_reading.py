@@ -12,7 +12,7 @@ import zstandard
 
 from registry_server.api import files
 from registry_server.api.files import Files
-from registry_server.api.reading import Answer, Asked, Compressed, answer
+from registry_server.api.reading import Compressed, ReadAnswer, ReadHeaders, answer
 from registry_server.storage.objects import Folder
 from registry_server.storage.served import Served, served
 from rye.registry.protocol import notes, wire
@@ -31,11 +31,11 @@ def file(path: str) -> Served:
     return found
 
 
-def ask(path: str = f"/index/{HASH}", content: bytes = TEXT, **asked: str) -> Answer:
-    return answer(file(path), content, Asked(**asked), Compressed())
+def ask(path: str = f"/index/{HASH}", content: bytes = TEXT, **asked: str) -> ReadAnswer:
+    return answer(file(path), content, ReadHeaders(**asked), Compressed())
 
 
-def header(made: Answer, name: str) -> str | None:
+def header(made: ReadAnswer, name: str) -> str | None:
     values = [value.decode() for key, value in made.headers if key == name.encode()]
     assert len(values) <= 1
     return values[0] if values else None

@@ -160,7 +160,7 @@ def test_a_sealed_key_that_is_something_else_is_refused(
 class Changing:
     """A source whose entries are others when they are read again."""
 
-    def __init__(self, source: sources.Source, change: Callable[[list[bytes]], list[bytes]]) -> None:
+    def __init__(self, source: sources.RestoreSource, change: Callable[[list[bytes]], list[bytes]]) -> None:
         self.head, self.roots = source.head, source.roots
         self._source, self._change, self._reads = source, change, 0
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from registry_server.migrations import opening
 from registry_server.search import asking, documents, finding, search_pool
-from registry_server.search.documents import Document
-from registry_server.search.finding import Found, find
+from registry_server.search.documents import SearchDocument
+from registry_server.search.finding import SearchResults, find
 from registry_server.search.search_pool import SearchPool
 from registry_server.search.words import (
     BLOCK_ITEMS,
@@ -37,12 +37,14 @@ from rye.errors import RyeError
 from rye.registry.protocol.wire import MORE, SEARCH_TOTAL
 
 DOCUMENTS = [
-    Document("directive", "acme/workflows/deploy_and_test", "1.0.0", "Deploy to staging, then run tests", "workflows"),
-    Document("directive", "acme/workflows/build", "2.1.0", "Build the project", "workflows ci"),
-    Document("tool", "acme/file-system/read", "1.2.0", "Read a file", "file-system"),
-    Document("knowledge", "other/guides/deploying", "0.1.0", "How deployments work", "guides"),
-    Document("tool", "other/ops/deploy", "0.9.0", "The way it was done before", "", deprecated=True),
-    Document("tool", "other/ops/release", "1.0.0", "Calls deploy on every machine", ""),
+    SearchDocument(
+        "directive", "acme/workflows/deploy_and_test", "1.0.0", "Deploy to staging, then run tests", "workflows"
+    ),
+    SearchDocument("directive", "acme/workflows/build", "2.1.0", "Build the project", "workflows ci"),
+    SearchDocument("tool", "acme/file-system/read", "1.2.0", "Read a file", "file-system"),
+    SearchDocument("knowledge", "other/guides/deploying", "0.1.0", "How deployments work", "guides"),
+    SearchDocument("tool", "other/ops/deploy", "0.9.0", "The way it was done before", "", deprecated=True),
+    SearchDocument("tool", "other/ops/release", "1.0.0", "Calls deploy on every machine", ""),
 ]
 
 
@@ -77,7 +79,7 @@ class TestWhatIsFound:
         self, connection: sa.Connection
     ) -> None:
         long, very_long = "containerization", "internationalization"
-        some = [Document("tool", f"acme/{word}", "1.0.0", "", "") for word in (long, very_long)]
+        some = [SearchDocument("tool", f"acme/{word}", "1.0.0", "", "") for word in (long, very_long)]
         documents.replace(connection, [], some)
         for letters in range(2, len(long) + 1):
             assert f"acme/{long}" in ids(connection, long[:letters]), letters
@@ -134,12 +136,12 @@ class TestWhatIsFound:
         assert "other/ops/deploy" not in ids(connection, "other/ops/deploy", namespace="acme")
 
     def test_a_newer_version_replaces_and_a_removed_name_is_gone(self, connection: sa.Connection) -> None:
-        documents.put(connection, Document("tool", "acme/file-system/read", "2.0.0", "Read anything", ""))
+        documents.put(connection, SearchDocument("tool", "acme/file-system/read", "2.0.0", "Read anything", ""))
         assert [(hit.version, hit.description) for hit in find(connection, "read").hits] == [("2.0.0", "Read anything")]
         assert find(connection, "file-system/read anything").total == 1
         for _ in range(2):
             documents.remove(connection, "tool", "acme/file-system/read")
-        assert find(connection, "read") == Found((), 0)
+        assert find(connection, "read") == SearchResults((), 0)
         assert documents.index_problems(connection) == []
 
 
@@ -148,14 +150,14 @@ class TestWhoMayRead:
         every = find(connection, "deploy", visible=["acme", "other"])
         assert every == find(connection, "deploy")
         assert find(connection, "deploy", visible=["acme"]).total == 1
-        assert find(connection, "acme/workflows/build", visible=["other"]) == Found((), 0)
-        assert find(connection, "deploy", visible=[]) == Found((), 0)
-        assert find(connection, "deploy", namespace="acme", visible=["other"]) == Found((), 0)
+        assert find(connection, "acme/workflows/build", visible=["other"]) == SearchResults((), 0)
+        assert find(connection, "deploy", visible=[]) == SearchResults((), 0)
+        assert find(connection, "deploy", namespace="acme", visible=["other"]) == SearchResults((), 0)
         assert ids(connection, "biuld", visible=["other"]) == []
         assert ids(connection, "biuld", visible=["acme"]) == ["acme/workflows/build"]
 
     def test_hidden_words_do_not_crowd_out_corrections(self, connection: sa.Connection) -> None:
-        near = [Document("tool", f"secret/x/buil{letter}", "1.0.0", "", "") for letter in "abcefghi"]
+        near = [SearchDocument("tool", f"secret/x/buil{letter}", "1.0.0", "", "") for letter in "abcefghi"]
         documents.replace(connection, [], near)
         assert ids(connection, "builx", visible=["acme"]) == ["acme/workflows/build"]
 
@@ -164,7 +166,7 @@ class TestWhoMayRead:
     ) -> None:
         """Before, the first words with a trigram were read from all namespaces, and those of others were left out only then."""
         monkeypatch.setattr(finding, "_WORDS_OF_A_GRAM", 2)
-        documents.put(connection, Document("tool", "acme/x/zeppelin", "1.0.0", "", ""))
+        documents.put(connection, SearchDocument("tool", "acme/x/zeppelin", "1.0.0", "", ""))
         asked: list[dict[str, object]] = [
             {"visible": ["acme"]},
             {"visible": ["acme", *(f"n{number}" for number in range(99))]},
@@ -176,7 +178,9 @@ class TestWhoMayRead:
             *(f"a{letter}a{gram}" for letter in "ab" for gram in ("zep", "epp", "ppe", "pel", "ell", "lln")),
             *("zeaaaa", "zeaaab", "aaaaln", "aaabln"),
         ]
-        documents.replace(connection, [], [Document("tool", f"secret/x/{word}", "1.0.0", "", "") for word in hidden])
+        documents.replace(
+            connection, [], [SearchDocument("tool", f"secret/x/{word}", "1.0.0", "", "") for word in hidden]
+        )
         for limits in asked:
             assert ids(connection, "zeppelln", **limits) == ["acme/x/zeppelin"]
 
@@ -203,14 +207,14 @@ class TestBounds:
         self, connection: sa.Connection, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(finding, "CANDIDATES", 5)
-        wombats = [Document("tool", f"zoo/wombats/n{number:02}", "1.0.0", "A wombat", "") for number in range(9)]
-        documents.replace(connection, [], [Document("tool", "zoo/birds/wombat", "1.0.0", "", ""), *wombats])
+        wombats = [SearchDocument("tool", f"zoo/wombats/n{number:02}", "1.0.0", "A wombat", "") for number in range(9)]
+        documents.replace(connection, [], [SearchDocument("tool", "zoo/birds/wombat", "1.0.0", "", ""), *wombats])
         found = find(connection, "wombat")
         assert (found.total, len(found.hits)) == (MORE, 5)
         assert found.hits[0].id == "zoo/birds/wombat"  # first published of all, so only its name brings it among five
         assert find(connection, "wombat", offset=4).hits == found.hits[4:]
-        assert find(connection, "wombat", offset=5) == Found((), MORE)
-        assert find(connection, "build", offset=3) == Found((), 1)
+        assert find(connection, "wombat", offset=5) == SearchResults((), MORE)
+        assert find(connection, "build", offset=3) == SearchResults((), 1)
 
     def test_the_totals_bound_is_the_protocols(self) -> None:
         assert finding.CANDIDATES == SEARCH_TOTAL == 1000
@@ -327,11 +331,11 @@ class TestTheDesk:
         go, begun = threading.Event(), threading.Semaphore(0)
         asked: list[str] = []
 
-        def slow(_connection: sa.Connection, query: str, **_more: object) -> Found:
+        def slow(_connection: sa.Connection, query: str, **_more: object) -> SearchResults:
             asked.append(query)
             begun.release()
             assert go.wait(10)
-            return Found((), 0)
+            return SearchResults((), 0)
 
         monkeypatch.setattr(search_pool, "find", slow)
         searches = SearchPool(Settings(tmp_path, search_threads=2, search_waiting=3))
@@ -345,7 +349,7 @@ class TestTheDesk:
                 assert caught.value.code == "busy"
             assert len(asked) == 2  # two running, three waiting, the other seven cost nothing
             go.set()
-            assert [answer.result(10) for answer in answers] == [Found((), 0)] * 5
+            assert [answer.result(10) for answer in answers] == [SearchResults((), 0)] * 5
             assert searches.ask("again").result(10).total == 0  # the slots are free again
         finally:
             go.set()

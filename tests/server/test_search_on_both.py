@@ -13,8 +13,8 @@ import sqlalchemy as sa
 
 from registry_server.migrations import opening
 from registry_server.search import documents, finding, words
-from registry_server.search.documents import Document
-from registry_server.search.finding import Found, find
+from registry_server.search.documents import SearchDocument
+from registry_server.search.finding import SearchResults, find
 from registry_server.search.search_pool import search_engine
 from registry_server.settings import Settings
 from registry_server.storage import database
@@ -54,13 +54,15 @@ def test_both_databases_give_the_same_answers(
         (question, one, other)
         for question, one, other in zip(asked, *answers, strict=True)
         if one != other
-        and not (isinstance(one, Found) and isinstance(other, Found) and one.total == other.total == MORE)
+        and not (
+            isinstance(one, SearchResults) and isinstance(other, SearchResults) and one.total == other.total == MORE
+        )
     ]
     assert different == []
-    assert sum(isinstance(one, Found) and bool(one.hits) for one in answers[0]) > len(asked) // 4
+    assert sum(isinstance(one, SearchResults) and bool(one.hits) for one in answers[0]) > len(asked) // 4
 
 
-def some_document(draw: random.Random) -> Document:
+def some_document(draw: random.Random) -> SearchDocument:
     segments = [
         (draw.choice(SEGMENTS) + draw.choice(["", "", f"-{draw.choice(SEGMENTS)}"]))[:64]
         for _ in range(draw.randint(1, 3))
@@ -69,10 +71,10 @@ def some_document(draw: random.Random) -> Document:
     keywords = draw.choice([" ", ",", "-"]).join(draw.choices(STORED, k=draw.randint(0, 4)))
     kind = draw.choice(["tool", "directive", "knowledge"])
     identifier = "/".join([draw.choice(NAMESPACES), *segments])
-    return Document(kind, identifier, "1.0.0", description, keywords, draw.random() < 0.1)
+    return SearchDocument(kind, identifier, "1.0.0", description, keywords, draw.random() < 0.1)
 
 
-def some_question(draw: random.Random, stored: list[Document]) -> tuple[str, dict[str, Any]]:
+def some_question(draw: random.Random, stored: list[SearchDocument]) -> tuple[str, dict[str, Any]]:
     query = draw.choice([" ", "-", "/"]).join(draw.choices(TEXTS + SEGMENTS, k=draw.choice([1, 1, 2, 3, 9])))
     if draw.random() < 0.3:
         query = draw.choice(stored).id[: draw.randint(2, 100)]
@@ -88,7 +90,7 @@ def some_question(draw: random.Random, stored: list[Document]) -> tuple[str, dic
 
 @contextmanager
 def filled(
-    address: str, folder: Path, stored: list[Document], again: list[Document], gone: list[Document]
+    address: str, folder: Path, stored: list[SearchDocument], again: list[SearchDocument], gone: list[SearchDocument]
 ) -> Iterator[sa.Connection]:
     opening.connect(address).dispose()
     writing, reading = opening.connect(address), search_engine(Settings(folder, database=address))
@@ -104,7 +106,7 @@ def filled(
     writing.dispose()
 
 
-def answer(connection: sa.Connection, query: str, most: int, **limits: Any) -> Found | str:
+def answer(connection: sa.Connection, query: str, most: int, **limits: Any) -> SearchResults | str:
     """All results. Pages show the same ones in the same order."""
     try:
         whole = find(connection, query, limit=most, **limits)

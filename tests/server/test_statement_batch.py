@@ -11,7 +11,7 @@ import pytest
 import sqlalchemy as sa
 
 from registry_server.storage import database
-from registry_server.storage.statement_batch import Change, StatementBatch, deleting, inserting
+from registry_server.storage.statement_batch import RowChange, StatementBatch, deleting, inserting
 from rye.errors import RyeError
 
 pytestmark = pytest.mark.processes
@@ -35,7 +35,7 @@ marks = sa.Table(
 ADD, MARK = inserting(items), inserting(marks)
 PUT = inserting(items, replacing=["number"])
 REMOVE, UNMARK = deleting(items, "number"), deleting(marks, "item")
-RENAME = Change(
+RENAME = RowChange(
     items.update().where(items.c.number == sa.bindparam("which")).values(name=sa.bindparam("new")),
     "UPDATE items SET name = given.new FROM {rows} WHERE items.number = given.which",
     {"which": "bigint", "new": "text"},

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from registry_server.accounts.audit_events import Event
+from registry_server.accounts.audit_events import AuditEvent
 from rye.errors import RyeError
 from rye.text.json_reading import JsonError, read_json
 
@@ -19,7 +19,7 @@ _T = TypeVar("_T")
 class AuditEventsAnswer(Struct, frozen=True):
     """One page of events, and the length and last hash of the whole chain."""
 
-    events: list[Event]
+    events: list[AuditEvent]
     size: int
     hash: str
 

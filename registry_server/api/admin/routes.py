@@ -13,7 +13,7 @@ from litestar.params import FromPath
 
 from registry_server.accounts import administration, audit_events, members, roles, tokens
 from registry_server.accounts.administration import By
-from registry_server.accounts.members import Member
+from registry_server.accounts.members import AccountMember
 from registry_server.accounts.operators import SCOPES_OF_ACCOUNT, lifetime, require_what_it_gives
 from registry_server.accounts.scopes import parse_scopes
 from registry_server.accounts.tokens import Account
@@ -101,7 +101,7 @@ async def _disable(request: AnyRequest, account: FromPath[str]) -> Response[byte
     return await change(request, disable)
 
 
-def _account_rows(connection: sa.Connection, some: Sequence[Member]) -> list[AccountRow]:
+def _account_rows(connection: sa.Connection, some: Sequence[AccountMember]) -> list[AccountRow]:
     held = roles.of_accounts(connection, [member.id for member in some])
     return [
         AccountRow(
