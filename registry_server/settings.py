@@ -234,9 +234,9 @@ class Settings:
         """
         if os.name == "nt" or not self.data.is_dir() or not self.data.stat().st_mode & 0o001:
             return []
-        found = [self.staged, self.uploads, *([self.public] if self.read != "public" else [])]
-        found += [] if self.database else [self.database_file]
-        return [path for path in found if path.exists() and path.stat().st_mode & 0o005]
+        folders = [self.staged, self.uploads, *([self.public] if self.read != "public" else [])]
+        folders += [] if self.database else [self.database_file]
+        return [path for path in folders if path.exists() and path.stat().st_mode & 0o005]
 
 
 _CHOICES = {

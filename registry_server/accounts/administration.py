@@ -53,7 +53,7 @@ def invite(connection: sa.Connection, name: str, namespace: str | None, role: st
     ``namespace``: give it ``role`` there. Raises RyeError ``already-exists`` for the name of an account that an issuer
     signs in, ``account-disabled``, ``invalid-value``.
     """
-    member = next((one for one in members.listing(connection) if one.name == name), None)
+    member = next((other for other in members.listing(connection) if other.name == name), None)
     is_new = member is None
     if member is not None and member.issuer:
         raise RyeError(
@@ -108,12 +108,12 @@ def create_token(
     Raises RyeError ``no-such-entry``, ``account-disabled``, and those of :func:`registry_server.accounts.tokens.create`.
     """
     owner = members.active(connection, account).id if account is not None else None
-    made = tokens.create(connection, name, namespaces, by.now, scopes=scopes, seconds=seconds, account=owner)
-    found = tokens.check(connection, made, by.now)
-    assert found is not None
-    detail = {"name": name, "scopes": list(found.scopes), "namespaces": list(found.namespaces), "account": owner}
-    _record(connection, by, "token.create", f"token:{found.token}", detail)
-    return made, found
+    secret = tokens.create(connection, name, namespaces, by.now, scopes=scopes, seconds=seconds, account=owner)
+    created = tokens.check(connection, secret, by.now)
+    assert created is not None
+    detail = {"name": name, "scopes": list(created.scopes), "namespaces": list(created.namespaces), "account": owner}
+    _record(connection, by, "token.create", f"token:{created.token}", detail)
+    return secret, created
 
 
 def revoke_token(connection: sa.Connection, identifier: str, by: By) -> tuple[Account, bool]:
@@ -122,32 +122,36 @@ def revoke_token(connection: sa.Connection, identifier: str, by: By) -> tuple[Ac
     Return it, and whether any of them was not revoked yet. Raises RyeError ``no-such-entry``.
     """
     is_new = not tokens.is_revoked(connection, identifier)
-    found = tokens.revoke(connection, identifier, by.now)
+    revoked = tokens.revoke(connection, identifier, by.now)
     gone = []
     # Revoking a token waits for the one that it is creating at this moment: ask again until there is none.
-    while active := [one for one in _descendants(connection, found.token) if tokens.is_active(connection, one, by.now)]:
-        gone += [tokens.revoke(connection, one, by.now) for one in active]
+    while active := [
+        identity
+        for identity in _descendants(connection, revoked.token)
+        if tokens.is_active(connection, identity, by.now)
+    ]:
+        gone += [tokens.revoke(connection, identity, by.now) for identity in active]
     # Events come last: their lock before another token's could be a deadlock with the call that is creating one.
     if is_new:
-        _record(connection, by, "token.revoke", f"token:{found.token}", {"name": found.name})
-    for one in gone:
-        detail = {"name": one.name, "descends_from": found.token}
-        _record(connection, by, "token.revoke", f"token:{one.token}", detail)
-    return found, is_new or bool(gone)
+        _record(connection, by, "token.revoke", f"token:{revoked.token}", {"name": revoked.name})
+    for descendant in gone:
+        detail = {"name": descendant.name, "descends_from": revoked.token}
+        _record(connection, by, "token.revoke", f"token:{descendant.token}", detail)
+    return revoked, is_new or bool(gone)
 
 
 def _descendants(connection: sa.Connection, token: str) -> list[str]:
     """The IDs of all tokens that descend from a token."""
     children: dict[str, list[str]] = {}
-    for creator, made in audit_events.tokens_by_creator(connection):
-        children.setdefault(creator, []).append(made)
-    found = {token: None}
+    for creator, created in audit_events.tokens_by_creator(connection):
+        children.setdefault(creator, []).append(created)
+    descendants = {token: None}
     waiting = [token]
     while waiting:
-        fresh = [one for one in children.get(waiting.pop(0), ()) if one not in found]
-        found.update(dict.fromkeys(fresh))
+        fresh = [child for child in children.get(waiting.pop(0), ()) if child not in descendants]
+        descendants.update(dict.fromkeys(fresh))
         waiting += fresh
-    return [one for one in found if one != token]
+    return [child for child in descendants if child != token]
 
 
 # -- teams and roles -----------------------------------------------------------------------------------------------------
@@ -215,9 +219,9 @@ def take_role(connection: sa.Connection, namespace: str, who: Holder, by: By) ->
 
 def add_webhook(connection: sa.Connection, url: str, namespace: str, events: Sequence[str], by: By) -> Webhook:
     """Add a webhook. Raises RyeError ``invalid-value``, ``private-address``."""
-    made = webhooks.add(connection, url, namespace, events, by.now)
-    _record(connection, by, "webhook.add", f"webhook:{made.id}", made.as_json())
-    return made
+    webhook = webhooks.add(connection, url, namespace, events, by.now)
+    _record(connection, by, "webhook.add", f"webhook:{webhook.id}", webhook.as_json())
+    return webhook
 
 
 def remove_webhook(connection: sa.Connection, identifier: str, by: By) -> Webhook:
@@ -240,9 +244,9 @@ def add_publisher(
     """Trust a workflow. ``issuer``: ``github``, ``gitlab`` or an address. Raises RyeError for invalid values, and
     ``already-exists``."""
     issuer = publishers.SHORT.get(issuer, issuer)
-    made = publishers.add(connection, namespace, issuer, repository, workflow, environment, scopes, by.now)
-    _record(connection, by, "publisher.add", f"namespace:{namespace}", made.as_json())
-    return made
+    publisher = publishers.add(connection, namespace, issuer, repository, workflow, environment, scopes, by.now)
+    _record(connection, by, "publisher.add", f"namespace:{namespace}", publisher.as_json())
+    return publisher
 
 
 def remove_publisher(connection: sa.Connection, identifier: str, by: By) -> Publisher:

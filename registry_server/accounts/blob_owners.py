@@ -21,10 +21,10 @@ def owners(engine: sa.Engine, sha256: str) -> frozenset[str]:
     """The namespaces that released a file; empty if none did."""
     query = sa.select(blob_namespaces.c.namespace).where(blob_namespaces.c.sha256 == sha256)
     with database.reader(engine) as connection:
-        found = frozenset(connection.scalars(query))
-        is_behind = not found and _cursor(connection) < _size(connection)
+        identifiers = frozenset(connection.scalars(query))
+        is_behind = not identifiers and _cursor(connection) < _size(connection)
     if not is_behind:
-        return found
+        return identifiers
     while _fill(engine):
         pass
     with database.reader(engine) as connection:

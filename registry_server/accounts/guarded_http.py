@@ -33,15 +33,15 @@ Connect = Callable[[str, int, str], socket.socket]
 def is_public(address: str) -> bool:
     """Whether requests may go to an address: it must be public and unicast."""
     try:
-        found = ipaddress.ip_address(address.partition("%")[0])
+        parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return False
-    if isinstance(found, ipaddress.IPv6Address):
-        if found.ipv4_mapped is not None:
-            return is_public(str(found.ipv4_mapped))
-        if any(found in network for network in _TRANSLATED) or found.is_site_local:
+    if isinstance(parsed, ipaddress.IPv6Address):
+        if parsed.ipv4_mapped is not None:
+            return is_public(str(parsed.ipv4_mapped))
+        if any(parsed in network for network in _TRANSLATED) or parsed.is_site_local:
             return False
-    return found.is_global and not found.is_multicast and not found.is_reserved and not found.is_unspecified
+    return parsed.is_global and not parsed.is_multicast and not parsed.is_reserved and not parsed.is_unspecified
 
 
 def refuse_address(host: str) -> None:

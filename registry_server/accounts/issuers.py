@@ -121,11 +121,11 @@ class Issuer:
         if header.get("alg") not in ALGORITHMS:
             raise refused(f"it is signed with {str(header.get('alg'))[:40]!r}")
         try:
-            found = jwt.decode(token, self._keys_for(header.get("kid")), algorithms=list(ALGORITHMS))
+            decoded = jwt.decode(token, self._keys_for(header.get("kid")), algorithms=list(ALGORITHMS))
         except (JoseError, ValueError, KeyError, TypeError) as error:
             raise refused(f"its signature is not by the issuer's key ({type(error).__name__})") from error
-        check_claims(found.claims, self.address, audience, now)
-        return found.claims
+        check_claims(decoded.claims, self.address, audience, now)
+        return decoded.claims
 
     def _keys_for(self, kid: object) -> KeySet:
         with self._lock:
@@ -175,21 +175,21 @@ class Issuer:
         self._read = self.clock()
 
     def _endpoint(self, name: str) -> str:
-        found = self._document.get(name)
-        parts = urlsplit(found) if isinstance(found, str) else urlsplit("")
+        address = self._document.get(name)
+        parts = urlsplit(address) if isinstance(address, str) else urlsplit("")
         plain = parts.scheme == "http" and is_loopback(parts.hostname or "") and self.address.startswith("http:")
         if not (parts.scheme == "https" or plain) or not parts.hostname:
             raise _unavailable(self.address, f"its discovery document has no valid {name}")
-        return str(found)
+        return str(address)
 
 
 def issuer_of(token: str) -> str:
     """The issuer that a token claims, unverified. Raises RyeError ``oidc-refused``."""
     _header(token)
-    found = _part(token, 1).get("iss")
-    if not isinstance(found, str):
+    issuer = _part(token, 1).get("iss")
+    if not isinstance(issuer, str):
         raise refused("it names no issuer")
-    return found
+    return issuer
 
 
 def check_claims(claims: Claims, issuer: str, audience: str, now: float) -> None:
@@ -198,7 +198,7 @@ def check_claims(claims: Claims, issuer: str, audience: str, now: float) -> None
         raise refused("it is from another issuer")
     audiences = claims.get("aud")
     named = audiences if isinstance(audiences, list) else [audiences]
-    if not any(isinstance(one, str) and one.rstrip("/") == audience.rstrip("/") for one in named):
+    if not any(isinstance(allowed, str) and allowed.rstrip("/") == audience.rstrip("/") for allowed in named):
         raise refused(f"it was not issued for this registry: its audience must be {audience}")
     expires, issued, begins = (_moment(claims, name) for name in ("exp", "iat", "nbf"))
     if expires is None or issued is None:
@@ -221,12 +221,12 @@ def refused(reason: str) -> RyeError:
 
 
 def _moment(claims: Claims, name: str) -> float | None:
-    found = claims.get(name)
-    if found is None:
+    value = claims.get(name)
+    if value is None:
         return None
-    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found < 1e11:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e11:
         raise refused(f"its {name} is not a time")
-    return float(found)
+    return float(value)
 
 
 def _header(token: str) -> dict[str, Any]:
@@ -238,22 +238,22 @@ def _header(token: str) -> dict[str, Any]:
 def _part(token: str, number: int) -> dict[str, Any]:
     text = token.split(".")[number]
     try:
-        found = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+        value = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
     except (ValueError, RecursionError) as error:
         raise refused("its parts are not JSON") from error
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise refused("its parts are not JSON objects")
-    return found
+    return value
 
 
 def _object(data: bytes, issuer: str) -> dict[str, Any]:
     try:
-        found = json.loads(data)
+        value = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise _unavailable(issuer, "its answer is not JSON") from error
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise _unavailable(issuer, "its answer is not a JSON object")
-    return found
+    return value
 
 
 def _unavailable(address: str, reason: str) -> RyeError:

@@ -74,8 +74,8 @@ def of_issuer(connection: sa.Connection, issuer: str, subject: str, wanted: str,
     Raises RyeError ``account-disabled``.
     """
     where = sa.and_(accounts.c.issuer == issuer, accounts.c.subject == subject)
-    found = connection.scalar(sa.select(accounts.c.id).where(where))
-    if found is None:
+    identifier = connection.scalar(sa.select(accounts.c.id).where(where))
+    if identifier is None:
         plain = (
             "".join(letter for letter in wanted if letter.isprintable()).strip()[: _NAME_CHARACTERS - 10] or "member"
         )
@@ -84,7 +84,7 @@ def of_issuer(connection: sa.Connection, issuer: str, subject: str, wanted: str,
             number += 1
             name = f"{plain}-{number}"
         return create(connection, name, now, issuer=issuer, subject=subject)
-    member = get(connection, found)
+    member = get(connection, identifier)
     if member.disabled is not None:
         raise _disabled(member)
     return member

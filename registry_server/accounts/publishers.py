@@ -243,8 +243,8 @@ def _path_of(reference: str) -> str:
 
 
 def _number(claims: Claims, name: str) -> str:
-    found = claims.get(name)
-    text = str(found) if isinstance(found, int | str) and not isinstance(found, bool) else ""
+    value = claims.get(name)
+    text = str(value) if isinstance(value, int | str) and not isinstance(value, bool) else ""
     return text if text.isascii() and text.isdecimal() and len(text) <= 20 else ""
 
 
@@ -255,8 +255,8 @@ def _file_in(path: str, folder: str) -> str:
 
 
 def _text(claims: Claims, name: str) -> str:
-    found = claims.get(name)
-    return found if isinstance(found, str) and len(found) < 1000 and found.isprintable() else ""
+    value = claims.get(name)
+    return value if isinstance(value, str) and len(value) < 1000 and value.isprintable() else ""
 
 
 def _publisher(row: sa.Row[tuple[object, ...]]) -> Publisher:

@@ -48,11 +48,11 @@ class RateLimit:
 def address_key(address: str) -> str:
     """What counts as one address: an IPv4 address, or an IPv6 network of 64 bits."""
     try:
-        found = ipaddress.ip_address(address)
+        parsed = ipaddress.ip_address(address)
     except ValueError:
         return f"address {address}"
-    if isinstance(found, ipaddress.IPv6Address):
-        if found.ipv4_mapped is not None:
-            return f"address {found.ipv4_mapped}"
-        return f"address {ipaddress.ip_network((found, 64), strict=False)}"
-    return f"address {found}"
+    if isinstance(parsed, ipaddress.IPv6Address):
+        if parsed.ipv4_mapped is not None:
+            return f"address {parsed.ipv4_mapped}"
+        return f"address {ipaddress.ip_network((parsed, 64), strict=False)}"
+    return f"address {parsed}"

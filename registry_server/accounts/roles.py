@@ -69,7 +69,9 @@ def of_accounts(connection: sa.Connection, some: Sequence[str]) -> dict[str, Hel
         given.setdefault((row.account, row.team), []).append((row.namespace, row.role))
     return {
         account: Held(
-            strongest([*given.get((account, None), ()), *(one for team in own for one in given.get((None, team), ()))]),
+            strongest(
+                [*given.get((account, None), ()), *(role for team in own for role in given.get((None, team), ()))]
+            ),
             tuple(own),
         )
         for account, own in inside.items()
@@ -208,12 +210,12 @@ def require_team(connection: sa.Connection, name: str) -> None:
 
 def team_listing(connection: sa.Connection) -> dict[str, list[str]]:
     """The members' names of each team."""
-    found: dict[str, list[str]] = {
+    members_of: dict[str, list[str]] = {
         name: [] for name in connection.scalars(sa.select(teams.c.name).order_by(teams.c.name))
     }
     for row in connection.execute(_MEMBERS):
-        found[row.team].append(row.name)
-    return found
+        members_of[row.team].append(row.name)
+    return members_of
 
 
 def members_of(connection: sa.Connection, team: str) -> list[str]:

@@ -140,9 +140,9 @@ def open_bytes(connection: sa.Connection, now: str, account: Account | None = No
 def add_signatures(connection: sa.Connection, stage: Stage, note: SignedNote) -> SignedNote:
     """Add a note's signatures to those already stored and return them all. A note with another text replaces the stored one."""
     before = stage.note.signatures if stage.note is not None and stage.note.text == note.text else ()
-    known = {(line.name, line.key_id) for line in before}
+    signers = {(line.name, line.key_id) for line in before}
     merged = SignedNote(
-        note.text, (*before, *(line for line in note.signatures if (line.name, line.key_id) not in known))
+        note.text, (*before, *(line for line in note.signatures if (line.name, line.key_id) not in signers))
     )
     connection.execute(stages.update().where(stages.c.id == stage.id).values(note=merged.encode().encode()))
     return merged

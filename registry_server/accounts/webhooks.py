@@ -123,10 +123,10 @@ def add(connection: sa.Connection, url: str, namespace: str, events: Sequence[st
     if connection.scalar(sa.select(sa.func.count()).select_from(webhooks)) == 0:
         _move(connection, _log_size(connection))  # earlier entries are not announced
     wanted = tuple(dict.fromkeys(events))
-    found = Webhook(secrets.token_hex(8), url, namespace, wanted, secrets.token_urlsafe(32), now)
-    row = {name: getattr(found, name) for name in found.__struct_fields__}
+    webhook = Webhook(secrets.token_hex(8), url, namespace, wanted, secrets.token_urlsafe(32), now)
+    row = {name: getattr(webhook, name) for name in webhook.__struct_fields__}
     connection.execute(webhooks.insert().values({**row, "events": " ".join(wanted)}))
-    return found
+    return webhook
 
 
 def remove(connection: sa.Connection, identifier: str) -> Webhook:
@@ -179,19 +179,19 @@ def collect(connection: sa.Connection, origin: str, now: str) -> int:
         .order_by(entries.c.position)
         .limit(_ROWS)
     ).all()
-    made: list[dict[str, object]] = []
+    fresh: list[dict[str, object]] = []
     for row in rows:
         statement = statements.parse(notes.parse(bytes(row.leaf)).text)
         for hook in hooks:
-            made += _deliveries(hook, row.position, statement, origin, connection, now)
-    if made:
-        connection.execute(deliveries.insert(), made)
+            fresh += _deliveries(hook, row.position, statement, origin, connection, now)
+    if fresh:
+        connection.execute(deliveries.insert(), fresh)
     if rows:
         _move(connection, rows[-1].position + 1)
     connection.execute(
         deliveries.delete().where(deliveries.c.due.is_(None), deliveries.c.created < after(now, -_KEPT_SECONDS))
     )
-    return len(made)
+    return len(fresh)
 
 
 def take_due(connection: sa.Connection, now: str, most: int = 20) -> list[Delivery]:
@@ -203,13 +203,13 @@ def take_due(connection: sa.Connection, now: str, most: int = 20) -> list[Delive
         .order_by(deliveries.c.due)
         .limit(most)
     )
-    found = []
+    due = []
     for row in connection.execute(query).all():
         mine = sa.and_(deliveries.c.id == row.id, deliveries.c.due == row.due)
         values = {"due": after(now, _LEASE_SECONDS), "attempts": row.attempts + 1}
         if connection.execute(deliveries.update().where(mine).values(values)).rowcount:
-            found.append(Delivery(row.id, row.url, row.secret, row.event, row.body, row.attempts + 1))
-    return found
+            due.append(Delivery(row.id, row.url, row.secret, row.event, row.body, row.attempts + 1))
+    return due
 
 
 def settle(connection: sa.Connection, delivery: Delivery, status: int | None, error: str | None, now: str) -> None:
@@ -259,8 +259,8 @@ def _deliveries(
 
 
 def _cursor(connection: sa.Connection) -> int | None:
-    found = connection.scalar(sa.select(registry.c.value).where(registry.c.key == _CURSOR))
-    return int(found) if found is not None else None
+    value = connection.scalar(sa.select(registry.c.value).where(registry.c.key == _CURSOR))
+    return int(value) if value is not None else None
 
 
 def _move(connection: sa.Connection, position: int) -> None:

@@ -61,7 +61,7 @@ async def _home(request: AnyRequest) -> Response[bytes]:
         return sign_in_first(request)
 
     def look(connection: sa.Connection) -> tuple[int, int, tuple[tuple[str, str], ...]]:
-        live = [one for one in tokens.listing(connection, member.id) if one.is_good(now_text())]
+        live = [token for token in tokens.listing(connection, member.id) if token.is_good(now_text())]
         return len(live), len(roles.teams_of(connection, member.id)), roles.of_account(connection, member.id)
 
     live, teams, held = await reading(service, look)
@@ -156,12 +156,12 @@ async def _make_token(request: AnyRequest) -> Response[bytes]:
     def make(connection: sa.Connection) -> str:
         now = now_text()
         tokens.check_room(connection, member.id, most, now)
-        made = tokens.create(
+        secret = tokens.create(
             connection, name, namespaces, now, scopes=scopes, seconds=read_span(expires), account=member.id
         )
-        detail = {"name": name, "scopes": list(scopes), "namespaces": namespaces, "token": tokens.token_id(made)}
+        detail = {"name": name, "scopes": list(scopes), "namespaces": namespaces, "token": tokens.token_id(secret)}
         record(connection, request, "token.create", member, detail)
-        return made
+        return secret
 
     return await _tokens_of(request, member, await changing(service_of(request), make))
 
@@ -181,7 +181,7 @@ async def _revoke_token(request: AnyRequest, token: FromPath[str]) -> Response[b
     return redirect(f"{HOME}/tokens")
 
 
-async def _tokens_of(request: AnyRequest, member: AccountMember, made: str = "") -> Response[bytes]:
+async def _tokens_of(request: AnyRequest, member: AccountMember, secret: str = "") -> Response[bytes]:
     service, now = service_of(request), now_text()
 
     def look(connection: sa.Connection) -> tuple[list[Account], tuple[tuple[str, str], ...]]:
@@ -189,7 +189,7 @@ async def _tokens_of(request: AnyRequest, member: AccountMember, made: str = "")
 
     own, held = await reading(service, look)
     head = signed(request, member, f"{HOME}/tokens")
-    return answer(request, pages.tokens_page(head, own, held, service.settings.account_tokens, now, made))
+    return answer(request, pages.tokens_page(head, own, held, service.settings.account_tokens, now, secret))
 
 
 @route("/-/account/teams", http_method=_READ)
@@ -207,8 +207,8 @@ async def _teams(request: AnyRequest) -> Response[bytes]:
             for team in roles.teams_of(connection, member.id)
         ]
 
-    found = await reading(service_of(request), look)
-    return answer(request, pages.teams_page(signed(request, member, f"{HOME}/teams"), found))
+    teams = await reading(service_of(request), look)
+    return answer(request, pages.teams_page(signed(request, member, f"{HOME}/teams"), teams))
 
 
 # -- programs ------------------------------------------------------------------------------------------------------------
@@ -274,8 +274,8 @@ def answer(request: AnyRequest, page: Page) -> Response[bytes]:
 
 def refused_page(service: Service, error: RyeError, status: int) -> Response[bytes]:
     """Return an error as a page for people."""
-    made = error_page(error, status, service.pages.site_for_anyone(), service.pages.hour())
-    return html_answer(made, "GET", status, error.code in ("busy", "too-many-requests"))
+    page = error_page(error, status, service.pages.site_for_anyone(), service.pages.hour())
+    return html_answer(page, "GET", status, error.code in ("busy", "too-many-requests"))
 
 
 def html_answer(body: bytes, method: str, status: int = 200, again: bool = False) -> Response[bytes]:

@@ -234,13 +234,13 @@ async def _absent(request: Request[Any, Any, State]) -> Response[bytes]:
     """Handle a path for which :class:`registry_server.api.files.Files` found no file."""
     service = service_of(request)
     path = request.scope["path"]
-    found = served(path)
-    if found is not None and found.path.startswith("blobs/"):
-        reason = await asyncio.to_thread(service.taken_down, found.path.rpartition("/")[2])
+    file = served(path)
+    if file is not None and file.path.startswith("blobs/"):
+        reason = await asyncio.to_thread(service.taken_down, file.path.rpartition("/")[2])
         if reason is not None:
             raise RyeError("taken-down", f"The registry's owners took this file down: {reason}", None)
-    if found is not None:
-        await asyncio.to_thread(service.public.get, found.path)  # a store error does not mean that the file is absent
+    if file is not None:
+        await asyncio.to_thread(service.public.get, file.path)  # a store error does not mean that the file is absent
     raise hidden_blob(path)
 
 
@@ -304,11 +304,11 @@ async def _search(request: Request[Any, Any, State]) -> Response[bytes]:
         raise RyeError("bad-request", f"{namespace[:80]!r} is not a namespace.", None)
     limit = number_of(request, "limit", 20, 1, limits.search_results)
     offset = number_of(request, "offset", 0, 0, wire.SEARCH_TOTAL)
-    found = await asyncio.wrap_future(
+    page = await asyncio.wrap_future(
         service.searches.ask(query, kind=kind, namespace=namespace, visible=visible, limit=limit, offset=offset)
     )
-    results = [wire.SearchResult(hit.id, hit.kind, hit.version, hit.description, hit.score) for hit in found.hits]
-    return json_answer(wire.encode_json(wire.SearchAnswer(results, found.total)))
+    results = [wire.SearchResult(hit.id, hit.kind, hit.version, hit.description, hit.score) for hit in page.hits]
+    return json_answer(wire.encode_json(wire.SearchAnswer(results, page.total)))
 
 
 @get("/api/v1/whoami")

@@ -64,9 +64,12 @@ async def _poll(request: AnyRequest) -> Response[bytes]:
         def poll(connection: sa.Connection) -> tuple[str, str]:
             now = now_text()
             kind, value = device_logins.poll(connection, code, now)
-            made = tokens.check(connection, value, now) if kind == "token" else None
-            if made is not None:
-                subject, detail = f"account:{made.account}", {"name": made.name, "token": made.token, "by": "device"}
+            account = tokens.check(connection, value, now) if kind == "token" else None
+            if account is not None:
+                subject, detail = (
+                    f"account:{account.account}",
+                    {"name": account.name, "token": account.token, "by": "device"},
+                )
                 audit_events.record(
                     connection, now, "token.create", subject, actor=subject, address=address, detail=detail
                 )

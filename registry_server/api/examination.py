@@ -63,18 +63,18 @@ class Examination:
 
     def read_blob(self, sha256: str) -> bytes | None:
         """Return an uploaded or published blob; None if it does not exist."""
-        found = self._uploads.get(sha256)
-        return found if found is not None else self._public.get(wire.blob_path(sha256))
+        data = self._uploads.get(sha256)
+        return data if data is not None else self._public.get(wire.blob_path(sha256))
 
     def _readable_blob(self, account: Account, sha256: str) -> bytes | None:
         """Like :meth:`read_blob`, without published bytes that the account may not read: releasing them would reveal
         them."""
-        found = self._uploads.get(sha256)
-        if found is None and self._settings.read == "namespaces" and account.readable is not None:
+        data = self._uploads.get(sha256)
+        if data is None and self._settings.read == "namespaces" and account.readable is not None:
             owners = blob_owners.owners(self._engine, sha256)
             if not any(account.may_read(namespace) for namespace in owners):
                 return None
-        return found if found is not None else self._public.get(wire.blob_path(sha256))
+        return data if data is not None else self._public.get(wire.blob_path(sha256))
 
     def _check_authority(self, account: Account, is_free: bool, candidate: Candidate, scopes: Sequence[str]) -> None:
         """Check scope and namespace. ``is_free``: no one has claimed the namespace. Raises RyeError

@@ -214,6 +214,6 @@ def _with_findings(candidates: Sequence[Candidate], done: Done) -> list[Candidat
     if len(done.findings) != len(candidates):
         raise Gone
     return [
-        Candidate(candidate.note, candidate.statement, found.signer, found.keywords)
-        for candidate, found in zip(candidates, done.findings, strict=True)
+        Candidate(candidate.note, candidate.statement, content.signer, content.keywords)
+        for candidate, content in zip(candidates, done.findings, strict=True)
     ]

@@ -46,15 +46,15 @@ class Exchange:
         """Exchange an identity token for a registry token. Raises RyeError ``oidc-refused``, ``issuer-unavailable``."""
         issuer = issuer_of(token)
         with database.reader(self._engine) as connection:
-            known = publishers.listing(connection, issuer=issuer)
-        if not known:
+            trusting = publishers.listing(connection, issuer=issuer)
+        if not trusting:
             raise refused("no namespace here trusts its issuer")
         claims = self._issuers.get(issuer).verify(token, audience, self._clock())
         if isinstance(claims.get("aud"), list) and len(claims["aud"]) > 1:
             raise refused(f"other services could replay it here: its only audience must be {audience}")
         identity = publishers.identity_of(claims)
-        trusted = [publisher for publisher in known if publishers.is_meant(publisher, identity)]
-        if any(publishers.is_meant(replace(publisher, owner=None), identity) for publisher in known) and not trusted:
+        trusted = [publisher for publisher in trusting if publishers.is_meant(publisher, identity)]
+        if any(publishers.is_meant(replace(publisher, owner=None), identity) for publisher in trusting) and not trusted:
             raise refused(f"{identity.repository[:200]} has a different owner than at its first use")
         if not trusted:
             raise refused(f"no namespace trusts {identity.repository[:200]} {identity.workflow[:200]}")
@@ -62,10 +62,10 @@ class Exchange:
         with database.change(self._engine) as connection:
             publishers.use_once(connection, token, claims, now)
             publishers.bind(connection, trusted, identity)
-            made = publishers.make_token(connection, trusted, identity, now, self._is_private)
-            found = tokens.check(connection, made, now)
-            assert found is not None
-            assert found.expires is not None
+            secret = publishers.make_token(connection, trusted, identity, now, self._is_private)
+            account = tokens.check(connection, secret, now)
+            assert account is not None
+            assert account.expires is not None
             detail = {
                 "issuer": issuer,
                 "repository": identity.repository,
@@ -73,16 +73,16 @@ class Exchange:
                 "environment": identity.environment,
                 "owner": identity.owner or None,
                 "subject": str(claims.get("sub", ""))[:300],
-                "namespaces": list(found.namespaces),
-                "scopes": list(found.scopes),
+                "namespaces": list(account.namespaces),
+                "scopes": list(account.scopes),
             }
             audit_events.record(
                 connection,
                 now,
                 "token.exchange",
-                f"token:{found.token}",
+                f"token:{account.token}",
                 actor="registry",
                 address=address,
                 detail=detail,
             )
-        return wire.ExchangeAnswer(made, found.expires)
+        return wire.ExchangeAnswer(secret, account.expires)

@@ -55,30 +55,32 @@ class Files:
                     await send_answer(send, refused if method != "HEAD" else replace(refused, body=b""))
                     return
             if method in ("GET", "HEAD", "OPTIONS"):
-                found = served(scope["path"])
-                if found is not None and method == "OPTIONS":
+                file = served(scope["path"])
+                if file is not None and method == "OPTIONS":
                     await send_answer(send, ReadAnswer(204, PREFLIGHT, b""))
                     return
-                made = await self._answer(found, scope) if found is not None else None
-                if made is not None:
-                    made = made if self._gate is None else kept_private(made)
-                    await send_answer(send, made if method == "GET" else ReadAnswer(made.status, made.headers, b""))
+                answer = await self._answer(file, scope) if file is not None else None
+                if answer is not None:
+                    answer = answer if self._gate is None else kept_private(answer)
+                    await send_answer(
+                        send, answer if method == "GET" else ReadAnswer(answer.status, answer.headers, b"")
+                    )
                     return
         await self._behind(scope, receive, send if self._gate is None else private_send(send))
 
-    async def _answer(self, found: Served, scope: Scope) -> ReadAnswer | None:
+    async def _answer(self, file: Served, scope: Scope) -> ReadAnswer | None:
         try:
-            content = await self._get(found.path)
-            if content is not None and found.needs_size > self._size and found.needs_size > await self._head_size():
-                found = uncovered(found)
+            content = await self._get(file.path)
+            if content is not None and file.needs_size > self._size and file.needs_size > await self._head_size():
+                file = uncovered(file)
         except RyeError:
             return None  # the framework tries again and reports the error
         if content is None:
             return None
         asked = asked_by(scope)
-        if len(content) > _LARGE_BYTES and found.may_compress:
-            return await asyncio.to_thread(answer, found, content, asked, self._compressed)
-        return answer(found, content, asked, self._compressed)
+        if len(content) > _LARGE_BYTES and file.may_compress:
+            return await asyncio.to_thread(answer, file, content, asked, self._compressed)
+        return answer(file, content, asked, self._compressed)
 
     async def _get(self, path: str) -> bytes | None:
         return self._public.get(path) if self._public.is_local else await asyncio.to_thread(self._public.get, path)
@@ -92,7 +94,7 @@ class Files:
         return self._size
 
 
-async def send_answer(send: Send, made: ReadAnswer) -> None:
+async def send_answer(send: Send, answer: ReadAnswer) -> None:
     """Send a whole answer."""
-    await send({"type": "http.response.start", "status": made.status, "headers": list(made.headers)})
-    await send({"type": "http.response.body", "body": made.body, "more_body": False})
+    await send({"type": "http.response.start", "status": answer.status, "headers": list(answer.headers)})
+    await send({"type": "http.response.body", "body": answer.body, "more_body": False})

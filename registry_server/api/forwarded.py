@@ -60,11 +60,11 @@ def _peer(scope: Any) -> str:
 @lru_cache(maxsize=1024)
 def _is_trusted(address: str, setting: str) -> bool:
     try:
-        found = ipaddress.ip_address(address)
+        parsed = ipaddress.ip_address(address)
     except ValueError:
         return False
-    mapped = getattr(found, "ipv4_mapped", None)
-    return any((mapped or found) in network for network in networks(setting))
+    mapped = getattr(parsed, "ipv4_mapped", None)
+    return any((mapped or parsed) in network for network in networks(setting))
 
 
 def _values(scope: Any, name: bytes) -> Iterable[str]:

@@ -45,11 +45,11 @@ class GitReading:
                 "This repository is read-only and speaks only git's smart protocol.",
                 f"git clone {self._service.address}/git/{wanted.namespace}.git",
             )
-        found = await self._newest(wanted.namespace, may_read)
+        snapshot = await self._newest(wanted.namespace, may_read)
         if _version(scope) == 2:
             body = git_answers.advertise_version_2()
         else:
-            body = git_answers.advertise_version_0(found.commit)
+            body = git_answers.advertise_version_0(snapshot.commit)
         return self._answer(200, git_answers.ADVERTISED, body)
 
     async def pack(self, scope: Scope, receive: Receive, send: Send, wanted: GitPack, may_read: MayRead) -> None:
@@ -64,8 +64,8 @@ class GitReading:
             if asked is None:
                 pieces: Iterable[bytes] = ()
             elif isinstance(asked, ListRefs):
-                found = await self._newest(wanted.namespace, may_read)
-                pieces = (git_answers.list_refs(asked, found.commit),)
+                snapshot = await self._newest(wanted.namespace, may_read)
+                pieces = (git_answers.list_refs(asked, snapshot.commit),)
             else:
                 pieces = await self._fetched(scope, asked, wanted.namespace, may_read)
         except GitRefusal as refusal:
@@ -75,12 +75,12 @@ class GitReading:
     async def _fetched(self, scope: Scope, asked: Fetch, namespace: str, may_read: MayRead) -> Iterable[bytes]:
         wants = set(asked.wants)
         name = next(iter(wants))
-        found = await self._commit(namespace, name, may_read) if len(wants) == 1 else None
-        if found is None:
+        snapshot = await self._commit(namespace, name, may_read) if len(wants) == 1 else None
+        if snapshot is None:
             raise GitRefusal(f"upload-pack: not our ref {name}")
         if _version(scope) == 2:
-            return git_answers.fetched_version_2(asked, found)
-        return git_answers.fetched_version_0(asked, found)
+            return git_answers.fetched_version_2(asked, snapshot)
+        return git_answers.fetched_version_0(asked, snapshot)
 
     async def _newest(self, namespace: str, may_read: MayRead) -> RepositorySnapshot:
         """Raises RyeError ``not-found``."""
@@ -88,10 +88,10 @@ class GitReading:
         def work(ledger: Ledger, shown: int) -> RepositorySnapshot | None:
             return self._service.interop_pool.repositories.newest(ledger, shown, namespace)
 
-        found = await asyncio.wrap_future(self._service.interop_pool.ask(work)) if may_read(namespace) else None
-        if found is None:
+        snapshot = await asyncio.wrap_future(self._service.interop_pool.ask(work)) if may_read(namespace) else None
+        if snapshot is None:
             raise RyeError("not-found", f"There is no repository {namespace}.git here.", None)
-        return found
+        return snapshot
 
     async def _commit(self, namespace: str, name: str, may_read: MayRead) -> RepositorySnapshot | None:
         def work(ledger: Ledger, shown: int) -> RepositorySnapshot | None:
@@ -132,22 +132,22 @@ class GitReading:
             (b"content-length", str(len(body)).encode()),
             (b"x-content-type-options", b"nosniff"),
         )
-        made = ReadAnswer(status, headers, body)
-        return made if self._service.settings.read == "public" else kept_private(made)
+        answer = ReadAnswer(status, headers, body)
+        return answer if self._service.settings.read == "public" else kept_private(answer)
 
 
 def unpacked(body: bytes, most: int) -> bytes:
     """Unpack gzip: a single complete member of at most ``most`` bytes. Raises RyeError."""
     unpacking = zlib.decompressobj(_GZIP)
     try:
-        found = unpacking.decompress(body, most + 1)
+        content = unpacking.decompress(body, most + 1)
     except zlib.error:
         raise RyeError("bad-request", "The request body is not valid gzip.", None) from None
-    if len(found) > most:
+    if len(content) > most:
         raise RyeError("request-too-large", f"The request has more than {most:,} bytes.", None)
     if not unpacking.eof or unpacking.unused_data:
         raise RyeError("bad-request", "The request body is not valid gzip.", None)
-    return found
+    return content
 
 
 def _version(scope: Scope) -> int:

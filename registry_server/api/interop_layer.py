@@ -58,18 +58,18 @@ class InteropLayer:
             await send(message)
 
         try:
-            made = await self._made(asked, scope, receive, sending)
+            answer = await self._made(asked, scope, receive, sending)
         except RyeError as error:
             self._service.refused(error.code)
-            made = self._private(self._failed(error, scope["path"]))
+            answer = self._private(self._failed(error, scope["path"]))
         except Exception as error:  # the framework's error handler is not around this layer
             if has_begun:
                 raise  # the status has already been sent
             _log.error("a request failed", exc_info=error)
             self._service.refused("internal")
-            made = self._private(self._failed(_INTERNAL, scope["path"]))
-        if made is not None:
-            await send_answer(send, made if scope["method"] != "HEAD" else replace(made, body=b""))
+            answer = self._private(self._failed(_INTERNAL, scope["path"]))
+        if answer is not None:
+            await send_answer(send, answer if scope["method"] != "HEAD" else replace(answer, body=b""))
 
     async def _made(
         self, asked: Wanted | GitRefs | GitPack, scope: Scope, receive: Receive, send: Send
@@ -103,7 +103,7 @@ class InteropLayer:
         return reader.may_read
 
     def _answer(self, scope: Scope, document: InteropDocument) -> ReadAnswer:
-        found = Served(
+        file = Served(
             path="",
             media_type=document.media_type,
             cache_control=_AGAIN,
@@ -112,10 +112,10 @@ class InteropLayer:
             may_compress=document.may_compress,
             needs_size=0,
         )
-        return answer(found, document.content, asked_by(scope), self._compressed)
+        return answer(file, document.content, asked_by(scope), self._compressed)
 
-    def _private(self, made: ReadAnswer) -> ReadAnswer:
-        return made if self._service.settings.read == "public" else kept_private(made)
+    def _private(self, answer: ReadAnswer) -> ReadAnswer:
+        return answer if self._service.settings.read == "public" else kept_private(answer)
 
 
 def _require(is_allowed: bool, method: str) -> None:

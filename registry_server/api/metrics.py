@@ -33,9 +33,9 @@ def route_of(path: str) -> str:
     """The route that a path belongs to: one of about twenty labels."""
     if path in _ALONE:
         return path
-    found = served(path)
-    if found is not None:
-        first, _, rest = found.path.partition("/")
+    file = served(path)
+    if file is not None:
+        first, _, rest = file.path.partition("/")
         return f"/{first}/…" if rest else f"/{first}"
     parts = path.split("/", 4)
     if len(parts) > 3 and parts[1:3] == ["api", "v1"]:

@@ -240,9 +240,9 @@ def _operation(operation: Operation) -> dict[str, Any]:
         responses[str(status)] = {"description": "Success.", "content": content}
     responses |= {str(status): {"$ref": "#/components/responses/Error"} for status in operation.errors}
     responses["default"] = {"$ref": "#/components/responses/Error"}
-    found: dict[str, Any] = {"operationId": operation.name, "summary": operation.words, "responses": responses}
+    described: dict[str, Any] = {"operationId": operation.name, "summary": operation.words, "responses": responses}
     if operation.parameters:
-        found["parameters"] = [
+        described["parameters"] = [
             {
                 "name": parameter.name,
                 "in": parameter.place,
@@ -253,12 +253,12 @@ def _operation(operation: Operation) -> dict[str, Any]:
             for parameter in operation.parameters
         ]
     if operation.body is bytes:
-        found["requestBody"] = {"required": True, "content": {"application/octet-stream": {}}}
+        described["requestBody"] = {"required": True, "content": {"application/octet-stream": {}}}
     elif operation.body is not None:
-        found["requestBody"] = {"required": True, "content": {_JSON: {"schema": _schema(operation.body)}}}
+        described["requestBody"] = {"required": True, "content": {_JSON: {"schema": _schema(operation.body)}}}
     # A registry that is not public also requires a token for reading.
-    found["security"] = [{"token": []}] if operation.needs_token else [{}, {"token": []}]
-    return found
+    described["security"] = [{"token": []}] if operation.needs_token else [{}, {"token": []}]
+    return described
 
 
 def _schema(kind: Any) -> dict[str, Any]:

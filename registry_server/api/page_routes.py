@@ -123,8 +123,8 @@ async def _search(request: _Request) -> Response[bytes]:
             query, kind=kind or None, visible=reader.namespaces, limit=PAGES.search_results, offset=wanted.offset
         )
         try:
-            found = await asyncio.wrap_future(asked_for)
-            return search_page(wanted, found)
+            results = await asyncio.wrap_future(asked_for)
+            return search_page(wanted, results)
         except RyeError as error:
             if error.code != "query-too-short":
                 raise
@@ -156,14 +156,14 @@ ITEM_VIEWS: dict[View, Callable[[ItemAddress], Maker]] = {"item": item_page, "so
 
 @route("/-/{path:path}", http_method=_READ)
 async def _item(request: _Request) -> Response[bytes]:
-    found = read_item_path(request.scope["path"])
-    if found is not None and found.view == "diff":
+    address = read_item_path(request.scope["path"])
+    if address is not None and address.view == "diff":
         number = number_of(request, "page", 1, 1, 999_999)
-        return await page(request, diff.part_path(found.path, number), diff.diff_page(found, number))
-    if found is None or found.view not in ITEM_VIEWS:
+        return await page(request, diff.part_path(address.path, number), diff.diff_page(address, number))
+    if address is None or address.view not in ITEM_VIEWS:
         raise RyeError("not-found", f"There is nothing at {request.scope['path'][:200]}.", None)
-    prepare = catch_up if found.view == "item" else None
-    return await page(request, found.path, ITEM_VIEWS[found.view](found), prepare)
+    prepare = catch_up if address.view == "item" else None
+    return await page(request, address.path, ITEM_VIEWS[address.view](address), prepare)
 
 
 PAGE_ROUTES = (_home, _search, _style, _item)

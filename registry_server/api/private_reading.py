@@ -53,8 +53,8 @@ def cookie_of(scope: Any, name: str, form: re.Pattern[str] = _SECRET) -> str:
     """Return the value of a cookie; empty: none of this form, or several, one of which another site may have set."""
     sent = [value.decode("latin-1") for key, value in scope["headers"] if key == b"cookie"]
     parts = [part.strip().partition("=") for text in sent for part in text.split(";")]
-    found = [value for key, _, value in parts if key == name]
-    return found[0] if len(found) == 1 and form.fullmatch(found[0]) else ""
+    values = [value for key, _, value in parts if key == name]
+    return values[0] if len(values) == 1 and form.fullmatch(values[0]) else ""
 
 
 def require_reader(account: Account | None) -> Account:
@@ -76,8 +76,8 @@ def require_reader(account: Account | None) -> Account:
 
 def blob_of(path: str) -> str | None:
     """Return the SHA-256 of the blob at a path; None if it is not a blob's path."""
-    found = served(path)
-    return found.path.rpartition("/")[2] if found is not None and found.path.startswith("blobs/") else None
+    file = served(path)
+    return file.path.rpartition("/")[2] if file is not None and file.path.startswith("blobs/") else None
 
 
 def hidden_blob(path: str) -> RyeError:

@@ -59,8 +59,8 @@ class Readiness:
         """Return the state of a ready registry. Raises RyeError with whatever keeps it from publishing."""
         if self._sequencer.trouble is not None:
             raise self._sequencer.trouble
-        known = self._known
-        outcome = known[1] if known is not None and time.monotonic() - known[0] < _GOOD_SECONDS else None
+        latest = self._known
+        outcome = latest[1] if latest is not None and time.monotonic() - latest[0] < _GOOD_SECONDS else None
         if outcome is None:
             if self._asking is None or self._asking.done():
                 self._asking = asyncio.create_task(asyncio.to_thread(self._probe))

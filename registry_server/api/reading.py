@@ -96,24 +96,24 @@ class Compressed:
         """Return the compressed content. ``tag`` identifies it; ``encoding``: ``zstd`` or ``gzip``."""
         key = (tag, encoding)
         with self._lock:
-            found = self._kept.get(key)
-            if found is not None:
+            compressed = self._kept.get(key)
+            if compressed is not None:
                 self._kept.move_to_end(key)
-                return found
-        found = zstandard.compress(content, 6) if encoding == "zstd" else gzip.compress(content, 6, mtime=0)
+                return compressed
+        compressed = zstandard.compress(content, 6) if encoding == "zstd" else gzip.compress(content, 6, mtime=0)
         with self._lock:
             if key not in self._kept:
-                self._kept[key] = found
-                self._bytes += len(found)
+                self._kept[key] = compressed
+                self._bytes += len(compressed)
             while self._bytes > self._most:
                 self._bytes -= len(self._kept.popitem(last=False)[1])
-        return found
+        return compressed
 
 
-def answer(found: Served, content: bytes, asked: ReadHeaders, compressed: Compressed) -> ReadAnswer:
+def answer(file: Served, content: bytes, asked: ReadHeaders, compressed: Compressed) -> ReadAnswer:
     """Return the answer to a GET."""
-    tag = found.tag or hashlib.sha256(content).hexdigest()
-    headers = _common(found)
+    tag = file.tag or hashlib.sha256(content).hexdigest()
+    headers = _common(file)
     strong = f'"{tag}"'
     if asked.if_none_match and _matches(asked.if_none_match, strong):
         return ReadAnswer(304, ((b"etag", strong.encode()), *headers), b"")
@@ -121,7 +121,7 @@ def answer(found: Served, content: bytes, asked: ReadHeaders, compressed: Compre
         part = _part(asked.range, content, ((b"etag", strong.encode()), *headers))
         if part is not None:
             return part
-    if found.may_compress and len(content) >= COMPRESSED_BYTES and asked.accept_encoding:
+    if file.may_compress and len(content) >= COMPRESSED_BYTES and asked.accept_encoding:
         encoding = _encoding(asked.accept_encoding)
         if encoding is not None:
             body = compressed.get(tag, encoding, content)
@@ -148,13 +148,13 @@ def answer(found: Served, content: bytes, asked: ReadHeaders, compressed: Compre
 
 
 @lru_cache(maxsize=4096)
-def _common(found: Served) -> Headers:
+def _common(file: Served) -> Headers:
     """Return the headers of every answer for a file."""
-    charset = b"; charset=utf-8" if found.media_type == "text/plain" else b""
-    vary = ((b"vary", b"Accept-Encoding"),) if found.may_compress else ()
+    charset = b"; charset=utf-8" if file.media_type == "text/plain" else b""
+    vary = ((b"vary", b"Accept-Encoding"),) if file.may_compress else ()
     return (
-        (b"content-type", found.media_type.encode() + charset),
-        (b"cache-control", found.cache_control.encode()),
+        (b"content-type", file.media_type.encode() + charset),
+        (b"cache-control", file.cache_control.encode()),
         *_CORS,
         *_SAFE,
         *vary,

@@ -95,8 +95,8 @@ def _meant(connection: sa.Connection, form: Form) -> tuple[str | None, str | Non
     if bool(account) == bool(team):
         raise RyeError("bad-request", "Name either an account or a team.", None)
     if account:
-        found = members.named(connection, account)
-        return found.id, None, found.name
+        member = members.named(connection, account)
+        return member.id, None, member.name
     roles.require_team(connection, team)
     return None, team, f"team {team}"
 

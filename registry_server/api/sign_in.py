@@ -133,7 +133,7 @@ class SignIn:
 def name_in(claims: Claims) -> str:
     """Return the person's name from the claims, or ``member``."""
     for claim in ("preferred_username", "email", "name", "sub"):
-        found = claims.get(claim)
-        if isinstance(found, str) and found.strip():
-            return found
+        name = claims.get(claim)
+        if isinstance(name, str) and name.strip():
+            return name
     return "member"

@@ -110,8 +110,8 @@ class Staging:
     def listing(self, account: Account, *, everything: bool) -> list[wire.StageRow]:
         """Return the stages that this account may see: pending ones, or with ``everything`` also decided ones."""
         with database.reader(self._engine) as connection:
-            found = stages.listing(connection, account, now_text(), everything=everything, most=_LISTED)
-            return [self._row(connection, stage) for stage in found]
+            rows = stages.listing(connection, account, now_text(), everything=everything, most=_LISTED)
+            return [self._row(connection, stage) for stage in rows]
 
     def detail(self, account: Account, identifier: str) -> wire.StageDetail:
         """Return one stage. Raises RyeError ``no-such-entry``."""
@@ -201,8 +201,8 @@ class Staging:
             others = stages.find(connection, stage.namespace, name, stage.draft.version)
             for other in others:
                 stages.decide(connection, other.id, stages.REJECTED, now, reason=f"Stage {stage.id} was approved.")
-        for one in (stage, *others):
-            self._forget(one)
+        for each in (stage, *others):
+            self._forget(each)
 
     def row(self, identifier: str) -> wire.StageRow:
         """Return the summary of a stage. Raises RyeError ``no-such-entry``."""

@@ -69,11 +69,11 @@ async def _approve(request: Request[Any, Any, State], stage: FromPath[str]) -> R
         wanted = wire.decode_json(body, wire.ApprovalRequest)
         address = client_address(request.scope, service.settings.trusted_proxies)
         with service.writing(account):
-            found, note = await asyncio.to_thread(service.staging.sign, account, stage, wanted.note, address)
+            approved, note = await asyncio.to_thread(service.staging.sign, account, stage, wanted.note, address)
             if note is not None:
                 receipt, candidates = await append(request, account, [note.encode()])
                 position = receipt.results[0].position
-                await asyncio.to_thread(service.staging.approved, account, found.id, position, address)
+                await asyncio.to_thread(service.staging.approved, account, approved.id, position, address)
                 service.counted(candidates, receipt)
     row = await asyncio.to_thread(service.staging.row, stage)
     return json_answer(wire.encode_json(row))

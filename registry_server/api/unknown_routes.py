@@ -16,26 +16,26 @@ def hint_for_path(method: str, path: str) -> str | None:
     """The hint for a path where there is nothing; None outside the API."""
     if not path.startswith("/api/"):
         return None
-    near = [one for one in OPERATIONS if _is_near(one, path)]
-    chosen = next((one for one in near if one.method == method.lower()), near[0] if near else None)
+    near = [operation for operation in OPERATIONS if _is_near(operation, path)]
+    chosen = next((operation for operation in near if operation.method == method.lower()), near[0] if near else None)
     return _LISTED if chosen is None else f"Did you mean {chosen.method.upper()} {chosen.path}? {_LISTED}"
 
 
 def hint_for_method(path: str) -> str | None:
     """The hint for a path that has calls with other methods; None outside the API."""
-    methods = sorted({one.method.upper() for one in OPERATIONS if _is_at(one, path)})
+    methods = sorted({operation.method.upper() for operation in OPERATIONS if _is_at(operation, path)})
     return f"Here: {', '.join(methods)}. {_LISTED}" if methods and path.startswith("/api/") else None
 
 
-def _is_at(one: Operation, path: str) -> bool:
-    parts, given = one.path.split("/"), path.split("/")
+def _is_at(operation: Operation, path: str) -> bool:
+    parts, given = operation.path.split("/"), path.split("/")
     return len(parts) == len(given) and all(
         part == own or part.startswith("{") for part, own in zip(parts, given, strict=True)
     )
 
 
-def _is_near(one: Operation, path: str) -> bool:
-    parts, given = one.path.split("/"), path.rstrip("/").split("/")
+def _is_near(operation: Operation, path: str) -> bool:
+    parts, given = operation.path.split("/"), path.rstrip("/").split("/")
     return len(parts) == len(given) and all(
         part == own or part.startswith("{") or near_miss(own, (part,)) is not None
         for part, own in zip(parts, given, strict=True)

@@ -75,10 +75,10 @@ def read_frame(stream: BinaryIO) -> bytes | None:
 def answer(examination: Examination, work: Work) -> Done:
     """Examine one request."""
     try:
-        found = examination.look_into(work.account, examination.read(work.notes))
+        candidates = examination.look_into(work.account, examination.read(work.notes))
     except RyeError as error:
         return Done(code=error.code, message=error.message, hint=error.hint)
-    return Done([FileContent(candidate.signer, candidate.keywords) for candidate in found])
+    return Done([FileContent(candidate.signer, candidate.keywords) for candidate in candidates])
 
 
 def main() -> None:

@@ -35,11 +35,11 @@ def account_create(output: Output, name: str, namespace: str | None, role: str |
     if role is not None and namespace is None:
         raise UsageError("usage", "--role needs --namespace.", f"Add --namespace NAME: {name} becomes its {role}.")
     with changing(data) as connection:
-        made = administration.invite(connection, name, namespace, role or "owner", By(now_text()))
-    settings, path = settings_of(data, {}), f"/-/account/link/{made.secret}"
+        invitation = administration.invite(connection, name, namespace, role or "owner", By(now_text()))
+    settings, path = settings_of(data, {}), f"/-/account/link/{invitation.secret}"
     link = f"{settings.public_address}{path}"
     document: dict[str, object] = {
-        "account": made.member.id,
+        "account": invitation.member.id,
         "name": name,
         "namespace": namespace,
         "link": link,
@@ -62,7 +62,7 @@ def account_create(output: Output, name: str, namespace: str | None, role: str |
 def account_list(output: Output, data: Path) -> None:
     """List all accounts with their roles."""
     with reading(data) as connection:
-        found = [(member, roles.of_account(connection, member.id)) for member in members.listing(connection)]
+        accounts = [(member, roles.of_account(connection, member.id)) for member in members.listing(connection)]
     rows = [
         {
             "account": member.id,
@@ -73,7 +73,7 @@ def account_list(output: Output, data: Path) -> None:
             "disabled": member.disabled,
             "roles": [{"namespace": namespace, "role": role} for namespace, role in held],
         }
-        for member, held in found
+        for member, held in accounts
     ]
     cells = [
         (
@@ -82,7 +82,7 @@ def account_list(output: Output, data: Path) -> None:
             f"{member.name} ({member.issuer} {member.subject})" if member.issuer else member.name,
             ", ".join(f"{role} of {namespace}" for namespace, role in held) or "no role",
         )
-        for member, held in found
+        for member, held in accounts
     ]
     show_list(output, {"accounts": rows}, _COLUMNS, cells, "No accounts.")
 

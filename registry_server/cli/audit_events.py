@@ -36,7 +36,7 @@ def audit_events() -> None:
 def audit_events_list(output: Output, since: int, limit: int, data: Path) -> None:
     """List events, oldest first."""
     with reading(data) as connection:
-        found = list(chain.listing(connection, since, limit))
+        events = list(chain.listing(connection, since, limit))
     rows = [
         (
             str(event.position),
@@ -46,9 +46,9 @@ def audit_events_list(output: Output, since: int, limit: int, data: Path) -> Non
             event.subject,
             "  ".join(f"{name}={_plain(value)}" for name, value in event.detail.items() if value not in (None, [])),
         )
-        for event in found
+        for event in events
     ]
-    show_list(output, {"events": [event.as_json() for event in found]}, _COLUMNS, rows, "No events.")
+    show_list(output, {"events": [event.as_json() for event in events]}, _COLUMNS, rows, "No events.")
 
 
 @audit_events.command("verify")

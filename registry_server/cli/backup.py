@@ -80,14 +80,16 @@ def backup(output: Output, out: Path, with_keys: bool, data: Path) -> None:
 def restore(output: Output, source: str, fingerprint: str | None, with_keys: bool, data: Path) -> None:
     """Replay the log and blobs of a copy into an empty or older database. Everything is verified before anything is written."""
     planned = _planned(data, Path(source))
-    known = None
+    resumed = None
     if not opening.is_blank(planned):
         with engine_of(planned) as engine:
-            known = restoring.known_fingerprint(engine)
-    if known is not None and fingerprint not in (None, known):
-        raise RyeError("wrong-fingerprint", f"The database's root has the fingerprint {known}.", "Check --fingerprint.")
+            resumed = restoring.known_fingerprint(engine)
+    if resumed is not None and fingerprint not in (None, resumed):
+        raise RyeError(
+            "wrong-fingerprint", f"The database's root has the fingerprint {resumed}.", "Check --fingerprint."
+        )
     with sources.open_source(source, planned, public_objects(planned)) as opened:
-        checked = sources.check(opened, known or fingerprint)
+        checked = sources.check(opened, resumed or fingerprint)
         sealed = _unsealed(Path(source)) if with_keys else []
         settings = _prepare(data, Path(source), sealed)
         public = public_objects(settings)

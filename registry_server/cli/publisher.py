@@ -55,10 +55,10 @@ def publisher_add(
     wanted = parse_scopes(scopes) or publishers.DEFAULT_SCOPES
     with changing(data) as connection:
         by = By(now_text())
-        made = administration.add_publisher(
+        added = administration.add_publisher(
             connection, namespace, issuer, repository, workflow, environment, wanted, by
         )
-    output.result(made.as_json(), f"{made.id}  {_line(made)}")
+    output.result(added.as_json(), f"{added.id}  {_line(added)}")
 
 
 @publisher.command("list")
@@ -69,9 +69,9 @@ def publisher_add(
 def publisher_list(output: Output, namespace: str | None, data: Path) -> None:
     """List the trusted publishers of NAMESPACE, or all."""
     with reading(data) as connection:
-        found = publishers.listing(connection, namespace)
-    document: dict[str, object] = {"publishers": [one.as_json() for one in found]}
-    show_list(output, document, _COLUMNS, [(one.id, *_cells(one)) for one in found], "No trusted publishers.")
+        rows = publishers.listing(connection, namespace)
+    document: dict[str, object] = {"publishers": [row.as_json() for row in rows]}
+    show_list(output, document, _COLUMNS, [(row.id, *_cells(row)) for row in rows], "No trusted publishers.")
 
 
 @publisher.command("remove")
@@ -86,12 +86,12 @@ def publisher_remove(output: Output, publisher_id: str, data: Path) -> None:
     output.result(gone.as_json(), f"Removed {_line(gone)}")
 
 
-def _cells(one: publishers.Publisher) -> tuple[str, ...]:
-    environment = f" in {one.environment}" if one.environment else ""
-    workflow = f"{one.repository} {one.workflow}{environment}"
-    return one.namespace, workflow, one.issuer, " ".join(one.scopes), one.owner or ""
+def _cells(publisher: publishers.Publisher) -> tuple[str, ...]:
+    environment = f" in {publisher.environment}" if publisher.environment else ""
+    workflow = f"{publisher.repository} {publisher.workflow}{environment}"
+    return publisher.namespace, workflow, publisher.issuer, " ".join(publisher.scopes), publisher.owner or ""
 
 
-def _line(one: publishers.Publisher) -> str:
+def _line(publisher: publishers.Publisher) -> str:
     """A publisher without its ID, on one line."""
-    return piped(_COLUMNS[1:], [_cells(one)])
+    return piped(_COLUMNS[1:], [_cells(publisher)])

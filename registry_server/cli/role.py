@@ -67,9 +67,9 @@ def role_remove(output: Output, namespace: str, account: str | None, team: str |
 def role_list(output: Output, namespace: str | None, data: Path) -> None:
     """List the roles in NAMESPACE, or all roles."""
     with reading(data) as connection:
-        found = roles.listing(connection, namespace)
-    rows = [{"namespace": one.namespace, "role": one.role, "account": one.account, "team": one.team} for one in found]
-    cells = [(one.namespace, one.role, one.account if one.account is not None else f"team {one.team}") for one in found]
+        given = roles.listing(connection, namespace)
+    rows = [{"namespace": row.namespace, "role": row.role, "account": row.account, "team": row.team} for row in given]
+    cells = [(row.namespace, row.role, row.account if row.account is not None else f"team {row.team}") for row in given]
     show_list(
         output, {"roles": rows}, (ListColumn("namespace"), ListColumn("role"), ListColumn("who")), cells, "No roles."
     )

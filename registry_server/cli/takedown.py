@@ -80,9 +80,11 @@ def takedown_command(
             texts = takedown.signed(planned.statements, owners)
         done = takedown.publish(sequencer, texts)
         with database.change(sequencer.engine) as connection:
-            for one in done:
-                detail = {"files": list(one.files), "reason": one.reason}
-                audit_events.record(connection, now_text(), "takedown", f"{one.identity}@{one.version}", detail=detail)
+            for receipt in done:
+                detail = {"files": list(receipt.files), "reason": receipt.reason}
+                audit_events.record(
+                    connection, now_text(), "takedown", f"{receipt.identity}@{receipt.version}", detail=detail
+                )
     files = sorted({sha256 for statement in done for sha256 in statement.files})
     staged_objects(settings).delete_all(files)
     releases = [f"{statement.identity}@{statement.version}" for statement in done]

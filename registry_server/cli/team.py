@@ -78,7 +78,7 @@ def team_remove(output: Output, name: str, account: str, data: Path) -> None:
 def team_list(output: Output, data: Path) -> None:
     """List all teams and their members."""
     with reading(data) as connection:
-        found = roles.team_listing(connection)
-    rows = [{"team": name, "members": inside} for name, inside in found.items()]
-    cells = [(name, ", ".join(inside) or "no members") for name, inside in found.items()]
+        teams = roles.team_listing(connection)
+    rows = [{"team": name, "members": inside} for name, inside in teams.items()]
+    cells = [(name, ", ".join(inside) or "no members") for name, inside in teams.items()]
     show_list(output, {"teams": rows}, (ListColumn("team"), ListColumn("members", wraps=True)), cells, "No teams.")

@@ -71,10 +71,10 @@ def token_create(
     wanted = parse_scopes(scopes) or DEFAULT_SCOPES
     with changing(data) as connection:
         by = By(now_text())
-        made, found = administration.create_token(connection, name, wanted, namespaces, seconds, account, by)
-    document = {**found.as_json(), "id": found.token, "token": made}
-    output.result(document, made)
-    until = f"It is valid until {found.expires}." if found.expires else "It never expires."
+        secret, created = administration.create_token(connection, name, wanted, namespaces, seconds, account, by)
+    document = {**created.as_json(), "id": created.token, "token": secret}
+    output.result(document, secret)
+    until = f"It is valid until {created.expires}." if created.expires else "It never expires."
     output.say(
         f"Keep it secret. {until} Log in with it: `rye login ADDRESS --token -` "
         "(it reads the token from standard input)."
@@ -88,22 +88,22 @@ def token_create(
 def token_list(output: Output, data: Path) -> None:
     """List all tokens, without their secrets."""
     with reading(data) as connection:
-        found = tokens.listing(connection)
+        listed = tokens.listing(connection)
         names = {member.id: member.name for member in members.listing(connection)}
     rows = [
         (
-            one.token,
-            tokens.state_of(one),
-            one.name,
-            ", ".join(one.namespaces) or "any namespace",
-            " ".join(one.scopes),
-            f"until {one.expires}" if one.expires else "never expires",
-            one.last_used or "never",
-            names[one.account] if one.account else "",
+            row.token,
+            tokens.state_of(row),
+            row.name,
+            ", ".join(row.namespaces) or "any namespace",
+            " ".join(row.scopes),
+            f"until {row.expires}" if row.expires else "never expires",
+            row.last_used or "never",
+            names[row.account] if row.account else "",
         )
-        for one in found
+        for row in listed
     ]
-    document = [{**one.as_json(), "id": one.token, "state": tokens.state_of(one)} for one in found]
+    document = [{**row.as_json(), "id": row.token, "state": tokens.state_of(row)} for row in listed]
     show_list(output, {"tokens": document}, _COLUMNS, rows, "No tokens.")
 
 

@@ -45,8 +45,8 @@ def webhook() -> None:
 def webhook_add(output: Output, url: str, namespace: str, events: tuple[str, ...], data: Path) -> None:
     """Notify URL of log entries from now on, and print the secret that signs its deliveries. It is shown only this once."""
     with changing(data) as connection:
-        made = administration.add_webhook(connection, url, namespace, events, By(now_text()))
-    output.result({**made.as_json(), "secret": made.secret}, f"{made.id}  {made.secret}")
+        added = administration.add_webhook(connection, url, namespace, events, By(now_text()))
+    output.result({**added.as_json(), "secret": added.secret}, f"{added.id}  {added.secret}")
     output.say("Keep the secret: the receiver checks X-Rye-Signature with it.")
     if not settings_of(data, {}).webhooks:
         output.say("Nothing is sent until you set `webhooks = true` in registry.toml and restart the server.")
@@ -59,9 +59,9 @@ def webhook_add(output: Output, url: str, namespace: str, events: tuple[str, ...
 def webhook_list(output: Output, data: Path) -> None:
     """List webhooks, without their secrets."""
     with reading(data) as connection:
-        found = webhooks.listing(connection)
-    rows = [(one.id, one.url, one.namespace or "all", " ".join(one.events) or "every event") for one in found]
-    show_list(output, {"webhooks": [one.as_json() for one in found]}, _COLUMNS, rows, "No webhooks.")
+        listed = webhooks.listing(connection)
+    rows = [(row.id, row.url, row.namespace or "all", " ".join(row.events) or "every event") for row in listed]
+    show_list(output, {"webhooks": [row.as_json() for row in listed]}, _COLUMNS, rows, "No webhooks.")
 
 
 @webhook.command("remove")
@@ -85,8 +85,8 @@ def webhook_remove(output: Output, webhook_id: str, data: Path) -> None:
 def webhook_deliveries(output: Output, webhook_id: str | None, limit: int, data: Path) -> None:
     """List deliveries, newest first: delivered, due or given up."""
     with reading(data) as connection:
-        found = webhooks.history(connection, limit, webhook_id)
-    document = [{**row, "state": webhooks.state_of(row)} for row in found]
+        deliveries = webhooks.history(connection, limit, webhook_id)
+    document = [{**row, "state": webhooks.state_of(row)} for row in deliveries]
     rows = [
         (row["created"], row["id"], row["event"], row["state"], str(row["attempts"]), str(row["error"] or ""))
         for row in document

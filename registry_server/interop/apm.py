@@ -28,16 +28,16 @@ class Archived(Struct, frozen=True):
     published: str
 
 
-def versions(namespace: str, name: str, found: Iterable[Archived]) -> bytes:
+def versions(namespace: str, name: str, archives: Iterable[Archived]) -> bytes:
     """Return the list of a package's versions, in the given order."""
     rows = [
         {
-            "version": one.version,
-            "digest": f"sha256:{one.digest}",
-            "published_at": one.published,
-            "size_bytes": one.size,
+            "version": archive.version,
+            "digest": f"sha256:{archive.digest}",
+            "published_at": archive.published,
+            "size_bytes": archive.size,
         }
-        for one in found
+        for archive in archives
     ]
     return (json.dumps({"package": f"{namespace}/{name}", "versions": rows}, indent=1) + "\n").encode()
 

@@ -69,38 +69,38 @@ class Catalogue:
 
         Raises RyeError ``listing-too-large``.
         """
-        found = self._known(namespace)
-        if found is not None:
-            return found
+        kept = self._known(namespace)
+        if kept is not None:
+            return kept
         with self._deriving:  # so that many simultaneous requests cost as much as one
             return self._known(namespace) or self._derived(ledger, shown, namespace)
 
     def _known(self, namespace: str | None) -> Listing | None:
-        found = self._listings.get(namespace or "")
-        return found if found is not None and self.changes.skills_are(found.as_of, namespace) else None
+        kept = self._listings.get(namespace or "")
+        return kept if kept is not None and self.changes.skills_are(kept.as_of, namespace) else None
 
     def _derived(self, ledger: Ledger, shown: int, namespace: str | None) -> Listing:
         as_of = min(ledger.size, shown)
         names = queries.below(f"skill:{namespace}/" if namespace is not None else "skill:")
         self._bound(ledger.connection, names, namespace)
         rows = queries.AVAILABLE.rows(ledger.connection, {**names, "shown": shown})
-        found = Listing(named_once(self._newest(ledger, rows)), as_of)
-        self._listings.put(namespace or "", found)
-        return found
+        derived = Listing(named_once(self._newest(ledger, rows)), as_of)
+        self._listings.put(namespace or "", derived)
+        return derived
 
     def item(self, ledger: Ledger, shown: int, identity: Identity) -> tuple[list[Release], bool] | None:
         """Return an item's releases that are not withdrawn, in log order, and whether it is deprecated; None: unknown
         item."""
-        known = queries.ONE_NAME.first(ledger.connection, {"name": str(identity)})
-        if known is None:
+        name = queries.ONE_NAME.first(ledger.connection, {"name": str(identity)})
+        if name is None:
             return None
         rows = queries.ONE_AVAILABLE.rows(ledger.connection, {"name": str(identity), "shown": shown})
-        found = []
+        releases = []
         for some in _chunks([position for _, position in rows]):
             leaves: dict[int, bytes] = dict(queries.LEAVES.rows(ledger.connection, {"some": some}))
-            found += [_release(leaves[position]) for position in some]
-        gone = ledger.taken_down(sha256 for release in found for sha256 in release_files(release))
-        return [release for release in found if not release_files(release) & gone.keys()], bool(known[0])
+            releases += [_release(leaves[position]) for position in some]
+        gone = ledger.taken_down(sha256 for release in releases for sha256 in release_files(release))
+        return [release for release in releases if not release_files(release) & gone.keys()], bool(name[0])
 
     def has_skills(self, ledger: Ledger, namespace: str) -> bool:
         """Whether the namespace ever had a skill, offered or not."""
@@ -117,8 +117,8 @@ class Catalogue:
             return None
         rows = [
             row
-            for one in offered
-            for row in queries.ONE_AVAILABLE.rows(ledger.connection, {"name": one, "shown": shown})
+            for offer in offered
+            for row in queries.ONE_AVAILABLE.rows(ledger.connection, {"name": offer, "shown": shown})
         ]
         offers = whole(ledger, self._read(ledger, [position for _, position in rows[-self._versions :]]))
         return Releases(tuple(reversed(offers)), tuple(every))
@@ -127,11 +127,11 @@ class Catalogue:
         """Whether all of these are still offered, even if there are newer releases."""
         if len(whole(ledger, offers)) < len(offers):
             return False
-        found: set[int] = set()
+        offered: set[int] = set()
         for namespace in {offer.namespace for offer in offers}:
             values = {**queries.below(f"skill:{namespace}/"), "shown": shown}
-            found.update(position for _, _, position in queries.AVAILABLE.rows(ledger.connection, values))
-        return {offer.position for offer in offers} <= found
+            offered.update(position for _, _, position in queries.AVAILABLE.rows(ledger.connection, values))
+        return {offer.position for offer in offers} <= offered
 
     def _bound(self, connection: sa.Connection, names: Mapping[str, object], namespace: str | None) -> None:
         row = queries.COUNT_NAMES.first(connection, names)
@@ -150,21 +150,21 @@ class Catalogue:
             waiting.setdefault(name, []).append((version, position))
         for versions in waiting.values():
             versions.sort(key=lambda row: rank(row[0]))
-        found: list[Offer] = []
+        latest: list[Offer] = []
         while waiting:
             good = whole(ledger, self._read(ledger, [versions.pop()[1] for versions in waiting.values()]))
-            found += good
+            latest += good
             done = {str(offer.identity) for offer in good}
             waiting = {name: versions for name, versions in waiting.items() if versions and name not in done}
-        return newest(found)
+        return newest(latest)
 
     def _read(self, ledger: Ledger, positions: Sequence[int]) -> list[Offer]:
-        known = {position: offer for position in positions if (offer := self._offers.get(position)) is not None}
-        for some in _chunks(sorted(set(positions) - known.keys())):
+        kept = {position: offer for position in positions if (offer := self._offers.get(position)) is not None}
+        for some in _chunks(sorted(set(positions) - kept.keys())):
             for position, leaf in queries.LEAVES.rows(ledger.connection, {"some": some}):
-                known[position] = offer_of(_release(leaf), position)
-                self._offers.put(position, known[position])
-        return [known[position] for position in positions]
+                kept[position] = offer_of(_release(leaf), position)
+                self._offers.put(position, kept[position])
+        return [kept[position] for position in positions]
 
 
 def whole(ledger: Ledger, offers: Sequence[Offer]) -> list[Offer]:
@@ -174,7 +174,7 @@ def whole(ledger: Ledger, offers: Sequence[Offer]) -> list[Offer]:
 
 
 def _called(name: str, rows: Iterable[tuple[str, ...]]) -> list[str]:
-    return [found for (found,) in rows if found.rpartition("/")[2] == name]
+    return [other for (other,) in rows if other.rpartition("/")[2] == name]
 
 
 def _release(leaf: bytes) -> Release:

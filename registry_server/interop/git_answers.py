@@ -49,32 +49,32 @@ def list_refs(asked: ListRefs, commit: str) -> bytes:
     return b"".join(map(line, wanted)) + _FLUSH
 
 
-def fetched_version_2(asked: Fetch, found: RepositorySnapshot) -> Iterator[bytes]:
+def fetched_version_2(asked: Fetch, snapshot: RepositorySnapshot) -> Iterator[bytes]:
     """Return the response to ``fetch``. Raises GitRefusal before the first bytes."""
-    _check_part(asked, found)
-    return _version_2(asked, found)
+    _check_part(asked, snapshot)
+    return _version_2(asked, snapshot)
 
 
-def _version_2(asked: Fetch, found: RepositorySnapshot) -> Iterator[bytes]:
+def _version_2(asked: Fetch, snapshot: RepositorySnapshot) -> Iterator[bytes]:
     if asked.haves and not asked.done:
         yield line("acknowledgments\n")
-        if found.commit not in asked.haves:
+        if snapshot.commit not in asked.haves:
             yield line("NAK\n") + _FLUSH
             return
-        yield line(f"ACK {found.commit}\n") + line("ready\n") + _DELIMITER
+        yield line(f"ACK {snapshot.commit}\n") + line("ready\n") + _DELIMITER
     if asked.deepens:
         yield line("shallow-info\n") + _DELIMITER
     yield line("packfile\n")
-    yield from _banded(found.pack, asked.band)
+    yield from _banded(snapshot.pack, asked.band)
 
 
-def fetched_version_0(asked: Fetch, found: RepositorySnapshot) -> Iterator[bytes]:
+def fetched_version_0(asked: Fetch, snapshot: RepositorySnapshot) -> Iterator[bytes]:
     """Return the response to a request of version 0. Raises GitRefusal before the first bytes."""
-    _check_part(asked, found)
-    return _version_0(asked, found)
+    _check_part(asked, snapshot)
+    return _version_0(asked, snapshot)
 
 
-def _version_0(asked: Fetch, found: RepositorySnapshot) -> Iterator[bytes]:
+def _version_0(asked: Fetch, snapshot: RepositorySnapshot) -> Iterator[bytes]:
     if asked.deepens:
         yield _FLUSH  # there is no shallow boundary
     if not asked.done:
@@ -82,9 +82,9 @@ def _version_0(asked: Fetch, found: RepositorySnapshot) -> Iterator[bytes]:
         return
     yield line("NAK\n")
     if asked.band:
-        yield from _banded(found.pack, asked.band)
+        yield from _banded(snapshot.pack, asked.band)
     else:
-        yield found.pack
+        yield snapshot.pack
 
 
 def refused(message: str) -> bytes:
@@ -92,8 +92,8 @@ def refused(message: str) -> bytes:
     return line(f"ERR {message}\n")
 
 
-def _check_part(asked: Fetch, found: RepositorySnapshot) -> None:
-    if asked.excludes or (asked.since is not None and found.seconds < asked.since):
+def _check_part(asked: Fetch, snapshot: RepositorySnapshot) -> None:
+    if asked.excludes or (asked.since is not None and snapshot.seconds < asked.since):
         raise GitRefusal("no commits selected for shallow requests")
 
 

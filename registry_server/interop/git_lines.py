@@ -66,7 +66,7 @@ def line(content: bytes | str) -> bytes:
 
 def read_lines(data: bytes) -> list[Line]:
     """Split a request into lines. Raises GitRefusal."""
-    found: list[Line] = []
+    lines: list[Line] = []
     at = 0
     while at < len(data):
         head = data[at : at + 4]
@@ -76,26 +76,26 @@ def read_lines(data: bytes) -> list[Line]:
         if length < 4:
             if length > 1:
                 raise GitRefusal(f"protocol error: bad line length {length}")
-            found.append(Mark.DELIMITER if length else Mark.FLUSH)
+            lines.append(Mark.DELIMITER if length else Mark.FLUSH)
             at += 4
             continue
         if length > MOST_LINE or at + length > len(data):
             raise GitRefusal(f"protocol error: bad line length {length}")
-        found.append(data[at + 4 : at + length])
+        lines.append(data[at + 4 : at + length])
         at += length
-    return found
+    return lines
 
 
 def _texts(lines: Iterable[Line]) -> list[str]:
-    found = []
-    for one in lines:
-        if isinstance(one, Mark):
+    texts = []
+    for line in lines:
+        if isinstance(line, Mark):
             raise GitRefusal("protocol error: unexpected end of section")
         try:
-            found.append(one.decode("utf-8").removesuffix("\n"))
+            texts.append(line.decode("utf-8").removesuffix("\n"))
         except UnicodeDecodeError:
             raise GitRefusal("protocol error: line is not UTF-8") from None
-    return found
+    return texts
 
 
 def read_version_2(lines: Sequence[Line]) -> ListRefs | Fetch:
@@ -175,7 +175,7 @@ def read_version_0(lines: Sequence[Line]) -> Fetch | None:
         raise GitRefusal("protocol error: missing flush packet after wants")
     split = list(lines).index(Mark.FLUSH)
     wanted = _texts(lines[:split])
-    said = _texts(one for one in lines[split + 1 :] if one is not Mark.FLUSH)
+    said = _texts(line for line in lines[split + 1 :] if line is not Mark.FLUSH)
     first, _, capabilities = wanted[0].partition(" ")[2].partition(" ")
     words = capabilities.split()
     arguments = [f"want {first}", *wanted[1:], *said]
@@ -183,16 +183,16 @@ def read_version_0(lines: Sequence[Line]) -> Fetch | None:
         raise GitRefusal("protocol error: unexpected want")
     if any(word.startswith("object-format=") and word != "object-format=sha1" for word in words):
         raise GitRefusal("mismatched object format: server uses sha1")
-    found = _fetch(arguments)
+    asked = _fetch(arguments)
     band = MOST_LINE if "side-band-64k" in words else 1000 if "side-band" in words else 0
     negotiates = split + 1 < len(lines)
     return Fetch(
-        wants=found.wants,
-        haves=found.haves,
-        done=found.done,
-        deepens=found.deepens,
-        since=found.since,
-        excludes=found.excludes,
+        wants=asked.wants,
+        haves=asked.haves,
+        done=asked.done,
+        deepens=asked.deepens,
+        since=asked.since,
+        excludes=asked.excludes,
         band=band,
         negotiates=negotiates,
     )

@@ -69,23 +69,23 @@ def snapshot(files: Mapping[str, SharedFile], origin: str, seconds: int, message
 def pack(objects: Iterable[GitObject]) -> bytes:
     """Return a pack of objects without deltas."""
     parts = [b""]
-    for one in objects:
-        parts += [_header(one), zlib.compress(one.data, _LEVEL)]
+    for part in objects:
+        parts += [_header(part), zlib.compress(part.data, _LEVEL)]
     parts[0] = b"PACK" + (2).to_bytes(4, "big") + (len(parts) // 2).to_bytes(4, "big")
     body = b"".join(parts)
     return body + sha1(body, usedforsecurity=False).digest()
 
 
-def _header(one: GitObject) -> bytes:
+def _header(part: GitObject) -> bytes:
     """Encode kind and size: four bits of the size, then seven at a time, lowest first."""
-    size = len(one.data)
-    byte, size = _NUMBERS[one.kind] << 4 | size & 15, size >> 4
-    found = bytearray()
+    size = len(part.data)
+    byte, size = _NUMBERS[part.kind] << 4 | size & 15, size >> 4
+    encoded = bytearray()
     while size:
-        found.append(byte | 128)
+        encoded.append(byte | 128)
         byte, size = size & 127, size >> 7
-    found.append(byte)
-    return bytes(found)
+    encoded.append(byte)
+    return bytes(encoded)
 
 
 def _as_tree(files: Mapping[str, SharedFile]) -> Tree:
@@ -129,11 +129,11 @@ def _add_tree(objects: dict[str, GitObject], tree: Tree) -> str:
         else:
             rows.append((f"{name}/".encode(), b"40000", name, _add_tree(objects, entry)))
     rows.sort()  # git compares folders as if their names ended in a slash
-    data = b"".join(mode + b" " + name.encode() + b"\0" + bytes.fromhex(found) for _, mode, name, found in rows)
+    data = b"".join(mode + b" " + name.encode() + b"\0" + bytes.fromhex(sha1) for _, mode, name, sha1 in rows)
     return _add(objects, GitObject(TREE, data))
 
 
-def _add(objects: dict[str, GitObject], one: GitObject) -> str:
-    name = one.name
-    objects[name] = one
+def _add(objects: dict[str, GitObject], part: GitObject) -> str:
+    name = part.name
+    objects[name] = part
     return name

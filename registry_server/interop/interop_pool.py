@@ -154,13 +154,13 @@ class InteropPool:
 
     def _file(self, ledger: Ledger, shown: int, wanted: SkillFile, may_read: MayRead) -> InteropDocument | None:
         offers = self._offers(ledger, shown, wanted.namespace, may_read)
-        offer = next((one for one in offers or () if one.name == wanted.name), None)
+        offer = next((each for each in offers or () if each.name == wanted.name), None)
         if offer is None:
             return None
         if wanted.path is None:
             content = self.folders.archive(offer) if len(offer.files) > 1 else None
             return _document(content, GZIP) if content is not None else None
-        file = next((one for one in offer.files if one.path == wanted.path), None)
+        file = next((each for each in offer.files if each.path == wanted.path), None)
         content = self.folders.file(file.sha256) if file is not None else None
         return InteropDocument(content, BYTES, file.sha256) if content is not None and file is not None else None
 
@@ -181,21 +181,21 @@ class InteropPool:
         """Answer apm. Raises RyeError ``withdrawn``."""
         if isinstance(wanted, ApmUnknown) or not may_read(wanted.namespace):
             return None
-        found = self.catalogue.releases(ledger, shown, wanted.namespace, wanted.name)
-        if found is None:
+        releases = self.catalogue.releases(ledger, shown, wanted.namespace, wanted.name)
+        if releases is None:
             return None
         if isinstance(wanted, ApmVersions):
             rows = [
                 apm.Archived(offer.version, *digest, write_time(offer.time))
-                for offer in found.offers
+                for offer in releases.offers
                 if (digest := self.folders.archive_digest(offer)) is not None
             ]
             return _document(apm.versions(wanted.namespace, wanted.name, rows), JSON, may_compress=True)
-        offer = next((one for one in found.offers if one.version == wanted.version), None)
+        offer = next((each for each in releases.offers if each.version == wanted.version), None)
         content = self.folders.archive(offer) if offer is not None else None
         if content is not None:
             return _document(content, GZIP)
-        if any(ledger.release(name, wanted.version) is not None for name in found.names):
+        if any(ledger.release(name, wanted.version) is not None for name in releases.names):
             named = f"{wanted.namespace}/{wanted.name} {wanted.version}"
             raise RyeError("withdrawn", f"{named} is no longer offered.", "Request the list of versions.")
         return None
@@ -205,36 +205,38 @@ class InteropPool:
     def _versions(self, ledger: Ledger, shown: int, wanted: ItemVersions, may_read: MayRead) -> InteropDocument | None:
         if not may_read(wanted.identity.namespace):
             return None
-        found = self.catalogue.item(ledger, shown, wanted.identity)
-        return _document(renovate.document(*found, self._address()), JSON, may_compress=True) if found else None
+        item = self.catalogue.item(ledger, shown, wanted.identity)
+        return _document(renovate.document(*item, self._address()), JSON, may_compress=True) if item else None
 
     def _advisory(self, ledger: Ledger, shown: int, wanted: Advisories, may_read: MayRead) -> InteropDocument | None:
-        found = self._advisories(ledger, shown)
+        advisories = self._advisories(ledger, shown)
         if wanted.name is not None:
-            if wanted.name not in found.files or not may_read(found.of[wanted.name]):
+            if wanted.name not in advisories.files or not may_read(advisories.of[wanted.name]):
                 return None
-            return _document(found.files[wanted.name], JSON, may_compress=True)
-        visible = sorted(filter(may_read, set(found.of.values())))
-        tag = sha256(" ".join((found.digest, *visible)).encode()).hexdigest()
+            return _document(advisories.files[wanted.name], JSON, may_compress=True)
+        visible = sorted(filter(may_read, set(advisories.of.values())))
+        tag = sha256(" ".join((advisories.digest, *visible)).encode()).hexdigest()
         content = self.kept.get(f"osv:{tag}")
         if content is None:
-            content = osv.archive({name: data for name, data in found.files.items() if found.of[name] in visible})
+            content = osv.archive(
+                {name: data for name, data in advisories.files.items() if advisories.of[name] in visible}
+            )
             self.kept.put(f"osv:{tag}", content, len(content))
         return InteropDocument(content, ZIP, tag)
 
     def _known_advisories(self) -> _AdvisoryFiles | None:
-        known = self._advised
-        is_right = known is not None and self.catalogue.changes.items_are(known.as_of, known.namespaces)
-        return known if is_right else None
+        advisories = self._advised
+        is_right = advisories is not None and self.catalogue.changes.items_are(advisories.as_of, advisories.namespaces)
+        return advisories if is_right else None
 
     def _advisories(self, ledger: Ledger, shown: int) -> _AdvisoryFiles:
-        known = self._known_advisories()
-        if known is not None:
-            return known
+        advisories = self._known_advisories()
+        if advisories is not None:
+            return advisories
         with self._building:
-            known = self._known_advisories()
-            if known is not None:
-                return known
+            advisories = self._known_advisories()
+            if advisories is not None:
+                return advisories
             title = Advisory.TITLE.encode()
             span = {"start": self._scanned, "low": title + b"\n", "high": title + b"\x0b"}
             self._names |= {name for (name,) in queries.NAMES_WITH.rows(ledger.connection, span)}
@@ -245,9 +247,9 @@ class InteropPool:
             for name in sorted(self._names) if published is not None else ():
                 history = item_history(ledger, name, published.time) if published is not None else None
                 if history is not None:
-                    made = osv.entries(history, self._address())
-                    files |= made
-                    of |= dict.fromkeys(made, history.identity.namespace)
+                    entries = osv.entries(history, self._address())
+                    files |= entries
+                    of |= dict.fromkeys(entries, history.identity.namespace)
                 if len(files) > self._settings.advisories:
                     raise RyeError(
                         "listing-too-large",
@@ -256,9 +258,9 @@ class InteropPool:
                     )
             namespaces = frozenset(name.partition(":")[2].partition("/")[0] for name in self._names)
             digest = sha256(b"".join(files[name] for name in sorted(files))).hexdigest()
-            found = _AdvisoryFiles(min(ledger.size, shown), namespaces, files, of, digest)
-            self._advised = found
-        return found
+            advisories = _AdvisoryFiles(min(ledger.size, shown), namespaces, files, of, digest)
+            self._advised = advisories
+        return advisories
 
     def _shown_size(self) -> int:
         size, when = self._shown

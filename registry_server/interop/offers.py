@@ -86,12 +86,12 @@ def offer_of(release: Release, position: int) -> Offer:
 
 def newest(offers: Iterable[Offer]) -> tuple[Offer, ...]:
     """Return the newest offer of each skill (rule 3), sorted by id."""
-    found: dict[str, Offer] = {}
+    offers_by_id: dict[str, Offer] = {}
     for offer in offers:
-        known = found.get(offer.identity.id)
-        if known is None or rank(offer.version) > rank(known.version):
-            found[offer.identity.id] = offer
-    return tuple(found[identifier] for identifier in sorted(found))
+        other = offers_by_id.get(offer.identity.id)
+        if other is None or rank(offer.version) > rank(other.version):
+            offers_by_id[offer.identity.id] = offer
+    return tuple(offers_by_id[identifier] for identifier in sorted(offers_by_id))
 
 
 def named_once(offers: Iterable[Offer]) -> tuple[Offer, ...]:

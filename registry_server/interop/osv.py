@@ -33,7 +33,7 @@ def identifier(advisory: Advisory) -> str:
 def entries(history: ItemHistory, address: str) -> dict[str, bytes]:
     """Return the entries of an item's advisories in force, by id."""
     versions = [record.version for record in history.records]
-    return {identifier(one): entry(one, versions, address) for one in history.advisories}
+    return {identifier(advisory): entry(advisory, versions, address) for advisory in history.advisories}
 
 
 def entry(advisory: Advisory, versions: Iterable[str], address: str) -> bytes:
@@ -69,9 +69,9 @@ def entry(advisory: Advisory, versions: Iterable[str], address: str) -> bytes:
 def archive(files: Mapping[str, bytes]) -> bytes:
     """Return all entries as a reproducible zip: sorted, with one time for all, not compressed."""
     stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as found:
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as packed:
         for name in sorted(files):
             info = zipfile.ZipInfo(f"{name}.json", _EPOCH)
             info.create_system, info.external_attr = 3, 0o100644 << 16
-            found.writestr(info, files[name])
+            packed.writestr(info, files[name])
     return stream.getvalue()

@@ -118,8 +118,8 @@ def wanted(path: str) -> Wanted | GitRefs | GitPack | None:
     if path == "/osv/all.zip":
         return Advisories(None)
     if path.startswith("/osv/"):
-        one = _OSV.fullmatch(path)
-        return Advisories(one[1]) if one is not None else None
+        advisory = _OSV.fullmatch(path)
+        return Advisories(advisory[1]) if advisory is not None else None
     if path.startswith(APM):
         return _package(path)
     if path.startswith("/git/"):

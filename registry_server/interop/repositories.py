@@ -51,34 +51,34 @@ class Repositories:
         offers = self._catalogue.listing(ledger, shown, namespace).offers
         if not offers and not self._catalogue.has_skills(ledger, namespace):
             return None
-        known = self._kept.get(namespace) or ()
-        if known and known[0].offers == offers:
-            return known[0].found
+        repositories = self._kept.get(namespace) or ()
+        if repositories and repositories[0].offers == offers:
+            return repositories[0].found
         with self._building:
-            known = self._kept.get(namespace) or ()
-            if known and known[0].offers == offers:
-                return known[0].found
-            made, is_complete = self._make(ledger.origin, namespace, offers)
+            repositories = self._kept.get(namespace) or ()
+            if repositories and repositories[0].offers == offers:
+                return repositories[0].found
+            repository, is_complete = self._make(ledger.origin, namespace, offers)
             if is_complete:
-                kept = self._fitting((made, *known)[:_GENERATIONS])
-                self._kept.put(namespace, kept, sum(len(one.found.pack) for one in kept) + 1)
-        return made.found
+                kept = self._fitting((repository, *repositories)[:_GENERATIONS])
+                self._kept.put(namespace, kept, sum(len(each.found.pack) for each in kept) + 1)
+        return repository.found
 
     def commit(self, ledger: Ledger, shown: int, namespace: str, name: str) -> RepositorySnapshot | None:
         """Return the commit with this hash; None if it does not exist or something in it is no longer offered."""
         newest = self.newest(ledger, shown, namespace)
         if newest is not None and newest.commit == name:
             return newest
-        for one in self._kept.get(namespace) or ():
-            if one.found.commit == name and self._catalogue.are_offered(ledger, shown, one.offers):
-                return one.found
+        for repository in self._kept.get(namespace) or ():
+            if repository.found.commit == name and self._catalogue.are_offered(ledger, shown, repository.offers):
+                return repository.found
         return None
 
-    def _fitting(self, made: tuple[Repository, ...]) -> tuple[Repository, ...]:
+    def _fitting(self, repositories: tuple[Repository, ...]) -> tuple[Repository, ...]:
         """Return the newest and as many older ones as fit in half the cache."""
-        while len(made) > 1 and sum(len(one.found.pack) for one in made) > self._room // 2:
-            made = made[:-1]
-        return made
+        while len(repositories) > 1 and sum(len(each.found.pack) for each in repositories) > self._room // 2:
+            repositories = repositories[:-1]
+        return repositories
 
     def _make(self, origin: str, namespace: str, offers: Sequence[Offer]) -> tuple[Repository, bool]:
         size = sum(offer.size for offer in offers)

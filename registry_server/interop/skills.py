@@ -36,40 +36,40 @@ class Folders:
 
     def files(self, offer: Offer) -> dict[str, SharedFile] | None:
         """Return all files of an offer by path; None: one is missing or damaged."""
-        found: dict[str, SharedFile] = {}
+        contents: dict[str, SharedFile] = {}
         paths = [wire.blob_path(file.sha256) for file in offer.files]
         for file, data in zip(offer.files, self._public.get_all(paths), strict=True):
             content = self._checked(file.sha256, data)
             if content is None:
                 return None
-            found[file.path] = SharedFile(content, file.executable)
-        return found
+            contents[file.path] = SharedFile(content, file.executable)
+        return contents
 
     def archive(self, offer: Offer) -> bytes | None:
         """Return all files of an offer as a ``.tar.gz``; None: one is missing or damaged."""
         key = f"archive:{offer.content}"
-        found = self._kept.get(key)
-        if found is None:
+        kept = self._kept.get(key)
+        if kept is None:
             files = self.files(offer)
             if files is None:
                 return None
-            found = archive(files)
-            self._kept.put(key, found, len(found))
-        return found
+            kept = archive(files)
+            self._kept.put(key, kept, len(kept))
+        return kept
 
     def archive_digest(self, offer: Offer) -> tuple[str, int] | None:
         """Return the SHA-256 and size of an offer's archive; None: a file is missing or damaged."""
-        found = self._digests.get(offer.content)
-        if found is None:
+        digest = self._digests.get(offer.content)
+        if digest is None:
             data = self._kept.get(f"archive:{offer.content}")
             if data is None:
                 files = self.files(offer)
                 if files is None:
                     return None
                 data = archive(files)
-            found = (sha256(data).hexdigest(), len(data))
-            self._digests.put(offer.content, found)
-        return found
+            digest = (sha256(data).hexdigest(), len(data))
+            self._digests.put(offer.content, digest)
+        return digest
 
     @staticmethod
     def _checked(wanted: str, data: bytes | None) -> bytes | None:
@@ -84,10 +84,10 @@ def row(offer: Offer, folders: Folders) -> WellKnownSkill | None:
     if len(offer.files) == 1:
         digest = offer.files[0].sha256
     else:
-        found = folders.archive_digest(offer)
-        if found is None:
+        archive = folders.archive_digest(offer)
+        if archive is None:
             return None
-        digest = found[0]
+        digest = archive[0]
     paths = tuple(file.path for file in offer.files)
     return WellKnownSkill(offer.name, offer.version, offer.description, paths, digest)
 
@@ -95,7 +95,7 @@ def row(offer: Offer, folders: Folders) -> WellKnownSkill | None:
 def index(offers: Sequence[Offer], folders: Folders, namespace: str | None) -> tuple[bytes, bool]:
     """Return the index of these offers and whether it has all of them. ``namespace`` None: the index of all
     namespaces."""
-    rows = [made for offer in sorted(offers, key=lambda one: one.name) if (made := row(offer, folders)) is not None]
+    rows = [entry for offer in sorted(offers, key=lambda one: one.name) if (entry := row(offer, folders)) is not None]
     return well_known_index(rows, f"/{namespace}" if namespace is not None else ""), len(rows) == len(offers)
 
 

@@ -58,10 +58,10 @@ def pending(connection: sa.Connection) -> UpgradePlan:
     current = MigrationContext.configure(connection).get_current_revision()
     try:
         script = ScriptDirectory.from_config(_config())
-        found = [step for step in script.iterate_revisions("head", current or "base") if step.revision != current]
+        revisions = [step for step in script.iterate_revisions("head", current or "base") if step.revision != current]
     except (CommandError, RevisionError) as error:
         raise _too_new(error) from error
-    steps = tuple(UpgradeStep(step.revision, (step.doc or "").partition("\n")[0]) for step in reversed(found))
+    steps = tuple(UpgradeStep(step.revision, (step.doc or "").partition("\n")[0]) for step in reversed(revisions))
     return UpgradePlan(current, script.get_current_head() or "", steps)
 
 
@@ -105,9 +105,9 @@ def _refresh_deprecated(ledger: Ledger) -> None:
     published = ledger.published()
     if published is None:
         return
-    found = {statements.parse(notes.parse(leaf).text) for _, leaf in ledger.titled(Deprecation.TITLE)}
+    deprecations = {statements.parse(notes.parse(leaf).text) for _, leaf in ledger.titled(Deprecation.TITLE)}
     for name in sorted(
-        {wire.index_name(statement.identity) for statement in found if isinstance(statement, Deprecation)}
+        {wire.index_name(statement.identity) for statement in deprecations if isinstance(statement, Deprecation)}
     ):
         search_offers.refresh(ledger, name, published.time)
 

@@ -105,20 +105,20 @@ def replace(
     ``changes``: the caller writes them later, together with others; None: they are written now.
     """
     later = StatementBatch() if changes is None else changes
-    known = _known(connection, some, offered)
-    rows = _numbered(known.last, offered)
+    present = _known(connection, some, offered)
+    rows = _numbered(present.last, offered)
     kept = {row["name"] for row in rows}
-    before = list(known.documents.values())
+    before = list(present.documents.values())
     _unindex(connection, later, before)
     later.add(_REMOVE, [{"number": row["number"]} for row in before if row["name"] not in kept])
-    later.add(_ADD, [row for row in rows if row["name"] not in known.documents])
-    later.add(_MOVE, [row for row in rows if row["name"] in known.documents])
+    later.add(_ADD, [row for row in rows if row["name"] not in present.documents])
+    later.add(_MOVE, [row for row in rows if row["name"] in present.documents])
     _index(connection, later, rows)
     _count_words(
         connection,
         later,
-        known.words,
-        added=[row["id"] for row in rows if row["name"] not in known.documents],
+        present.words,
+        added=[row["id"] for row in rows if row["name"] not in present.documents],
         gone=[row["id"] for row in before if row["name"] not in kept],
     )
     if changes is None:
@@ -137,8 +137,8 @@ def refill(connection: sa.Connection) -> None:
         connection.execute(change, [{"at": row["number"], "new": segment_of(row["id"])} for row in rows])
         changes = StatementBatch()
         _index(connection, changes, rows)
-        known = _known(connection, (), (), [row["id"] for row in rows])
-        _count_words(connection, changes, known.words, added=[row["id"] for row in rows], gone=[])
+        present = _known(connection, (), (), [row["id"] for row in rows])
+        _count_words(connection, changes, present.words, added=[row["id"] for row in rows], gone=[])
         changes.run(connection)
 
 
@@ -175,21 +175,21 @@ def _indexed(connection: sa.Connection) -> dict[int, int]:
 
     On PostgreSQL, documents whose repeated columns differ from ``documents`` are left out.
     """
-    found: dict[int, int] = {}
+    counts: dict[int, int] = {}
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql(
             "CREATE VIRTUAL TABLE IF NOT EXISTS temp.documents_terms USING fts5vocab(main, documents_fts, 'instance')"
         )
         for term, number in connection.exec_driver_sql("SELECT term, doc FROM temp.documents_terms"):
-            found[number] = found.get(number, 0) ^ hash(term)
-        return found
+            counts[number] = counts.get(number, 0) ^ hash(term)
+        return counts
     same = " AND ".join(f"f.{name} = d.{name}" for name in _RANKED)
-    found = dict.fromkeys(connection.scalars(sa.text("SELECT number FROM documents_fts")), -1)
+    counts = dict.fromkeys(connection.scalars(sa.text("SELECT number FROM documents_fts")), -1)
     for number, tokens in connection.exec_driver_sql(
         f"SELECT number, tokens::text FROM documents_fts f JOIN documents d USING (number) WHERE {same}"
     ):
-        found[number] = _digest(re.findall(r"'([^']*)'", tokens))
-    return found
+        counts[number] = _digest(re.findall(r"'([^']*)'", tokens))
+    return counts
 
 
 def _digest(tokens: Iterable[str]) -> int:
@@ -219,16 +219,16 @@ def _known(
     """Ask for all of that at once. ``ids``: more ids, for their words."""
     every = [*(name.partition(":")[2] for name in some), *(document.id for document in offered), *ids]
     words = sorted({word for identifier in every for word in corrections_for(identifier)})
-    last, found, documents_ = 0, set(), {}
+    last, present, documents_ = 0, set(), {}
     for name, number, *rest in _BEFORE.rows(connection, {"some": list(some), "words": words}):
         if rest[0] is not None:
             row = dict(zip(("kind", "id", "description", "keywords"), rest, strict=True))
             documents_[name] = {"name": name, "number": number, **row}
         elif name:
-            found.add(name)
+            present.add(name)
         else:
             last = number or 0
-    return _Known(last, frozenset(found), documents_)
+    return _Known(last, frozenset(present), documents_)
 
 
 def _all_rows(connection: sa.Connection) -> Iterator[list[dict[str, Any]]]:
@@ -365,12 +365,12 @@ _STILL_KNOWN = Prepared(sa.select(search_words.c.word).where(Among(search_words.
 def _count_words(
     connection: sa.Connection,
     changes: StatementBatch,
-    known: frozenset[str],
+    counted: frozenset[str],
     *,
     added: Sequence[str],
     gone: Sequence[str],
 ) -> None:
-    """Count the words of ids that come and go. ``known``: the words that have trigrams."""
+    """Count the words of ids that come and go. ``counted``: the words that have trigrams."""
     uses: Counter[tuple[str, str]] = Counter()
     for identifiers, step in ((added, 1), (gone, -1)):
         for identifier in identifiers:
@@ -379,7 +379,7 @@ def _count_words(
     changed = sorted((word, namespace, count) for (word, namespace), count in uses.items() if count)
     changes.add(_COUNT, [{"word": word, "namespace": namespace, "uses": count} for word, namespace, count in changed])
     touched = {word for word, _, _ in changed}
-    changes.add(_ADD_GRAMS, _grams(touched - known))
+    changes.add(_ADD_GRAMS, _grams(touched - counted))
     fewer = [{"word": word, "namespace": namespace} for word, namespace, count in changed if count < 0]
     if fewer:  # which words are gone can be read only when the counts are written
         changes.run(connection)

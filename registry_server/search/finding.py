@@ -112,17 +112,17 @@ def find(
         limit=limit,
         offset=offset,
     )
-    found = _ask(connection, within, asking.all_words(words), asking.ANYWHERE)
-    if found.total == 0:
+    results = _ask(connection, within, asking.all_words(words), asking.ANYWHERE)
+    if results.total == 0:
         few = words if len(words) <= asking.BEGINNINGS else []  # a sentence has enough correct words
         unknown = [word for word in few if len(few) == 1 or not _occurs(connection, within, word)]
         meant = {word: _meant(connection, within, word) for word in unknown}
         alternatives = [[word, *meant.get(word, ())] for word in words]
         if any(meant.values()):
-            found = _ask(connection, within, asking.corrected(alternatives), asking.CORRECTED)
-        if found.total == 0 and len(words) > 1:
-            found = _ask(connection, within, asking.any_word(alternatives), asking.ANY_WORD)
-    return found
+            results = _ask(connection, within, asking.corrected(alternatives), asking.CORRECTED)
+        if results.total == 0 and len(words) > 1:
+            results = _ask(connection, within, asking.any_word(alternatives), asking.ANY_WORD)
+    return results
 
 
 class _Within(Struct, frozen=True, kw_only=True):
@@ -272,10 +272,10 @@ def _meant(connection: sa.Connection, within: _Within, word: str) -> list[str]:
         f"AS near {allowed}ORDER BY shared DESC, word LIMIT {_COMPARED}"
     )
     values |= {f"gram{at}": gram for at, gram in enumerate(grams)}
-    return nearest(word, (known for known in connection.scalars(text, values) if known != word), _CORRECTIONS)
+    return nearest(word, (other for other in connection.scalars(text, values) if other != word), _CORRECTIONS)
 
 
 def _sharing_most(grams: Sequence[str], word: str, visible: Iterable[str]) -> list[str]:
     """Return the words that share the most trigrams with ``word``, without itself."""
-    shared = [(-sum(map(f"^{known}$".__contains__, grams)), known) for known in visible if known != word]
-    return [known for few, known in sorted(shared)[:_COMPARED] if few]
+    shared = [(-sum(map(f"^{other}$".__contains__, grams)), other) for other in visible if other != word]
+    return [other for few, other in sorted(shared)[:_COMPARED] if few]

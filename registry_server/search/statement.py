@@ -49,9 +49,9 @@ def text(shape: Shape) -> sa.TextClause:
         _add(sources, shape, "in_name", shape.in_name)
     _add(sources, shape, "anywhere", shape.anywhere)
     ctes = ", ".join(f"{name} AS MATERIALIZED ({sql})" for name, sql in sources.items())
-    found = [name for name in ("exact", "in_name", "anywhere") if name in sources]
+    parts = [name for name in ("exact", "in_name", "anywhere") if name in sources]
     places = " UNION ALL ".join(
-        f"SELECT {place} AS place, {_COLUMNS} FROM {name} d{_not_in(found[:place])}" for place, name in enumerate(found)
+        f"SELECT {place} AS place, {_COLUMNS} FROM {name} d{_not_in(parts[:place])}" for place, name in enumerate(parts)
     )
     statement = sa.text(
         f"WITH {ctes}, candidates AS MATERIALIZED "
@@ -89,7 +89,7 @@ def _matching(shape: Shape, name: str, conditions: int, needed: list[str], block
     else:
         table, order = "documents_fts d", ""
         asked = [*([block] if block else []), *(f"{name}{at}" for at in range(conditions))]
-        where = " AND ".join(f"d.tokens @@ CAST(:{one} AS tsquery)" for one in asked)
+        where = " AND ".join(f"d.tokens @@ CAST(:{parameter} AS tsquery)" for parameter in asked)
     # Both databases read nothing for a limit of 0. SQLite would check a condition again for every match.
     limit = f"(CASE WHEN {' AND '.join(needed)} THEN :most ELSE 0 END)" if needed else ":most"
     return f"SELECT {_COLUMNS} FROM {table} WHERE {where}{_allowed(shape)}{order} LIMIT {limit}"

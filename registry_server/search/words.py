@@ -66,8 +66,8 @@ def words_of(text: str) -> list[str]:
 
 def query_words(query: str) -> list[str]:
     """Return the words of a query; empty if no word is long enough."""
-    found = words_of(query)[:QUERY_WORDS]
-    return found if any(len(word) >= LEAST_LETTERS for word in found) else []
+    words = words_of(query)[:QUERY_WORDS]
+    return words if any(len(word) >= LEAST_LETTERS for word in words) else []
 
 
 def id_words(identifier: str) -> list[str]:
@@ -113,13 +113,13 @@ def kind_token(kind: str) -> str:
 
 def beginnings_of(tokens: Iterable[str]) -> frozenset[str]:
     """Return the tokens for the beginnings of words, as a query asks for them (``is_prefix``)."""
-    found: set[str] = set()
+    beginnings: set[str] = set()
     for token in tokens:
         if token[0] not in "!=:":
             marks = int(token[0] == "/")
             last = min(len(token), PREFIX_LETTERS + marks)
-            found.update(f"{token[:letters]}*" for letters in range(LEAST_LETTERS + marks, last + 1))
-    return frozenset(found)
+            beginnings.update(f"{token[:letters]}*" for letters in range(LEAST_LETTERS + marks, last + 1))
+    return frozenset(beginnings)
 
 
 def blocks_of(number: int) -> list[str]:
@@ -162,27 +162,27 @@ def allowed_mistakes(word: str) -> int:
     return 0 if len(word) < CORRECTED_LETTERS else 1 if len(word) < 8 else 2
 
 
-def nearest(word: str, known: Iterable[str], most: int) -> list[str]:
+def nearest(word: str, others: Iterable[str], most: int) -> list[str]:
     """Return at most ``most`` known words that ``word`` may be a mistyping of, fewest mistakes first."""
     allowed = allowed_mistakes(word)
-    found = [(mistakes, other) for other in known if (mistakes := mistakes_between(word, other, allowed)) <= allowed]
-    return [other for _, other in sorted(found)[:most]]
+    near = [(mistakes, other) for other in others if (mistakes := mistakes_between(word, other, allowed)) <= allowed]
+    return [other for _, other in sorted(near)[:most]]
 
 
-def mistakes_between(one: str, other: str, most: int) -> int:
+def mistakes_between(word: str, other: str, most: int) -> int:
     """Return the distance of two words (optimal string alignment: extra, missing, wrong and swapped letters).
 
     A distance above ``most`` is returned as ``most + 1``.
     """
-    if abs(len(one) - len(other)) > most:
+    if abs(len(word) - len(other)) > most:
         return most + 1
     before: list[int] = []
     above = list(range(len(other) + 1))
-    for row, letter in enumerate(one, 1):
+    for row, letter in enumerate(word, 1):
         line = [row]
         for column, its in enumerate(other, 1):
             cost = min(above[column] + 1, line[column - 1] + 1, above[column - 1] + (letter != its))
-            if row > 1 and column > 1 and letter == other[column - 2] and one[row - 2] == its:
+            if row > 1 and column > 1 and letter == other[column - 2] and word[row - 2] == its:
                 cost = min(cost, before[column - 2] + 1)
             line.append(cost)
         if min(line) > most:

@@ -114,10 +114,10 @@ def examine(
     data = _blob(release.file.sha256, release.file.size, f"the file of {release.identity}", read_blob)
     _check_attached(release, read_blob)
     _refuse_secrets(str(release.identity), secrets_in_item(release.identity.kind, release.file.suffix, data))
-    found = judge_release_file(release, data, keys, ReadOptions(publishing=True))
-    if isinstance(found, Refusal):
-        raise _refused(release, found)
-    return Candidate(candidate.note, release, found.signer.raw, keywords_of(found.metadata))
+    judged = judge_release_file(release, data, keys, ReadOptions(publishing=True))
+    if isinstance(judged, Refusal):
+        raise _refused(release, judged)
+    return Candidate(candidate.note, release, judged.signer.raw, keywords_of(judged.metadata))
 
 
 def blobs_of(statement: Logged) -> list[str]:
@@ -177,9 +177,9 @@ def _check_attached(release: Release, read_blob: ReadBlob) -> None:
         _refuse_hidden(release, entry.path, content)
 
 
-def _refuse_secrets(name: str, found: Sequence[tuple[int, str]]) -> None:
-    if found:
-        raise _secret(name, *found[0])
+def _refuse_secrets(name: str, secrets: Sequence[tuple[int, str]]) -> None:
+    if secrets:
+        raise _secret(name, *secrets[0])
 
 
 def _refuse_hidden(release: Release, path: str, data: bytes) -> None:

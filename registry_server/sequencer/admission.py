@@ -67,11 +67,11 @@ def admit(ledger: Ledger, candidate: Candidate, now: datetime, skew: timedelta =
     Raises RyeError if it may not be in the log; then nothing was written.
     """
     statement = candidate.statement
-    known = ledger.position_of(candidate)
+    position = ledger.position_of(candidate)
     try:
-        if known is not None:
+        if position is not None:
             _check_lines(ledger, candidate)
-            return Admitted(known, True)
+            return Admitted(position, True)
         if isinstance(statement, Root):
             _check_root(ledger, candidate, statement, now)
             _check_lines(ledger, candidate)
@@ -119,15 +119,15 @@ def _check_lines(ledger: Ledger, candidate: Candidate, checked: Iterable[Verifie
     if all((line.name, line.key_id) in done for line in candidate.note.signatures):
         return
     statement = candidate.statement
-    known = {key for root in ledger.roots() for key in owner_keys(root)}
+    allowed = {key for root in ledger.roots() for key in owner_keys(root)}
     if isinstance(statement, Root):
-        known.update(owner_keys(statement))
+        allowed.update(owner_keys(statement))
     elif isinstance(statement, Keyset):
-        known.update(namespace_keys(statement))
+        allowed.update(namespace_keys(statement))
     if isinstance(statement, Keyset | Release | Yank | Deprecation | Advisory):
         space = statement.namespace if isinstance(statement, Keyset) else statement.identity.namespace
-        known.update(key for link in ledger.chain(space).links for key in link.keys)
-    ids = {(key.name, key.key_id) for key in known}
+        allowed.update(key for link in ledger.chain(space).links for key in link.keys)
+    ids = {(key.name, key.key_id) for key in allowed}
     for line in candidate.note.signatures:
         if (line.name, line.key_id) not in ids:
             raise RyeError(
@@ -135,7 +135,7 @@ def _check_lines(ledger: Ledger, candidate: Candidate, checked: Iterable[Verifie
                 f"One signature is by {line.name} ({line.key_id.hex()}), which is not a known signer of this statement.",
                 "Send the statement with the signatures of its signers only.",
             )
-    notes.verify(candidate.note, known)
+    notes.verify(candidate.note, allowed)
 
 
 def _check_root(ledger: Ledger, candidate: Candidate, root: Root, now: datetime) -> None:

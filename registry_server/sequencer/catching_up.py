@@ -72,11 +72,11 @@ def blobs(hashes: Iterable[str], public: Objects, uploads: Objects) -> Iterator[
     wanted = sorted(hashes)
     for start in range(0, len(wanted), _BLOBS_AT_ONCE):
         some = wanted[start : start + _BLOBS_AT_ONCE]
-        found = uploads.get_all(some)
+        contents = uploads.get_all(some)
         yield from (
-            (wire.blob_path(sha256), data) for sha256, data in zip(some, found, strict=True) if data is not None
+            (wire.blob_path(sha256), data) for sha256, data in zip(some, contents, strict=True) if data is not None
         )
-        gone = [sha256 for sha256, data in zip(some, found, strict=True) if data is None]
+        gone = [sha256 for sha256, data in zip(some, contents, strict=True) if data is None]
         _report_missing(gone, public)
 
 

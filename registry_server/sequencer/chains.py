@@ -48,7 +48,8 @@ def chains_of(engine: sa.Engine, origin: str, namespaces: Sequence[str]) -> dict
             roots[number] = bytes(note)
         else:
             keysets[namespace].append((number, bytes(note)))
-    known = tuple(read_root(roots[number]) for number in sorted(roots))
+    root_statements = tuple(read_root(roots[number]) for number in sorted(roots))
     return {
-        namespace: read_chain(origin, namespace, tuple(sorted(found)), known) for namespace, found in keysets.items()
+        namespace: read_chain(origin, namespace, tuple(sorted(entries)), root_statements)
+        for namespace, entries in keysets.items()
     }

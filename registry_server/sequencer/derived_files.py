@@ -63,11 +63,11 @@ def files_since(ledger: Ledger, public: Objects, shown: Checkpoint | None, owed:
 
 def index_files(ledger: Ledger, names: Iterable[str]) -> dict[str, File]:
     """Return the index file of each name."""
-    found = {}
+    files = {}
     for name, lines in ledger.index_lines(names):
         data = wire.encode_index(lines)
-        found[name] = (f"index/{_sha256(data)}", data)
-    return found
+        files[name] = (f"index/{_sha256(data)}", data)
+    return files
 
 
 def map_files(nodes: Mapping[str, bytes]) -> list[File]:
@@ -87,11 +87,11 @@ def bundle_files(entries: Sequence[bytes], start: int) -> list[File]:
 
 def joined_bundles(encoded: Sequence[bytes], start: int) -> list[File]:
     """Return the bundles of encoded entries from position ``start``, a multiple of 256."""
-    found = []
+    bundles = []
     for offset in range(0, len(encoded), WIDTH):
         part = encoded[offset : offset + WIDTH]
-        found.append((Tile(0, (start + offset) // WIDTH, len(part)).entries_path, b"".join(part)))
-    return found
+        bundles.append((Tile(0, (start + offset) // WIDTH, len(part)).entries_path, b"".join(part)))
+    return bundles
 
 
 def has_root(entries: Iterable[bytes]) -> bool:
@@ -107,7 +107,9 @@ def _edge_at(public: Objects, shown: Checkpoint | None) -> Edge:
         return Edge(0, {})
     tiles = partial_tiles(shown.size)
     data = public.get_all([tile.path for tile in tiles])
-    partial = {tile.level: found for tile, found in zip(tiles, data, strict=True) if found and len(found) == tile.bytes}
+    partial = {
+        tile.level: hashes for tile, hashes in zip(tiles, data, strict=True) if hashes and len(hashes) == tile.bytes
+    }
     if len(partial) == len(tiles):
         edge = Edge(shown.size, partial)
         if edge.range.root() == shown.root_hash:

@@ -46,17 +46,17 @@ def holder_name() -> str:
     return f"{socket.gethostname()[:60]}:{os.getpid()}:{secrets.token_hex(6)}"
 
 
-def take(connection: sa.Connection, holder: str, found: Sequence[Row] | None = None) -> Term:
+def take(connection: sa.Connection, holder: str, rows: Sequence[Row] | None = None) -> Term:
     """Become or remain the leader, in a transaction that holds the writer's lock.
 
-    ``found``: the answer to :data:`LEADER` in this transaction, if it has been asked.
+    ``rows``: the answer to :data:`LEADER` in this transaction, if it has been asked.
     """
-    found = LEADER.rows(connection) if found is None else found
-    if not found:
+    rows = LEADER.rows(connection) if rows is None else rows
+    if not rows:
         connection.execute(leader.insert().values(id=1, epoch=1, holder=holder))
         return Term(1, True)
-    epoch: int = found[0][0]
-    if found[0][1] == holder:
+    epoch: int = rows[0][0]
+    if rows[0][1] == holder:
         return Term(epoch, False)
     connection.execute(leader.update().values(epoch=epoch + 1, holder=holder))
     return Term(epoch + 1, True)

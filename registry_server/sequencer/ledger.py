@@ -89,16 +89,16 @@ class Ledger:
 
     def beside(self, connection: sa.Connection) -> Ledger:
         """The same transaction's view through another connection object. It reads everything again."""
-        made = Ledger.__new__(Ledger)
-        made.connection = connection
-        made._pending = PendingWrites()
-        made._roots = made._published = None
-        made._recovered = {}
-        made._changes = StatementBatch()
-        made.fence, made.is_fenced = None, False
-        made.touched = set()
-        made.origin, made.size = self.origin, self.size
-        return made
+        other = Ledger.__new__(Ledger)
+        other.connection = connection
+        other._pending = PendingWrites()
+        other._roots = other._published = None
+        other._recovered = {}
+        other._changes = StatementBatch()
+        other.fence, other.is_fenced = None, False
+        other.touched = set()
+        other.origin, other.size = self.origin, self.size
+        return other
 
     def prepare(self, candidates: Iterable[Candidate], earlier: datetime, now: datetime) -> None:
         """Read what :func:`registry_server.sequencer.admission.admit` needs for a batch's releases at once.
@@ -109,9 +109,9 @@ class Ledger:
         if wanted.texts:
             span = {"earlier": write_time(earlier), "later": write_time(now)}
             rows = queries.BATCH.rows(self.connection, {**wanted.parameters(), **span})
-            found = learn(self._pending, wanted, rows)
-            self._roots = [read_root(note) for note in found.roots]
-            self._recovered[earlier, now] = found.recovered
+            facts = learn(self._pending, wanted, rows)
+            self._roots = [read_root(note) for note in facts.roots]
+            self._recovered[earlier, now] = facts.recovered
 
     def flush(self) -> None:
         """Write the waiting rows, many at a time. Queries that cannot be answered from memory call it first."""
@@ -160,14 +160,14 @@ class Ledger:
         """The keysets of a namespace, verified from their notes."""
         if namespace not in self._pending.keysets:
             self._read_keysets([namespace])
-        found = self._pending.keysets[namespace]
-        return read_chain(self.origin, namespace, found, tuple(self.roots()))
+        keysets = self._pending.keysets[namespace]
+        return read_chain(self.origin, namespace, keysets, tuple(self.roots()))
 
     def _read_keysets(self, namespaces: list[str]) -> None:
-        found: dict[str, list[tuple[int, bytes]]] = {namespace: [] for namespace in namespaces}
+        keysets: dict[str, list[tuple[int, bytes]]] = {namespace: [] for namespace in namespaces}
         for namespace, position, note in queries.KEYSETS.rows(self.connection, {"some": namespaces}):
-            found[namespace].append((position, bytes(note)))
-        self._pending.keysets.update((namespace, tuple(rows)) for namespace, rows in found.items())
+            keysets[namespace].append((position, bytes(note)))
+        self._pending.keysets.update((namespace, tuple(rows)) for namespace, rows in keysets.items())
 
     def position_of(self, candidate: Candidate) -> int | None:
         """Return the first position of this statement's text in its name's index; None if it is new."""
@@ -193,11 +193,11 @@ class Ledger:
 
     def leading_to(self, hashes: Iterable[str]) -> set[str]:
         """Return those of the hashes that are index files or nodes of the name map of the newest head."""
-        found: set[str] = set()
+        present: set[str] = set()
         for chunk in _chunks(sorted(set(hashes))):
             for question in (queries.INDEXES_AMONG, queries.MAP_NODES_AMONG):
-                found.update(row[0] for row in question.rows(self.connection, {"some": chunk}))
-        return found
+                present.update(row[0] for row in question.rows(self.connection, {"some": chunk}))
+        return present
 
     def taken_down(self, hashes: Iterable[str]) -> dict[str, str]:
         """Return those of the blobs that were taken down, each with the first reason."""
@@ -255,16 +255,16 @@ class Ledger:
         """Yield each name with all lines of its index file, including unwritten ones."""
         pending = self._pending
         for chunk in _chunks(sorted(wanted)):
-            found: dict[str, list[IndexLine]] = {}
+            lines: dict[str, list[IndexLine]] = {}
             written = [name for name in chunk if name not in pending.new_names]
             if written:
                 for name, position, leaf in queries.INDEX_LINES.rows(self.connection, {"some": written}):
-                    found.setdefault(name, []).append(IndexLine(position, bytes(leaf).decode()))
+                    lines.setdefault(name, []).append(IndexLine(position, bytes(leaf).decode()))
             for name in chunk:
                 unwritten = pending.lines.get(name)
                 if unwritten:
-                    found.setdefault(name, []).extend(unwritten)
-            yield from found.items()
+                    lines.setdefault(name, []).extend(unwritten)
+            yield from lines.items()
 
     def map_nodes(self, hashes: Iterable[str] | None = None) -> dict[str, bytes]:
         """Return nodes of the newest head's name map by hash; all nodes if ``hashes`` is None."""

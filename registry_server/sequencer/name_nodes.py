@@ -39,14 +39,14 @@ class NameNodes:
         nodes = self._known.new_child()
 
         def read(places: Sequence[Place]) -> list[bytes]:
-            found = ledger.map_nodes(place.sha256 for place in places)
-            if len(found) != len(places):
+            nodes = ledger.map_nodes(place.sha256 for place in places)
+            if len(nodes) != len(places):
                 raise RyeError(
                     "database-damaged",
                     "Nodes of the name map are missing from the database.",
                     "Nothing was changed. Write them again: rye-registry rebuild",
                 )
-            return [found[place.sha256] for place in places]
+            return [nodes[place.sha256] for place in places]
 
         name_map.load(root or EMPTY_MAP_SHA256, (entry.name for entry in changed), nodes, read)
         done = name_map.update(root or EMPTY_MAP_SHA256, changed, nodes)

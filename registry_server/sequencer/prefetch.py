@@ -62,36 +62,36 @@ class RegistryFacts:
     """Namespaces whose recovery took effect since the newest head."""
 
 
-def learn(known: PendingWrites, wanted: BatchSubjects, rows: Iterable[Row]) -> RegistryFacts:
+def learn(pending: PendingWrites, wanted: BatchSubjects, rows: Iterable[Row]) -> RegistryFacts:
     """Add the answer to a batch's facts. What has no row is known not to exist."""
-    known.texts.update(((name, sha256), None) for name, some in wanted.texts.items() for sha256 in some)
-    known.names.update(dict.fromkeys(wanted.texts, False))
-    known.folds.update(dict.fromkeys(map(folded, wanted.texts)))
-    known.releases.update(dict.fromkeys(wanted.versions))
-    known.reasons.update(dict.fromkeys(wanted.blobs))
+    pending.texts.update(((name, sha256), None) for name, some in wanted.texts.items() for sha256 in some)
+    pending.names.update(dict.fromkeys(wanted.texts, False))
+    pending.folds.update(dict.fromkeys(map(folded, wanted.texts)))
+    pending.releases.update(dict.fromkeys(wanted.versions))
+    pending.reasons.update(dict.fromkeys(wanted.blobs))
     keysets: dict[str, list[tuple[int, bytes]]] = {namespace: [] for namespace in wanted.namespaces}
     roots: list[bytes] = []
     recovered: set[str] = set()
     # In the order of the log: of several texts or takedowns, the first counts.
-    for kind, what, number, data, one, other in sorted(rows, key=_place):
+    for kind, what, number, data, first, second in sorted(rows, key=_place):
         match kind:
             case queries.ROOT_ROW:
                 roots.append(bytes(data))
             case queries.KEYSET_ROW:
                 keysets[what].append((number, bytes(data)))
             case queries.FOLD_ROW:
-                known.folds[one] = what
-                known.names[what] = True
+                pending.folds[first] = what
+                pending.names[what] = True
             case queries.TEXT_ROW:
-                if bytes(data) in wanted.texts[what] and known.texts[what, bytes(data)] is None:
-                    known.texts[what, bytes(data)] = number
+                if bytes(data) in wanted.texts[what] and pending.texts[what, bytes(data)] is None:
+                    pending.texts[what, bytes(data)] = number
             case queries.RELEASE_ROW:
-                known.releases[what, one] = KnownRelease(number, other)
+                pending.releases[what, first] = KnownRelease(number, second)
             case queries.TAKEDOWN_ROW:
-                known.reasons[what] = known.reasons[what] or one
+                pending.reasons[what] = pending.reasons[what] or first
             case queries.RECOVERED_ROW:
                 recovered.add(what)
-    known.keysets.update((namespace, tuple(found)) for namespace, found in keysets.items())
+    pending.keysets.update((namespace, tuple(entries)) for namespace, entries in keysets.items())
     return RegistryFacts(roots, sorted(recovered))
 
 

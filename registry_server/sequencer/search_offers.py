@@ -105,18 +105,20 @@ def offer(ledger: LogView, some: Sequence[str], changes: StatementBatch, new: fr
     ``changes``: what the ledger writes together with them. ``new``: those of the names that are in no table yet.
     """
     wanted = set(some)
-    found: dict[str, list[_Offered]] = {name: [] for name in some}
+    offered_releases: dict[str, list[_Offered]] = {name: [] for name in some}
     deprecated = dict.fromkeys(some, False)
     written = sorted(wanted - new)
     for name, is_deprecated, *release in queries.OFFERED.rows(ledger.connection, {"some": written}) if written else ():
         deprecated[name] = bool(is_deprecated)
         if release[0] is not None:
-            found[name].append(_Offered(*release))
+            offered_releases[name].append(_Offered(*release))
     for row in ledger.unwritten_releases():
         if row["name"] in wanted and not row["yanked"]:
-            found[row["name"]].append(_Offered(row["version"], row["description"], row["keywords"], row["position"]))
+            offered_releases[row["name"]].append(
+                _Offered(row["version"], row["description"], row["keywords"], row["position"])
+            )
     offered = []
-    for name, releases in found.items():
+    for name, releases in offered_releases.items():
         if releases:
             latest = max(releases, key=lambda release: (rank(release.version), -release.position))
             kind, _, identifier = name.partition(":")

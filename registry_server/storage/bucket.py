@@ -65,8 +65,8 @@ class Bucket:
         """The tag is the service's entity tag."""
         with _explaining_bucket():
             try:
-                found = self.store.get(path)
-                return bytes(found.bytes()), found.meta["e_tag"] or ABSENT
+                answer = self.store.get(path)
+                return bytes(answer.bytes()), answer.meta["e_tag"] or ABSENT
             except FileNotFoundError:
                 return None, ABSENT
 
@@ -128,9 +128,9 @@ class Bucket:
         """An old object is written again even if it is the same, so that clean-up does not delete it."""
         with _explaining_bucket():
             try:
-                found = self.store.get(path)
-                age = time.time() - found.meta["last_modified"].timestamp()
-                return age < YOUNG_SECONDS and bytes(found.bytes()) == content
+                answer = self.store.get(path)
+                age = time.time() - answer.meta["last_modified"].timestamp()
+                return age < YOUNG_SECONDS and bytes(answer.bytes()) == content
             except FileNotFoundError:
                 return False
 
@@ -187,8 +187,8 @@ class _Recent:
     def get(self, path: str) -> tuple[bytes, float] | None:
         """Return its bytes and when they were written."""
         with self._lock:
-            found = self._kept.get(path)
-        return found if found is not None and time.time() - found[1] < _RECENT_SECONDS else None
+            recent = self._kept.get(path)
+        return recent if recent is not None and time.time() - recent[1] < _RECENT_SECONDS else None
 
     def keep(self, path: str, content: bytes) -> None:
         with self._lock:
@@ -203,8 +203,8 @@ class _Recent:
             self._drop(path)
 
     def _drop(self, path: str) -> None:
-        found = self._kept.pop(path, None)
-        self._bytes -= len(found[0]) if found is not None else 0
+        dropped = self._kept.pop(path, None)
+        self._bytes -= len(dropped[0]) if dropped is not None else 0
 
 
 def open_bucket(settings: Settings, part: str) -> Bucket:
@@ -238,10 +238,10 @@ def open_bucket(settings: Settings, part: str) -> Bucket:
 
 def _attributes(path: str) -> Attributes:
     """The headers for a CDN or a browser that reads the object without this server."""
-    found = served(f"/{path}")
-    if found is None:
+    file = served(f"/{path}")
+    if file is None:
         return {"Cache-Control": "private, no-store"}
-    return {"Cache-Control": found.cache_control, "Content-Type": found.media_type}
+    return {"Cache-Control": file.cache_control, "Content-Type": file.media_type}
 
 
 @contextmanager

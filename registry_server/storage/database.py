@@ -94,9 +94,9 @@ _HINT = "Check `database` in registry.toml (empty: SQLite in the data folder), a
 def ask(engine: sa.Engine, question: Prepared, values: Values = {}) -> list[Row]:  # noqa: B006
     """Return the rows of a single query, outside any transaction."""
     with _explaining():
-        connection, found = _opened(engine, lambda connection: question.rows(connection, values))
+        connection, rows = _opened(engine, lambda connection: question.rows(connection, values))
         connection.close()
-    return found
+    return rows
 
 
 @contextmanager

@@ -160,14 +160,14 @@ class Durable:
         """
         place = os.path.join(self._root, path)
         folder = os.path.dirname(place)
-        made = _make([folder], self._folder_mode)
+        folders = _make([folder], self._folder_mode)
         try:
             os.link(source, place)
         except OSError:
             return False
         finally:
             with self._lock:
-                self._changed |= {folder, *made}
+                self._changed |= {folder, *folders}
         return True
 
     def remove(self, paths: Iterable[str]) -> None:

@@ -58,15 +58,15 @@ class Prepared:
         try:
             text = self._text(connection, values)
             cursor.execute(text.sql, text.arguments(values))
-            found: list[Row] = cursor.fetchall()
+            fetched: list[Row] = cursor.fetchall()
         finally:
             cursor.close()
-        return found
+        return fetched
 
     def first(self, connection: sa.Connection, values: Values = {}) -> Row | None:  # noqa: B006
         """Return the first row of the answer; None if there are no rows."""
-        found = self.rows(connection, values)
-        return found[0] if found else None
+        rows = self.rows(connection, values)
+        return rows[0] if rows else None
 
     def run(self, connection: sa.Connection, values: Values = {}) -> int:  # noqa: B006
         """Run a statement that returns no rows; return how many rows it changed."""
@@ -105,10 +105,10 @@ class Prepared:
 
     def _text(self, connection: sa.Connection, values: Values) -> _Text:
         key = (connection.dialect.name, tuple(values))
-        found = self._compiled.get(key)
-        if found is None:
-            found = self._compiled[key] = _Text(self._statement, connection.dialect, key[1])
-        return found
+        text = self._compiled.get(key)
+        if text is None:
+            text = self._compiled[key] = _Text(self._statement, connection.dialect, key[1])
+        return text
 
 
 class _Text:

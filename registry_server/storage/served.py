@@ -77,9 +77,9 @@ def served(path: str) -> Served | None:
     return None
 
 
-def uncovered(found: Served) -> Served:
+def uncovered(file: Served) -> Served:
     """Return the same for a tile that no head covers yet: revalidated every time."""
-    return replace(found, cache_control=_HEAD, is_immutable=False, tag=None)
+    return replace(file, cache_control=_HEAD, is_immutable=False, tag=None)
 
 
 def _covering(path: str) -> int:

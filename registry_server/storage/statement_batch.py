@@ -116,8 +116,8 @@ class StatementBatch:
         driver: Any = connection.connection
         with driver.cursor() as cursor:
             cursor.execute(_statement(tuple(change for change, _ in changes), guard is not None), arguments)
-            (found,) = cursor.fetchone()
-        return bool(found == 1)
+            (changed,) = cursor.fetchone()
+        return bool(changed == 1)
 
 
 _STATEMENTS: dict[tuple[tuple[RowChange, ...], bool], str] = {}
@@ -128,8 +128,8 @@ _MOST_STATEMENTS = 1000
 def _statement(changes: tuple[RowChange, ...], has_guard: bool) -> str:
     """Return the statement, whose answer is 1, or with a guard the number of rows that the last change found."""
     key = (changes, has_guard)
-    found = _STATEMENTS.get(key)
-    if found is None:
+    statement = _STATEMENTS.get(key)
+    if statement is None:
         if len(_STATEMENTS) >= _MOST_STATEMENTS:
             _STATEMENTS.clear()
         last = len(changes) - 1
@@ -138,8 +138,8 @@ def _statement(changes: tuple[RowChange, ...], has_guard: bool) -> str:
             for number, change in enumerate(changes)
         ]
         answer = f"SELECT count(*) FROM w{last}" if has_guard else "SELECT 1"
-        found = _STATEMENTS[key] = f"WITH {', '.join(parts)} {answer}"
-    return found
+        statement = _STATEMENTS[key] = f"WITH {', '.join(parts)} {answer}"
+    return statement
 
 
 def _array(kind: str, values: list[Any]) -> object:

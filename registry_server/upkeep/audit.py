@@ -72,14 +72,14 @@ class Recomputed:
 def recompute(ledger: Ledger, write: Objects | None = None) -> Recomputed:
     """Process the whole log; with ``write``, write every file that is missing or different."""
     edge = Edge(0, {})
-    found = Recomputed(size=0, root_hash=b"", map=EMPTY_MAP_SHA256, snapshot="")
-    lines = found.lines
+    recomputed = Recomputed(size=0, root_hash=b"", map=EMPTY_MAP_SHA256, snapshot="")
+    lines = recomputed.lines
 
     def emit(path: str, data: bytes) -> None:
-        found.files[path] = hashlib.sha256(data).hexdigest()
+        recomputed.files[path] = hashlib.sha256(data).hexdigest()
         if write is not None:
             write.put_all([(path, data)])
-            if len(found.files) % _WRITTEN_BETWEEN_WORDS == 0:
+            if len(recomputed.files) % _WRITTEN_BETWEEN_WORDS == 0:
                 database.keep_alive(ledger.connection)
 
     for start in range(0, ledger.size, _AT_ONCE):
@@ -89,21 +89,21 @@ def recompute(ledger: Ledger, write: Objects | None = None) -> Recomputed:
             emit(Tile(0, (start + offset) // WIDTH, len(part)).entries_path, encode_bundle(part))
         for position, leaf in enumerate(entries, start):
             edge.append(leaf_hash(leaf))
-            found.snapshot = leaf.decode()
+            recomputed.snapshot = leaf.decode()
             statement = statements.parse(notes.parse(leaf).text)
             if isinstance(statement, Root):
                 emit(f"root/{statement.number}", leaf)
-                found.roots.append((statement.number, position, leaf))
+                recomputed.roots.append((statement.number, position, leaf))
             elif not isinstance(statement, Snapshot | FormerSnapshot):
                 subject = statement.namespace if isinstance(statement, Keyset) else statement.identity
                 lines.setdefault(wire.index_name(subject), []).append(wire.IndexLine(position, leaf.decode()))
                 if isinstance(statement, Release):
-                    found.blobs[statement.file.sha256] = statement.file.size
-                    found.blobs.update((entry.sha256, entry.size) for entry in statement.attached)
+                    recomputed.blobs[statement.file.sha256] = statement.file.size
+                    recomputed.blobs.update((entry.sha256, entry.size) for entry in statement.attached)
                 elif isinstance(statement, Takedown):
-                    found.taken_down.update(statement.files)
-    for sha256 in found.taken_down:
-        found.blobs.pop(sha256, None)
+                    recomputed.taken_down.update(statement.files)
+    for sha256 in recomputed.taken_down:
+        recomputed.blobs.pop(sha256, None)
     for tile, data in edge.tiles():
         emit(tile.path, data)
     names = []
@@ -112,16 +112,16 @@ def recompute(ledger: Ledger, write: Objects | None = None) -> Recomputed:
         sha256 = hashlib.sha256(data).hexdigest()
         emit(f"index/{sha256}", data)
         names.append(MapEntry(name, sha256, len(data)))
-    found.nodes[EMPTY_MAP_SHA256] = EMPTY_MAP
+    recomputed.nodes[EMPTY_MAP_SHA256] = EMPTY_MAP
     done = name_map.update(EMPTY_MAP_SHA256, names, {EMPTY_MAP_SHA256: name_map.decode_node(EMPTY_MAP)})
-    found.nodes |= done.files
+    recomputed.nodes |= done.files
     for sha256 in done.dropped:
-        del found.nodes[sha256]
-    for sha256, data in found.nodes.items():
+        del recomputed.nodes[sha256]
+    for sha256, data in recomputed.nodes.items():
         emit(node_path(sha256), data)
-    found.edge = edge.partial()
-    found.size, found.root_hash, found.map = edge.size, edge.range.root(), done.root
-    return found
+    recomputed.edge = edge.partial()
+    recomputed.size, recomputed.root_hash, recomputed.map = edge.size, edge.range.root(), done.root
+    return recomputed
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,33 +159,39 @@ def verify(
                 check_contained(ledger, shown)
         except RyeError as error:
             return [error.message]
-    found = recompute(ledger)
+    recomputed = recompute(ledger)
     problems = []
     root = ledger.roots()[-1]
     try:
         checkpoint_note = notes.parse(published.checkpoint)
         notes.verify(checkpoint_note, log_keys(root))
         checkpoint = Checkpoint.parse(checkpoint_note.text)
-        if (checkpoint.origin, checkpoint.size, checkpoint.root_hash) != (ledger.origin, found.size, found.root_hash):
+        if (checkpoint.origin, checkpoint.size, checkpoint.root_hash) != (
+            ledger.origin,
+            recomputed.size,
+            recomputed.root_hash,
+        ):
             problems.append("The signed checkpoint does not match the log's entries.")
-        snapshot_note = notes.parse(found.snapshot)
+        snapshot_note = notes.parse(recomputed.snapshot)
         notes.verify(snapshot_note, log_keys(root))
         snapshot = statements.parse(snapshot_note.text)
         if isinstance(snapshot, FormerSnapshot):
             problems.append(
                 "Clients refuse the newest head, which is of protocol 1: `rye-registry serve` signs a new one."
             )
-        elif not isinstance(snapshot, Snapshot) or (snapshot.map, snapshot.root) != (found.map, root.number):
+        elif not isinstance(snapshot, Snapshot) or (snapshot.map, snapshot.root) != (recomputed.map, root.number):
             problems.append("The last snapshot does not match the index that the entries make.")
     except RyeError as error:
         problems.append(f"The head is not signed by the log's key: {error.message}")
     problems += audit_events.problems(ledger.connection)
-    problems += derived.compare(ledger, found.lines, found.nodes, found.edge, found.roots, published.time).problems
-    for path, sha256 in found.files.items():
+    problems += derived.compare(
+        ledger, recomputed.lines, recomputed.nodes, recomputed.edge, recomputed.roots, published.time
+    ).problems
+    for path, sha256 in recomputed.files.items():
         problems += _check(public, path, sha256)
-    for sha256 in found.blobs:
+    for sha256 in recomputed.blobs:
         problems += _check(public, wire.blob_path(sha256), sha256)
-    for sha256 in found.taken_down:
+    for sha256 in recomputed.taken_down:
         if public.get(wire.blob_path(sha256)) is not None:
             problems.append(f"/{wire.blob_path(sha256)} still exists, although it was taken down.")
     after = look(public)
@@ -193,7 +199,7 @@ def verify(
         ("checkpoint", published.checkpoint, after.checkpoint),
         ("head", published.document, after.head),
     ]:
-        if data != wanted and not (seen is not None and _is_later(data, path, found.size, contained_now)):
+        if data != wanted and not (seen is not None and _is_later(data, path, recomputed.size, contained_now)):
             problems.append(f"/{path} is missing or out of date.")
     return problems
 
@@ -226,20 +232,22 @@ def repair(engine: sa.Engine, public: Objects) -> tuple[Recomputed, int]:
     """
     with database.reader(engine) as connection:
         ledger = Ledger(connection)
-        found = recompute(ledger, public)
+        recomputed = recompute(ledger, public)
         published = ledger.published()
         wrong: set[str] = set()
         is_index_wrong = is_tree_wrong = False
         if published is not None:
-            tables = derived.compare(ledger, found.lines, found.nodes, found.edge, found.roots, published.time)
-            wrong = tables.names & found.lines.keys()
+            tables = derived.compare(
+                ledger, recomputed.lines, recomputed.nodes, recomputed.edge, recomputed.roots, published.time
+            )
+            wrong = tables.names & recomputed.lines.keys()
             is_index_wrong = bool(tables.search)
             is_tree_wrong = not tables.tables.isdisjoint({"map_nodes", "tree_edge"})
     if is_tree_wrong:
         with database.writer(engine) as connection:
             ledger = Ledger(connection)
-            if ledger.size == found.size:  # otherwise a batch was added meanwhile; the next `rebuild` checks again
-                ledger.replace_tree(found.nodes, found.edge)
+            if ledger.size == recomputed.size:  # otherwise a batch was added meanwhile; the next `rebuild` checks again
+                ledger.replace_tree(recomputed.nodes, recomputed.edge)
     if is_index_wrong:  # first: updating an entry that the index does not have would make it worse
         with database.writer(engine) as connection:
             refill(connection)
@@ -250,7 +258,7 @@ def repair(engine: sa.Engine, public: Objects) -> tuple[Recomputed, int]:
             for name in sorted(wrong)[start : start + _REFRESHED_AT_ONCE]:
                 if published is not None:
                     search_offers.refresh(ledger, name, published.time)
-    return found, len(wrong)
+    return recomputed, len(wrong)
 
 
 def prune(engine: sa.Engine, public: Objects, older_than: float) -> int:
@@ -263,13 +271,13 @@ def prune(engine: sa.Engine, public: Objects, older_than: float) -> int:
     old.
     """
     count = 0
-    found = (
+    unused = (
         path
         for top in ("index", "map", "tile")
         for path, _, modified in public.listing(top)
         if modified < older_than and (top != "tile" or ".p/" in path)
     )
-    while candidates := list(islice(found, _PRUNED_AT_ONCE)):
+    while candidates := list(islice(unused, _PRUNED_AT_ONCE)):
         with database.reader(engine) as connection:
             ledger = Ledger(connection)
             published = ledger.published()

@@ -117,7 +117,7 @@ def write(settings: Settings, engine: sa.Engine, public: Objects, target: Path, 
 
 def unsealed_keys(folder: Path, passphrase: str) -> list[tuple[str, PrivateKey]]:
     """Return file names and private keys of a backup. Raises RyeError ``wrong-passphrase``, ``bad-key``."""
-    found = []
+    unsealed = []
     for path in sorted((folder / "keys").glob("*.sealed")):
         try:
             name, _, sealed = read_regular(path, _SEALED_BYTES).decode("utf-8").partition("\n")
@@ -126,8 +126,8 @@ def unsealed_keys(folder: Path, passphrase: str) -> list[tuple[str, PrivateKey]]
             raise RyeError("bad-key", f"{path} cannot be read: {reason}.", "Use another backup.") from error
         key = PrivateKey(name, unseal(sealed, passphrase).seed)
         PrivateKey.decode(key.encode())
-        found.append((path.name.removesuffix(".sealed"), key))
-    return found
+        unsealed.append((path.name.removesuffix(".sealed"), key))
+    return unsealed
 
 
 def _check_target(target: Path) -> None:
@@ -155,11 +155,11 @@ def _check_before(target: Path, ledger: Ledger, size: int) -> None:
         raise RyeError(
             "wrong-folder", f"{target} is a backup of {before.get('origin')}.", "Choose a new folder.", what="backup"
         )
-    known = before.get("size")
-    if isinstance(known, int) and known > size:
+    written = before.get("size")
+    if isinstance(written, int) and written > size:
         raise RyeError(
             "database-behind",
-            f"The backup has {known} log entries, but the database only {size}: an older database was restored.",
+            f"The backup has {written} log entries, but the database only {size}: an older database was restored.",
             f"Restore the missing entries first: `rye-registry restore --from store`, or from {target}.",
         )
 

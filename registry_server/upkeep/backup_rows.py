@@ -78,8 +78,10 @@ def _conditions(
     for key in table.foreign_keys:
         name, target = key.parent.name, key.column.table.name
         if name in columns:
-            known = f"SELECT {key.column.name} FROM {target}" if key.column.name in tables.get(target, ()) else "NULL"
-            there = f"{name} IN ({known})" if known != "NULL" else "0"
+            referred = (
+                f"SELECT {key.column.name} FROM {target}" if key.column.name in tables.get(target, ()) else "NULL"
+            )
+            there = f"{name} IN ({referred})" if referred != "NULL" else "0"
             yield f"{name} IS NOT NULL AND NOT {there}", f"names a {name} that is not in the table {target}"
     if table.name == "namespace_roles":
         yield f"role NOT IN ({_quoted(ROLES)})", "has a role that does not exist"

@@ -62,36 +62,36 @@ def compare(
     ``lines``: the index of each name; ``nodes``: the name map by the hashes of its nodes; ``edge``: the partial tiles;
     ``roots``: number, position and note of each root; ``time``: the last snapshot's time.
     """
-    found = Differences()
+    differences = Differences()
     execute = ledger.connection.execute
     index_files = {name: wire.encode_index(entries) for name, entries in lines.items()}
     _table(
-        found,
+        differences,
         "names",
         {name: (folded(name), hashlib.sha256(data).hexdigest(), len(data)) for name, data in index_files.items()},
         {row.name: (row.fold, row.index_sha256, row.index_size) for row in execute(sa.select(schema.names))},
     )
     _table(
-        found,
+        differences,
         "name_entries",
         {(name, line.log): _text_sha256(line.note) for name, entries in lines.items() for line in entries},
         {(row.name, row.position): bytes(row.text_sha256) for row in execute(sa.select(schema.name_entries))},
     )
-    _table(found, "map_nodes", nodes, ledger.map_nodes())
-    _table(found, "tree_edge", dict(edge), {level: bytes(data) for level, data in ledger.edge().items()})
+    _table(differences, "map_nodes", nodes, ledger.map_nodes())
+    _table(differences, "tree_edge", dict(edge), {level: bytes(data) for level, data in ledger.edge().items()})
     _table(
-        found,
+        differences,
         "roots",
         {number: (position, note) for number, position, note in roots},
         {row.number: (row.position, bytes(row.note)) for row in execute(sa.select(schema.roots))},
     )
-    _keysets(found, ledger, lines)
-    _takedowns(found, ledger, lines)
-    _items(found, ledger, lines, [Root.parse(notes.parse(note).text) for _, _, note in roots], time)
-    return found
+    _keysets(differences, ledger, lines)
+    _takedowns(differences, ledger, lines)
+    _items(differences, ledger, lines, [Root.parse(notes.parse(note).text) for _, _, note in roots], time)
+    return differences
 
 
-def _keysets(found: Differences, ledger: Ledger, lines: Mapping[str, Sequence[IndexLine]]) -> None:
+def _keysets(differences: Differences, ledger: Ledger, lines: Mapping[str, Sequence[IndexLine]]) -> None:
     wanted = {}
     for name, entries in lines.items():
         kind, _, namespace = name.partition(":")
@@ -101,10 +101,12 @@ def _keysets(found: Differences, ledger: Ledger, lines: Mapping[str, Sequence[In
                 when = write_time(recovery) if recovery else None
                 wanted[namespace, line.log] = (line.note.encode(), when)
     rows = ledger.connection.execute(sa.select(schema.keysets))
-    _table(found, "keysets", wanted, {(row.namespace, row.position): (bytes(row.note), row.recovery) for row in rows})
+    _table(
+        differences, "keysets", wanted, {(row.namespace, row.position): (bytes(row.note), row.recovery) for row in rows}
+    )
 
 
-def _takedowns(found: Differences, ledger: Ledger, lines: Mapping[str, Sequence[IndexLine]]) -> None:
+def _takedowns(differences: Differences, ledger: Ledger, lines: Mapping[str, Sequence[IndexLine]]) -> None:
     wanted = {}
     for name, entries in lines.items():
         for line in entries:
@@ -114,12 +116,15 @@ def _takedowns(found: Differences, ledger: Ledger, lines: Mapping[str, Sequence[
                     wanted[sha256, line.log] = (name, takedown.version, takedown.reason)
     rows = ledger.connection.execute(sa.select(schema.takedowns))
     _table(
-        found, "takedowns", wanted, {(row.sha256, row.position): (row.name, row.version, row.reason) for row in rows}
+        differences,
+        "takedowns",
+        wanted,
+        {(row.sha256, row.position): (row.name, row.version, row.reason) for row in rows},
     )
 
 
 def _items(
-    found: Differences,
+    differences: Differences,
     ledger: Ledger,
     lines: Mapping[str, Sequence[IndexLine]],
     roots: Sequence[Root],
@@ -144,7 +149,7 @@ def _items(
                 identity, [read_line(line, name) for line in entries], chains[identity.namespace], roots, time
             )
         except TrustError as error:
-            found.problems.append(f"Clients refuse what the log says about {name}: {error.message}")
+            differences.problems.append(f"Clients refuse what the log says about {name}: {error.message}")
             continue
         if history.deprecation is not None:
             deprecated.add(name)
@@ -170,21 +175,21 @@ def _items(
                 words,
                 name in deprecated,
             )
-    _table(
-        found,
+    wrong_releases = _table(
+        differences,
         "releases",
         wanted,
         {key: (row.position, row.content, row.description, row.yanked) for key, row in releases.items()},
     )
-    _table(
-        found,
+    wrong_deprecations = _table(
+        differences,
         "names",
         dict.fromkeys(deprecated, True),
         dict.fromkeys(execute(sa.select(schema.names.c.name).where(schema.names.c.deprecated)).scalars(), True),
-        "deprecation",
+        row="deprecation",
     )
-    _table(
-        found,
+    wrong_documents = _table(
+        differences,
         "documents",
         offered,
         {
@@ -192,8 +197,9 @@ def _items(
             for name, row in documents.items()
         },
     )
-    found.search = index_problems(ledger.connection)
-    found.problems += found.search
+    differences.names.update((name for name, _ in wrong_releases), wrong_deprecations, wrong_documents)
+    differences.search = index_problems(ledger.connection)
+    differences.problems += differences.search
 
 
 def _chain(origin: str, namespace: str, lines: Mapping[str, Sequence[IndexLine]], roots: Sequence[Root]) -> KeysetChain:
@@ -204,24 +210,20 @@ def _chain(origin: str, namespace: str, lines: Mapping[str, Sequence[IndexLine]]
     return chain
 
 
-def _table(found: Differences, table: str, wanted: Mapping[_K, _V], present: Mapping[_K, _V], row: str = "row") -> None:
+def _table(
+    differences: Differences, table: str, wanted: Mapping[_K, _V], present: Mapping[_K, _V], row: str = "row"
+) -> list[_K]:
+    """Add the problems of a table; return the keys of its wrong rows. ``row``: what a message calls one."""
     wrong = [key for key in wanted if present.get(key) != wanted[key]] + [key for key in present if key not in wanted]
     if wrong:
-        found.tables.add(table)
+        differences.tables.add(table)
     for key in wrong[:_LISTED]:
-        what = (
-            f"has no {row}"
-            if key not in present
-            else f"has an extra {row}"
-            if key not in wanted
-            else f"has a wrong {row}"
-        )
+        fault = "no" if key not in present else "an extra" if key not in wanted else "a wrong"
         words = " ".join(map(str, key)) if isinstance(key, tuple) else str(key)
-        found.problems.append(f"The table {table} {what} for {words}.")
+        differences.problems.append(f"The table {table} has {fault} {row} for {words}.")
     if len(wrong) > _LISTED:
-        found.problems.append(f"The table {table} has {len(wrong) - _LISTED} more wrong rows.")
-    if table in ("releases", "documents") or row == "deprecation":
-        found.names.update(str(key[0] if isinstance(key, tuple) else key) for key in wrong)
+        differences.problems.append(f"The table {table} has {len(wrong) - _LISTED} more wrong rows.")
+    return wrong
 
 
 def _text_sha256(note: str) -> bytes:

@@ -37,11 +37,11 @@ def plugins(ledger: Ledger, public: Objects, now: datetime) -> Export:
     every = list(_skills(ledger, public, now))
     counts = Counter((skill.namespace, skill.name) for skill in every)
     skills = [skill for skill in every if counts[skill.namespace, skill.name] == 1]
-    found = claude_marketplace(ledger.origin, skills) | codex_marketplace(ledger.origin, skills) | well_known(skills)
+    files = claude_marketplace(ledger.origin, skills) | codex_marketplace(ledger.origin, skills) | well_known(skills)
     for namespace in sorted({skill.namespace for skill in skills}):
         own = well_known([skill for skill in skills if skill.namespace == namespace], f"/{namespace}")
-        found |= {f"{namespace}/{path}": file for path, file in own.items()}
-    return found
+        files |= {f"{namespace}/{path}": file for path, file in own.items()}
+    return files
 
 
 def _skills(ledger: Ledger, public: Objects, now: datetime) -> Iterator[SharedSkill]:

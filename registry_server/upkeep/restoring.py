@@ -94,11 +94,13 @@ def restore(engine: sa.Engine, public: Objects, checked: CheckedSource) -> Resto
 
 
 def _found(connection: sa.Connection, origin: str) -> None:
-    known = connection.scalar(sa.select(schema.registry.c.value).where(schema.registry.c.key == "origin"))
-    if known is None:
+    existing = connection.scalar(sa.select(schema.registry.c.value).where(schema.registry.c.key == "origin"))
+    if existing is None:
         connection.execute(schema.registry.insert().values(key="origin", value=origin))
-    elif known != origin:
-        raise RyeError("wrong-origin", f"The database belongs to {known}, but the source to {origin}.", "Check --from.")
+    elif existing != origin:
+        raise RyeError(
+            "wrong-origin", f"The database belongs to {existing}, but the source to {origin}.", "Check --from."
+        )
 
 
 def _check_prefix(ledger: Ledger, checked: CheckedSource) -> None:
@@ -147,10 +149,10 @@ def _replay(ledger: Ledger, public: Objects, checked: CheckedSource) -> None:
     """Append the entries that the database does not have, and store the source's head."""
     time = checked.head.snapshot.time
     edge = Edge(0, {})
-    known = ledger.size
+    start = ledger.size
     for position, entry in enumerate(checked.entries()):
         edge.append(merkle.leaf_hash(entry))
-        if position < known:
+        if position < start:
             continue
         note = notes.parse(entry)
         statement = statements.parse(note.text)
@@ -164,16 +166,16 @@ def _replay(ledger: Ledger, public: Objects, checked: CheckedSource) -> None:
     files = {name: wire.encode_index(lines) for name, lines in ledger.index_lines(ledger.touched)}
     published = ledger.published()
     changed = [MapEntry(name, _sha256(data), len(data)) for name, data in files.items()]
-    names = NameNodes().change(ledger, published.map if published else None, changed, known)
+    names = NameNodes().change(ledger, published.map if published else None, changed, start)
     ledger.write_indexes((entry.name, entry.sha256, entry.size) for entry in changed)
     for name in files:
         if not name.startswith(f"{wire.NAMESPACE}:"):
             search_offers.refresh(ledger, name, time)
     checkpoint_note = wire.decode_head(checked.source.head).checkpoint
-    found = Checkpoint(checked.state.origin, edge.size, edge.range.root())
-    if found != checked.checkpoint or names.root != checked.head.map:
+    replayed = Checkpoint(checked.state.origin, edge.size, edge.range.root())
+    if replayed != checked.checkpoint or names.root != checked.head.map:
         raise RyeError("source-damaged", "The source changed while it was read.", "Run the same command again.")
-    published = Published(found.size, time, checkpoint_note.encode(), checked.source.head, names.root)
+    published = Published(replayed.size, time, checkpoint_note.encode(), checked.source.head, names.root)
     ledger.write_head(published, edge.partial())
 
 

@@ -194,10 +194,10 @@ def _check_head(head: bytes) -> None:
 def _is_former(head: bytes) -> bool:
     """Whether this is a head of protocol 1, which listed shards."""
     try:
-        found = read_json(head) if len(head) <= wire.MAX_HEAD_BYTES else None
+        document = read_json(head) if len(head) <= wire.MAX_HEAD_BYTES else None
     except JsonError:
         return False
-    return isinstance(found, dict) and "shards" in found
+    return isinstance(document, dict) and "shards" in document
 
 
 class Copy:
@@ -209,12 +209,12 @@ class Copy:
         self.head = self._one(Request("head", limits.head_bytes))
         self.roots: list[bytes] = []
         while len(self.roots) < limits.roots:
-            (found,) = transport.fetch_many([Request(f"root/{len(self.roots) + 1}", limits.root_bytes)])
-            if isinstance(found, FetchError):
-                if found.code == "fetch-not-found" and self.roots:
+            (answer,) = transport.fetch_many([Request(f"root/{len(self.roots) + 1}", limits.root_bytes)])
+            if isinstance(answer, FetchError):
+                if answer.code == "fetch-not-found" and self.roots:
                     return
-                raise found
-            self.roots.append(found)
+                raise answer
+            self.roots.append(answer)
 
     def entries(self, checkpoint: Checkpoint) -> Iterator[bytes]:
         """Read the entries from the tiles' bundles."""
@@ -222,31 +222,31 @@ class Copy:
 
     def blob(self, sha256: str, size: int) -> bytes | None:
         """Fetch a blob. Raises FetchError if the copy cannot be read; a missing or oversized blob is None."""
-        (found,) = self._transport.fetch_many([Request(wire.blob_path(sha256), size)])
-        if isinstance(found, FetchError):
-            if found.code in ("fetch-not-found", "fetch-too-large", "fetch-endless"):
+        (answer,) = self._transport.fetch_many([Request(wire.blob_path(sha256), size)])
+        if isinstance(answer, FetchError):
+            if answer.code in ("fetch-not-found", "fetch-too-large", "fetch-endless"):
                 return None
-            raise found
-        return _if_right(found, sha256, size)
+            raise answer
+        return _if_right(answer, sha256, size)
 
     def _check_protocol(self) -> None:
         """Refuse a copy that says that it has another protocol; one without this file is read like any other.
 
         Raises RyeError ``source-version``.
         """
-        (found,) = self._transport.fetch_many([Request("config.json", wire.MAX_CONFIG_BYTES)])
+        (answer,) = self._transport.fetch_many([Request("config.json", wire.MAX_CONFIG_BYTES)])
         try:
-            config = read_json(found) if isinstance(found, bytes) else None
+            config = read_json(answer) if isinstance(answer, bytes) else None
         except JsonError:
             return  # a hint, never trusted: the head decides
         if isinstance(config, dict) and type(config.get("protocol")) is int:
             _check_version(wire.PROTOCOL_VERSION, config["protocol"])
 
     def _one(self, request: Request) -> bytes:
-        (found,) = self._transport.fetch_many([request])
-        if isinstance(found, FetchError):
-            raise found
-        return found
+        (answer,) = self._transport.fetch_many([request])
+        if isinstance(answer, FetchError):
+            raise answer
+        return answer
 
 
 class Backup:
@@ -285,23 +285,23 @@ class Backup:
                 for name in names
             }
         columns.pop(_FORMER, None)
-        for name, found in columns.items():
+        for name, present in columns.items():
             table = schema.metadata.tables.get(name)
-            known = set(table.columns.keys()) if table is not None else set()
-            if table is None or not found <= known:
-                strange = name if table is None else f"{name}.{min(found - known)}"
+            own_columns = set(table.columns.keys()) if table is not None else set()
+            if table is None or not present <= own_columns:
+                strange = name if table is None else f"{name}.{min(present - own_columns)}"
                 raise RyeError(
                     "source-version", f"{self._place} contains {strange!r}, which this version does not know.", _NEWER
                 )
             for column in table.columns if name not in ("head", "log_entries") else ():  # read and verified in full
                 is_needed = not (column.nullable or column.server_default is not None or column.default is not None)
-                if is_needed and column.name not in found and (name, column.name) not in _FILLED:
+                if is_needed and column.name not in present and (name, column.name) not in _FILLED:
                     raise self._damaged(f"the table {name} has no column {column.name}")
         for name in ("head", "log_entries"):
             if name not in columns:
                 raise self._damaged(f"it has no table {name}")
         with self._explaining():
-            wrong = backup_rows.problem(self.database, {name: frozenset(found) for name, found in columns.items()})
+            wrong = backup_rows.problem(self.database, {name: frozenset(present) for name, present in columns.items()})
         if wrong is not None:
             raise self._damaged(wrong)
         return frozenset(columns)
@@ -367,7 +367,7 @@ def read_manifest(folder: Path) -> dict[str, object]:
     """Read a backup's manifest. Raises RyeError ``wrong-folder``, ``source-version``."""
     place = folder / MANIFEST
     try:
-        found = read_json(read_regular(place, _MANIFEST_BYTES))
+        manifest = read_json(read_regular(place, _MANIFEST_BYTES))
     except (OSError, JsonError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise RyeError(
@@ -376,8 +376,8 @@ def read_manifest(folder: Path) -> dict[str, object]:
             "Use another backup: this one is damaged or incomplete.",
             what="backup",
         ) from error
-    form = found.get("format") if isinstance(found, dict) else None
-    if not isinstance(found, dict) or not isinstance(form, str) or not form.startswith("rye.backup/"):
+    form = manifest.get("format") if isinstance(manifest, dict) else None
+    if not isinstance(manifest, dict) or not isinstance(form, str) or not form.startswith("rye.backup/"):
         raise RyeError(
             "wrong-folder",
             f"{place} is not the manifest of a backup.",
@@ -388,8 +388,10 @@ def read_manifest(folder: Path) -> dict[str, object]:
         raise RyeError(
             "source-version", f"{folder} has the format {form[:80]}, but this version reads {BACKUP_FORMAT}.", _NEWER
         )
-    _check_version(wire.PROTOCOL_VERSION, found.get("protocol", wire.PROTOCOL_VERSION))  # once it was not written down
-    return found
+    _check_version(
+        wire.PROTOCOL_VERSION, manifest.get("protocol", wire.PROTOCOL_VERSION)
+    )  # once it was not written down
+    return manifest
 
 
 def _check_version(ours: int, theirs: object) -> None:

@@ -47,8 +47,8 @@ def plan(ledger: Ledger, target: str, reason: str, now: datetime | None = None) 
             raise RyeError(
                 "blob-unknown", f"No release contains the file {target}.", "`rye info ID` shows an item's files."
             )
-        made = [_statement(release, [target], when, reason) for release in named]
-        return TakedownPlan(tuple(made), ())
+        statements = [_statement(release, [target], when, reason) for release in named]
+        return TakedownPlan(tuple(statements), ())
     match = _RELEASE.fullmatch(target)
     release = _release(ledger, match) if match else None
     if release is None:
@@ -74,13 +74,13 @@ def plan(ledger: Ledger, target: str, reason: str, now: datetime | None = None) 
 
 def signed(takedowns: Iterable[Takedown], owners: Sequence[PrivateKey]) -> list[str]:
     """Return the statements as notes, signed by each of these owners. Raises RyeError."""
-    found = []
+    signed_notes = []
     for takedown in takedowns:
         text = takedown.text()
         for key in owners:
             text = add_signature(text, key).encode()
-        found.append(text)
-    return found
+        signed_notes.append(text)
+    return signed_notes
 
 
 def publish(sequencer: Sequencer, texts: Sequence[str]) -> list[Takedown]:
@@ -107,9 +107,12 @@ def publish(sequencer: Sequencer, texts: Sequence[str]) -> list[Takedown]:
     if not isinstance(outcome, Receipt):
         raise outcome
     sequencer.remove_taken_down(
-        sha256 for one in candidates if isinstance(one.statement, Takedown) for sha256 in one.statement.files
+        sha256
+        for candidate in candidates
+        if isinstance(candidate.statement, Takedown)
+        for sha256 in candidate.statement.files
     )
-    return [one.statement for one in candidates if isinstance(one.statement, Takedown)]
+    return [candidate.statement for candidate in candidates if isinstance(candidate.statement, Takedown)]
 
 
 def _statement(release: Release, files: Sequence[str], now: datetime, reason: str) -> Takedown:

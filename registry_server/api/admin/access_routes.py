@@ -97,8 +97,8 @@ async def _leave(request: AnyRequest, team: FromPath[str], account: FromPath[str
 @get(f"{ADMIN}/roles")
 async def _roles(request: AnyRequest) -> Response[bytes]:
     def find(connection: sa.Connection) -> RolesAnswer:
-        found = roles.listing(connection, request.query_params.get("namespace"))
-        return RolesAnswer([RoleRow(one.namespace, one.role, one.account, one.team) for one in found])
+        rows = roles.listing(connection, request.query_params.get("namespace"))
+        return RolesAnswer([RoleRow(row.namespace, row.role, row.account, row.team) for row in rows])
 
     return await look(request, find, "namespace")
 
@@ -155,7 +155,7 @@ def _of(connection: sa.Connection, namespace: str, who: Holder) -> RolesAnswer:
 @get(f"{ADMIN}/webhooks")
 async def _webhooks(request: AnyRequest) -> Response[bytes]:
     def find(connection: sa.Connection) -> WebhooksAnswer:
-        return WebhooksAnswer([_webhook_row(one) for one in webhooks.listing(connection)])
+        return WebhooksAnswer([_webhook_row(webhook) for webhook in webhooks.listing(connection)])
 
     return await look(request, find)
 
@@ -164,8 +164,8 @@ async def _webhooks(request: AnyRequest) -> Response[bytes]:
 async def _add_webhook(request: AnyRequest) -> Response[bytes]:
     def add(connection: sa.Connection, own: Account, by: By, wanted: WebhookRequest) -> WebhookAnswer:
         require_what_it_gives(own, ["read"])  # it tells an address the names and versions of what is published
-        made = administration.add_webhook(connection, wanted.url, wanted.namespace or "", wanted.events, by)
-        return WebhookAnswer(_webhook_row(made), made.secret)
+        webhook = administration.add_webhook(connection, wanted.url, wanted.namespace or "", wanted.events, by)
+        return WebhookAnswer(_webhook_row(webhook), webhook.secret)
 
     return await change_with(request, WebhookRequest, add, 201)
 
@@ -188,8 +188,8 @@ async def _deliveries(request: AnyRequest) -> Response[bytes]:
     return await look(request, find, "limit", "webhook")
 
 
-def _webhook_row(one: Webhook) -> WebhookRow:
-    return WebhookRow(one.id, one.url, one.namespace or None, list(one.events), one.created)
+def _webhook_row(webhook: Webhook) -> WebhookRow:
+    return WebhookRow(webhook.id, webhook.url, webhook.namespace or None, list(webhook.events), webhook.created)
 
 
 def _delivery_row(row: webhooks.Row) -> DeliveryRow:
@@ -211,8 +211,8 @@ def _delivery_row(row: webhooks.Row) -> DeliveryRow:
 @get(f"{ADMIN}/publishers")
 async def _publishers(request: AnyRequest) -> Response[bytes]:
     def find(connection: sa.Connection) -> PublishersAnswer:
-        found = publishers.listing(connection, request.query_params.get("namespace"))
-        return PublishersAnswer([_publisher_row(one) for one in found])
+        rows = publishers.listing(connection, request.query_params.get("namespace"))
+        return PublishersAnswer([_publisher_row(row) for row in rows])
 
     return await look(request, find, "namespace")
 
@@ -224,7 +224,7 @@ async def _add_publisher(request: AnyRequest) -> Response[bytes]:
         require_what_it_gives(own, scopes)
         if wanted.issuer not in publishers.SHORT:
             _require_public_issuer(wanted.issuer)
-        made = administration.add_publisher(
+        publisher = administration.add_publisher(
             connection,
             wanted.namespace,
             wanted.issuer,
@@ -234,7 +234,7 @@ async def _add_publisher(request: AnyRequest) -> Response[bytes]:
             scopes,
             by,
         )
-        return _publisher_row(made)
+        return _publisher_row(publisher)
 
     return await change_with(request, PublisherRequest, add, 201)
 
@@ -264,17 +264,17 @@ def _require_public_issuer(issuer: str) -> None:
         )
 
 
-def _publisher_row(one: Publisher) -> PublisherRow:
+def _publisher_row(publisher: Publisher) -> PublisherRow:
     return PublisherRow(
-        id=one.id,
-        namespace=one.namespace,
-        issuer=one.issuer,
-        repository=one.repository,
-        workflow=one.workflow,
-        environment=one.environment or None,
-        scopes=list(one.scopes),
-        created=one.created,
-        owner=one.owner,
+        id=publisher.id,
+        namespace=publisher.namespace,
+        issuer=publisher.issuer,
+        repository=publisher.repository,
+        workflow=publisher.workflow,
+        environment=publisher.environment or None,
+        scopes=list(publisher.scopes),
+        created=publisher.created,
+        owner=publisher.owner,
     )
 
 

@@ -83,8 +83,8 @@ async def _operator(request: AnyRequest, parameters: Sequence[str] = ()) -> Acco
         raise RyeError("bad-request", "The address contains a NUL character.", None)
     for name in request.query_params:
         if name not in parameters:
-            known = f"This call takes {', '.join(f'`{one}`' for one in parameters)}." if parameters else _DESCRIBED
-            raise RyeError("bad-request", f"Unknown query parameter {name[:100]!r}.", known)
+            listed = f"This call takes {', '.join(f'`{each}`' for each in parameters)}." if parameters else _DESCRIBED
+            raise RyeError("bad-request", f"Unknown query parameter {name[:100]!r}.", listed)
     return account
 
 

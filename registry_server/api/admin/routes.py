@@ -83,9 +83,9 @@ async def _invite(request: AnyRequest) -> Response[bytes]:
         require_what_it_gives(account, SCOPES_OF_ACCOUNT)
         if (wanted.namespace is None) is not (wanted.role is None):
             raise RyeError("bad-request", "`namespace` and `role` go together.", "Give both, or neither.")
-        made = administration.invite(connection, wanted.name, wanted.namespace, wanted.role or "", by)
-        link = f"{service_of(request).address}/-/account/link/{made.secret}"
-        (row,) = _account_rows(connection, [made.member])
+        invitation = administration.invite(connection, wanted.name, wanted.namespace, wanted.role or "", by)
+        link = f"{service_of(request).address}/-/account/link/{invitation.secret}"
+        (row,) = _account_rows(connection, [invitation.member])
         return InvitationAnswer(row, link)
 
     return await change_with(request, AccountRequest, invite, 201)
@@ -127,7 +127,7 @@ async def _tokens(request: AnyRequest) -> Response[bytes]:
         offset, limit = number_of(request, "offset", 0, 0, _FURTHEST), number_of(request, "limit", PAGE, 1, MOST)
         name = request.query_params.get("account")
         owner = members.named(connection, name).id if name is not None else None
-        rows = [_token_row(one) for one in tokens.listing(connection, owner, offset, limit)]
+        rows = [_token_row(token) for token in tokens.listing(connection, owner, offset, limit)]
         return TokensAnswer(rows, tokens.count(connection, owner))
 
     return await look(request, find, "offset", "limit", "account")
@@ -139,10 +139,10 @@ async def _create_token(request: AnyRequest) -> Response[bytes]:
         scopes = parse_scopes(wanted.scopes)
         require_what_it_gives(account, scopes)
         seconds = lifetime(account, wanted.expires, by.now)
-        made, found = administration.create_token(
+        secret, created = administration.create_token(
             connection, wanted.name, scopes, wanted.namespaces, seconds, wanted.account, by
         )
-        return TokenAnswer(made, _token_row(found))
+        return TokenAnswer(secret, _token_row(created))
 
     return await change_with(request, TokenRequest, create, 201)
 
@@ -155,18 +155,18 @@ async def _revoke_token(request: AnyRequest, token: FromPath[str]) -> Response[b
     return await change(request, revoke)
 
 
-def _token_row(one: Account) -> TokenRow:
+def _token_row(token: Account) -> TokenRow:
     return TokenRow(
-        id=one.token,
-        name=one.name,
-        state=tokens.state_of(one),
-        scopes=list(one.scopes),
-        namespaces=list(one.namespaces),
-        account=one.account,
-        created=one.created,
-        expires=one.expires,
-        last_used=one.last_used,
-        revoked=one.revoked,
+        id=token.token,
+        name=token.name,
+        state=tokens.state_of(token),
+        scopes=list(token.scopes),
+        namespaces=list(token.namespaces),
+        account=token.account,
+        created=token.created,
+        expires=token.expires,
+        last_used=token.last_used,
+        revoked=token.revoked,
     )
 
 
