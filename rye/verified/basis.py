@@ -30,7 +30,7 @@ class Basis(Struct, frozen=True, kw_only=True):
     """What the releases of one namespace are checked against. A release of a registry has no ``keys``, an item of ``[sources]``
     only those."""
 
-    rules: int = RULES_VERSION
+    rules: int
     """The version of the rules that find what a text mentions."""
     root: str = ""
     """The fingerprint of the registry's root that the user pinned."""
@@ -55,6 +55,7 @@ BasisOf = Callable[[str, str], Basis | None]
 def registry_basis(pinned: Pinned, namespace: str) -> Basis:
     """The basis for the releases of a namespace in a pinned registry."""
     return Basis(
+        rules=RULES_VERSION,
         root=pinned.fingerprint,
         removal=pinned.removal,
         keyset=pinned.keysets.get(namespace, ""),
@@ -64,7 +65,7 @@ def registry_basis(pinned: Pinned, namespace: str) -> Basis:
 
 def source_basis(keys: str | None) -> Basis | None:
     """The basis for the items of a source. ``keys``: from :func:`trusted_keys_hash`."""
-    return Basis(keys=keys) if keys is not None else None
+    return Basis(rules=RULES_VERSION, keys=keys) if keys is not None else None
 
 
 def trusted_keys_hash(folder: Path) -> str | None:

@@ -32,7 +32,7 @@ OTHER_RUN = replace(RUN, action="rm")
 OTHER_HOOK = replace(HOOK, when="never")
 
 
-BASIS = Basis(root="1")
+BASIS = Basis(rules=1, root="1")
 
 
 def from_source(**fields: Any) -> LockedItem:
@@ -111,8 +111,8 @@ def test_another_basis_is_a_miss_and_none_remembers_nothing(verdicts: Verdicts) 
     Memory(verdicts, Asked(None)).remember([(ROW, SIGNED)])
     assert Memory(verdicts, Asked(None)).known([ROW]) == {}
     assert Memory(verdicts, Asked()).known([ROW]) == {}
-    Memory(verdicts, Asked(Basis(root="1", keyset="before the revocation"))).remember([(ROW, SIGNED)])
-    assert Memory(verdicts, Asked(Basis(root="1", keyset="after it"))).known([ROW]) == {}
+    Memory(verdicts, Asked(Basis(rules=1, root="1", keyset="before the revocation"))).remember([(ROW, SIGNED)])
+    assert Memory(verdicts, Asked(Basis(rules=1, root="1", keyset="after it"))).known([ROW]) == {}
     assert Memory(verdicts, Asked(None)).known([ROW]) == {}
 
 
