@@ -47,7 +47,7 @@ from rye.project.layout import Project
 from rye.project.lock import Lock
 from rye.project.manifest import Manifest
 from rye.project.members import selected
-from rye.verified.memory import user_basis
+from rye.verified.basis import stored_basis
 from rye.workspace.context import Context
 from rye.workspace.trusting.acceptance import trusts_lock
 
@@ -238,7 +238,7 @@ def _recall_later(context: Context, root: Project, request: DeployRequest, plann
         return
     left = tuple(replace(change, change="unchanged") for change in done.changes if change.change != "remove")
     after = replace(done, changes=left, kept=())
-    basis = user_basis(context.home)
+    basis = stored_basis(context.home)
     names = sorted({(row.registry, row.identity.namespace) for row in rows})
     bases = tuple((origin, namespace, basis(origin, namespace)) for origin, namespace in names)
     recalled = Recalled(after.as_json(), summary(after), planned.prints(), bases)

@@ -31,8 +31,7 @@ from rye.project.layout import Project
 from rye.project.lock_file import editable_rows
 from rye.storage.home import Home
 from rye.storage.running_code import running_code
-from rye.verified.basis import Basis
-from rye.verified.memory import user_basis
+from rye.verified.basis import Basis, stored_basis
 from rye.verified.on_disk import Present, read_present, scan
 from rye.workspace.installing.project_state import bytes_of, joined_manifests
 from rye.workspace.trusting.acceptance import memory_of
@@ -74,7 +73,7 @@ def recall(home: Home, project: Project, root: Path, words: Iterable[str]) -> Re
     for value in data.values():
         with contextlib.suppress(msgspec.MsgspecError):
             found = msgspec.msgpack.decode(value, type=Recalled)
-            basis = user_basis(home)
+            basis = stored_basis(home)
             same = all(before is not None and basis(*releases) == before for *releases, before in found.bases)
             if same and found.files == prints(root, found.files):
                 return found

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable
 from functools import cache
-from pathlib import Path
 
 import msgspec
 from msgspec import Struct
@@ -19,6 +18,7 @@ from msgspec import Struct
 from rye.project.declared_sources import is_source_origin
 from rye.project.lock import LockedItem
 from rye.registry.store.pinned import Pinned, read_pinned
+from rye.storage.home import Home
 from rye.storage.places import TRUSTED_KEYS
 from rye.storage.private_files import read_trusted
 from rye.text.facts.fact import RULES_VERSION
@@ -68,23 +68,20 @@ def source_basis(keys: str | None) -> Basis | None:
     return Basis(rules=RULES_VERSION, keys=keys) if keys is not None else None
 
 
-def trusted_keys_hash(folder: Path) -> str | None:
-    """A hash of the trust store in the user's config folder; None if it cannot be read, or if others can write it."""
+def trusted_keys_hash(home: Home) -> str | None:
+    """A hash of the user's trust store; None if it cannot be read, or if others can write it."""
     try:
-        return hashlib.sha256(read_trusted(folder / TRUSTED_KEYS)).hexdigest()
+        return hashlib.sha256(read_trusted(home.config / TRUSTED_KEYS)).hexdigest()
     except FileNotFoundError:
         return _ABSENT
     except OSError:
         return None
 
 
-def stored_basis(registries: Path, config: Path) -> BasisOf:
-    """A function that returns the bases as this user's files say now. Each registry's files are read once.
-
-    ``registries``: the folder of the trusted states; ``config``: that of the trust store.
-    """
-    pinned = cache(lambda origin: read_pinned(registries, origin))
-    keys = cache(lambda: trusted_keys_hash(config))
+def stored_basis(home: Home) -> BasisOf:
+    """A function that returns the bases as this user's files say now. Each registry's files are read once."""
+    pinned = cache(lambda origin: read_pinned(home.registries, origin))
+    keys = cache(lambda: trusted_keys_hash(home))
 
     def basis(origin: str, namespace: str) -> Basis | None:
         if is_source_origin(origin):
@@ -95,10 +92,10 @@ def stored_basis(registries: Path, config: Path) -> BasisOf:
     return basis
 
 
-def policies_hash(files: Iterable[Path]) -> str:
-    """A hash of these policy files. One that cannot be read counts as none; using the policy reports why."""
+def policies_hash(home: Home) -> str:
+    """A hash of the user's and the organization's policy. A file that cannot be read counts as none; using it reports why."""
     contents: list[bytes | None] = []
-    for file in files:
+    for file in (home.policy_file, home.organization_policy):
         try:
             contents.append(file.read_bytes())
         except OSError:

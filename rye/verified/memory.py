@@ -31,17 +31,12 @@ from rye.text.json_reading import msgpack_decoder
 from rye.verified.basis import BasisOf, lock_basis, stored_basis
 
 
-def user_basis(home: Home) -> BasisOf:
-    """What rows are checked against according to this user's files."""
-    return stored_basis(home.registries, home.config)
-
-
 @contextlib.contextmanager
 def user_memory(home: Home) -> Iterator[Memory]:
     """What rye verified before for this user."""
     verdicts = home.verdicts()
     try:
-        yield Memory(verdicts, user_basis(home))
+        yield Memory(verdicts, stored_basis(home))
     finally:
         verdicts.close()
 

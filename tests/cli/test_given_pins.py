@@ -64,6 +64,20 @@ def test_another_origin_or_fingerprint_is_an_error(registry: Registry, server: P
     assert not server.path(".ai/packages").exists()
 
 
+def test_another_fingerprint_stops_what_needs_no_registry_any_more(registry: Registry, server: Person) -> None:
+    """Everything is installed and was verified here, so nothing would be asked."""
+    server.ok("ci", env=pins(server, f"{ORIGIN} {registry.fingerprint} {registry.url}"))
+    for words in (("ci",), ("install",), ("install", "--frozen"), ("render", "acme/work/base"), ("list",), ("sbom",)):
+        server.ok(*words, "--offline", env=pins(server, f"{ORIGIN} {registry.fingerprint} {registry.url}"))
+        for line, code in (
+            (f"{ORIGIN} {'0' * 64} {registry.url}", "root-fingerprint"),
+            (f"{ORIGIN} {'0' * 64} https://elsewhere.example", "root-fingerprint"),
+            (f"other.example {registry.fingerprint} {registry.url}", "root-origin"),
+        ):
+            assert server.run(*words, "--offline", "--json", env=pins(server, line)).error["code"] == code, words
+    server.ok("registry", "remove", registry.url, env=pins(server, f"{ORIGIN} {'0' * 64} {registry.url}"))
+
+
 @pytest.mark.parametrize(
     "line",
     [

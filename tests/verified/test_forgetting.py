@@ -18,8 +18,8 @@ from msgspec import Struct
 import rye
 import rye.verified.basis
 import rye.workspace.installing.install
+from rye.registry.store.pinned import remember_withdrawn
 from rye.registry.store.pins import addresses_path, state_path
-from rye.registry.store.withdrawn import remember_withdrawn
 from rye.storage import verdicts
 from rye.storage.running_code import running_code
 from rye.verified.basis import Basis, LockBasis

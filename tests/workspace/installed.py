@@ -13,7 +13,8 @@ from rye.project.lock import Lock, LockedFile, LockedItem, lock_text, parse_lock
 from rye.registry.store.pins import state_path
 from rye.registry.store.state import StateStore
 from rye.storage.home import Home
-from rye.verified.memory import Memory, user_basis
+from rye.verified.basis import stored_basis
+from rye.verified.memory import Memory
 
 
 def count_as_verified(home: Home, item: LockedItem) -> None:
@@ -24,7 +25,7 @@ def count_as_verified(home: Home, item: LockedItem) -> None:
     StateStore(home.registries).remember_address(f"https://{item.registry}", item.registry)
     verdicts = home.verdicts()
     release = SignedRelease(item.capabilities, item.agent_tools, item.hooks)
-    Memory(verdicts, user_basis(home)).remember([(item, release)])
+    Memory(verdicts, stored_basis(home)).remember([(item, release)])
     verdicts.flush()
     verdicts.close()
 

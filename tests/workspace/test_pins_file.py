@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,7 +10,11 @@ from typing import Any
 import pytest
 
 from rye.errors import RyeError
+from rye.registry.store.pinned import read_pinned
+from rye.registry.store.pins import state_path
+from rye.registry.store.state import StateStore
 from rye.registry.trust.trust_error import TrustError
+from rye.storage.home import Home
 from rye.workspace.registries.pins import MOST_BYTES, GivenPin, given_pins
 
 ONE, TWO = "a1" * 32, "b2" * 32
@@ -25,6 +30,11 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def own(home: Path) -> Home:
+    """What the machine has itself."""
+    return Home(home / "config", home / "data", home / "cache")
+
+
 def read(home: Path, text: str | bytes, *, place: str = "../server/pins") -> dict[str, GivenPin]:
     file = home / "checkout" / place
     file.parent.mkdir(exist_ok=True)
@@ -34,7 +44,7 @@ def read(home: Path, text: str | bytes, *, place: str = "../server/pins") -> dic
 
 def named(home: Path, place: str | None, cwd: str = "checkout") -> dict[str, GivenPin]:
     environment = {} if place is None else {"RYE_PINS": place}
-    context: Any = SimpleNamespace(environment=environment, cwd=home / cwd)
+    context: Any = SimpleNamespace(environment=environment, cwd=home / cwd, home=own(home))
     return dict(given_pins(context))
 
 
@@ -126,6 +136,42 @@ def test_a_link_into_the_project_pins_nothing_and_outside_of_a_project_any_file_
     with pytest.raises(RyeError, match="is inside the project"):
         named(home, "../server/link")
     assert len(named(home, "link", "server")) == 1
+
+
+def pinned_here(home: Path, address: str, origin: str) -> str:
+    """Pin a registry on this machine. Returns its fingerprint."""
+    state = state_path(own(home).registries, origin)
+    state.parent.mkdir(parents=True, exist_ok=True)
+    state.write_text(json.dumps({"origin": origin, "roots": [f"a root of {origin}\n\nits signatures\n"]}))
+    StateStore(own(home).registries).remember_address(address, origin)
+    pinned = read_pinned(own(home).registries, origin)
+    assert pinned is not None
+    return pinned.fingerprint
+
+
+@pytest.mark.parametrize("address", ["https://registry.example", "https://mirror.example"])
+def test_a_line_that_contradicts_a_pin_of_this_machine_is_an_error_wherever_it_is_pinned(
+    home: Path, address: str
+) -> None:
+    right = pinned_here(home, address, "registry.example")
+    assert read(home, f"registry.example {right} https://registry.example\n")
+    with pytest.raises(TrustError) as raised:
+        read(home, f"{LINE}\n")
+    assert raised.value.code == "root-fingerprint"
+    assert raised.value.details == {"pinned": ONE, "found": right}
+
+
+def test_a_line_that_names_another_origin_than_the_one_pinned_at_its_address_is_an_error(home: Path) -> None:
+    pinned_here(home, "https://registry.example", "other.example")
+    with pytest.raises(TrustError) as raised:
+        read(home, f"{LINE}\n")
+    assert raised.value.code == "root-origin"
+
+
+def test_a_registry_that_is_pinned_no_longer_contradicts_nothing(home: Path) -> None:
+    pinned_here(home, "https://registry.example", "registry.example")
+    StateStore(own(home).registries).forget_address("https://registry.example")
+    assert read(home, f"{LINE}\n")
 
 
 def test_a_registry_must_have_the_origin_and_the_fingerprint_of_its_pin() -> None:

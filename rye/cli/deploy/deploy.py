@@ -13,6 +13,7 @@ from rye.deployment.recall import recall
 from rye.deployment.request import DeployRequest, Scope, words_of
 from rye.errors import UsageError
 from rye.workspace.projects import project_of
+from rye.workspace.registries.pins import refuse_other_pins
 from rye.workspace.trusting.acceptance import trusts_lock
 
 if TYPE_CHECKING:
@@ -85,6 +86,7 @@ def deploy(
     request = DeployRequest(() if is_status else items, member, targets, scope, dry_run, allow, adopt, overwrite)
     project, words = project_of(session), words_of(request, trusts_lock=trusts_lock(session))
     if words is not None and not only_check and not is_status:
+        refuse_other_pins(session)
         known = recall(session.home, project, Path.home() if scope == "user" else project.root, words)
         if known is not None:
             session.console.answer(known.document, known.said)

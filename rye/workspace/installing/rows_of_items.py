@@ -13,7 +13,6 @@ from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.installation.graph import reached
-from rye.installation.policy_files import other_files
 from rye.installation.shadows import CODE, shadow_of
 from rye.items.agent_tools import AgentTools
 from rye.items.identity import Identity
@@ -92,7 +91,7 @@ def verified_here(home: Home, project: Project, items: Sequence[LockedItem]) -> 
     """The rows that were verified here and match their releases. Fetches nothing."""
     lock, manifests = bytes_of(project.lock_path) or b"", joined_manifests(project)
     with user_memory(home) as memory:
-        if memory.knows_whole(lock, manifests, policies_hash(other_files(home)), items):
+        if memory.knows_whole(lock, manifests, policies_hash(home), items):
             return {item.identity for item in items}
         signed = memory.known(items)
     verified = set()

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from rye.installation.policy_files import OtherPolicies, other_files
+from rye.installation.policy_files import OtherPolicies
 from rye.items.agent_tools import widened
 from rye.project.freshness import in_groups, is_stale
 from rye.text.lazy import lazy_module
@@ -20,6 +20,7 @@ from rye.verified.basis import policies_hash
 from rye.verified.memory import Memory, user_memory
 from rye.verified.on_disk import Present, drift
 from rye.verified.rows import check_words
+from rye.workspace.registries.pins import refuse_other_pins
 from rye.workspace.registries.project_registries import same_registries
 
 if TYPE_CHECKING:
@@ -53,8 +54,10 @@ def up_to_date(
     """Whether the project is up to date. ``present``: the result of :func:`rye.verified.on_disk.scan`. ``policies``: those
     besides the project's.
 
-    Raises RyeError ``lock-mismatch`` if the lock contradicts an item's release.
+    Raises RyeError ``lock-mismatch`` if the lock contradicts an item's release, and what
+    :func:`rye.workspace.registries.pins.given_pins` raises.
     """
+    refuse_other_pins(context)
     if state.conflicted or is_stale(state.lock, manifest):
         return False
     items = in_groups(state.lock.items, without)
@@ -69,7 +72,7 @@ def up_to_date(
     whole = (
         state.lock_bytes or b"",
         state.joined_manifests,
-        policies_hash(other_files(context.home)),
+        policies_hash(context.home),
         state.lock.items,
     )
     with user_memory(context.home) as memory:

@@ -9,7 +9,8 @@ A build server's pins are in the file named by ``RYE_PINS``, one registry per li
 
 That file has the same effect as the user's answer on a terminal. It pins a registry at the first contact, and a registry with
 another origin or root is refused. A fingerprint in a repository pins nothing. A malformed line is an error, even if
-its registry is not needed. A registry that is not needed is never contacted.
+its registry is not needed, and so is a line that names another origin or fingerprint than this machine has pinned: one of the two
+is wrong, and nobody but the operator can tell which. A registry that is not needed is never contacted.
 """
 
 from __future__ import annotations
@@ -19,18 +20,26 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec import Struct
 
 from rye.errors import RyeError
 from rye.project.layout import find_project
 from rye.project.registries import normal_address
 from rye.project.user_config import read_settings
-from rye.registry.store.state import StateStore
-from rye.registry.trust.trust_error import TrustError
+from rye.registry.store.pinned import read_pinned
+from rye.registry.store.pins import read_addresses
+from rye.text.lazy import lazy_module
 
 if TYPE_CHECKING:
     from rye.registry.first_contact import PinProposal
+    from rye.registry.store import state
+    from rye.registry.trust import trust_error
+    from rye.storage.home import Home
     from rye.workspace.context import Context
+else:  # every command that reads an installed item comes here, and most need none of the trust code
+    state = lazy_module("rye.registry.store.state")
+    trust_error = lazy_module("rye.registry.trust.trust_error")
 
 VARIABLE = "RYE_PINS"
 MOST_BYTES = 64 * 1024
@@ -47,16 +56,20 @@ class GivenPin(Struct, frozen=True):
     def require(self, address: str, origin: str, fingerprint: str) -> None:
         """Require that the registry matches this pin. Raises TrustError ``root-origin`` or ``root-fingerprint``."""
         if origin != self.origin:
-            raise TrustError("root-origin", f"{address} is the registry {origin}, but {VARIABLE} names {self.origin}.")
+            message = f"{address} is the registry {origin}, but {VARIABLE} names {self.origin}."
+            raise trust_error.TrustError("root-origin", message)
         if fingerprint != self.fingerprint:
             message = (
                 f"{origin} at {address} has the fingerprint {fingerprint}, but {VARIABLE} names {self.fingerprint}."
             )
-            raise TrustError("root-fingerprint", message, pinned=self.fingerprint, found=fingerprint)
+            raise trust_error.TrustError("root-fingerprint", message, pinned=self.fingerprint, found=fingerprint)
 
 
 def given_pins(context: Context) -> Mapping[str, GivenPin]:
-    """The pins by address; empty if the variable is not set. Raises RyeError ``bad-pins``."""
+    """The pins by address; empty if the variable is not set.
+
+    Raises RyeError ``bad-pins``, and TrustError ``root-origin`` or ``root-fingerprint`` if this machine has pinned another one.
+    """
     named = context.environment.get(VARIABLE)
     if not named:
         return {}
@@ -92,7 +105,25 @@ def given_pins(context: Context) -> Mapping[str, GivenPin]:
         if address in found:
             raise _bad(f"line {number} of {named!r} names {address} again.")
         found[address] = GivenPin(match[1], match[2])
+    _require_own_pins(context.home, found)
     return found
+
+
+def refuse_other_pins(context: Context) -> None:
+    """Stop a command that may contact no registry if ``RYE_PINS`` contradicts what this machine has pinned. Raises as
+    :func:`given_pins` does."""
+    given_pins(context)
+
+
+def _require_own_pins(home: Home, pins: Mapping[str, GivenPin]) -> None:
+    try:
+        addresses = read_addresses(home.registries)
+    except (OSError, msgspec.MsgspecError):  # then nothing counts as pinned, and opening a registry reports why
+        return
+    for address, pin in pins.items():
+        pinned = read_pinned(home.registries, pin.origin)
+        fingerprint = pinned.fingerprint if pinned is not None else pin.fingerprint
+        pin.require(address, addresses.get(address, pin.origin), fingerprint)
 
 
 def _bad(what: str) -> RyeError:
@@ -120,7 +151,7 @@ def require_contact(context: Context, address: str, *, asks: bool = True) -> Non
 
 
 def _is_known(context: Context, address: str) -> bool:
-    if StateStore(context.home.registries).origin_at(address) is not None or address in given_pins(context):
+    if state.StateStore(context.home.registries).origin_at(address) is not None or address in given_pins(context):
         return True
     named = (context.registry, read_settings(context.home).get("registry"))
     return address in {normal_address(one, context.cwd) for one in named if one is not None}

@@ -39,7 +39,7 @@ def source_book(
     sources that this user never agreed to. Raises RyeError ``source-name-taken``."""
     _refuse_pinned(context.home, sources)
     keys = trusted_keys_hash(
-        context.home.config
+        context.home
     )  # before the keys are read: what changes in between is not remembered as the new store
     opener = source_opener(context, root, offline=offline, asks=asks, contacts=contacts)
     return SourceBook(sources, opener, keys)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from rye.text.lazy import lazy_module
 from rye.verified.require import require
+from rye.workspace.registries.pins import refuse_other_pins
 
 if TYPE_CHECKING:
     from rye.items.identity import Identity
@@ -28,9 +29,11 @@ def require_verified(
     """The signed releases of these rows: verified before, or now from trusted state and cache or the registries.
     Without ``fetch``, only earlier verifications count.
 
-    Raises RyeError ``unverified-item`` if a row cannot be verified, and ``lock-mismatch`` or TrustError if it does not match
-    its release.
+    Raises RyeError ``unverified-item`` if a row cannot be verified, ``lock-mismatch`` or TrustError if it does not match its
+    release, and what :func:`rye.workspace.registries.pins.given_pins` raises.
     """
+
+    refuse_other_pins(context)
 
     def verify(unknown: Sequence[LockedItem]) -> Mapping[Identity, SignedRelease]:
         return row_verification.verify_rows(context, project, unknown)
