@@ -7,10 +7,12 @@ client revealed. Nothing outlives the test: an endless fault stops when the clie
 
 from __future__ import annotations
 
+import gzip
 import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 Fault = Callable[["Connection"], None]
@@ -213,6 +215,12 @@ def redirects(location: str, status: int = 302) -> Fault:
         answer(connection, status, b"", Location=location)
 
     return fault
+
+
+@cache
+def bomb() -> bytes:
+    """50 MB in 50 kB. Made only where an attack needs it: compressing them takes a quarter of a second."""
+    return gzip.compress(bytes(50_000_000))
 
 
 def encoded(body: bytes, encoding: str) -> Fault:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +11,7 @@ import pytest
 from rye.items.identity import Identity
 from rye.registry.protocol import notes, wire
 from rye.registry.protocol.statements import FileEntry, Hook, Relation, Release
-from tests.attacks.hostile_server import announces, encoded, endless
+from tests.attacks.hostile_server import announces, bomb, encoded, endless
 from tests.attacks.signed_items import HOOK, directive, release, signed, skill
 from tests.attacks.simulation import CHECK, DEPLOY, LINT, SKILL, UPDATE, Attack, Attacker, AttackRunner, raw
 from tests.attacks.test_index import append_unread
@@ -116,7 +115,7 @@ BLOBS = (
         "a compressed bomb",
         "mirror",
         "fetch-status",
-        lambda attacker: attacker.fault(blob_of(attacker), encoded(gzip.compress(bytes(50_000_000)), "gzip")),
+        lambda attacker: attacker.fault(blob_of(attacker), encoded(bomb(), "gzip")),
     ),
 )
 

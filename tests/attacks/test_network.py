@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Callable
 
@@ -15,6 +14,7 @@ from tests.attacks.hostile_server import (
     Fault,
     HostileServer,
     answer,
+    bomb,
     breaks_off,
     drips_headers,
     encoded,
@@ -97,7 +97,9 @@ PATIENCE = (
         on_head(status(429, Retry_After="31536000")),
         limits=IMPATIENT,
     ),
-    Attack("a compressed head", "mirror", "fetch-status", on_head(encoded(gzip.compress(bytes(50_000_000)), "gzip"))),
+    Attack(
+        "a compressed head", "mirror", "fetch-status", lambda attacker: attacker.fault("head", encoded(bomb(), "gzip"))
+    ),
 )
 
 REDIRECTS = (
@@ -191,7 +193,7 @@ TOKENS = (
         "an API that answers with a compressed bomb",
         "log key",
         "fetch-too-large",
-        lambda attacker: attacker.fault("api/whoami", encoded(gzip.compress(bytes(50_000_000)), "gzip")),
+        lambda attacker: attacker.fault("api/whoami", encoded(bomb(), "gzip")),
         start="stranger",
     ),
     Attack(

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -16,12 +17,6 @@ from tests.house.hints import problem
 
 ROOT = Path(__file__).resolve().parents[2]
 ERRORS, COMMANDS = (ROOT / "docs" / "reference" / name for name in ("errors", "commands"))
-TEXTS = {
-    page.relative_to(ROOT).as_posix(): page.read_text("utf-8")
-    for page in sorted((*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")))
-    if COMMANDS not in page.parents
-}
-BLOCKS = [(page, block) for page, text in TEXTS.items() for block in blocks(text)]
 TARGETS = frozenset(re.findall(r"^([a-z][a-z-]*):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
 
 RUN = (
@@ -83,6 +78,20 @@ NOT_RUN = {
 """Blocks that no test can run as they are, and the closest test."""
 
 
+@cache
+def texts() -> dict[str, str]:
+    """Every page but the generated ones of the commands."""
+    pages = sorted((*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")))
+    return {
+        page.relative_to(ROOT).as_posix(): page.read_text("utf-8") for page in pages if COMMANDS not in page.parents
+    }
+
+
+@cache
+def all_blocks() -> list[tuple[str, Block]]:
+    return [(page, block) for page, text in texts().items() for block in blocks(text)]
+
+
 def in_prose(command: str) -> str | None:
     """Like :func:`problem`, for a command in a sentence, where an option may have no value."""
     why = wrong(command, whole=False)
@@ -101,7 +110,7 @@ def test_every_command_of_a_block_can_be_run_as_it_stands() -> None:
     made_by_recipes = re.compile(r"rye (?:count|new checklist|explain nothing-to-count)\b")
     shown = [
         (page, command)
-        for page, block in BLOCKS
+        for page, block in all_blocks()
         for command in block.commands
         if not page.startswith("docs/reference/errors")
     ]
@@ -112,7 +121,7 @@ def test_every_command_of_a_block_can_be_run_as_it_stands() -> None:
 
 @pytest.mark.slow
 def test_every_command_that_a_sentence_names_exists() -> None:
-    named = [(page, command) for page, text in TEXTS.items() for command in spans(text)]
+    named = [(page, command) for page, text in texts().items() for command in spans(text)]
     assert len(named) > 400
     assert {f"{page}: {command}": why for page, command in named if (why := in_prose(command)) is not None} == {}
 
@@ -122,7 +131,7 @@ def runs(page: str, block: Block) -> list[str]:
 
 
 def test_every_block_is_run_by_one_test_or_says_why_not() -> None:
-    mine = [(page, block) for page, block in BLOCKS if not page.startswith("docs/reference/errors")]
+    mine = [(page, block) for page, block in all_blocks() if not page.startswith("docs/reference/errors")]
     assert len(mine) > 70
     places = {
         f"{page}:{block.line} ({block.mark})": len(runs(page, block)) + ((page, block.mark) in NOT_RUN)
@@ -132,7 +141,7 @@ def test_every_block_is_run_by_one_test_or_says_why_not() -> None:
 
 
 def test_the_lists_name_blocks_and_tests_that_exist() -> None:
-    marks = {(page, block.mark) for page, block in BLOCKS}
+    marks = {(page, block.mark) for page, block in all_blocks()}
     assert [row for row in RUN if not any(page == row[0] and re.fullmatch(row[1], mark) for page, mark in marks)] == []
     assert [row for row in NOT_RUN if row not in marks] == []
     for page, _, test in RUN:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,15 +25,29 @@ from tests.house.citations import (
 
 pytestmark = pytest.mark.slow
 
-KNOWN = rules()
-LETTERS = families(KNOWN)
-TEXTS = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in files()}
 ADRS = sorted((DESIGN / "adr").glob("*.md"))
 
 
+@cache
+def known() -> dict[Rule, str]:
+    """Everything that can be cited."""
+    return rules()
+
+
+@cache
+def letters() -> dict[str, int]:
+    return families(known())
+
+
+@cache
+def texts() -> dict[str, str]:
+    """Every file that cites, by path."""
+    return {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in files()}
+
+
 def test_every_citation_leads_to_a_rule() -> None:
-    found = [(path, rule) for path, text in TEXTS.items() for rule in cited(text, LETTERS)]
-    assert [f"{path}: {' '.join(rule)}" for path, rule in found if rule not in KNOWN] == []
+    found = [(path, rule) for path, text in texts().items() for rule in cited(text, letters())]
+    assert [f"{path}: {' '.join(rule)}" for path, rule in found if rule not in known()] == []
     in_words = [rule for _, rule in found if len(rule.book) > 1]
     assert len(in_words) >= 600
     assert {rule.book for rule in in_words} >= {
@@ -47,7 +62,7 @@ def test_every_citation_leads_to_a_rule() -> None:
 
 
 def test_no_mention_of_the_design_is_without_a_place() -> None:
-    assert [f"{path}: {words}" for path, text in TEXTS.items() for words in dangling(text)] == []
+    assert [f"{path}: {words}" for path, text in texts().items() for words in dangling(text)] == []
 
 
 def test_every_code_of_a_finding_has_a_meaning() -> None:
@@ -55,10 +70,10 @@ def test_every_code_of_a_finding_has_a_meaning() -> None:
     given = set()
     for path in (ROOT / "rye").rglob("*.py"):
         for code in re.findall(r"\"([A-Z]\d{2,3})\"", path.read_text("utf-8")):
-            if LETTERS.get(code[0]) == len(code) - 1:
+            if letters().get(code[0]) == len(code) - 1:
                 given.add(Rule(code[0], code))
     assert len(given) >= 100
-    assert given - set(KNOWN) == set()
+    assert given - set(known()) == set()
 
 
 def test_numbers_of_a_part_have_no_gap() -> None:
@@ -83,8 +98,8 @@ def test_the_table_has_every_rule() -> None:
 
 def test_the_table_names_tests_that_cite_the_rule() -> None:
     """It need not name the newest one: adding a test does not make the table stale."""
-    tests = rules_table.tests_by_rule(KNOWN, [pair for pair in TEXTS.items() if pair[0].startswith("tests/")])
-    shown = [rule for rule in KNOWN if rule.number and " " not in rule.number]
+    tests = rules_table.tests_by_rule(known(), [pair for pair in texts().items() if pair[0].startswith("tests/")])
+    shown = [rule for rule in known() if rule.number and " " not in rule.number]
     rows = re.findall(r"^\| [^|\n]+ \| .+ \| (.*) \|$", (DESIGN / "rules.md").read_text("utf-8"), re.MULTILINE)
     named = [re.findall(r"`([^`]+)`", row) for row in rows if row != "tests"]
     assert len(named) == len(shown)
@@ -132,9 +147,9 @@ class TestReadingACitation:
         assert {tuple(rule) for rule in cited(text, {"R": 2, "H": 2})} == found
 
     def test_a_rule_that_does_not_exist_is_found_as_cited(self) -> None:
-        [missing] = [rule for rule in cited("DECISIONS Directives 99", LETTERS) if rule.number]
+        [missing] = [rule for rule in cited("DECISIONS Directives 99", letters()) if rule.number]
         assert missing == Rule("Directives", "99")
-        assert missing not in KNOWN
+        assert missing not in known()
 
     def test_words_without_a_place_are_told(self) -> None:
         assert dangling("as DECISIONS say, and DESIGN §4 says") == ["DECISIONS say, and DESIGN §4 says"]

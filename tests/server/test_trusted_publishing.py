@@ -9,6 +9,7 @@ import json
 import time
 from collections.abc import Iterator
 from datetime import timedelta
+from functools import cache
 from typing import Any
 
 import pytest
@@ -26,9 +27,13 @@ from tests.scenes.publisher import error_code
 from tests.scenes.registry_process import run
 
 ISSUER = "https://token.actions.githubusercontent.com"
-RSA = RSAKey.generate_key(2048, {"kid": "rsa"})
 EC = ECKey.generate_key("P-256", {"kid": "ec"})
-STRANGER = RSAKey.generate_key(2048, {"kid": "rsa"})
+
+
+@cache
+def rsa(owner: str = "issuer") -> RSAKey:
+    """The issuer's key, or a stranger's with the same name."""
+    return RSAKey.generate_key(2048, {"kid": "rsa"})
 
 
 class Issuers:
@@ -36,7 +41,7 @@ class Issuers:
 
     def __init__(self) -> None:
         self.asked: list[str] = []
-        self.keys: list[Any] = [RSA, EC]
+        self.keys: list[Any] = [rsa(), EC]
         self.document: dict[str, Any] = {"issuer": ISSUER, "jwks_uri": f"{ISSUER}/keys"}
 
     def fetch(self, address: str) -> bytes:
@@ -68,7 +73,8 @@ def claims(**changes: Any) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def signed(key: Any = RSA, algorithm: str = "RS256", **changes: Any) -> str:
+def signed(key: Any = None, algorithm: str = "RS256", **changes: Any) -> str:
+    key = key or rsa()
     return jwt.encode({"alg": algorithm, "kid": key.kid}, claims(**changes), key, algorithms=[algorithm])
 
 
@@ -99,7 +105,7 @@ def refused(answer: Any) -> str:
 
 
 class TestExchange:
-    @pytest.mark.parametrize(("key", "algorithm"), [(RSA, "RS256"), (EC, "ES256")])
+    @pytest.mark.parametrize(("key", "algorithm"), [(None, "RS256"), (EC, "ES256")], ids=["RSA", "EC"])
     def test_a_token_of_fifteen_minutes_that_stages_for_the_namespaces_that_trust_the_workflow(
         self, local: LocalRegistry, key: Any, algorithm: str
     ) -> None:
@@ -132,7 +138,7 @@ class TestExchange:
         before = len(issuers.asked)
         for _ in range(5):
             exchange(local, signed())
-            refused(exchange(local, jwt.encode({"alg": "RS256", "kid": "new"}, claims(), STRANGER)))
+            refused(exchange(local, jwt.encode({"alg": "RS256", "kid": "new"}, claims(), rsa("stranger"))))
         assert len(issuers.asked) - before <= 2
 
 
@@ -151,7 +157,7 @@ class TestForgeries:
                 refused(exchange(local, f"{part({'alg': algorithm})}.{part(claims())}.{signature}"))
 
     def test_an_hmac_with_the_public_key_or_with_a_secret_from_the_key_set(self, local: LocalRegistry) -> None:
-        for secret, kid in ((RSA.as_pem(private=False), "rsa"), (b"secret", "hmac")):
+        for secret, kid in ((rsa().as_pem(private=False), "rsa"), (b"secret", "hmac")):
             head = {"alg": "HS256", "kid": kid, "typ": "JWT"}
             parts = [
                 base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=") for value in (head, claims())
@@ -161,11 +167,11 @@ class TestForgeries:
             assert "HS256" in refused(exchange(local, token))
 
     def test_another_s_key_under_the_same_name(self, local: LocalRegistry) -> None:
-        refused(exchange(local, signed(STRANGER)))
+        refused(exchange(local, signed(rsa("stranger"))))
 
     def test_a_key_that_the_token_brings_along(self, local: LocalRegistry) -> None:
-        header = {"alg": "RS256", "kid": "rsa", "jwk": STRANGER.as_dict(private=False)}
-        refused(exchange(local, jwt.encode(header, claims(), STRANGER)))
+        header = {"alg": "RS256", "kid": "rsa", "jwk": rsa("stranger").as_dict(private=False)}
+        refused(exchange(local, jwt.encode(header, claims(), rsa("stranger"))))
 
     @pytest.mark.parametrize(
         "changes",

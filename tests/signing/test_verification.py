@@ -6,6 +6,7 @@ import csv
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from functools import cache
 
 import pytest
 from hypothesis import assume, given, settings
@@ -34,7 +35,12 @@ KEY = PrivateKey(bytes(range(32)))
 OTHER = PrivateKey(bytes(32))
 TIME = "2026-03-01T12:30:05Z"
 every_sample = pytest.mark.parametrize("sample", SAMPLES, ids=IDS)
-SIGNED = {sample.name: sign(sample.text, sample.kind, sample.file_name, KEY, NOW) for sample in SAMPLES}
+
+
+@cache
+def signed_sample(name: str) -> str:
+    (sample,) = (sample for sample in SAMPLES if sample.name == name)
+    return sign(sample.text, sample.kind, sample.file_name, KEY, NOW)
 
 
 def judge(text: str | bytes, kind: str = "directive", name: str = "a.md", *trusted: PublicKey) -> Verification:
@@ -54,26 +60,26 @@ def line_over(hashed: str, key: PrivateKey = KEY, key_id: str | None = None) -> 
 class TestSigning:
     @every_sample
     def test_a_signed_file_is_valid_as_a_whole(self, sample: Sample) -> None:
-        found = judge(SIGNED[sample.name], sample.kind, sample.file_name)
+        found = judge(signed_sample(sample.name), sample.kind, sample.file_name)
         assert (found.verdict, found.ok, found.coverage) == ("valid", True, "whole file")
         assert (found.key, found.key_id) == (KEY.public, KEY.public.key_id)
 
     @every_sample
     def test_the_line_stands_where_it_belongs_and_nothing_else_changed(self, sample: Sample) -> None:
-        lines = SIGNED[sample.name].split("\n")
+        lines = signed_sample(sample.name).split("\n")
         assert lines.pop(sample.line - 1).startswith(sample.prefix + f"rye:signed:{TIME}:")
         assert "\n".join(lines) == sample.text
-        assert unsigned_text(SIGNED[sample.name], layout_of(sample.kind, sample.file_name)) == sample.text
+        assert unsigned_text(signed_sample(sample.name), layout_of(sample.kind, sample.file_name)) == sample.text
 
     @every_sample
     def test_signing_an_unchanged_file_again_changes_nothing(self, sample: Sample) -> None:
         later = NOW + timedelta(days=400)
-        assert sign(SIGNED[sample.name], sample.kind, sample.file_name, KEY, later) == SIGNED[sample.name]
+        assert sign(signed_sample(sample.name), sample.kind, sample.file_name, KEY, later) == signed_sample(sample.name)
 
     @every_sample
     def test_a_change_another_key_or_a_placeholder_is_signed_anew_in_one_line(self, sample: Sample) -> None:
         layout = layout_of(sample.kind, sample.file_name)
-        signed = SIGNED[sample.name]
+        signed = signed_sample(sample.name)
         marker = signed.split("\n")[sample.line - 1]
         placeholder = signed.replace(
             marker[len(sample.prefix) :].removesuffix(" -->"), f"rye:signed:{TIME}:placeholder:unsigned:unsigned"
@@ -86,7 +92,7 @@ class TestSigning:
             assert unsigned_text(again, layout) == unsigned_text(text, layout)
 
     def test_a_line_with_a_provider_suffix_that_is_still_good_stays(self) -> None:
-        signed = SIGNED["directive"].replace(" -->", "|reg@leo -->", 1)
+        signed = signed_sample("directive").replace(" -->", "|reg@leo -->", 1)
         assert sign(signed, "directive", "a.md", KEY, NOW) == signed
 
     def test_older_misplaced_and_later_lines_are_replaced(self) -> None:
@@ -99,10 +105,10 @@ class TestSigning:
         assert judge(sign(partial, "directive", "a.md", KEY, NOW)).verdict == "valid"
 
     def test_a_broken_line_is_replaced_unless_other_text_stands_on_it(self) -> None:
-        broken = SIGNED["directive"].replace(TIME, "2026-02-31T00:00:00Z")
-        assert sign(broken, "directive", "a.md", KEY, NOW) == SIGNED["directive"]
+        broken = signed_sample("directive").replace(TIME, "2026-02-31T00:00:00Z")
+        assert sign(broken, "directive", "a.md", KEY, NOW) == signed_sample("directive")
         with pytest.raises(RyeError) as caught:
-            sign(SIGNED["directive"].replace(" -->", " --> text", 1), "directive", "a.md", KEY, NOW)
+            sign(signed_sample("directive").replace(" -->", " --> text", 1), "directive", "a.md", KEY, NOW)
         assert caught.value.code == "broken-signature-line"
 
     @pytest.mark.parametrize("data", [b"a\r\nb\n", b"\xef\xbb\xbfa\n"])
@@ -120,7 +126,7 @@ class TestSigning:
 
 
 class TestVerdicts:
-    TEXT = SIGNED["directive"]
+    TEXT = signed_sample("directive")
 
     def test_unsigned_without_a_line_or_with_a_placeholder(self) -> None:
         for text in ("", "# T\n", f"<!-- rye:signed:{TIME}:placeholder:unsigned:unsigned -->\n# T\n"):
@@ -163,7 +169,7 @@ class TestVerdicts:
 
     def test_a_byte_order_mark_before_a_signed_file_is_a_change(self) -> None:
         assert judge("\ufeff" + self.TEXT).verdict == "malformed"
-        assert check(SAMPLES[2], "\ufeff" + SIGNED[SAMPLES[2].name]) == "malformed"
+        assert check(SAMPLES[2], "\ufeff" + signed_sample(SAMPLES[2].name)) == "malformed"
 
     def test_crlf_line_endings_are_no_change_and_a_lone_cr_is(self) -> None:
         assert judge(self.TEXT.replace("\n", "\r\n")).verdict == "valid"
@@ -290,7 +296,7 @@ class TestAnyChange:
         ("sample", "region"), [(s, r) for s in SAMPLES for r in s.regions], ids=lambda v: getattr(v, "name", v)
     )
     def test_each_region_of_each_kind(self, sample: Sample, region: str) -> None:
-        text = SIGNED[sample.name]
+        text = signed_sample(sample.name)
         piece = sample.regions[region]
         assert piece in sample.text
         for changed in (
@@ -303,7 +309,7 @@ class TestAnyChange:
 
     @every_sample
     def test_each_field_of_the_line(self, sample: Sample) -> None:
-        text = SIGNED[sample.name]
+        text = signed_sample(sample.name)
         found = find(text, layout_of(sample.kind, sample.file_name))
         assert isinstance(found, Found)
         assert found.line
@@ -324,12 +330,12 @@ class TestAnyChange:
     @every_sample
     def test_the_timestamp_is_the_one_exception(self, sample: Sample) -> None:
         """The date is not signed. A changed date goes unnoticed, so nothing may depend on it."""
-        assert check(sample, SIGNED[sample.name].replace(TIME, "2031-01-01T00:00:00Z", 1)) == "valid"
-        assert check(sample, SIGNED[sample.name].replace(TIME, "2031-02-30T00:00:00Z", 1)) == "malformed"
+        assert check(sample, signed_sample(sample.name).replace(TIME, "2031-01-01T00:00:00Z", 1)) == "valid"
+        assert check(sample, signed_sample(sample.name).replace(TIME, "2031-02-30T00:00:00Z", 1)) == "malformed"
 
     @every_sample
     def test_moving_the_line_anywhere_else_is_never_valid(self, sample: Sample) -> None:
-        lines = SIGNED[sample.name].split("\n")
+        lines = signed_sample(sample.name).split("\n")
         line = lines.pop(sample.line - 1)
         for at in range(len(lines) + 1):
             if at != sample.line - 1:
@@ -337,14 +343,14 @@ class TestAnyChange:
 
     @every_sample
     def test_a_second_line_above_or_below_is_never_valid_for_the_first(self, sample: Sample) -> None:
-        lines = SIGNED[sample.name].split("\n")
+        lines = signed_sample(sample.name).split("\n")
         doubled = "\n".join((*lines[: sample.line], lines[sample.line - 1], *lines[sample.line :]))
         assert check(sample, doubled) == "modified"
 
     @pytest.mark.slow
     @every_sample
     def test_every_byte_replaced_by_its_neighbours(self, sample: Sample) -> None:
-        data = SIGNED[sample.name].encode()
+        data = signed_sample(sample.name).encode()
         start = data.index(TIME.encode())
         for at in range(len(data)):
             if start <= at < start + len(TIME):
@@ -356,7 +362,7 @@ class TestAnyChange:
     @given(st.data())
     def test_hypothesis_any_byte_anywhere(self, data: st.DataObject) -> None:
         sample = data.draw(st.sampled_from(SAMPLES))
-        signed = SIGNED[sample.name].encode()
+        signed = signed_sample(sample.name).encode()
         start = signed.index(TIME.encode())
         places = [at for at in range(len(signed)) if not start <= at < start + len(TIME)]
         at = data.draw(st.sampled_from(places))
@@ -368,7 +374,7 @@ class TestAnyChange:
     def test_hypothesis_any_bytes_put_in_or_taken_out(self, data: st.DataObject) -> None:
         """CR before LF is read as LF, so it is the only possible insertion; a provider suffix is unsigned text."""
         sample = data.draw(st.sampled_from(SAMPLES))
-        signed = SIGNED[sample.name].encode()
+        signed = signed_sample(sample.name).encode()
         start = signed.index(TIME.encode())
         at = data.draw(st.integers(0, len(signed)).filter(lambda at: not start < at < start + len(TIME)))
         gone = data.draw(st.integers(0, 3))
