@@ -36,9 +36,7 @@ from litestar.params import FromPath
 from registry_server.api.account_pages import ACCOUNT_ROUTES, refused_page
 from registry_server.api.admin.routes import ADMIN_ROUTES
 from registry_server.api.appending import append
-from registry_server.api.device_routes import DEVICE_ROUTES
 from registry_server.api.examination import require_scope
-from registry_server.api.exchange_routes import EXCHANGE_ROUTES
 from registry_server.api.files import Application, Files
 from registry_server.api.interop_layer import InteropLayer
 from registry_server.api.operating_routes import OPERATING_ROUTES
@@ -69,6 +67,7 @@ from registry_server.api.role_pages import ROLE_ROUTES
 from registry_server.api.service import Service
 from registry_server.api.stage_pages import STAGE_PAGES
 from registry_server.api.staging_routes import STAGING_ROUTES
+from registry_server.api.token_routes import TOKEN_ROUTES
 from registry_server.api.unknown_routes import hint_for_method, hint_for_path
 from registry_server.interop.apm import PROBLEM, problem
 from registry_server.interop.paths import APM
@@ -177,11 +176,10 @@ def framework() -> Litestar:
             _search,
             _whoami,
             *ACCOUNT_ROUTES,
-            *DEVICE_ROUTES,
+            *TOKEN_ROUTES,
             *ADMIN_ROUTES,
             *ROLE_ROUTES,
             *STAGE_PAGES,
-            *EXCHANGE_ROUTES,
             *STAGING_ROUTES,
             *OPERATING_ROUTES,
             *PAGE_ROUTES,

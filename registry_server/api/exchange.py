@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 import sqlalchemy as sa
 from msgspec.structs import replace
@@ -14,7 +17,10 @@ from registry_server.accounts import audit_events, publishers, tokens
 from registry_server.accounts.issuers import Fetch, Issuer, fetch, issuer_of, refused
 from registry_server.accounts.times import now_text
 from registry_server.storage import database
+from rye.errors import RyeError
 from rye.registry.protocol import wire
+
+_T = TypeVar("_T")
 
 
 class Issuers:
@@ -29,6 +35,33 @@ class Issuers:
         """Return an issuer. The operator names all of them, so there are few."""
         with self._lock:
             return self._known.setdefault(address, Issuer(address=address, fetch=self._fetch))
+
+
+class IssuerCalls:
+    """Run requests to issuers in a few separate threads, so an issuer that does not answer blocks nothing else.
+
+    Anyone can begin a sign-in or send an identity token, and each can cost a request to the issuer. At most ``most`` of
+    them wait; further ones are refused at once (``busy``: 503). Belongs to one event loop.
+    """
+
+    def __init__(self, threads: int = 4, most: int = 32) -> None:
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="issuers")
+        self._most = most
+        self._under_way = 0
+
+    async def run(self, call: Callable[..., _T], *words: Any) -> _T:
+        """The call's result. Raises RyeError ``busy``, and whatever the call raises."""
+        if self._under_way >= self._most:
+            raise RyeError("busy", "Too many people are signing in right now.", "Try again in a moment.")
+        self._under_way += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, call, *words)
+        finally:
+            self._under_way -= 1
+
+    def close(self) -> None:
+        """Accept no more calls; those under way end by their own timeouts."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 class Exchange:

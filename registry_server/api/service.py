@@ -22,9 +22,8 @@ from registry_server.api.answers import Answers
 from registry_server.api.delivering import Deliverer
 from registry_server.api.examination import Examination
 from registry_server.api.examiners import Examiners
-from registry_server.api.exchange import Exchange, Issuers
+from registry_server.api.exchange import Exchange, IssuerCalls, Issuers
 from registry_server.api.forwarded import networks
-from registry_server.api.issuer_calls import IssuerCalls
 from registry_server.api.metrics import Metrics
 from registry_server.api.readiness import Readiness
 from registry_server.api.sign_in import SignIn

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -54,6 +55,17 @@ def unnamed(source: str) -> list[str]:
 
 def test_the_server_names_its_values() -> None:
     assert [f"{path.relative_to(ROOT)}:{each}" for path in files() for each in unnamed(path.read_text("utf-8"))] == []
+
+
+def test_no_class_of_the_server_has_a_name_that_two_others_have() -> None:
+    named: dict[str, list[Path]] = defaultdict(list)
+    for package in ("rye", "registry_server"):
+        for path in (ROOT / package).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.ClassDef):
+                    named[node.name].append(path)
+    here = set(files())
+    assert {name for name, paths in named.items() if len(paths) > 2 and here.intersection(paths)} == set()
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Set
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -169,7 +169,7 @@ def names_imported(node: ast.AST) -> Iterator[str]:
         yield from names_imported(child)
 
 
-def in_circles(needs: dict[str, set[str]]) -> list[list[str]]:
+def in_circles(needs: Mapping[str, Set[str]]) -> list[list[str]]:
     """The modules that need each other, directly or indirectly: strongly connected components of more than one."""
     reached: dict[str, set[str]] = {}
     for name in needs:
@@ -188,14 +188,14 @@ def in_circles(needs: dict[str, set[str]]) -> list[list[str]]:
     return sorted(list(circle) for circle in circles)
 
 
-def circles_of(room: Path) -> list[list[str]]:
+def circles_of(room: Path, *, through_types: bool = False) -> list[list[str]]:
     modules = modules_of(room)
-    return in_circles(
-        {
-            name: {other for other in _read(path.read_text("utf-8"))[1] if other in modules} - {name}
-            for name, path in modules.items()
-        }
-    )
+    needs = {}
+    for name, path in modules.items():
+        source = path.read_text("utf-8")
+        imported = _all_imports(source) if through_types else _read(source)[1]
+        needs[name] = imported.intersection(modules) - {name}
+    return in_circles(needs)
 
 
 ROOMS = sorted(
@@ -208,6 +208,12 @@ def test_modules_of_a_room_import_each_other_in_one_direction(room: Path) -> Non
     assert circles_of(room) == []
 
 
+@pytest.mark.parametrize("room", ROOMS, ids=lambda room: room.relative_to(ROOT).as_posix())
+def test_their_types_need_each_other_in_one_direction_too(room: Path) -> None:
+    circles = circles_of(room, through_types=True)
+    assert [circle for circle in circles if not all(name.startswith("registry_server.pages.") for name in circle)] == []
+
+
 @pytest.mark.parametrize(("package", "floors"), [(rye, FLOOR), (registry_server, SERVER_FLOOR)])
 def test_the_docstring_of_a_package_lists_each_room_once(package: ModuleType, floors: dict[str, int]) -> None:
     folder = ROOT / package.__name__
@@ -217,7 +223,7 @@ def test_the_docstring_of_a_package_lists_each_room_once(package: ModuleType, fl
     assert list(floors) == listed
 
 
-def test_a_circle_is_seen_through_functions_and_not_through_types(
+def test_a_circle_is_seen_through_functions_and_through_types_if_asked_for(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setitem(globals(), "ROOT", tmp_path)
@@ -227,5 +233,6 @@ def test_a_circle_is_seen_through_functions_and_not_through_types(
     (room / "b.py").write_text("def f():\n    from room import c\n")
     (room / "c.py").write_text("if TYPE_CHECKING:\n    from room.a import y\nelse:\n    import os\n")
     assert circles_of(room) == []
+    assert circles_of(room, through_types=True) == [["room.a", "room.b", "room.c"]]
     (room / "c.py").write_text("if TYPE_CHECKING:\n    pass\nelse:\n    import room.a\n")
     assert circles_of(room) == [["room.a", "room.b", "room.c"]]

@@ -17,8 +17,7 @@ from rye.project.item_file import ItemFile, load_item
 from rye.project.spaces import looks_like_path
 from rye.project.target import require_parsed
 from rye.workspace.context import Context
-from rye.workspace.items.effective_item import EffectiveItem, checked_item, effective_item
-from rye.workspace.items.rendered import Require
+from rye.workspace.items.effective_item import EffectiveItem, Require, checked_item, effective_item
 
 
 def find_formula(context: Context, argument: str) -> EffectiveItem:

@@ -9,8 +9,8 @@ from rye.rendering.inputs import resolve
 from rye.rendering.prompt import first_uses, source_of
 from rye.rendering.prompt import render as render_prompt
 from rye.workspace.context import Context
-from rye.workspace.items.effective_item import EffectiveItem
-from rye.workspace.items.rendered import AskValue, Rendered, Require, Steps, Used
+from rye.workspace.items.effective_item import EffectiveItem, Require
+from rye.workspace.items.rendered import AskValue, Rendered, Steps, Used
 
 
 def render(

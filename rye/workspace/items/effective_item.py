@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -126,6 +126,10 @@ class EffectiveItem(Struct, frozen=True):
                     finding = replace(finding, line=line)
             by_file.setdefault(shown, []).append(finding)
         return tuple(FileFindings(shown, tuple(found)) for shown, found in by_file.items())
+
+
+Require = Callable[[EffectiveItem], None]
+"""Refuses an item whose text would become a part of the prompt and that this user has not agreed to."""
 
 
 def effective_item(

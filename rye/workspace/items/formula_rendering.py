@@ -14,8 +14,8 @@ from rye.workspace.context import Context
 from rye.workspace.customizing.formulas import resolved_formula
 from rye.workspace.customizing.overlaying import Overlaid, overlay_in_force
 from rye.workspace.findings import FileFindings
-from rye.workspace.items.effective_item import EffectiveItem
-from rye.workspace.items.rendered import AskValue, Rendered, Require, Steps
+from rye.workspace.items.effective_item import EffectiveItem, Require
+from rye.workspace.items.rendered import AskValue, Rendered, Steps
 from rye.workspace.items.rendered_text import rendered
 
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 AskValue = Callable[[str, str, str], str]
 """Asks a person for one input's value as text; gets its name, declared type and description."""
-Require = Callable[[EffectiveItem], None]
-"""Refuses an item whose text would become a part of the prompt and that this user has not agreed to."""
 Steps = Callable[[EffectiveItem, "Formula"], "Overlaid"] | Literal["in force"]
 """Changes a resolved formula before its variables are filled in, and reports which file did and the findings in it.
 ``in force``: use the overlay in force."""

@@ -25,8 +25,8 @@ from rye.errors import UsageError
 from rye.items.kinds import NoPrompt
 from rye.workspace.context import Context
 from rye.workspace.items.agreement import AgreeTo, require_agreed
-from rye.workspace.items.effective_item import EffectiveItem, effective_item
-from rye.workspace.items.rendered import AskValue, Rendered, Require, Steps
+from rye.workspace.items.effective_item import EffectiveItem, Require, effective_item
+from rye.workspace.items.rendered import AskValue, Rendered, Steps
 
 Renderer = Callable[
     [Context, EffectiveItem, Any, Mapping[str, str], Mapping[str, object], Require, AskValue | None, Steps | None],

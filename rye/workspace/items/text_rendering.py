@@ -8,8 +8,8 @@ from rye.errors import UsageError
 from rye.signing.sign_item import unsigned_text
 from rye.signing.signature_line import layout_of
 from rye.workspace.context import Context
-from rye.workspace.items.effective_item import EffectiveItem
-from rye.workspace.items.rendered import AskValue, Rendered, Require, Steps
+from rye.workspace.items.effective_item import EffectiveItem, Require
+from rye.workspace.items.rendered import AskValue, Rendered, Steps
 from rye.workspace.items.rendered_text import rendered
 
 

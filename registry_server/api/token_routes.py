@@ -1,7 +1,9 @@
-"""``POST /api/v1/device/authorize`` and ``/api/v1/device/token``: signing a program in from a browser (RFC 8628).
+"""The calls that give a token to who has none yet. They are open to everyone, so all are rate-limited by address.
 
-The page where a person confirms it is in :mod:`registry_server.api.account_pages`. Both calls are open to everyone, so both are
-rate-limited by address, and a code that was never issued causes no write.
+* ``POST /api/v1/device/authorize`` and ``/api/v1/device/token`` sign a program in from a browser (RFC 8628). The page where a
+  person confirms it is in :mod:`registry_server.api.account_pages`. A code that was never issued causes no write.
+* ``POST /api/v1/oidc/exchange`` exchanges a build server's identity token for a registry token that is valid for some minutes.
+  The path without the version stays: released build-server actions hard-code it.
 """
 
 from __future__ import annotations
@@ -23,9 +25,11 @@ from registry_server.api.sessions import (
     one,
     reading,
 )
+from rye.limits import KIB
 from rye.registry.protocol import wire
 
 _GRANT = "urn:ietf:params:oauth:grant-type:device_code"
+_IDENTITY_BYTES = 32 * KIB
 
 
 @route("/api/v1/device/authorize", http_method=[HttpMethod.POST])
@@ -83,4 +87,14 @@ async def _poll(request: AnyRequest) -> Response[bytes]:
     return json_answer(wire.encode_json(wire.DeviceToken(value, "Bearer", device_logins.TOKEN_SECONDS)))
 
 
-DEVICE_ROUTES = (_begin, _poll)
+@route(["/api/v1/oidc/exchange", "/api/oidc/exchange"], http_method=[HttpMethod.POST])
+async def _exchange(request: AnyRequest) -> Response[bytes]:
+    service, address = service_of(request), address_of(request)
+    count_try(request)
+    with service.quotas.request(f"address {address}"):
+        wanted = wire.decode_json(await body_of(request, _IDENTITY_BYTES), wire.ExchangeRequest)
+        answer = await service.issuer_calls.run(service.exchange.exchange, wanted.token, service.address, address)
+    return json_answer(wire.encode_json(answer))
+
+
+TOKEN_ROUTES = (_begin, _poll, _exchange)
